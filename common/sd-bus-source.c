@@ -1,0 +1,107 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "common/sd-bus-source.h"
+
+#include <poll.h>
+
+/* Few enough that timers and other sources get their turn under a flood. */
+#define BATCH_MESSAGES 32
+
+typedef struct {
+    GSource parent;
+    sd_bus *bus;
+    gpointer fd_tag;
+    SdBusSourceFunc after_batch;
+    SdBusSourceFunc on_closed;
+    gpointer data;
+} SdBusSource;
+
+static GIOCondition
+condition_from_poll(int events)
+{
+    return (events & POLLIN ? G_IO_IN : 0) | (events & POLLOUT ? G_IO_OUT : 0);
+}
+
+/* Says what to wait for: sd-bus changes its mind with each message read or queued. */
+static gboolean
+sd_bus_source_prepare(GSource *source, int *timeout_ms)
+{
+    SdBusSource *self = (SdBusSource *)source;
+    int events = sd_bus_get_events(self->bus);
+    uint64_t ready_us;
+
+    *timeout_ms = -1;
+    if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0)
+        return TRUE; /* closed: dispatch will find out and say so */
+
+    g_source_modify_unix_fd(source, self->fd_tag, condition_from_poll(events));
+    if (ready_us == 0)
+        return TRUE; /* messages are read already and wait to be processed */
+    g_source_set_ready_time(source, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
+    return FALSE;
+}
+
+static gboolean
+sd_bus_source_check(GSource *source)
+{
+    SdBusSource *self = (SdBusSource *)source;
+
+    return g_source_query_unix_fd(source, self->fd_tag) != 0;
+}
+
+static gboolean
+sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+{
+    SdBusSource *self = (SdBusSource *)source;
+    SdBusSourceFunc on_closed = self->on_closed;
+    int r = 1;
+
+    for (guint i = 0; i < BATCH_MESSAGES && r > 0; i++)
+        r = sd_bus_process(self->bus, NULL);
+
+    if (self->after_batch != NULL)
+        self->after_batch(self->data);
+
+    if (r >= 0 && sd_bus_is_open(self->bus) > 0)
+        return G_SOURCE_CONTINUE;
+
+    if (on_closed != NULL && !g_source_is_destroyed(source))
+        on_closed(self->data);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+sd_bus_source_finalize(GSource *source)
+{
+    SdBusSource *self = (SdBusSource *)source;
+
+    g_clear_pointer(&self->bus, sd_bus_unref);
+}
+
+static GSourceFuncs sd_bus_source_funcs = {
+    .prepare = sd_bus_source_prepare,
+    .check = sd_bus_source_check,
+    .dispatch = sd_bus_source_dispatch,
+    .finalize = sd_bus_source_finalize,
+};
+
+GSource *
+sd_bus_source_attach(sd_bus *bus,
+                     GMainContext *context,
+                     SdBusSourceFunc after_batch,
+                     SdBusSourceFunc on_closed,
+                     gpointer data)
+{
+    GSource *source = g_source_new(&sd_bus_source_funcs, sizeof(SdBusSource));
+    SdBusSource *self = (SdBusSource *)source;
+
+    g_source_set_static_name(source, "sd-bus");
+    self->bus = sd_bus_ref(bus);
+    self->after_batch = after_batch;
+    self->on_closed = on_closed;
+    self->data = data;
+    self->fd_tag = g_source_add_unix_fd(source, sd_bus_get_fd(bus), G_IO_IN);
+    g_source_attach(source, context);
+    return source;
+}

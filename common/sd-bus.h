@@ -1,0 +1,28 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* sd-bus, from whichever library the build was told to use. */
+
+#pragma once
+
+#include "config.h"
+
+#if WEBLOCKS_SD_BUS_IS_BASU
+#include <basu/sd-bus.h>
+#else
+#include <systemd/sd-bus.h>
+#endif
+
+#include <glib.h>
+
+typedef sd_bus_message SdBusMessage;
+typedef sd_bus_slot SdBusSlot;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
+
+/* For containers that free what is left in them. */
+static inline void
+sd_bus_message_destroy(gpointer message)
+{
+    sd_bus_message_unref(message);
+}

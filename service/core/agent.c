@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/agent.h"
+
+#include "service/core/limits.h"
+#include "service/core/lock-request.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
+
+LockResult
+agent_new(Principal *principal, const char *client_id, Agent **out_agent)
+{
+    UserAgent *user_agent = principal->user_agent;
+    LimitsAccount *account = principal->account;
+    Agent *agent;
+
+    if (account->n_clients >= user_agent->limits.max[LIMIT_CLIENTS_PER_UID])
+        return lock_result_limit(LIMIT_CLIENTS_PER_UID);
+
+    account->n_clients++;
+    user_agent->n_agents++;
+
+    agent = g_new0(Agent, 1);
+    agent->refs = 1;
+    agent->principal = principal_ref(principal);
+    agent->client_id = g_strdup(client_id);
+    g_queue_init(&agent->requests);
+    agent->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
+    *out_agent = agent;
+    return LOCK_RESULT_OK;
+}
+
+Agent *
+agent_ref(Agent *agent)
+{
+    agent->refs++;
+    return agent;
+}
+
+void
+agent_unref(Agent *agent)
+{
+    if (--agent->refs > 0)
+        return;
+
+    g_assert(agent->requests.length == 0);
+    agent->principal->account->n_clients--;
+    agent->principal->user_agent->n_agents--;
+    g_hash_table_unref(agent->by_id);
+    g_clear_pointer(&agent->by_key, g_hash_table_unref);
+    principal_unref(agent->principal);
+    g_free(agent->client_id);
+    g_free(agent);
+}
+
+LockRequest *
+agent_find_request(const Agent *agent, guint64 id)
+{
+    return g_hash_table_lookup(agent->by_id, &id);
+}
+
+LockRequest *
+agent_find_key(const Agent *agent, guint64 key)
+{
+    if (key == 0 || agent->by_key == NULL)
+        return NULL;
+    return g_hash_table_lookup(agent->by_key, &key);
+}
+
+void
+agent_add_request(Agent *agent, LockRequest *request)
+{
+    g_queue_push_tail_link(&agent->requests, &request->in_agent);
+    g_hash_table_insert(agent->by_id, &request->id, request);
+    if (request->key != 0) {
+        if (agent->by_key == NULL)
+            agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
+        g_hash_table_insert(agent->by_key, &request->key, request);
+    }
+    agent->principal->account->n_requests++;
+    agent->principal->user_agent->n_requests++;
+}
+
+void
+agent_remove_request(Agent *agent, LockRequest *request)
+{
+    g_queue_unlink(&agent->requests, &request->in_agent);
+    g_hash_table_remove(agent->by_id, &request->id);
+    if (request->key != 0)
+        g_hash_table_remove(agent->by_key, &request->key);
+    agent->principal->account->n_requests--;
+    agent->principal->user_agent->n_requests--;
+}

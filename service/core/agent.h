@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* An agent [2.4]: one client of the service, known by its clientId, with everything it holds and
+ * waits for.
+ *
+ * Ids are counted per agent, so they tell nothing of other agents and can't be guessed into
+ * anything: an id is looked up in the caller's own table only. `requests` has the live requests,
+ * waiting and held, in the order they were made. Once `terminated`, an agent is never granted
+ * anything and can ask for nothing. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/core/core-types.h"
+#include "service/core/lock-result.h"
+
+struct Agent {
+    guint refs;
+    Principal *principal;
+    char *client_id;
+    gpointer edge_data; /* of whoever sends this agent its messages; the core never looks */
+    gboolean terminated;
+    guint64 last_id;
+    GQueue requests;    /* of LockRequest, by LockRequest.in_agent */
+    GHashTable *by_id;  /* &LockRequest.id -> LockRequest */
+    GHashTable *by_key; /* &LockRequest.key -> LockRequest; NULL until a key is used */
+};
+
+/* Refuses with LIMIT_CLIENTS_PER_UID; on LOCK_RESULT_OK `*out_agent` is a new reference. */
+LockResult agent_new(Principal *principal, const char *client_id, Agent **out_agent);
+Agent *agent_ref(Agent *agent);
+void agent_unref(Agent *agent);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Agent, agent_unref)
+
+/* NULL if this agent has no live request of that id. */
+LockRequest *agent_find_request(const Agent *agent, guint64 id);
+
+/* NULL if this agent has no live request of that key, and for key 0. */
+LockRequest *agent_find_key(const Agent *agent, guint64 key);
+
+/* A live request enters and leaves the agent's indexes. */
+void agent_add_request(Agent *agent, LockRequest *request);
+void agent_remove_request(Agent *agent, LockRequest *request);

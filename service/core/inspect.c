@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/inspect.h"
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+
+static gboolean
+conflict(const LockRequest *a, const LockRequest *b)
+{
+    return a->mode == LOCK_MODE_EXCLUSIVE || b->mode == LOCK_MODE_EXCLUSIVE;
+}
+
+static void
+add_blocker(InspectEntry *entry, const LockRequest *blocker)
+{
+    const char *client_id = blocker->agent->client_id;
+
+    for (guint i = 0; i < entry->n_blocked_by; i++)
+        if (g_str_equal(entry->blocked_by[i], client_id))
+            return;
+    entry->blocked_by[entry->n_blocked_by++] = client_id;
+}
+
+/* Looks at a bounded number from the front of both lists, so that inspecting a deep queue doesn't
+ * cost its square. */
+static void
+find_blockers(InspectEntry *entry)
+{
+    const LockRequest *request = entry->request;
+    const LockQueue *queue = request->queue;
+    guint n_looked_at = 0;
+
+    if (request->state != LOCK_REQUEST_PENDING)
+        return;
+
+    for (const GList *link = queue->held.head; link != NULL; link = link->next) {
+        if (n_looked_at++ == INSPECT_BLOCKERS_MAX)
+            return;
+        if (conflict(request, link->data))
+            add_blocker(entry, link->data);
+    }
+    for (const GList *link = queue->pending.head; link != &request->in_queue; link = link->next) {
+        if (n_looked_at++ == INSPECT_BLOCKERS_MAX)
+            return;
+        if (conflict(request, link->data))
+            add_blocker(entry, link->data);
+    }
+}
+
+/* Counts along its queue: the walk meets the waiting requests of a name in queue order. */
+static guint
+get_position(const LockManager *manager, const LockRequest *request)
+{
+    LockQueue *queue = request->queue;
+
+    if (request->state != LOCK_REQUEST_PENDING)
+        return 0;
+    if (queue->inspection != manager->last_inspection) {
+        queue->inspection = manager->last_inspection;
+        queue->n_inspected = 0;
+    }
+    return ++queue->n_inspected;
+}
+
+static gboolean
+matches(const InspectFilter *filter, const LockRequest *request)
+{
+    if (request->sequence <= filter->after)
+        return FALSE;
+    if (filter->by_state && request->state != filter->state)
+        return FALSE;
+    if (filter->name != NULL && !g_str_equal(request->queue->name, filter->name))
+        return FALSE;
+    return filter->prefix == NULL || g_str_has_prefix(request->queue->name, filter->prefix);
+}
+
+gboolean
+lock_manager_inspect(LockManager *manager,
+                     const InspectFilter *filter,
+                     InspectVisit visit,
+                     gpointer data)
+{
+    guint n_visited = 0;
+
+    manager->last_inspection++;
+    for (const GList *link = manager->requests.head; link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+        guint position = get_position(manager, request);
+        InspectEntry entry;
+
+        if (!matches(filter, request))
+            continue;
+        if (n_visited++ == filter->limit)
+            return TRUE;
+        entry.request = request;
+        entry.position = position;
+        entry.n_blocked_by = 0;
+        find_blockers(&entry);
+        visit(&entry, data);
+    }
+    return FALSE;
+}

@@ -1,0 +1,262 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/lock-manager.h"
+
+#include "service/core/agent.h"
+#include "service/core/deadlines.h"
+#include "service/core/effects.h"
+#include "service/core/limits.h"
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
+
+LockManager *
+lock_manager_get(Principal *principal, const char *bucket)
+{
+    LockManager *manager = g_hash_table_lookup(principal->managers, bucket);
+
+    if (manager != NULL)
+        return lock_manager_ref(manager);
+
+    manager = g_new0(LockManager, 1);
+    manager->refs = 1;
+    manager->principal = principal_ref(principal);
+    manager->bucket = g_strdup(bucket);
+    manager->queues = g_hash_table_new(g_str_hash, g_str_equal);
+    g_queue_init(&manager->requests);
+    manager->last_token = user_agent_first_token(principal->user_agent) - 1;
+    g_hash_table_insert(principal->managers, manager->bucket, manager);
+    return manager;
+}
+
+LockManager *
+lock_manager_find(const Principal *principal, const char *bucket)
+{
+    return g_hash_table_lookup(principal->managers, bucket);
+}
+
+LockManager *
+lock_manager_ref(LockManager *manager)
+{
+    manager->refs++;
+    return manager;
+}
+
+void
+lock_manager_unref(LockManager *manager)
+{
+    if (--manager->refs > 0)
+        return;
+
+    g_assert(manager->requests.length == 0);
+    g_assert(g_hash_table_size(manager->queues) == 0);
+    user_agent_retire_token(manager->principal->user_agent, manager->last_token);
+    g_hash_table_remove(manager->principal->managers, manager->bucket);
+    g_hash_table_unref(manager->queues);
+    principal_unref(manager->principal);
+    g_free(manager->bucket);
+    g_free(manager);
+}
+
+guint64
+lock_manager_next_token(LockManager *manager)
+{
+    return ++manager->last_token;
+}
+
+/* [3.2.1] The checks that need nothing but the call, in the standard's order. */
+static LockResult
+check_options(const char *name, const LockOptions *options)
+{
+    if (name[0] == '-')
+        return LOCK_RESULT_NAME_RESERVED;
+    if (options->steal && options->if_available)
+        return LOCK_RESULT_STEAL_IF_AVAILABLE;
+    if (options->steal && options->mode != LOCK_MODE_EXCLUSIVE)
+        return LOCK_RESULT_STEAL_NOT_EXCLUSIVE;
+    if (options->signal && (options->steal || options->if_available))
+        return LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE;
+    if (options->timeout_ms != 0 && options->if_available)
+        return LOCK_RESULT_TIMEOUT_IF_AVAILABLE;
+    return LOCK_RESULT_OK;
+}
+
+static LockResult
+check_limits(const Agent *agent, const char *name, const LockOptions *options)
+{
+    const UserAgent *user_agent = agent->principal->user_agent;
+    const guint32 *max = user_agent->limits.max;
+
+    if (strlen(name) > max[LIMIT_NAME_BYTES])
+        return lock_result_limit(LIMIT_NAME_BYTES);
+    if (strlen(options->why) > max[LIMIT_WHY_BYTES])
+        return lock_result_limit(LIMIT_WHY_BYTES);
+    if (agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
+        return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
+    if (agent->principal->account->n_requests >= max[LIMIT_REQUESTS_PER_UID])
+        return lock_result_limit(LIMIT_REQUESTS_PER_UID);
+    if (user_agent->n_requests >= max[LIMIT_REQUESTS_TOTAL])
+        return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    return LOCK_RESULT_OK;
+}
+
+/* A client repeats a call whose reply it never got: it must be the same call. */
+static LockResult
+repeat_request(LockManager *manager,
+               LockRequest *live,
+               const char *name,
+               const LockOptions *options,
+               LockRequest **out_request)
+{
+    if (live->queue->manager != manager || live->mode != options->mode ||
+        !g_str_equal(live->queue->name, name))
+        return LOCK_RESULT_KEY_MISMATCH;
+
+    *out_request = live;
+    return LOCK_RESULT_OK;
+}
+
+static void
+steal_held(LockQueue *queue)
+{
+    while (queue->held.head != NULL)
+        lock_manager_end_request(queue->manager, queue->held.head->data, EFFECT_STOLEN);
+}
+
+static void
+enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
+{
+    UserAgent *user_agent = manager->principal->user_agent;
+    LockQueue *queue = request->queue;
+
+    request->sequence = ++manager->last_sequence;
+    request->since_us = user_agent->now_us;
+    agent_add_request(request->agent, request);
+    g_queue_push_tail_link(&manager->requests, &request->in_manager);
+    if (options->steal)
+        g_queue_push_head_link(&queue->pending, &request->in_queue);
+    else
+        g_queue_push_tail_link(&queue->pending, &request->in_queue);
+    if (options->timeout_ms != 0)
+        deadlines_add(&user_agent->deadlines, request,
+                      user_agent_deadline_ms(user_agent, options->timeout_ms));
+}
+
+LockResult
+lock_manager_request(LockManager *manager,
+                     Agent *agent,
+                     const char *name,
+                     const LockOptions *options,
+                     LockRequest **out_request)
+{
+    UserAgent *user_agent = manager->principal->user_agent;
+    LockResult result = check_options(name, options);
+    LockRequest *request;
+    LockQueue *queue;
+
+    g_assert(!agent->terminated);
+    g_assert(agent->principal == manager->principal);
+
+    if (user_agent->shutting_down)
+        return LOCK_RESULT_SHUTTING_DOWN;
+    if (result != LOCK_RESULT_OK)
+        return result;
+    request = agent_find_key(agent, options->key);
+    if (request != NULL)
+        return repeat_request(manager, request, name, options, out_request);
+    result = check_limits(agent, name, options);
+    if (result != LOCK_RESULT_OK)
+        return result;
+
+    queue = lock_queue_get(manager, name);
+    if (options->if_available &&
+        (queue->pending.length > 0 || !lock_queue_admits(queue, options->mode))) {
+        lock_queue_unref(queue);
+        return LOCK_RESULT_UNAVAILABLE;
+    }
+
+    if (options->steal)
+        steal_held(queue);
+    request = lock_request_new(agent, queue, options);
+    enqueue(manager, request, options);
+    lock_queue_process(queue);
+    lock_queue_unref(queue);
+    *out_request = request;
+    return LOCK_RESULT_OK;
+}
+
+/* The agent's live request of that id, if it is in this bucket. */
+static LockRequest *
+find_request(const LockManager *manager, const Agent *agent, guint64 id)
+{
+    LockRequest *request = agent_find_request(agent, id);
+
+    return request != NULL && request->queue->manager == manager ? request : NULL;
+}
+
+static void
+end_and_process(LockManager *manager, LockRequest *request, EffectKind effect_kind)
+{
+    LockQueue *queue = lock_queue_ref(request->queue);
+
+    lock_manager_end_request(manager, request, effect_kind);
+    lock_queue_process(queue);
+    lock_queue_unref(queue);
+}
+
+LockResult
+lock_manager_release(LockManager *manager, Agent *agent, guint64 id)
+{
+    LockRequest *request = find_request(manager, agent, id);
+
+    if (request == NULL || request->state != LOCK_REQUEST_HELD)
+        return LOCK_RESULT_NOT_HELD;
+
+    end_and_process(manager, request, EFFECT_RELEASED);
+    return LOCK_RESULT_OK;
+}
+
+gboolean
+lock_manager_abort(LockManager *manager, Agent *agent, guint64 id)
+{
+    LockRequest *request = find_request(manager, agent, id);
+
+    if (request == NULL || request->state != LOCK_REQUEST_PENDING)
+        return FALSE;
+
+    end_and_process(manager, request, EFFECT_ABORTED);
+    return TRUE;
+}
+
+void
+lock_manager_snapshot(const LockManager *manager,
+                      LockRequestState state,
+                      SnapshotVisit visit,
+                      gpointer data)
+{
+    for (const GList *link = manager->requests.head; link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+
+        if (request->state == state)
+            visit(request, data);
+    }
+}
+
+void
+lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind effect_kind)
+{
+    UserAgent *user_agent = manager->principal->user_agent;
+    LockQueue *queue = request->queue;
+
+    g_assert(request->state != LOCK_REQUEST_ENDED);
+
+    g_queue_unlink(request->state == LOCK_REQUEST_HELD ? &queue->held : &queue->pending,
+                   &request->in_queue);
+    g_queue_unlink(&manager->requests, &request->in_manager);
+    agent_remove_request(request->agent, request);
+    deadlines_remove(&user_agent->deadlines, request);
+    request->state = LOCK_REQUEST_ENDED;
+    effects_append(&user_agent->effects, effect_kind, request);
+    lock_request_unref(request);
+}

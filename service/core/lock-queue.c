@@ -1,0 +1,117 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/lock-queue.h"
+
+#include "service/core/agent.h"
+#include "service/core/deadlines.h"
+#include "service/core/effects.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-request.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
+
+LockQueue *
+lock_queue_get(LockManager *manager, const char *name)
+{
+    LockQueue *queue = g_hash_table_lookup(manager->queues, name);
+
+    if (queue != NULL)
+        return lock_queue_ref(queue);
+
+    queue = g_new0(LockQueue, 1);
+    queue->refs = 1;
+    queue->manager = lock_manager_ref(manager);
+    queue->name = g_strdup(name);
+    g_queue_init(&queue->held);
+    g_queue_init(&queue->pending);
+    g_hash_table_insert(manager->queues, queue->name, queue);
+    return queue;
+}
+
+LockQueue *
+lock_queue_ref(LockQueue *queue)
+{
+    queue->refs++;
+    return queue;
+}
+
+void
+lock_queue_unref(LockQueue *queue)
+{
+    if (--queue->refs > 0)
+        return;
+
+    g_assert(queue->held.length == 0);
+    g_assert(queue->pending.length == 0);
+    g_hash_table_remove(queue->manager->queues, queue->name);
+    lock_manager_unref(queue->manager);
+    g_free(queue->name);
+    g_free(queue);
+}
+
+gboolean
+lock_queue_admits(const LockQueue *queue, LockMode mode)
+{
+    const LockRequest *holder;
+
+    if (queue->held.length == 0)
+        return TRUE;
+
+    /* Either all that is held is shared, or there is only one, so the first speaks for all. */
+    holder = queue->held.head->data;
+    return mode == LOCK_MODE_SHARED && holder->mode == LOCK_MODE_SHARED;
+}
+
+static void
+grant(LockQueue *queue, LockRequest *request)
+{
+    UserAgent *user_agent = queue->manager->principal->user_agent;
+
+    g_assert(!request->agent->terminated);
+
+    g_queue_unlink(&queue->pending, &request->in_queue);
+    g_queue_push_tail_link(&queue->held, &request->in_queue);
+    deadlines_remove(&user_agent->deadlines, request);
+    request->state = LOCK_REQUEST_HELD;
+    request->token = lock_manager_next_token(queue->manager);
+    request->since_us = user_agent->now_us;
+    effects_append(&user_agent->effects, EFFECT_GRANTED, request);
+}
+
+void
+lock_queue_process(LockQueue *queue)
+{
+    while (queue->pending.head != NULL) {
+        LockRequest *request = queue->pending.head->data;
+
+        if (!lock_request_is_grantable(request))
+            return;
+        grant(queue, request);
+    }
+}
+
+void
+lock_queue_touch(LockQueue *queue, LockQueue **touched)
+{
+    if (queue->touched)
+        return;
+
+    queue->touched = TRUE;
+    queue->next_touched = *touched;
+    *touched = lock_queue_ref(queue);
+}
+
+void
+lock_queue_process_touched(LockQueue **touched)
+{
+    while (*touched != NULL) {
+        LockQueue *queue = *touched;
+
+        *touched = queue->next_touched;
+        queue->next_touched = NULL;
+        queue->touched = FALSE;
+        lock_queue_process(queue);
+        lock_queue_unref(queue);
+    }
+}

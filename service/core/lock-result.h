@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What a core operation answers: done, or which rule it broke.
+ *
+ * Codes only. The edge's one table (bus/errors.c) gives each its D-Bus error and its text. A result
+ * other than LOCK_RESULT_OK means that nothing has changed. */
+
+#pragma once
+
+#include "service/core/limits.h"
+
+typedef enum {
+    LOCK_RESULT_OK,
+    /* ifAvailable, and not grantable now: an answer, not an error [4.1] */
+    LOCK_RESULT_UNAVAILABLE,
+    LOCK_RESULT_SHUTTING_DOWN,
+    LOCK_RESULT_NAME_RESERVED,
+    LOCK_RESULT_STEAL_IF_AVAILABLE,
+    LOCK_RESULT_STEAL_NOT_EXCLUSIVE,
+    LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE,
+    LOCK_RESULT_TIMEOUT_IF_AVAILABLE,
+    LOCK_RESULT_KEY_MISMATCH,
+    LOCK_RESULT_NOT_HELD,
+    /* LOCK_RESULT_LIMIT + n: limit n of limits.h is reached. */
+    LOCK_RESULT_LIMIT,
+    LOCK_RESULT_COUNT = LOCK_RESULT_LIMIT + N_LIMITS,
+} LockResult;
+
+static inline LockResult
+lock_result_limit(LimitId id)
+{
+    return (LockResult)(LOCK_RESULT_LIMIT + id);
+}

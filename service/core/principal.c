@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/principal.h"
+
+#include "service/core/limits.h"
+#include "service/core/user-agent.h"
+
+guint
+principal_identity_hash(gconstpointer identity)
+{
+    const PrincipalIdentity *id = identity;
+
+    return (id->uid * 31u + (guint)id->kind) * 31u + g_str_hash(id->app_id);
+}
+
+gboolean
+principal_identity_equal(gconstpointer a, gconstpointer b)
+{
+    const PrincipalIdentity *x = a;
+    const PrincipalIdentity *y = b;
+
+    return x->uid == y->uid && x->kind == y->kind && g_str_equal(x->app_id, y->app_id);
+}
+
+Principal *
+principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
+{
+    Principal *principal = g_hash_table_lookup(user_agent->principals, identity);
+
+    if (principal != NULL)
+        return principal_ref(principal);
+
+    principal = g_new0(Principal, 1);
+    principal->refs = 1;
+    principal->user_agent = user_agent;
+    principal->identity = *identity;
+    principal->identity.app_id = g_strdup(identity->app_id);
+    principal->account = limits_account_get(user_agent->accounts, identity->uid);
+    principal->managers = g_hash_table_new(g_str_hash, g_str_equal);
+    g_hash_table_insert(user_agent->principals, &principal->identity, principal);
+    return principal;
+}
+
+Principal *
+principal_ref(Principal *principal)
+{
+    principal->refs++;
+    return principal;
+}
+
+void
+principal_unref(Principal *principal)
+{
+    if (--principal->refs > 0)
+        return;
+
+    g_assert(g_hash_table_size(principal->managers) == 0);
+    g_hash_table_remove(principal->user_agent->principals, &principal->identity);
+    g_hash_table_unref(principal->managers);
+    limits_account_unref(principal->account);
+    g_free((char *)principal->identity.app_id);
+    g_free(principal);
+}

@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A principal: what an origin is to a browser. Two callers see each other's locks exactly if they
+ * have the same principal, which is a uid and, for a sandboxed application, its app id.
+ *
+ * Identities are compared field by field, never as one joined string, so that no app id can be
+ * chosen to look like another principal. A principal has the lock managers of its storage buckets.
+ * Found in its user agent while anybody refers to it. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/core/core-types.h"
+
+typedef enum {
+    PRINCIPAL_UNSANDBOXED,
+    PRINCIPAL_FLATPAK,
+    PRINCIPAL_SNAP,
+} PrincipalKind;
+
+typedef struct {
+    guint32 uid;
+    PrincipalKind kind;
+    const char *app_id; /* "" if unsandboxed */
+} PrincipalIdentity;
+
+struct Principal {
+    guint refs;
+    UserAgent *user_agent; /* not ours */
+    PrincipalIdentity identity;
+    LimitsAccount *account;
+    GHashTable *managers; /* bucket name -> LockManager, weak */
+};
+
+/* The principal of `identity`, made if there is none; a new reference. */
+Principal *principal_get(UserAgent *user_agent, const PrincipalIdentity *identity);
+Principal *principal_ref(Principal *principal);
+void principal_unref(Principal *principal);
+
+/* For the user agent's table, whose keys are the principals' own identities. */
+guint principal_identity_hash(gconstpointer identity);
+gboolean principal_identity_equal(gconstpointer a, gconstpointer b);

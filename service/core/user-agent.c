@@ -1,0 +1,124 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/user-agent.h"
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/lock-request.h"
+#include "service/core/principal.h"
+
+void
+user_agent_init(UserAgent *user_agent, const Limits *limits)
+{
+    memset(user_agent, 0, sizeof *user_agent);
+    user_agent->limits = *limits;
+    user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
+    user_agent->accounts = g_hash_table_new(g_direct_hash, g_direct_equal);
+    deadlines_init(&user_agent->deadlines);
+    effects_init(&user_agent->effects);
+}
+
+void
+user_agent_fini(UserAgent *user_agent)
+{
+    effects_fini(&user_agent->effects);
+    g_assert(user_agent->n_agents == 0);
+    g_assert(user_agent->n_requests == 0);
+    g_assert(g_hash_table_size(user_agent->principals) == 0);
+    g_assert(g_hash_table_size(user_agent->accounts) == 0);
+    g_assert(deadlines_get_next_ms(&user_agent->deadlines) == -1);
+    g_hash_table_unref(user_agent->principals);
+    g_hash_table_unref(user_agent->accounts);
+}
+
+void
+user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
+{
+    user_agent->now_us = MAX(user_agent->now_us, monotonic_us);
+    user_agent->realtime_us = realtime_us;
+}
+
+gint64
+user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms)
+{
+    return (user_agent->now_us + 999) / 1000 + (gint64)timeout_ms;
+}
+
+static void
+end_all_in_state(Agent *agent, LockRequestState state, EffectKind kind, LockQueue **touched)
+{
+    GList *link = agent->requests.head;
+
+    while (link != NULL) {
+        LockRequest *request = link->data;
+
+        link = link->next;
+        if (request->state != state)
+            continue;
+        if (touched != NULL)
+            lock_queue_touch(request->queue, touched);
+        lock_manager_end_request(request->queue->manager, request, kind);
+    }
+}
+
+void
+user_agent_terminate(UserAgent *user_agent, Agent *agent)
+{
+    LockQueue *touched = NULL;
+
+    g_assert(!agent->terminated);
+    agent->terminated = TRUE;
+    end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_TERMINATED, &touched);
+    end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_TERMINATED, &touched);
+    lock_queue_process_touched(&touched);
+}
+
+void
+user_agent_expire(UserAgent *user_agent)
+{
+    g_autoptr(GPtrArray) due = g_ptr_array_new();
+    LockQueue *touched = NULL;
+
+    deadlines_take_due(&user_agent->deadlines, user_agent->now_us / 1000, due);
+    for (guint i = 0; i < due->len; i++) {
+        LockRequest *request = due->pdata[i];
+
+        lock_queue_touch(request->queue, &touched);
+        lock_manager_end_request(request->queue->manager, request, EFFECT_TIMED_OUT);
+    }
+    lock_queue_process_touched(&touched);
+}
+
+gint64
+user_agent_get_next_deadline_ms(const UserAgent *user_agent)
+{
+    return deadlines_get_next_ms(&user_agent->deadlines);
+}
+
+void
+user_agent_shut_down(UserAgent *user_agent)
+{
+    user_agent->shutting_down = TRUE;
+}
+
+void
+user_agent_lose(UserAgent *user_agent, Agent *agent)
+{
+    g_assert(user_agent->shutting_down);
+    end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_LOST, NULL);
+    end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_LOST, NULL);
+}
+
+guint64
+user_agent_first_token(const UserAgent *user_agent)
+{
+    return MAX((guint64)user_agent->realtime_us, user_agent->retired_token) + 1;
+}
+
+void
+user_agent_retire_token(UserAgent *user_agent, guint64 token)
+{
+    user_agent->retired_token = MAX(user_agent->retired_token, token);
+}
