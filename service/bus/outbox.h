@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What is to be sent at the end of this turn.
+ *
+ * Nothing goes out while a turn runs: replies and signals tell only what the whole turn has made
+ * true (and, once there is a store, committed). They leave in the order they were put here. A
+ * message that the socket or sd-bus has no room for stays here and is tried again, since sd-bus
+ * itself forgets it. */
+
+#pragma once
+
+#include "common/sd-bus.h"
+
+typedef struct {
+    sd_bus *bus;     /* not ours */
+    GQueue messages; /* of sd_bus_message */
+    guint retry_id;
+} Outbox;
+
+void outbox_init(Outbox *outbox, sd_bus *bus);
+void outbox_fini(Outbox *outbox);
+
+/* Takes over the reference. */
+void outbox_take(Outbox *outbox, sd_bus_message *message);
+
+void outbox_flush(Outbox *outbox);

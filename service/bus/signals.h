@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The core's effects as signals, each to one client; there is no broadcast.
+ *
+ * A request's or lock's own client is told what it does not learn from a reply; who watches the
+ * bucket is told everything. */
+
+#pragma once
+
+#include "common/sd-bus.h"
+#include "service/bus/bus-types.h"
+#include "service/core/core-types.h"
+
+/* Takes the core's effects and puts what they tell into the outbox, in their order. `reply` (taken;
+ * may be NULL) is the answer to the call that caused them: it goes before the grant of `answered`,
+ * which it tells, and otherwise last. */
+void signals_announce(BusService *service, const LockRequest *answered, sd_bus_message *reply);
+
+/* Tells a watcher of that bucket that `count` signals were not sent to it. */
+void signals_send_missed(Client *client, const LockManager *manager, guint64 count);

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/snapshots.h"
+
+#include "common/wire-names.h"
+#include "service/bus/clients.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+
+/* A message being written by visits of the core, which know no errors: the first one sticks. */
+typedef struct {
+    sd_bus_message *message;
+    gint64 now_us;
+    int r;
+} Writer;
+
+static void
+note(Writer *writer, int r)
+{
+    if (writer->r >= 0 && r < 0)
+        writer->r = r;
+}
+
+static void
+append_string(Writer *writer, const char *string)
+{
+    note(writer, sd_bus_message_append_basic(writer->message, 's', string));
+}
+
+static void
+append_lock_info(const LockRequest *request, gpointer data)
+{
+    Writer *writer = data;
+
+    if (writer->r < 0)
+        return;
+    note(writer, sd_bus_message_open_container(writer->message, 'r', "sss"));
+    append_string(writer, request->queue->name);
+    append_string(writer, lock_mode_to_string(request->mode));
+    append_string(writer, request->agent->client_id);
+    note(writer, sd_bus_message_close_container(writer->message));
+}
+
+static void
+append_lock_infos(Writer *writer, const LockManager *manager, LockRequestState state)
+{
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "(sss)"));
+    if (manager != NULL)
+        lock_manager_snapshot(manager, state, append_lock_info, writer);
+    if (writer->r >= 0)
+        note(writer, sd_bus_message_close_container(writer->message));
+}
+
+int
+snapshots_append_query(sd_bus_message *reply, const LockManager *manager)
+{
+    Writer writer = {.message = reply};
+
+    append_lock_infos(&writer, manager, LOCK_REQUEST_HELD);
+    if (writer.r >= 0)
+        append_lock_infos(&writer, manager, LOCK_REQUEST_PENDING);
+    return writer.r;
+}
+
+/* What the kernel calls the process now; "" if it is gone or hidden. Bounded and never blocking:
+ * /proc is memory. */
+static void
+read_process_name(guint32 pid, char *name, gsize size)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%u/comm", pid);
+    g_autofree char *contents = NULL;
+
+    name[0] = '\0';
+    if (pid == 0 || !g_file_get_contents(path, &contents, NULL, NULL))
+        return;
+    g_strlcpy(name, g_strchomp(contents), size);
+    if (!g_utf8_validate(name, -1, NULL))
+        name[0] = '\0';
+}
+
+static void
+append_blocked_by(Writer *writer, const InspectEntry *entry)
+{
+    note(writer, sd_bus_message_open_container(writer->message, 'e', "sv"));
+    append_string(writer, "blockedBy");
+    note(writer, sd_bus_message_open_container(writer->message, 'v', "as"));
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
+    for (guint i = 0; i < entry->n_blocked_by; i++)
+        append_string(writer, entry->blocked_by[i]);
+    note(writer, sd_bus_message_close_container(writer->message));
+    note(writer, sd_bus_message_close_container(writer->message));
+    note(writer, sd_bus_message_close_container(writer->message));
+}
+
+static void
+append_entry(const InspectEntry *entry, gpointer data)
+{
+    Writer *writer = data;
+    const LockRequest *request = entry->request;
+    const Client *client = request->agent->edge_data;
+    gboolean held = request->state == LOCK_REQUEST_HELD;
+    char process[32]; /* the kernel's names have at most 15 bytes */
+
+    if (writer->r < 0)
+        return;
+    read_process_name(client->pid, process, sizeof process);
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
+    note(writer, sd_bus_message_append(
+                     writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                     request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state",
+                     "s", held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
+                     request->agent->client_id, "token", "t", request->token, "why", "s",
+                     request->why != NULL ? request->why : "", "age", "t",
+                     (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u", client->pid,
+                     "process", "s", process, "position", "u", entry->position, "cursor", "t",
+                     request->sequence));
+    append_blocked_by(writer, entry);
+    note(writer, sd_bus_message_close_container(writer->message));
+}
+
+int
+snapshots_append_inspect(sd_bus_message *reply,
+                         LockManager *manager,
+                         const InspectFilter *filter,
+                         gint64 now_us)
+{
+    Writer writer = {.message = reply, .now_us = now_us};
+    gboolean more = FALSE;
+
+    note(&writer, sd_bus_message_open_container(reply, 'a', "a{sv}"));
+    if (manager != NULL)
+        more = lock_manager_inspect(manager, filter, append_entry, &writer);
+    if (writer.r < 0)
+        return writer.r;
+    note(&writer, sd_bus_message_close_container(reply));
+    note(&writer, sd_bus_message_append(reply, "b", more));
+    return writer.r;
+}

@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/watchers.h"
+
+#include "common/wire-names.h"
+#include "service/bus/bus-service.h"
+#include "service/bus/signals.h"
+#include "service/core/lock-manager.h"
+#include "service/core/principal.h"
+
+/* A watcher is asked after this many signals whether it has read them, */
+#define PING_AFTER 256
+/* and gets no more than this many without an answer. */
+#define UNCONFIRMED_MAX 1024
+
+void
+watchers_init(Watchers *watchers)
+{
+    watchers->by_manager = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_queue_free);
+    g_queue_init(&watchers->to_ping);
+}
+
+void
+watchers_fini(Watchers *watchers)
+{
+    g_assert(watchers->n_watches == 0);
+    g_queue_clear(&watchers->to_ping);
+    g_clear_pointer(&watchers->by_manager, g_hash_table_unref);
+}
+
+static void
+remove_watch(Watch *watch)
+{
+    Watchers *watchers = &watch->client->service->watchers;
+    GQueue *queue = g_hash_table_lookup(watchers->by_manager, watch->manager);
+
+    g_queue_unlink(queue, &watch->in_bucket);
+    if (queue->length == 0)
+        g_hash_table_remove(watchers->by_manager, watch->manager);
+    g_queue_unlink(&watch->client->watches, &watch->in_client);
+    watchers->n_watches--;
+    lock_manager_unref(watch->manager);
+    g_free(watch);
+}
+
+static void
+add_watch(Client *client, LockManager *manager)
+{
+    Watchers *watchers = &client->service->watchers;
+    GQueue *queue = g_hash_table_lookup(watchers->by_manager, manager);
+    Watch *watch = g_new0(Watch, 1);
+
+    if (queue == NULL) {
+        queue = g_queue_new();
+        g_hash_table_insert(watchers->by_manager, manager, queue);
+    }
+    watch->client = client;
+    watch->manager = lock_manager_ref(manager);
+    watch->in_client.data = watch;
+    watch->in_bucket.data = watch;
+    g_queue_push_tail_link(queue, &watch->in_bucket);
+    g_queue_push_tail_link(&client->watches, &watch->in_client);
+    watchers->n_watches++;
+}
+
+LockResult
+watchers_set(Client *client, LockManager *manager, gboolean enable)
+{
+    const Limits *limits = &client->service->user_agent.limits;
+
+    for (GList *link = client->watches.head; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->manager == manager) {
+            if (!enable)
+                remove_watch(watch);
+            return LOCK_RESULT_OK;
+        }
+    }
+    if (!enable)
+        return LOCK_RESULT_OK;
+    if (client->watches.length >= limits->max[LIMIT_WATCHES_PER_CLIENT])
+        return lock_result_limit(LIMIT_WATCHES_PER_CLIENT);
+    add_watch(client, manager);
+    return LOCK_RESULT_OK;
+}
+
+void
+watchers_remove_client(Client *client)
+{
+    while (client->watches.head != NULL)
+        remove_watch(client->watches.head->data);
+    if (client->wants_ping)
+        g_queue_remove(&client->service->watchers.to_ping, client);
+    client->wants_ping = FALSE;
+    g_clear_pointer(&client->ping, sd_bus_slot_unref);
+}
+
+GList *
+watchers_of_bucket(const BusService *service, const LockManager *manager)
+{
+    GQueue *queue;
+
+    if (service->watchers.n_watches == 0)
+        return NULL;
+    queue = g_hash_table_lookup(service->watchers.by_manager, manager);
+    return queue != NULL ? queue->head : NULL;
+}
+
+static void
+want_ping(Client *client)
+{
+    if (client->ping != NULL || client->wants_ping || client->n_unconfirmed < PING_AFTER)
+        return;
+    client->wants_ping = TRUE;
+    g_queue_push_tail(&client->service->watchers.to_ping, client);
+}
+
+gboolean
+watchers_admit(Watch *watch)
+{
+    Client *client = watch->client;
+
+    if (client->n_unconfirmed >= UNCONFIRMED_MAX) {
+        watch->n_missed++;
+        want_ping(client);
+        return FALSE;
+    }
+    client->n_unconfirmed++;
+    want_ping(client);
+    return TRUE;
+}
+
+/* Errors of the bus itself say nothing about what the watcher has read. */
+static gboolean
+is_from_client(sd_bus_message *reply, const Client *client)
+{
+    const char *sender = sd_bus_message_get_sender(reply);
+
+    return sender != NULL && g_str_equal(sender, client->unique_name);
+}
+
+static int
+on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    Client *client = userdata;
+
+    g_clear_pointer(&client->ping, sd_bus_slot_unref);
+    if (!is_from_client(reply, client))
+        return 1; /* the next signal asks again */
+
+    client->n_unconfirmed -= client->n_confirmed_by_ping;
+    for (GList *link = client->watches.head; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->n_missed > 0) {
+            signals_send_missed(client, watch->manager, watch->n_missed);
+            watch->n_missed = 0;
+        }
+    }
+    want_ping(client);
+    return 1;
+}
+
+static void
+send_ping(Client *client)
+{
+    g_autoptr(SdBusMessage) ping = NULL;
+    int r = sd_bus_message_new_method_call(client->service->bus, &ping, client->unique_name, "/",
+                                           "org.freedesktop.DBus.Peer", "Ping");
+
+    client->wants_ping = FALSE;
+    client->n_confirmed_by_ping = client->n_unconfirmed;
+    /* Without a time limit: however late it reads, it has read what came before. */
+    if (r >= 0)
+        r = sd_bus_call_async(client->service->bus, &client->ping, ping, on_pong, client,
+                              UINT64_MAX);
+    if (r < 0)
+        g_debug("A watcher could not be pinged: %s", g_strerror(-r));
+}
+
+void
+watchers_send_pings(BusService *service)
+{
+    Client *client;
+
+    while ((client = g_queue_pop_head(&service->watchers.to_ping)) != NULL)
+        send_ping(client);
+}

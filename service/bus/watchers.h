@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Who watches which bucket, and how far behind a watcher may fall.
+ *
+ * What a client hears about its own requests is bounded by what it asked for; what a watcher hears
+ * is not. So after some signals a watcher is pinged, and until it answers only so many more are
+ * sent; the rest are counted, and told by Missed when it has read what it was sent. A watch keeps
+ * its bucket's manager, so a bucket may be watched before anything is in it. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/bus/bus-types.h"
+#include "service/core/core-types.h"
+#include "service/core/lock-result.h"
+
+struct Watch {
+    Client *client;       /* not ours: owns this */
+    LockManager *manager; /* a reference */
+    guint64 n_missed;
+    GList in_client;
+    GList in_bucket;
+};
+
+typedef struct {
+    GHashTable *by_manager; /* LockManager -> GQueue of Watch, by Watch.in_bucket */
+    GQueue to_ping;         /* of Client */
+    guint n_watches;
+} Watchers;
+
+void watchers_init(Watchers *watchers);
+void watchers_fini(Watchers *watchers);
+
+/* Turns on (again) or off (again); refuses with LIMIT_WATCHES_PER_CLIENT. */
+LockResult watchers_set(Client *client, LockManager *manager, gboolean enable);
+void watchers_remove_client(Client *client);
+
+/* Links of Watch; NULL for none. */
+GList *watchers_of_bucket(const BusService *service, const LockManager *manager);
+
+/* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
+gboolean watchers_admit(Watch *watch);
+
+/* Asks those who have got many signals in this turn whether they have read them. */
+void watchers_send_pings(BusService *service);

@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* weblocksd: options, connection, signals, exit status; everything else is in bus/ and core/.
+ *
+ * Exit status: 0 after a clean end, 1 if the bus can't be had or is lost or the name is taken,
+ * 2 for a wrong command line. */
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <locale.h>
+#include <stdlib.h>
+
+#include "common/wire-names.h"
+#include "service/bus/bus-service.h"
+
+#define EXIT_USAGE               2
+#define IDLE_EXIT_SECS_ACTIVATED 60
+
+typedef struct {
+    gboolean session;
+    gboolean system;
+    char *address;
+    char **limits;
+    double idle_exit_secs;
+    gboolean replace;
+    gboolean verbose;
+    gboolean version;
+} CommandLine;
+
+/* A bus that starts a service says so in its environment. */
+static gboolean
+is_bus_activated(void)
+{
+    return g_getenv("DBUS_STARTER_ADDRESS") != NULL || g_getenv("DBUS_STARTER_BUS_TYPE") != NULL;
+}
+
+static gboolean
+parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
+{
+    const GOptionEntry entries[] = {
+        {"session", 0, 0, G_OPTION_ARG_NONE, &line->session, "Serve on the session bus (default)",
+         NULL},
+        {"system", 0, 0, G_OPTION_ARG_NONE, &line->system, "Serve on the system bus", NULL},
+        {"address", 0, 0, G_OPTION_ARG_STRING, &line->address, "Serve on the bus at ADDR", "ADDR"},
+        {"replace", 0, 0, G_OPTION_ARG_NONE, &line->replace,
+         "Take over from an instance that was started with --replace too", NULL},
+        {"idle-exit", 0, 0, G_OPTION_ARG_DOUBLE, &line->idle_exit_secs,
+         "Leave after that time without locks, requests, watchers and calls; 0 is never "
+         "(default: 60 if started by the bus, else 0)",
+         "SECONDS"},
+        {"limit", 0, 0, G_OPTION_ARG_STRING_ARRAY, &line->limits, "Set a limit; may be repeated",
+         "NAME=N"},
+        {"verbose", 'v', 0, G_OPTION_ARG_NONE, &line->verbose, "Log each call", NULL},
+        {"version", 0, 0, G_OPTION_ARG_NONE, &line->version, "Print the version", NULL},
+        {NULL}};
+    g_autoptr(GOptionContext) context = g_option_context_new("- Web Locks for D-Bus");
+
+    g_option_context_add_main_entries(context, entries, NULL);
+    if (!g_option_context_parse(context, argc, argv, error))
+        return FALSE;
+    if (*argc > 1) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "What is '%s'?", (*argv)[1]);
+        return FALSE;
+    }
+    if (line->session + line->system + (line->address != NULL) > 1) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "Only one of --session, --system and --address makes sense");
+        return FALSE;
+    }
+    if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= G_MAXINT32 / 1000)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--idle-exit is out of range");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+parse_limits(char **assignments, Limits *limits, GError **error)
+{
+    limits_init(limits);
+    for (guint i = 0; assignments != NULL && assignments[i] != NULL; i++) {
+        g_autoptr(GString) names = NULL;
+
+        if (limits_set_from_string(limits, assignments[i]))
+            continue;
+        names = g_string_new(NULL);
+        for (guint j = 0; j < N_LIMITS; j++)
+            g_string_append_printf(names, " %s", limits_table[j].name);
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--limit %s: not NAME=N with N from 1 to 2147483647 and NAME one of%s",
+                    assignments[i], names->str);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static int
+open_bus(const CommandLine *line, sd_bus **out_bus)
+{
+    sd_bus *bus = NULL;
+    int r;
+
+    if (line->system)
+        return sd_bus_open_system(out_bus);
+    if (line->address == NULL)
+        return sd_bus_open_user(out_bus);
+
+    if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, line->address)) < 0 ||
+        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_start(bus)) < 0) {
+        sd_bus_unref(bus);
+        return r;
+    }
+    *out_bus = bus;
+    return 0;
+}
+
+static gboolean
+on_stop_signal(gpointer data)
+{
+    lifecycle_stop(data);
+    return G_SOURCE_CONTINUE;
+}
+
+static int
+serve(const CommandLine *line, const Limits *limits)
+{
+    LifecycleOptions options = {.replace = line->replace, .idle_exit_secs = line->idle_exit_secs};
+    BusService *service;
+    sd_bus *bus = NULL;
+    guint term_id, int_id;
+    int status = EXIT_FAILURE;
+    int r = open_bus(line, &bus);
+
+    if (r < 0) {
+        g_warning("Can't connect to the bus: %s", g_strerror(-r));
+        return EXIT_FAILURE;
+    }
+
+    service = bus_service_new(bus, limits, &options);
+    term_id = g_unix_signal_add(SIGTERM, on_stop_signal, service);
+    int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
+    r = bus_service_start(service);
+    if (r == -EEXIST)
+        g_warning("The name %s is taken: another instance is running", WIRE_BUS_NAME);
+    else if (r < 0)
+        g_warning("Can't serve on the bus: %s", g_strerror(-r));
+    else
+        status = lifecycle_run(service);
+    g_source_remove(term_id);
+    g_source_remove(int_id);
+    bus_service_free(service);
+    return status;
+}
+
+int
+main(int argc, char **argv)
+{
+    CommandLine line = {.idle_exit_secs = is_bus_activated() ? IDLE_EXIT_SECS_ACTIVATED : 0};
+    g_autoptr(GError) error = NULL;
+    Limits limits;
+    int status = EXIT_USAGE;
+
+    setlocale(LC_ALL, "");
+    g_log_writer_default_set_use_stderr(TRUE);
+    if (!parse_command_line(&argc, &argv, &line, &error) ||
+        !parse_limits(line.limits, &limits, &error)) {
+        g_printerr("weblocksd: %s\n", error->message);
+    } else if (line.version) {
+        g_print("weblocksd %s\n", WEBLOCKS_VERSION);
+        status = EXIT_SUCCESS;
+    } else {
+        g_log_set_debug_enabled(line.verbose);
+        status = serve(&line, &limits);
+    }
+    g_free(line.address);
+    g_strfreev(line.limits);
+    return status;
+}
