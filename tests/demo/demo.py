@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The main job on real processes, told as it happens.
+
+    demo.py BUILD_DIR [--keep]
+
+Starts a private bus with the service on it, then a few client processes (client.py) that want the
+same lock. Every line that it prints is what a process was told by the service, and every duration
+was measured between two processes on the machine's one monotonic clock. With --keep the bus and the
+service stay, and the lines to try by hand are printed.
+"""
+
+import argparse
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from gi.repository import Gio, GLib
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUCKET = "/org/w3/WebLocks/bucket/default"
+REPLY_MS = 10000
+
+BUS_CONFIG = """<busconfig>
+  <type>session</type>
+  <listen>unix:path={directory}/bus</listen>
+  <policy context="default">
+    <allow send_destination="*"/>
+    <allow receive_sender="*"/>
+    <allow own="*"/>
+  </policy>
+</busconfig>
+"""
+
+
+class Person:
+    """One client process, called by a name so that people can follow."""
+
+    def __init__(self, name, address):
+        self.name = name
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "client.py"), address],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.client_id = self.hear("I am")[0]
+
+    def say(self, *words):
+        self.process.stdin.write(" ".join(words) + "\n")
+        self.process.stdin.flush()
+
+    def hear(self, what):
+        """The rest of the next line, which has to be about `what`."""
+        line = self.process.stdout.readline().rstrip("\n")
+        if not line.startswith(what + " "):
+            raise SystemExit(f"{self.name} said {line!r} where {what!r} was expected")
+        return line[len(what) + 1:].split(" ")
+
+    def request(self, *words):
+        """Asks for a lock; (id, token) of the reply."""
+        self.say("request", *words)
+        return [int(word) for word in self.hear("reply")]
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def leave(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def __str__(self):
+        return f"{self.name:<6}(pid {self.process.pid})"
+
+
+class Stage:
+    """A private bus, the service on it, and a connection to look at it with."""
+
+    def __init__(self, build_dir):
+        self.directory = tempfile.mkdtemp(prefix="weblocks-demo-")
+        config = pathlib.Path(self.directory, "bus.conf")
+        config.write_text(BUS_CONFIG.format(directory=self.directory), encoding="utf-8")
+        self.bus = subprocess.Popen(
+            ["dbus-daemon", "--nofork", "--nopidfile", "--print-address", f"--config-file={config}"],
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+            stderr=pathlib.Path(self.directory, "bus.log").open("w", encoding="utf-8"))
+        self.address = self.bus.stdout.readline().strip()
+        self.connection = Gio.DBusConnection.new_for_address_sync(
+            self.address,
+            Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
+            | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION,
+            None, None)
+        self.service = self.start_service(pathlib.Path(build_dir, "service", "weblocksd"))
+        self.people = []
+
+    def start_service(self, program):
+        """Starts it, and waits for its name without asking again and again."""
+        loop = GLib.MainLoop()
+        watch = Gio.bus_watch_name_on_connection(
+            self.connection, "org.w3.WebLocks", Gio.BusNameWatcherFlags.NONE,
+            lambda *_: loop.quit(), None)
+        service = subprocess.Popen([program, f"--address={self.address}"], start_new_session=True)
+        GLib.timeout_add_seconds(10, loop.quit)
+        loop.run()
+        Gio.bus_unwatch_name(watch)
+        return service
+
+    def ask(self, path, interface, method, arguments=None):
+        return self.connection.call_sync(
+            "org.w3.WebLocks", path, interface, method, arguments, None,
+            Gio.DBusCallFlags.NONE, REPLY_MS, None).unpack()
+
+    def person(self, name):
+        person = Person(name, self.address)
+        self.people.append(person)
+        return person
+
+    def print_table(self):
+        """What Inspect tells, as a table."""
+        rows = [("NAME", "MODE", "STATE", "PLACE", "CLIENT", "WHO", "WHY")]
+        names = {person.client_id: str(person) for person in self.people}
+        entries, _ = self.ask(BUCKET, "org.w3.WebLocks", "Inspect",
+                              GLib.Variant("(a{sv})", ({},)))
+        for entry in sorted(entries, key=lambda e: (e["name"], e["state"], e["position"])):
+            rows.append((entry["name"], entry["mode"], entry["state"],
+                         str(entry["position"] or "-"), entry["clientId"],
+                         names.get(entry["clientId"], "?"), entry["why"] or "-"))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        print()
+        for row in rows:
+            print("     " + "  ".join(cell.ljust(width)
+                                      for cell, width in zip(row, widths)).rstrip())
+
+    def version(self):
+        return self.ask("/org/w3/WebLocks", "org.freedesktop.DBus.Properties", "Get",
+                        GLib.Variant("(ss)", ("org.w3.WebLocks.Service", "Version")))[0]
+
+    def dismiss(self):
+        for person in self.people:
+            if person.process.poll() is None:
+                person.leave()
+
+    def close(self):
+        self.service.terminate()
+        status = self.service.wait()
+        self.bus.terminate()
+        self.bus.wait()
+        shutil.rmtree(self.directory)
+        return status
+
+
+def headline(text):
+    print(f"\n  {text}\n")
+
+
+def milliseconds(start, end):
+    return f"{(int(end) - start) / 1e6:.1f} ms"
+
+
+def tell_crash(stage):
+    """Three want it, the holder is killed; gives back the two who are left."""
+    headline('1. Three processes want the lock "printer"')
+    anna, ben, carla = (stage.person(name) for name in ("anna", "ben", "carla"))
+    _, token = anna.request("printer", "exclusive", "0", "report.pdf")
+    print(f"     {anna} asks: has it at once, fencing token {token}")
+    for person, why in ((ben, "tickets.pdf"), (carla, "poster.pdf")):
+        person.request("printer", "exclusive", "0", why)
+        print(f"     {person} asks: waits")
+    stage.print_table()
+
+    headline("2. The holder crashes")
+    killed_at = time.monotonic_ns()
+    anna.kill()
+    print(f"     {anna} is killed with SIGKILL, holding the lock")
+    _, token, granted_at = ben.hear("granted")
+    print(f"     {ben} has the lock {milliseconds(killed_at, granted_at)} later, token {token}")
+    stage.print_table()
+    return ben, carla
+
+
+def tell_steal(stage, ben):
+    headline("3. Somebody can't wait, and steals it")
+    dora = stage.person("dora")
+    lock, token = dora.request("printer", "steal", "0", "fire-alarm.txt")
+    print(f"     {dora} steals it: has it at once, token {token}")
+    _, reason, _ = ben.hear("released")
+    print(f'     {ben} is told that its lock is gone; reason "{reason}"')
+    stage.print_table()
+    return dora, lock
+
+
+def tell_timeout(stage):
+    headline("4. Somebody waits no longer than 300 ms")
+    emil = stage.person("emil")
+    asked_at = time.monotonic_ns()
+    emil.request("printer", "exclusive", "300", "memo.txt")
+    _, reason, ended_at = emil.hear("released")
+    print(f'     {emil} asks: is told after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
+
+
+def tell_turn(stage, dora, lock, carla):
+    headline("5. Carla never lost her place in the queue")
+    released_at = time.monotonic_ns()
+    dora.say("release", str(lock))
+    dora.hear("released-by-me")
+    _, token, granted_at = carla.hear("granted")
+    print(f"     {dora} releases it")
+    print(f"     {carla} has it {milliseconds(released_at, granted_at)} later, token {token}")
+    stage.print_table()
+
+
+def tell_shared(stage):
+    headline('6. Readers share the lock "album", a writer waits for them')
+    for name in ("finn", "gita"):
+        person = stage.person(name)
+        person.request("album", "shared", "0", "looking")
+        print(f"     {person} asks for a shared lock: has it at once")
+    hugo = stage.person("hugo")
+    hugo.request("album", "exclusive", "0", "sorting")
+    print(f"     {hugo} asks for an exclusive lock: waits")
+    stage.print_table()
+
+
+def print_lines_to_try(stage):
+    call = f"busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks"
+    headline("Bus and service stay. In this or another shell:")
+    print(f"     export DBUS_SESSION_BUS_ADDRESS='{stage.address}'")
+    print(f"     {call} Query")
+    print(f"     {call} Request 'sa{{sv}}' printer 1 mode s shared")
+    print(f"     {call} Steal 'sa{{sv}}' printer 0")
+    print("     busctl --user introspect org.w3.WebLocks /org/w3/WebLocks")
+    print("     busctl --user monitor org.w3.WebLocks")
+    headline("To end them:")
+    print(f"     kill {stage.service.pid} {stage.bus.pid}; rm -r {stage.directory}")
+
+
+def tell(stage):
+    print("\n  WebLocks for D-Bus\n")
+    print(f"     bus      dbus-daemon, private, pid {stage.bus.pid}")
+    print(f"     service  weblocksd {stage.version()}, pid {stage.service.pid}")
+    ben, carla = tell_crash(stage)
+    dora, lock = tell_steal(stage, ben)
+    tell_timeout(stage)
+    tell_turn(stage, dora, lock, carla)
+    tell_shared(stage)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("build_dir")
+    parser.add_argument("--keep", action="store_true", help="leave bus and service running")
+    arguments = parser.parse_args()
+
+    stage = Stage(arguments.build_dir)
+    keep = False
+    try:
+        tell(stage)
+        keep = arguments.keep
+    finally:
+        stage.dismiss()
+        if keep:
+            print_lines_to_try(stage)
+        else:
+            status = stage.close()
+    if not keep:
+        headline(f"The end: everybody left, the service ended with status {status}.")
+    return 0 if keep else status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
