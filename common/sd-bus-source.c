@@ -12,15 +12,22 @@ typedef struct {
     GSource parent;
     sd_bus *bus;
     gpointer fd_tag;
+    GIOCondition waits_for;
     SdBusSourceFunc after_batch;
     SdBusSourceFunc on_closed;
     gpointer data;
 } SdBusSource;
 
-static GIOCondition
-condition_from_poll(int events)
+/* GLib wakes the context for each modification, even from its own thread: so only real ones. */
+static void
+wait_for(SdBusSource *self, int events)
 {
-    return (events & POLLIN ? G_IO_IN : 0) | (events & POLLOUT ? G_IO_OUT : 0);
+    GIOCondition condition = (events & POLLIN ? G_IO_IN : 0) | (events & POLLOUT ? G_IO_OUT : 0);
+
+    if (condition == self->waits_for)
+        return;
+    self->waits_for = condition;
+    g_source_modify_unix_fd(&self->parent, self->fd_tag, condition);
 }
 
 /* Says what to wait for: sd-bus changes its mind with each message read or queued. */
@@ -35,7 +42,7 @@ sd_bus_source_prepare(GSource *source, int *timeout_ms)
     if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0)
         return TRUE; /* closed: dispatch will find out and say so */
 
-    g_source_modify_unix_fd(source, self->fd_tag, condition_from_poll(events));
+    wait_for(self, events);
     if (ready_us == 0)
         return TRUE; /* messages are read already and wait to be processed */
     g_source_set_ready_time(source, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
@@ -101,7 +108,8 @@ sd_bus_source_attach(sd_bus *bus,
     self->after_batch = after_batch;
     self->on_closed = on_closed;
     self->data = data;
-    self->fd_tag = g_source_add_unix_fd(source, sd_bus_get_fd(bus), G_IO_IN);
+    self->waits_for = G_IO_IN;
+    self->fd_tag = g_source_add_unix_fd(source, sd_bus_get_fd(bus), self->waits_for);
     g_source_attach(source, context);
     return source;
 }
