@@ -15,6 +15,16 @@
 
 #include <glib.h>
 
+/* Before systemd 243 a method's arguments had no names. Without them introspection tells less;
+ * everything works. */
+#ifndef SD_BUS_METHOD_WITH_NAMES
+#define SD_BUS_PARAM(name)
+#define SD_BUS_METHOD_WITH_NAMES(member, signature, in_names, result, out_names, handler, flags) \
+    SD_BUS_METHOD(member, signature, result, handler, flags)
+#define SD_BUS_SIGNAL_WITH_NAMES(member, signature, out_names, flags) \
+    SD_BUS_SIGNAL(member, signature, flags)
+#endif
+
 typedef sd_bus_message SdBusMessage;
 typedef sd_bus_slot SdBusSlot;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)

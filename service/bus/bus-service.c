@@ -75,6 +75,10 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     const char *interface = sd_bus_message_get_interface(message);
 
+    /* Anybody can send us a NameOwnerChanged or NameLost of their own, and sd-bus matches it. */
+    if (sd_bus_message_is_signal(message, NULL, NULL) > 0 &&
+        g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0)
+        return 1;
     if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 &&
         g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
         bus_service_end_turn(userdata);
