@@ -16,6 +16,7 @@
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
+#define IDLE_EXIT_SECS_MAX       1e6
 
 typedef struct {
     gboolean session;
@@ -68,8 +69,9 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
                     "Only one of --session, --system and --address makes sense");
         return FALSE;
     }
-    if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= G_MAXINT32 / 1000)) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "--idle-exit is out of range");
+    if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= IDLE_EXIT_SECS_MAX)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--idle-exit: not between 0 and 1000000");
         return FALSE;
     }
     return TRUE;
@@ -118,7 +120,7 @@ open_bus(const CommandLine *line, sd_bus **out_bus)
 static gboolean
 on_stop_signal(gpointer data)
 {
-    lifecycle_stop(data);
+    bus_service_stop(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -146,7 +148,7 @@ serve(const CommandLine *line, const Limits *limits)
     else if (r < 0)
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
     else
-        status = lifecycle_run(service);
+        status = bus_service_run(service);
     g_source_remove(term_id);
     g_source_remove(int_id);
     bus_service_free(service);

@@ -5,30 +5,21 @@
 
 #include "common/sd-bus-source.h"
 #include "common/wire-names.h"
-#include "service/bus/methods.h"
-#include "service/bus/service-methods.h"
-#include "service/bus/signals.h"
+#include "service/bus/announce.h"
+#include "service/bus/calls.h"
+#include "service/bus/clients.h"
+#include "service/bus/interfaces.h"
+#include "service/bus/watchers.h"
 
-void
-bus_service_tick(BusService *service)
-{
-    user_agent_set_time(&service->user_agent, g_get_monotonic_time(), g_get_real_time());
-}
-
-void
-bus_service_end_turn(BusService *service)
-{
-    gint64 next_ms = user_agent_get_next_deadline_ms(&service->user_agent);
-
-    outbox_flush(&service->outbox);
-    watchers_send_pings(service);
-    g_source_set_ready_time(service->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
-}
+struct BusService {
+    Edge edge;
+    GSource *bus_source;
+};
 
 static void
 after_batch(gpointer data)
 {
-    bus_service_end_turn(data);
+    edge_end_turn(data);
 }
 
 static void
@@ -37,39 +28,13 @@ on_bus_closed(gpointer data)
     lifecycle_bus_lost(data);
 }
 
-static gboolean
-deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+static void
+on_deadline(Edge *edge)
 {
-    return callback(user_data);
+    user_agent_expire(&edge->user_agent);
+    announce_effects(edge, NULL, NULL);
 }
 
-static gboolean
-on_deadline(gpointer data)
-{
-    BusService *service = data;
-
-    bus_service_tick(service);
-    user_agent_expire(&service->user_agent);
-    signals_announce(service, NULL, NULL);
-    bus_service_end_turn(service);
-    return G_SOURCE_CONTINUE;
-}
-
-static GSourceFuncs deadline_funcs = {.dispatch = deadline_dispatch};
-
-static GSource *
-attach_deadline_source(BusService *service)
-{
-    GSource *source = g_source_new(&deadline_funcs, sizeof(GSource));
-
-    g_source_set_static_name(source, "time-outs of requests");
-    g_source_set_callback(source, on_deadline, service, NULL);
-    g_source_attach(source, NULL);
-    return source;
-}
-
-/* What sd-bus answers by itself (Ping, Introspect, properties, bad calls) it sends at once: what
- * came before must have left by then, or a Ping would not be the barrier that it looks like. */
 static int
 on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -79,9 +44,13 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0 &&
         g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0)
         return 1;
+
+    /* What sd-bus answers by itself (Ping, Introspect, properties, bad calls) it sends at once:
+     * what came before must have left by then, or a Ping would not be the barrier that it looks
+     * like. */
     if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 &&
         g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
-        bus_service_end_turn(userdata);
+        edge_end_turn(userdata);
     return 0;
 }
 
@@ -89,54 +58,53 @@ BusService *
 bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
 {
     BusService *service = g_new0(BusService, 1);
+    Edge *edge = &service->edge;
 
-    service->bus = bus;
-    service->verbose = g_log_get_debug_enabled();
-    user_agent_init(&service->user_agent, limits);
-    outbox_init(&service->outbox, bus);
-    clients_init(&service->clients);
-    watchers_init(&service->watchers);
-    lifecycle_init(&service->lifecycle, options);
-    service->deadline_source = attach_deadline_source(service);
+    edge_init(edge, bus, limits, on_deadline);
+    edge->after_send = watchers_send_pings;
+    edge->clients = clients_new(calls_serve);
+    edge->watchers = watchers_new();
+    edge->lifecycle = lifecycle_new(options, calls_receive);
     return service;
-}
-
-static void
-destroy_source(GSource *source)
-{
-    if (source == NULL)
-        return;
-    g_source_destroy(source);
-    g_source_unref(source);
 }
 
 void
 bus_service_free(BusService *service)
 {
-    if (service == NULL)
-        return;
-    destroy_source(service->bus_source);
-    destroy_source(service->deadline_source);
-    lifecycle_fini(&service->lifecycle);
-    clients_fini(service);
-    watchers_fini(&service->watchers);
-    outbox_fini(&service->outbox);
-    user_agent_fini(&service->user_agent);
-    sd_bus_flush_close_unref(service->bus);
+    if (service->bus_source != NULL) {
+        g_source_destroy(service->bus_source);
+        g_source_unref(service->bus_source);
+    }
+    lifecycle_free(service->edge.lifecycle);
+    clients_free(&service->edge);
+    watchers_free(service->edge.watchers);
+    edge_fini(&service->edge);
     g_free(service);
 }
 
 int
 bus_service_start(BusService *service)
 {
+    Edge *edge = &service->edge;
     int r;
 
-    if ((r = sd_bus_add_filter(service->bus, NULL, on_any_message, service)) < 0 ||
-        (r = methods_export(service)) < 0 || (r = service_methods_export(service)) < 0 ||
-        (r = clients_subscribe(service)) < 0 || (r = lifecycle_take_name(service)) < 0)
+    if ((r = sd_bus_add_filter(edge->bus, NULL, on_any_message, edge)) < 0 ||
+        (r = interfaces_export(edge)) < 0 || (r = clients_subscribe(edge)) < 0 ||
+        (r = lifecycle_take_name(edge)) < 0)
         return r;
 
-    service->bus_source =
-        sd_bus_source_attach(service->bus, NULL, after_batch, on_bus_closed, service);
+    service->bus_source = sd_bus_source_attach(edge->bus, NULL, after_batch, on_bus_closed, edge);
     return 0;
+}
+
+int
+bus_service_run(BusService *service)
+{
+    return lifecycle_run(&service->edge);
+}
+
+void
+bus_service_stop(BusService *service)
+{
+    lifecycle_stop(&service->edge);
 }

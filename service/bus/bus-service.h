@@ -1,35 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service on one bus: the connection, the core behind it, and the turns in which it works.
+/* The service on one bus: puts the parts of the edge together.
  *
- * A message goes one way: socket -> calls (who asks, what) -> methods (decode) -> core (change
- * state, append effects) -> signals (effects to messages) -> outbox. A turn is one batch of
- * messages, or one timer; bus_service_end_turn() sends what it made true. Everything runs on the
- * default main context, and nothing blocks after bus_service_start(). */
+ * A message goes one way: socket -> calls (who asks, may it be served now) -> methods (decode) ->
+ * core (change state, append effects) -> announce (effects to signals) -> outbox. Everything runs
+ * on the default main context, and nothing blocks after bus_service_start(). */
 
 #pragma once
 
-#include <glib.h>
-
 #include "common/sd-bus.h"
-#include "service/bus/clients.h"
 #include "service/bus/lifecycle.h"
-#include "service/bus/outbox.h"
-#include "service/bus/watchers.h"
-#include "service/core/user-agent.h"
+#include "service/core/limits.h"
 
-struct BusService {
-    sd_bus *bus;
-    GSource *bus_source;
-    GSource *deadline_source;
-    gboolean verbose;
-    UserAgent user_agent;
-    Outbox outbox;
-    Clients clients;
-    Watchers watchers;
-    Lifecycle lifecycle;
-};
+typedef struct BusService BusService;
 
 /* Takes over the reference on `bus`, which is connected or connecting. */
 BusService *bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
@@ -39,8 +23,8 @@ void bus_service_free(BusService *service);
  * -EEXIST if somebody else has the name. */
 int bus_service_start(BusService *service);
 
-/* Tells the core the time. Before every operation of it. */
-void bus_service_tick(BusService *service);
+/* Runs until the service has ended; what the process is to exit with. */
+int bus_service_run(BusService *service);
 
-/* Sends what the turn has made true, and sees to the next time-out. */
-void bus_service_end_turn(BusService *service);
+/* Ends it, in lifecycle.h's order. */
+void bus_service_stop(BusService *service);

@@ -3,13 +3,14 @@
 
 #include "service/bus/calls.h"
 
-#include <errno.h>
-
 #include "common/wire-names.h"
-#include "service/bus/bus-service.h"
-#include "service/bus/errors.h"
+#include "service/bus/clients.h"
+#include "service/bus/lifecycle.h"
 #include "service/bus/methods.h"
+#include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
+
+typedef int (*CallHandler)(Client *client, sd_bus_message *call, sd_bus_error *error);
 
 typedef struct {
     const char *interface;
@@ -47,55 +48,26 @@ find_row(sd_bus_message *call)
     g_assert_not_reached();
 }
 
-sd_bus_message *
-calls_new_reply(sd_bus_message *call)
-{
-    sd_bus_message *reply = NULL;
-    int r;
-
-    if (sd_bus_message_get_expect_reply(call) <= 0)
-        return NULL;
-    r = sd_bus_message_new_method_return(call, &reply);
-    g_assert(r >= 0);
-    return reply;
-}
-
-void
-calls_reply_error(BusService *service, sd_bus_message *call, const sd_bus_error *error)
-{
-    sd_bus_message *reply = NULL;
-
-    if (sd_bus_message_get_expect_reply(call) <= 0)
-        return;
-    if (sd_bus_message_new_method_error(call, &reply, error) >= 0)
-        outbox_take(&service->outbox, reply);
-}
-
-int
-calls_set_error(sd_bus_error *error, BusService *service, LockResult result)
-{
-    errors_set_from_result(error, result, &service->user_agent.limits);
-    return -EINVAL;
-}
-
 void
 calls_serve(Client *client, sd_bus_message *call)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int r;
 
-    bus_service_tick(client->service);
+    edge_tick(client->edge);
     r = find_row(call)->handler(client, call, &error);
-    if (client->service->verbose)
+    if (r < 0 && !sd_bus_error_is_set(&error))
+        sd_bus_error_set_errno(&error, r);
+    if (client->edge->verbose)
         g_debug("%s %s: %s", client->unique_name, sd_bus_message_get_member(call),
                 r < 0 ? error.name : "done");
     if (r < 0)
-        calls_reply_error(client->service, call, &error);
+        replies_put_error(client->edge, call, &error);
     sd_bus_error_free(&error);
 }
 
 void
-calls_receive(BusService *service, sd_bus_message *call)
+calls_receive(Edge *edge, sd_bus_message *call)
 {
     const char *sender = sd_bus_message_get_sender(call);
     Client *client;
@@ -103,7 +75,7 @@ calls_receive(BusService *service, sd_bus_message *call)
     if (sd_bus_message_get_expect_reply(call) <= 0 && !find_row(call)->useful_without_reply)
         return;
 
-    client = sender != NULL ? clients_get(service, sender) : NULL;
+    client = sender != NULL ? clients_get(edge, sender) : NULL;
     if (client == NULL)
         return; /* only without memory or bus: the caller's bus will tell it */
 
@@ -112,8 +84,8 @@ calls_receive(BusService *service, sd_bus_message *call)
     } else if (!clients_defer(client, call)) {
         sd_bus_error error = SD_BUS_ERROR_NULL;
 
-        calls_set_error(&error, service, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
-        calls_reply_error(service, call, &error);
+        replies_set_result(&error, edge, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+        replies_put_error(edge, call, &error);
         sd_bus_error_free(&error);
     }
 }
@@ -121,9 +93,9 @@ calls_receive(BusService *service, sd_bus_message *call)
 int
 calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    BusService *service = userdata;
+    Edge *edge = userdata;
 
-    if (!lifecycle_hold_call(service, call))
-        calls_receive(service, call);
+    if (!lifecycle_hold_call(edge, call))
+        calls_receive(edge, call);
     return 1;
 }

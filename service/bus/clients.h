@@ -15,40 +15,31 @@
 #include <glib.h>
 
 #include "common/sd-bus.h"
-#include "service/bus/bus-types.h"
-#include "service/bus/principals.h"
-#include "service/core/agent.h"
+#include "service/bus/client.h"
 
-struct Client {
-    BusService *service; /* not ours */
-    char *unique_name;
-    CredentialsLookup *lookup; /* NULL once identified */
-    Agent *agent;              /* NULL until identified; its edge_data is this client */
-    guint32 pid;               /* 0 is unknown */
-    GQueue deferred;           /* of sd_bus_message */
+/* Serves a call that waited for its client to be identified. */
+typedef void (*ClientsServe)(Client *client, sd_bus_message *call);
 
-    /* Of watchers.c: what it watches, and how far it has read. */
-    GQueue watches; /* of Watch, by Watch.in_client */
-    guint n_unconfirmed;
-    guint n_confirmed_by_ping;
-    sd_bus_slot *ping;
-    gboolean wants_ping;
-};
-
-typedef struct {
+struct Clients {
     GHashTable *by_name; /* unique name -> Client, owned */
     guint n_unidentified;
     sd_bus_slot *name_owner_changed;
-} Clients;
+    ClientsServe serve;
+};
 
-void clients_init(Clients *clients);
-void clients_fini(BusService *service);
+Clients *clients_new(ClientsServe serve);
+
+/* Ends what is left in the core without telling anybody. */
+void clients_free(Edge *edge);
 
 /* May block; only before the service is on the bus. Negative errno on failure. */
-int clients_subscribe(BusService *service);
+int clients_subscribe(Edge *edge);
 
 /* The client of that unique name; a new one is begun to be identified. NULL if that can't be. */
-Client *clients_get(BusService *service, const char *unique_name);
+Client *clients_get(Edge *edge, const char *unique_name);
 
 /* Keeps a call of a client that is not identified yet; FALSE if it has too many already. */
 gboolean clients_defer(Client *client, sd_bus_message *call);
+
+/* The service ends: everything that anybody has or waits for is lost, and they are told. */
+void clients_lose_everything(Edge *edge);

@@ -17,7 +17,7 @@
 #include <glib.h>
 
 #include "common/sd-bus.h"
-#include "service/bus/bus-types.h"
+#include "service/bus/edge.h"
 
 typedef struct {
     gboolean replace;      /* take the name from one that lets it go, and let it go likewise */
@@ -31,8 +31,12 @@ typedef enum {
     LIFECYCLE_ENDED,
 } LifecycleState;
 
-typedef struct {
+/* Takes in a call that was kept while it could not be known whether the service stays. */
+typedef void (*LifecycleReceive)(Edge *edge, sd_bus_message *call);
+
+struct Lifecycle {
     LifecycleOptions options;
+    LifecycleReceive receive;
     LifecycleState state;
     GMainLoop *loop;
     int exit_status;
@@ -42,22 +46,22 @@ typedef struct {
     GQueue kept_calls; /* of sd_bus_message, while RELEASING */
     sd_bus_slot *name_lost;
     sd_bus_slot *name_call; /* RequestName or ReleaseName that is under way */
-} Lifecycle;
+};
 
-void lifecycle_init(Lifecycle *lifecycle, const LifecycleOptions *options);
-void lifecycle_fini(Lifecycle *lifecycle);
+Lifecycle *lifecycle_new(const LifecycleOptions *options, LifecycleReceive receive);
+void lifecycle_free(Lifecycle *lifecycle);
 
 /* Takes the name; may block. -EEXIST if somebody else has it. */
-int lifecycle_take_name(BusService *service);
+int lifecycle_take_name(Edge *edge);
 
 /* Runs until the service has ended; what the process is to exit with. */
-int lifecycle_run(BusService *service);
+int lifecycle_run(Edge *edge);
 
 /* Ends the service in the order above. A second time it ends at once. */
-void lifecycle_stop(BusService *service);
+void lifecycle_stop(Edge *edge);
 
 /* The connection to the bus is lost: there is nobody left to tell. */
-void lifecycle_bus_lost(BusService *service);
+void lifecycle_bus_lost(Edge *edge);
 
 /* Notes that there is a call. TRUE if it was kept, for now. */
-gboolean lifecycle_hold_call(BusService *service, sd_bus_message *call);
+gboolean lifecycle_hold_call(Edge *edge, sd_bus_message *call);

@@ -136,7 +136,7 @@ options_read_lock(sd_bus_message *message,
 {
     OptionValue values[N_LOCK_KEYS] = {0};
     LockMode mode = LOCK_MODE_EXCLUSIVE;
-    guint given;
+    guint given = 0;
     int r = read_dictionary(message, lock_specs, N_LOCK_KEYS, values, &given, error);
 
     if (r < 0)
@@ -180,7 +180,8 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
 {
     OptionValue values[N_INSPECT_KEYS] = {0};
     const char *state;
-    guint given;
+    guint32 limit = INSPECT_LIMIT_DEFAULT;
+    guint given = 0;
     int r = read_dictionary(message, inspect_specs, N_INSPECT_KEYS, values, &given, error);
 
     if (r < 0)
@@ -189,8 +190,8 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
     if (state != NULL && !g_str_equal(state, WIRE_STATE_HELD) &&
         !g_str_equal(state, WIRE_STATE_PENDING))
         return refuse_key(error, WIRE_FILTER_STATE, "must be 'held' or 'pending'");
-    if (values[INSPECT_LIMIT_KEY].u > INSPECT_LIMIT_MAX)
-        return refuse_key(error, WIRE_FILTER_LIMIT, "is more than 1000");
+    if (values[INSPECT_LIMIT_KEY].u > 0)
+        limit = MIN(values[INSPECT_LIMIT_KEY].u, INSPECT_LIMIT_MAX);
 
     *out_filter = (InspectFilter){
         .name = values[INSPECT_NAME_KEY].s,
@@ -199,8 +200,7 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
         .state = state != NULL && g_str_equal(state, WIRE_STATE_HELD) ? LOCK_REQUEST_HELD
                                                                       : LOCK_REQUEST_PENDING,
         .after = values[INSPECT_AFTER_KEY].t,
-        .limit =
-            values[INSPECT_LIMIT_KEY].u > 0 ? values[INSPECT_LIMIT_KEY].u : INSPECT_LIMIT_DEFAULT,
+        .limit = limit,
     };
     return 0;
 }

@@ -4,24 +4,15 @@
 #include "service/bus/signals.h"
 
 #include "common/wire-names.h"
-#include "service/bus/bus-service.h"
 #include "service/bus/objects.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-request.h"
 
-typedef struct {
-    const char *reason;
-    gboolean owner_knows; /* from the reply to its own call, or because it is gone */
-} EndsTableRow;
-
-static const EndsTableRow ends_table[N_EFFECT_KINDS] = {
-    [EFFECT_RELEASED] = {WIRE_REASON_RELEASED, TRUE},
-    [EFFECT_ABORTED] = {WIRE_REASON_ABORTED, TRUE},
-    [EFFECT_STOLEN] = {WIRE_REASON_STOLEN, FALSE},
-    [EFFECT_TIMED_OUT] = {WIRE_REASON_TIMEOUT, FALSE},
-    [EFFECT_TERMINATED] = {WIRE_REASON_TERMINATED, TRUE},
-    [EFFECT_LOST] = {WIRE_REASON_LOST, FALSE},
+static const char *const reasons[N_EFFECT_KINDS] = {
+    [EFFECT_RELEASED] = WIRE_REASON_RELEASED,     [EFFECT_ABORTED] = WIRE_REASON_ABORTED,
+    [EFFECT_STOLEN] = WIRE_REASON_STOLEN,         [EFFECT_TIMED_OUT] = WIRE_REASON_TIMEOUT,
+    [EFFECT_TERMINATED] = WIRE_REASON_TERMINATED, [EFFECT_LOST] = WIRE_REASON_LOST,
 };
 
 static sd_bus_message *
@@ -31,16 +22,15 @@ new_signal(Client *client, const LockManager *manager, const char *member)
     sd_bus_message *signal = NULL;
     int r;
 
-    r = sd_bus_message_new_signal(client->service->bus, &signal, path, WIRE_LOCKS_INTERFACE,
-                                  member);
+    r = sd_bus_message_new_signal(client->edge->bus, &signal, path, WIRE_LOCKS_INTERFACE, member);
     g_assert(r >= 0);
     r = sd_bus_message_set_destination(signal, client->unique_name);
     g_assert(r >= 0);
     return signal;
 }
 
-static void
-send_effect(Client *client, const Effect *effect)
+void
+signals_send_effect(Client *client, const Effect *effect)
 {
     const LockRequest *request = effect->request;
     const LockQueue *queue = request->queue;
@@ -56,10 +46,10 @@ send_effect(Client *client, const Effect *effect)
     } else {
         signal = new_signal(client, queue->manager, "Released");
         r = sd_bus_message_append(signal, "tssss", request->id, queue->name, mode, client_id,
-                                  ends_table[effect->kind].reason);
+                                  reasons[effect->kind]);
     }
     g_assert(r >= 0);
-    outbox_take(&client->service->outbox, signal);
+    outbox_take(&client->edge->outbox, signal);
 }
 
 void
@@ -69,35 +59,5 @@ signals_send_missed(Client *client, const LockManager *manager, guint64 count)
     int r = sd_bus_message_append(signal, "t", count);
 
     g_assert(r >= 0);
-    outbox_take(&client->service->outbox, signal);
-}
-
-void
-signals_announce(BusService *service, const LockRequest *answered, sd_bus_message *reply)
-{
-    Effects *effects = &service->user_agent.effects;
-
-    for (guint i = 0; i < effects_get_length(effects); i++) {
-        const Effect *effect = effects_get(effects, i);
-        const LockManager *manager = effect->request->queue->manager;
-        Client *owner = effect->request->agent->edge_data;
-        gboolean is_answer = effect->kind == EFFECT_GRANTED && effect->request == answered;
-
-        if (is_answer && reply != NULL)
-            outbox_take(&service->outbox, g_steal_pointer(&reply));
-        if (owner != NULL && (is_answer || ends_table[effect->kind].owner_knows))
-            owner = NULL;
-        if (owner != NULL)
-            send_effect(owner, effect);
-
-        for (GList *link = watchers_of_bucket(service, manager); link != NULL; link = link->next) {
-            Watch *watch = link->data;
-
-            if (watch->client != owner && watchers_admit(watch))
-                send_effect(watch->client, effect);
-        }
-    }
-    if (reply != NULL)
-        outbox_take(&service->outbox, reply);
-    effects_clear(effects);
+    outbox_take(&client->edge->outbox, signal);
 }

@@ -1,21 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The core's effects as signals, each to one client; there is no broadcast.
- *
- * A request's or lock's own client is told what it does not learn from a reply; who watches the
- * bucket is told everything. */
+/* Signals, each to one client; there is no broadcast. They go into the outbox. */
 
 #pragma once
 
-#include "common/sd-bus.h"
-#include "service/bus/bus-types.h"
+#include "service/bus/client.h"
 #include "service/core/core-types.h"
+#include "service/core/effects.h"
 
-/* Takes the core's effects and puts what they tell into the outbox, in their order. `reply` (taken;
- * may be NULL) is the answer to the call that caused them: it goes before the grant of `answered`,
- * which it tells, and otherwise last. */
-void signals_announce(BusService *service, const LockRequest *answered, sd_bus_message *reply);
+/* Granted or Released, as the effect tells. */
+void signals_send_effect(Client *client, const Effect *effect);
 
 /* Tells a watcher of that bucket that `count` signals were not sent to it. */
 void signals_send_missed(Client *client, const LockManager *manager, guint64 count);

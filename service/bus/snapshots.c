@@ -4,7 +4,7 @@
 #include "service/bus/snapshots.h"
 
 #include "common/wire-names.h"
-#include "service/bus/clients.h"
+#include "service/bus/client.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 

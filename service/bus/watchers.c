@@ -4,7 +4,6 @@
 #include "service/bus/watchers.h"
 
 #include "common/wire-names.h"
-#include "service/bus/bus-service.h"
 #include "service/bus/signals.h"
 #include "service/core/lock-manager.h"
 #include "service/core/principal.h"
@@ -14,25 +13,29 @@
 /* and gets no more than this many without an answer. */
 #define UNCONFIRMED_MAX 1024
 
-void
-watchers_init(Watchers *watchers)
+Watchers *
+watchers_new(void)
 {
+    Watchers *watchers = g_new0(Watchers, 1);
+
     watchers->by_manager = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_queue_free);
     g_queue_init(&watchers->to_ping);
+    return watchers;
 }
 
 void
-watchers_fini(Watchers *watchers)
+watchers_free(Watchers *watchers)
 {
     g_assert(watchers->n_watches == 0);
     g_queue_clear(&watchers->to_ping);
-    g_clear_pointer(&watchers->by_manager, g_hash_table_unref);
+    g_hash_table_unref(watchers->by_manager);
+    g_free(watchers);
 }
 
 static void
 remove_watch(Watch *watch)
 {
-    Watchers *watchers = &watch->client->service->watchers;
+    Watchers *watchers = watch->client->edge->watchers;
     GQueue *queue = g_hash_table_lookup(watchers->by_manager, watch->manager);
 
     g_queue_unlink(queue, &watch->in_bucket);
@@ -47,7 +50,7 @@ remove_watch(Watch *watch)
 static void
 add_watch(Client *client, LockManager *manager)
 {
-    Watchers *watchers = &client->service->watchers;
+    Watchers *watchers = client->edge->watchers;
     GQueue *queue = g_hash_table_lookup(watchers->by_manager, manager);
     Watch *watch = g_new0(Watch, 1);
 
@@ -67,7 +70,7 @@ add_watch(Client *client, LockManager *manager)
 LockResult
 watchers_set(Client *client, LockManager *manager, gboolean enable)
 {
-    const Limits *limits = &client->service->user_agent.limits;
+    const Limits *limits = &client->edge->user_agent.limits;
 
     for (GList *link = client->watches.head; link != NULL; link = link->next) {
         Watch *watch = link->data;
@@ -89,22 +92,24 @@ watchers_set(Client *client, LockManager *manager, gboolean enable)
 void
 watchers_remove_client(Client *client)
 {
-    while (client->watches.head != NULL)
-        remove_watch(client->watches.head->data);
+    Watch *watch;
+
+    while ((watch = g_queue_peek_head(&client->watches)) != NULL)
+        remove_watch(watch);
     if (client->wants_ping)
-        g_queue_remove(&client->service->watchers.to_ping, client);
+        g_queue_remove(&client->edge->watchers->to_ping, client);
     client->wants_ping = FALSE;
     g_clear_pointer(&client->ping, sd_bus_slot_unref);
 }
 
 GList *
-watchers_of_bucket(const BusService *service, const LockManager *manager)
+watchers_of_bucket(const Edge *edge, const LockManager *manager)
 {
     GQueue *queue;
 
-    if (service->watchers.n_watches == 0)
+    if (edge->watchers->n_watches == 0)
         return NULL;
-    queue = g_hash_table_lookup(service->watchers.by_manager, manager);
+    queue = g_hash_table_lookup(edge->watchers->by_manager, manager);
     return queue != NULL ? queue->head : NULL;
 }
 
@@ -114,7 +119,7 @@ want_ping(Client *client)
     if (client->ping != NULL || client->wants_ping || client->n_unconfirmed < PING_AFTER)
         return;
     client->wants_ping = TRUE;
-    g_queue_push_tail(&client->service->watchers.to_ping, client);
+    g_queue_push_tail(&client->edge->watchers->to_ping, client);
 }
 
 gboolean
@@ -167,24 +172,23 @@ static void
 send_ping(Client *client)
 {
     g_autoptr(SdBusMessage) ping = NULL;
-    int r = sd_bus_message_new_method_call(client->service->bus, &ping, client->unique_name, "/",
+    int r = sd_bus_message_new_method_call(client->edge->bus, &ping, client->unique_name, "/",
                                            "org.freedesktop.DBus.Peer", "Ping");
 
     client->wants_ping = FALSE;
     client->n_confirmed_by_ping = client->n_unconfirmed;
     /* Without a time limit: however late it reads, it has read what came before. */
     if (r >= 0)
-        r = sd_bus_call_async(client->service->bus, &client->ping, ping, on_pong, client,
-                              UINT64_MAX);
+        r = sd_bus_call_async(client->edge->bus, &client->ping, ping, on_pong, client, UINT64_MAX);
     if (r < 0)
         g_debug("A watcher could not be pinged: %s", g_strerror(-r));
 }
 
 void
-watchers_send_pings(BusService *service)
+watchers_send_pings(Edge *edge)
 {
     Client *client;
 
-    while ((client = g_queue_pop_head(&service->watchers.to_ping)) != NULL)
+    while ((client = g_queue_pop_head(&edge->watchers->to_ping)) != NULL)
         send_ping(client);
 }

@@ -12,36 +12,36 @@
 
 #include <glib.h>
 
-#include "service/bus/bus-types.h"
+#include "service/bus/client.h"
 #include "service/core/core-types.h"
 #include "service/core/lock-result.h"
 
-struct Watch {
+typedef struct {
     Client *client;       /* not ours: owns this */
     LockManager *manager; /* a reference */
     guint64 n_missed;
     GList in_client;
     GList in_bucket;
-};
+} Watch;
 
-typedef struct {
+struct Watchers {
     GHashTable *by_manager; /* LockManager -> GQueue of Watch, by Watch.in_bucket */
     GQueue to_ping;         /* of Client */
     guint n_watches;
-} Watchers;
+};
 
-void watchers_init(Watchers *watchers);
-void watchers_fini(Watchers *watchers);
+Watchers *watchers_new(void);
+void watchers_free(Watchers *watchers);
 
 /* Turns on (again) or off (again); refuses with LIMIT_WATCHES_PER_CLIENT. */
 LockResult watchers_set(Client *client, LockManager *manager, gboolean enable);
 void watchers_remove_client(Client *client);
 
 /* Links of Watch; NULL for none. */
-GList *watchers_of_bucket(const BusService *service, const LockManager *manager);
+GList *watchers_of_bucket(const Edge *edge, const LockManager *manager);
 
 /* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
 gboolean watchers_admit(Watch *watch);
 
 /* Asks those who have got many signals in this turn whether they have read them. */
-void watchers_send_pings(BusService *service);
+void watchers_send_pings(Edge *edge);

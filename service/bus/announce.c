@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/announce.h"
+
+#include "service/bus/signals.h"
+#include "service/bus/watchers.h"
+#include "service/core/agent.h"
+#include "service/core/lock-queue.h"
+#include "service/core/lock-request.h"
+
+/* From the reply to its own call, or because it is gone. */
+static const gboolean owner_knows[N_EFFECT_KINDS] = {
+    [EFFECT_RELEASED] = TRUE,
+    [EFFECT_ABORTED] = TRUE,
+    [EFFECT_TERMINATED] = TRUE,
+};
+
+void
+announce_effects(Edge *edge, const LockRequest *answered, sd_bus_message *reply)
+{
+    Effects *effects = &edge->user_agent.effects;
+
+    for (guint i = 0; i < effects_get_length(effects); i++) {
+        const Effect *effect = effects_get(effects, i);
+        const LockManager *manager = effect->request->queue->manager;
+        Client *owner = effect->request->agent->edge_data;
+        gboolean is_answer = effect->kind == EFFECT_GRANTED && effect->request == answered;
+
+        if (is_answer && reply != NULL)
+            outbox_take(&edge->outbox, g_steal_pointer(&reply));
+        if (owner != NULL && (is_answer || owner_knows[effect->kind]))
+            owner = NULL;
+        if (owner != NULL)
+            signals_send_effect(owner, effect);
+
+        for (GList *link = watchers_of_bucket(edge, manager); link != NULL; link = link->next) {
+            Watch *watch = link->data;
+
+            if (watch->client != owner && watchers_admit(watch))
+                signals_send_effect(watch->client, effect);
+        }
+    }
+    if (reply != NULL)
+        outbox_take(&edge->outbox, reply);
+    effects_clear(effects);
+}

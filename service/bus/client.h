@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A connection that the service knows. clients.c makes it, identifies it and frees it. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "common/sd-bus.h"
+#include "service/bus/edge.h"
+#include "service/bus/principals.h"
+#include "service/core/agent.h"
+
+typedef struct {
+    Edge *edge; /* not ours */
+    char *unique_name;
+    CredentialsLookup *lookup; /* NULL once identified */
+    Agent *agent;              /* NULL until identified; its edge_data is this client */
+    guint32 pid;               /* 0 is unknown */
+    GQueue deferred;           /* of sd_bus_message */
+
+    /* Of watchers.c: what it watches, and how far it has read. */
+    GQueue watches; /* of Watch, by Watch.in_client */
+    guint n_unconfirmed;
+    guint n_confirmed_by_ping;
+    sd_bus_slot *ping;
+    gboolean wants_ping;
+} Client;

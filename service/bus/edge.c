@@ -1,0 +1,72 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/edge.h"
+
+typedef struct {
+    GSource parent;
+    Edge *edge;
+    void (*on_deadline)(Edge *edge);
+} DeadlineSource;
+
+static gboolean
+deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+{
+    DeadlineSource *self = (DeadlineSource *)source;
+
+    edge_tick(self->edge);
+    self->on_deadline(self->edge);
+    edge_end_turn(self->edge);
+    return G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs deadline_funcs = {.dispatch = deadline_dispatch};
+
+static GSource *
+attach_deadline_source(Edge *edge, void (*on_deadline)(Edge *edge))
+{
+    GSource *source = g_source_new(&deadline_funcs, sizeof(DeadlineSource));
+    DeadlineSource *self = (DeadlineSource *)source;
+
+    g_source_set_static_name(source, "time-outs of requests");
+    self->edge = edge;
+    self->on_deadline = on_deadline;
+    g_source_attach(source, NULL);
+    return source;
+}
+
+void
+edge_init(Edge *edge, sd_bus *bus, const Limits *limits, void (*on_deadline)(Edge *edge))
+{
+    edge->bus = bus;
+    edge->verbose = g_log_get_debug_enabled();
+    user_agent_init(&edge->user_agent, limits);
+    outbox_init(&edge->outbox, bus);
+    edge->deadline_source = attach_deadline_source(edge, on_deadline);
+}
+
+void
+edge_fini(Edge *edge)
+{
+    g_source_destroy(edge->deadline_source);
+    g_clear_pointer(&edge->deadline_source, g_source_unref);
+    outbox_fini(&edge->outbox);
+    user_agent_fini(&edge->user_agent);
+    g_clear_pointer(&edge->bus, sd_bus_flush_close_unref);
+}
+
+void
+edge_tick(Edge *edge)
+{
+    user_agent_set_time(&edge->user_agent, g_get_monotonic_time(), g_get_real_time());
+}
+
+void
+edge_end_turn(Edge *edge)
+{
+    gint64 next_ms = user_agent_get_next_deadline_ms(&edge->user_agent);
+
+    outbox_flush(&edge->outbox);
+    edge->after_send(edge);
+    g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
+}

@@ -1,0 +1,176 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/interfaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/wire-names.h"
+#include "service/bus/calls.h"
+#include "service/bus/objects.h"
+
+/* sd-bus asks before it dispatches: only a legal path is an object. */
+static int
+find_bucket(sd_bus *bus,
+            const char *path,
+            const char *interface,
+            void *userdata,
+            void **out_found,
+            sd_bus_error *error)
+{
+    g_autofree char *bucket = objects_bucket_from_path(path);
+
+    if (bucket == NULL)
+        return 0;
+    *out_found = userdata;
+    return 1;
+}
+
+static const sd_bus_vtable lock_manager_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_NAMES("Request",
+                             "sa{sv}",
+                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+                             "tt",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Steal",
+                             "sa{sv}",
+                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+                             "tt",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Release", "t", SD_BUS_PARAM(id), "", , calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Abort",
+                             "t",
+                             SD_BUS_PARAM(id),
+                             "b",
+                             SD_BUS_PARAM(aborted),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Query",
+                             "",
+                             ,
+                             "a(sss)a(sss)",
+                             SD_BUS_PARAM(held) SD_BUS_PARAM(pending),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Inspect",
+                             "a{sv}",
+                             SD_BUS_PARAM(filter),
+                             "aa{sv}b",
+                             SD_BUS_PARAM(entries) SD_BUS_PARAM(more),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Watch", "b", SD_BUS_PARAM(enable), "", , calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_SIGNAL_WITH_NAMES("Granted",
+                             "tssst",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
+                                 SD_BUS_PARAM(clientId) SD_BUS_PARAM(token),
+                             0),
+    SD_BUS_SIGNAL_WITH_NAMES("Released",
+                             "tssss",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
+                                 SD_BUS_PARAM(clientId) SD_BUS_PARAM(reason),
+                             0),
+    SD_BUS_SIGNAL_WITH_NAMES("Missed", "t", SD_BUS_PARAM(count), 0),
+    SD_BUS_VTABLE_END,
+};
+
+static int
+get_version(sd_bus *bus,
+            const char *path,
+            const char *interface,
+            const char *property,
+            sd_bus_message *reply,
+            void *userdata,
+            sd_bus_error *error)
+{
+    return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
+}
+
+static int
+get_interface_version(sd_bus *bus,
+                      const char *path,
+                      const char *interface,
+                      const char *property,
+                      sd_bus_message *reply,
+                      void *userdata,
+                      sd_bus_error *error)
+{
+    return sd_bus_message_append(reply, "u", WIRE_INTERFACE_VERSION);
+}
+
+static int
+get_limits(sd_bus *bus,
+           const char *path,
+           const char *interface,
+           const char *property,
+           sd_bus_message *reply,
+           void *userdata,
+           sd_bus_error *error)
+{
+    const Edge *edge = userdata;
+    int r = sd_bus_message_open_container(reply, 'a', "{st}");
+
+    for (guint i = 0; i < N_LIMITS && r >= 0; i++)
+        r = sd_bus_message_append(reply, "{st}", limits_table[i].name,
+                                  (uint64_t)edge->user_agent.limits.max[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* The node above the buckets is there for introspection; as a bucket it is none. */
+static int
+refuse_prefix(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    const char *interface = sd_bus_message_get_interface(call);
+
+    if (g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
+        return 0;
+    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_OBJECT, "This is the path of no bucket");
+}
+
+static int
+enumerate_buckets(
+    sd_bus *bus, const char *prefix, void *userdata, char ***out_nodes, sd_bus_error *error)
+{
+    char **nodes = calloc(2, sizeof *nodes); /* sd-bus frees them */
+
+    if (nodes == NULL || (nodes[0] = strdup(WIRE_BUCKET_PREFIX "/default")) == NULL) {
+        free(nodes);
+        return -ENOMEM;
+    }
+    *out_nodes = nodes;
+    return 0;
+}
+
+static const sd_bus_vtable service_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Buckets", "", , "as", SD_BUS_PARAM(names), calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY(
+        "InterfaceVersion", "u", get_interface_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Limits", "a{st}", get_limits, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_VTABLE_END,
+};
+
+int
+interfaces_export(Edge *edge)
+{
+    int r;
+
+    if ((r = sd_bus_add_fallback_vtable(edge->bus, NULL, WIRE_BUCKET_PREFIX, WIRE_LOCKS_INTERFACE,
+                                        lock_manager_vtable, find_bucket, edge)) < 0 ||
+        (r = sd_bus_add_object_vtable(edge->bus, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
+                                      service_vtable, edge)) < 0)
+        return r;
+    if ((r = sd_bus_add_object(edge->bus, NULL, WIRE_BUCKET_PREFIX, refuse_prefix, edge)) < 0)
+        return r;
+    return sd_bus_add_node_enumerator(edge->bus, NULL, WIRE_BUCKET_PREFIX, enumerate_buckets, edge);
+}

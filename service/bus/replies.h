@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Answers to calls, as far as they are alike. */
+
+#pragma once
+
+#include "common/sd-bus.h"
+#include "service/bus/edge.h"
+#include "service/core/lock-result.h"
+
+/* An empty reply to append to; NULL if none is wanted. */
+sd_bus_message *replies_new(sd_bus_message *call);
+
+/* Puts an error reply into the outbox, if the caller wants one. */
+void replies_put_error(Edge *edge, sd_bus_message *call, const sd_bus_error *error);
+
+/* Sets the error of a result; always returns a negative errno. */
+int replies_set_result(sd_bus_error *error, Edge *edge, LockResult result);
