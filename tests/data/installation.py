@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""An installation made by `meson install`, as a distribution or a person would make it."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+from buses import die_with_parent, environment
+
+
+def run(*command, **options):
+    """The standard output of a command that must succeed."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            stdin=subprocess.DEVNULL, check=False, preexec_fn=die_with_parent,
+                            **options)
+    if result.returncode != 0:
+        raise AssertionError(f'{command} gave {result.returncode}:\n{result.stdout}')
+    return result.stdout
+
+
+def meson(*arguments):
+    # A build under test has its own variables; a nested one must not see them.
+    env = {key: value for key, value in os.environ.items()
+           if key not in ('DESTDIR', 'MESONINTROSPECT', 'MESON_SOURCE_ROOT', 'MESON_BUILD_ROOT')}
+    return run(environment('WEBLOCKS_MESON'), *arguments, env=env)
+
+
+class Installation:
+    """What a build directory installs: under `root`, in place of /, if staged in DESTDIR."""
+
+    def __init__(self, build, root=''):
+        self.build = build
+        self.root = root
+        # Where a thing is in the build -> where it is to be once installed.
+        self.planned = set(json.loads(meson('introspect', '--installed', build)).values())
+        options = json.loads(meson('introspect', '--buildoptions', build))
+        self.options = {option['name']: option['value'] for option in options}
+
+    def install(self):
+        command = ['install', '-C', self.build, '--no-rebuild']
+        if self.root:
+            command += ['--destdir', self.root]
+        meson(*command)
+        return self
+
+    def path(self, *parts):
+        """A file below the prefix."""
+        return self.root + os.path.join(self.options['prefix'], *parts)
+
+    def files(self):
+        return {os.path.join(folder, name)
+                for folder, _, names in os.walk(self.root or self.options['prefix'])
+                for name in names}
+
+    def text(self, *parts):
+        with open(self.path(*parts), encoding='utf-8') as file:
+            return file.read()
+
+
+class PrivatePrefix(Installation):
+    """The service configured for, and installed to, a directory that only this test knows."""
+
+    def __init__(self, **options):
+        self.directory = tempfile.mkdtemp(prefix='weblocks-install-')
+        try:
+            # Other users shall start what is in it.
+            os.chmod(self.directory, 0o755)
+            build = os.path.join(self.directory, 'build')
+            meson('setup', build, environment('WEBLOCKS_SOURCE_DIR'),
+                  f'--prefix={self.directory}/prefix', '-Dtests=false', '-Ddocs=disabled',
+                  *(f'-D{key}={value}' for key, value in options.items()))
+            meson('compile', '-C', build)
+            super().__init__(build)
+            self.install()
+        except BaseException:
+            self.remove()
+            raise
+
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)

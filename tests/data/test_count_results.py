@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The count that ends every test run: nothing that went wrong may look like success."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tap
+from buses import environment
+
+COUNT_RESULTS = os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'tests', 'count_results.py')
+
+
+class CountResults(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix='weblocks-count-')
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+
+    def write(self, name, text):
+        path = os.path.join(self.directory, name)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def meson_log(self, *programs):
+        return self.write('testlog.json', ''.join(
+            json.dumps({'name': f'program {number}', 'stdout': stdout, 'result': result,
+                        'returncode': 0 if result in ('OK', 'SKIP') else 1}) + '\n'
+            for number, (result, stdout) in enumerate(programs)))
+
+    def check(self, passed, failed, skipped, *paths):
+        result = subprocess.run([sys.executable, COUNT_RESULTS, *paths], stdout=subprocess.PIPE,
+                                text=True, check=False)
+        self.assertEqual(result.stdout.splitlines()[-1],
+                         f'{passed} passed, {failed} failed, {skipped} skipped')
+        self.assertEqual(result.returncode, 1 if failed or not passed else 0)
+        return result.stdout
+
+    def test_every_subtest_counts(self):
+        self.check(3, 0, 0, self.meson_log(('OK', '1..2\nok 1 /a\nok 2 /b\n'),
+                                           ('OK', 'ok 1 - c\n1..1\n')))
+
+    def test_a_failed_subtest(self):
+        output = self.check(1, 1, 0, self.meson_log(('ERROR', 'ok 1 /a\nnot ok 2 /b\n1..2\n')))
+        self.assertIn('program 0: /b', output)
+
+    def test_a_skipped_subtest_tells_why(self):
+        output = self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\nok 2 /b # SKIP no bus\n')))
+        self.assertIn('/b (no bus)', output)
+
+    def test_a_crash_after_good_subtests(self):
+        self.check(2, 1, 0, self.meson_log(('ERROR', '1..3\nok 1 /a\nok 2 /b\n')))
+
+    def test_a_program_that_took_too_long(self):
+        self.check(1, 1, 0, self.meson_log(('TIMEOUT', '1..2\nok 1 /a\n')))
+
+    def test_a_program_without_any_test(self):
+        # So meson calls it.
+        self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '')))
+
+    def test_a_program_that_skips_all_and_says_so(self):
+        self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '1..0 # SKIP no bus\n')))
+
+    def test_a_program_that_has_only_an_exit_status(self):
+        self.check(1, 1, 0, self.meson_log(('OK', 'hello\n'), ('FAIL', 'hello\n')))
+
+    def test_diagnostics_are_no_tests(self):
+        self.check(1, 0, 0, self.meson_log(('OK', '# ok 1\n    ok 1 inner\nokay\nok 1 /a\n')))
+
+    def test_a_log_that_is_missing_or_empty(self):
+        self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n')),
+                   os.path.join(self.directory, 'none.json'))
+        self.check(0, 1, 0, self.meson_log())
+
+    def test_nothing_at_all_is_no_success(self):
+        self.check(0, 0, 0)
+
+    def test_lint_steps_count_too(self):
+        self.check(2, 1, 0, self.write('lint', 'pass lint: a\nfail lint: b\npass lint: c\n'))
+
+
+if __name__ == '__main__':
+    tap.main()

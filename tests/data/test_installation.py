@@ -1,0 +1,354 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What `meson install` leaves behind is complete, says what it should, and works as it is."""
+
+import configparser
+import os
+import pwd
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import tap
+from buses import PATIENCE, Bus, end, environment, read_lines, spawn
+from gi.repository import Gio
+from harness import RawClient, owner_of, pid_of, wait_for
+from installation import Installation, PrivatePrefix, run
+
+NAME = 'org.w3.WebLocks'
+INTERFACES = {'org.w3.WebLocks', 'org.w3.WebLocks.Service', 'org.freedesktop.DBus.Introspectable',
+              'org.freedesktop.DBus.Peer', 'org.freedesktop.DBus.Properties'}
+ROOT = '/org/w3/WebLocks'
+BUCKET = f'{ROOT}/bucket/default'
+POLICY = 'share/dbus-1/system.d/org.w3.WebLocks.conf'
+# A user that every Debian system has, and that can't be the one who runs the test.
+SYSTEM_USER = 'daemon'
+OTHER_USER = 'nobody'
+
+# What a distribution's system.conf comes down to, with our policy included.
+SYSTEM_BUS = '''<!DOCTYPE busconfig PUBLIC
+  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>system</type>
+  <listen>unix:path={socket}</listen>
+  <auth>EXTERNAL</auth>
+  <policy context="default">
+    <allow user="*"/>
+    <deny own="*"/>
+    <deny send_type="method_call"/>
+    <allow send_type="signal"/>
+    <allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/>
+    <allow receive_type="method_call"/>
+    <allow receive_type="method_return"/>
+    <allow receive_type="error"/>
+    <allow receive_type="signal"/>
+    <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
+  </policy>
+  <include>{policy}</include>
+</busconfig>
+'''
+
+
+INSTALLATION = None
+
+
+def setUpModule():
+    """One installation to a prefix of its own, which all but the staging tests look at."""
+    global INSTALLATION
+    INSTALLATION = PrivatePrefix(system_user=SYSTEM_USER)
+    unittest.addModuleCleanup(INSTALLATION.remove)
+
+
+def read_ini(text):
+    """A unit or service file; of a key that is there twice, the last value."""
+    parser = configparser.RawConfigParser(strict=False, delimiters='=', comment_prefixes='#')
+    parser.optionxform = str
+    parser.read_string(text)
+    return parser
+
+
+def weblocksd():
+    return INSTALLATION.path('libexec/weblocksd')
+
+
+class Staged(unittest.TestCase):
+    """The build under test, installed to a DESTDIR as a package's build does it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.mkdtemp(prefix='weblocks-stage-')
+        cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
+        cls.stage = Installation(environment('WEBLOCKS_BUILD_DIR'), cls.directory).install()
+
+    def test_all_that_is_planned_is_there(self):
+        planned = {self.directory + path for path in self.stage.planned}
+        self.assertEqual(sorted(planned), sorted(self.stage.files()))
+
+    def test_no_placeholder_and_no_build_path(self):
+        traces = (re.compile(rb'@\w+@'), os.fsencode(self.directory),
+                  os.fsencode(self.stage.build), os.fsencode(environment('WEBLOCKS_SOURCE_DIR')))
+        for path in self.stage.files():
+            with open(path, 'rb') as file:
+                content = file.read()
+            if content.startswith(b'\x7fELF') or content.startswith(b'!<arch>'):
+                continue
+            for trace in traces:
+                found = trace.search(content) if isinstance(trace, re.Pattern) else trace in content
+                self.assertFalse(found, f'{trace} in {path}')
+
+    def test_reference_page_has_every_member(self):
+        page = self.stage.path(self.stage.options['datadir'], 'doc/weblocks/reference/index.html')
+        if not os.path.exists(page):
+            if self.stage.options['docs'] == 'enabled':
+                self.fail('no reference page, in spite of docs=enabled')
+            self.skipTest('built without the DocBook tools')
+        with open(page, encoding='utf-8') as file:
+            text = file.read()
+        for name in ('org.w3.WebLocks', 'org.w3.WebLocks.Service'):
+            tree = ElementTree.parse(
+                self.stage.path(self.stage.options['datadir'], f'dbus-1/interfaces/{name}.xml'))
+            for interface in tree.iter('interface'):
+                for member in interface:
+                    anchor = f'gdbus-{member.tag}-{name.replace(".", "-")}.{member.get("name")}'
+                    self.assertIn(f'id="{anchor}"', text)
+
+    def test_manual_pages_are_well_formed(self):
+        groff = shutil.which('groff')
+        if not groff:
+            self.skipTest('no groff')
+        pages = [path for path in self.stage.files() if '/man/man' in path]
+        self.assertTrue(pages)
+        for page in pages:
+            self.assertEqual(run(groff, '-t', '-man', '-Tutf8', '-ww', '-z', page), '', page)
+
+
+class Files(unittest.TestCase):
+    """Activation, units, user: every file in its place, saying what it should."""
+
+    @staticmethod
+    def service_file(directory):
+        text = INSTALLATION.text('share/dbus-1', directory, f'{NAME}.service')
+        return dict(read_ini(text)['D-BUS Service'])
+
+    @staticmethod
+    def unit(kind):
+        return INSTALLATION.path('lib/systemd', kind, 'weblocksd.service')
+
+    def test_everything_stays_inside_the_prefix(self):
+        prefix = INSTALLATION.options['prefix'] + '/'
+        for path in INSTALLATION.planned:
+            self.assertTrue(path.startswith(prefix), path)
+
+    def test_files_have_their_places(self):
+        expected = (
+            'libexec/weblocksd',
+            'share/dbus-1/interfaces/org.w3.WebLocks.xml',
+            'share/dbus-1/interfaces/org.w3.WebLocks.Service.xml',
+            'share/dbus-1/services/org.w3.WebLocks.service',
+            'share/dbus-1/system-services/org.w3.WebLocks.service',
+            POLICY,
+            'lib/systemd/system/weblocksd.service',
+            'lib/systemd/user/weblocksd.service',
+            'lib/sysusers.d/weblocks.conf',
+            'share/man/man8/weblocksd.8',
+        )
+        self.assertLessEqual({INSTALLATION.path(part) for part in expected}, INSTALLATION.files())
+        self.assertTrue(os.access(weblocksd(), os.X_OK))
+
+    def test_session_service_file(self):
+        self.assertEqual(self.service_file('services'), {
+            'Name': NAME,
+            'Exec': f'{weblocksd()} --session --idle-exit=60',
+            'SystemdService': 'weblocksd.service',
+        })
+
+    def test_system_service_file(self):
+        self.assertEqual(self.service_file('system-services'), {
+            'Name': NAME,
+            'Exec': f'{weblocksd()} --system --idle-exit=60',
+            'User': SYSTEM_USER,
+            'SystemdService': 'weblocksd.service',
+        })
+
+    def test_units_start_the_service(self):
+        for kind, bus, user in (('user', '--session', None), ('system', '--system', SYSTEM_USER)):
+            with self.subTest(kind):
+                with open(self.unit(kind), encoding='utf-8') as file:
+                    service = read_ini(file.read())['Service']
+                self.assertEqual(service['Type'], 'dbus')
+                self.assertEqual(service['BusName'], NAME)
+                self.assertEqual(service['ExecStart'], f'{weblocksd()} {bus} --idle-exit=60')
+                self.assertEqual(service['Restart'], 'on-failure')
+                self.assertEqual(service.get('User'), user)
+
+    def test_systemd_understands_the_units(self):
+        analyze = shutil.which('systemd-analyze')
+        if not analyze:
+            self.skipTest('no systemd-analyze')
+        env = dict(os.environ, XDG_RUNTIME_DIR=INSTALLATION.directory)
+        for kind in ('user', 'system'):
+            with self.subTest(kind):
+                # What it only grumbles about counts too.
+                self.assertEqual(run(analyze, f'--{kind}', '--man=no', '--recursive-errors=no',
+                                     'verify', self.unit(kind), env=env), '')
+
+    def test_sysusers_file_makes_the_user(self):
+        sysusers = shutil.which('systemd-sysusers')
+        if not sysusers:
+            self.skipTest('no systemd-sysusers')
+        with tempfile.TemporaryDirectory(prefix='weblocks-root-') as root:
+            os.mkdir(os.path.join(root, 'etc'))
+            run(sysusers, f'--root={root}', INSTALLATION.path('lib/sysusers.d/weblocks.conf'))
+            with open(os.path.join(root, 'etc/passwd'), encoding='utf-8') as file:
+                self.assertRegex(file.read(), rf'(?m)^{SYSTEM_USER}:.*WebLocks.*nologin$')
+
+
+class Policy(unittest.TestCase):
+    """The rules for the system bus, read as text: what they don't say matters most."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.policies = ElementTree.parse(INSTALLATION.path(POLICY)).getroot().findall('policy')
+
+    def rules(self, tag, key):
+        return [(dict(policy.attrib), dict(rule.attrib)) for policy in self.policies
+                for rule in policy.findall(tag) if key in rule.attrib]
+
+    def test_is_well_formed(self):
+        xmllint = shutil.which('xmllint')
+        if not xmllint:
+            self.skipTest('no xmllint')
+        self.assertEqual(run(xmllint, '--nonet', '--noout', INSTALLATION.path(POLICY)), '')
+
+    def test_every_rule_is_about_our_name_alone(self):
+        for policy in self.policies:
+            self.assertIn(policy.attrib, ({'user': SYSTEM_USER}, {'context': 'default'}))
+            for rule in policy:
+                self.assertIn(rule.tag, ('allow', 'deny'))
+                rest = dict(rule.attrib)
+                rest.pop('send_interface', None)
+                self.assertIn(rest, ({'own': NAME}, {'send_destination': NAME}))
+
+    def test_only_the_service_may_own_the_name(self):
+        self.assertEqual(self.rules('allow', 'own'), [({'user': SYSTEM_USER}, {'own': NAME})])
+
+    def test_the_listed_interfaces_are_open_and_no_others(self):
+        opened = [rule.get('send_interface') for _, rule in self.rules('allow', 'send_destination')]
+        self.assertEqual(sorted(opened, key=str), sorted(INTERFACES))
+
+    def test_the_rest_is_denied_before_anything_is_allowed(self):
+        default = self.policies[-1]
+        self.assertEqual(default.attrib, {'context': 'default'})
+        self.assertEqual((default[0].tag, default[0].attrib), ('deny', {'send_destination': NAME}))
+        self.assertEqual({rule.tag for rule in default[1:]}, {'allow'})
+
+
+class SessionBus(unittest.TestCase):
+    """A session bus that knows the service only by the installed file."""
+
+    def test_first_call_starts_the_service(self):
+        bus = Bus('dbus-daemon')
+        self.addCleanup(bus.stop)
+        bus.services = INSTALLATION.path('share/dbus-1/services')
+        bus.start()
+        # A caller that knows nothing of us: GLib's own D-Bus, not the harness.
+        connection = Gio.DBusConnection.new_for_address_sync(
+            bus.address, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT |
+            Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION, None, None)
+        connection.set_exit_on_close(False)
+        answer = connection.call_sync(NAME, BUCKET, NAME, 'Query', None, None,
+                                      Gio.DBusCallFlags.NONE, int(PATIENCE * 1000), None)
+        self.assertEqual(answer.unpack(), ([], []))
+
+        control = RawClient(bus.address)
+        self.addCleanup(control.close)
+        pid = pid_of(control, owner_of(control))
+        self.assertEqual(os.readlink(f'/proc/{pid}/exe'), os.path.realpath(weblocksd()))
+        # It goes with its bus, though nobody else looks after it.
+        pidfd = os.pidfd_open(pid)
+        self.addCleanup(os.close, pidfd)
+        bus.kill()
+        self.assertTrue(select.select([pidfd], [], [], PATIENCE)[0], 'outlives its bus')
+
+
+@unittest.skipIf(os.geteuid() != 0, 'only root can be several users')
+class SystemBus(unittest.TestCase):
+    """A bus with a system bus's rules and the installed policy: the service, and others, on it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.dbus_send = shutil.which('dbus-send')
+        if not cls.dbus_send:
+            raise unittest.SkipTest('no dbus-send')
+        directory = INSTALLATION.directory
+        config = os.path.join(directory, 'system.conf')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write(SYSTEM_BUS.format(socket=os.path.join(directory, 'system-bus'),
+                                         policy=INSTALLATION.path(POLICY)))
+        bus = spawn(['dbus-daemon', f'--config-file={config}', '--nofork', '--nopidfile',
+                     '--print-address=1'], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        cls.addClassCleanup(end, bus)
+        cls.address = read_lines(bus, 1)[0]
+
+        user = pwd.getpwnam(SYSTEM_USER)
+        runtime = os.path.join(directory, 'run')
+        os.mkdir(runtime, 0o700)
+        os.chown(runtime, user.pw_uid, user.pw_gid)
+        service = spawn([weblocksd(), f'--address={cls.address}'], stdin=subprocess.DEVNULL,
+                        user=user.pw_uid, group=user.pw_gid, extra_groups=[],
+                        env={'PATH': os.defpath, 'XDG_RUNTIME_DIR': runtime})
+        cls.addClassCleanup(end, service)
+        cls.control = RawClient(cls.address)
+        cls.addClassCleanup(cls.control.close)
+        wait_for(lambda: owner_of(cls.control), what='weblocksd on the bus', every=0.005)
+
+    def call(self, user, destination, path, member, *args):
+        """A call in the name of a user; what dbus-send says of the answer."""
+        entry = pwd.getpwnam(user)
+        result = subprocess.run(
+            [self.dbus_send, f'--bus={self.address}', '--print-reply', f'--dest={destination}',
+             path, member, *args], user=entry.pw_uid, group=entry.pw_gid, extra_groups=[],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+            check=False)
+        return result.stdout
+
+    def test_the_service_runs_as_its_user(self):
+        answer = self.call(OTHER_USER, 'org.freedesktop.DBus', '/',
+                           'org.freedesktop.DBus.GetConnectionUnixUser', f'string:{NAME}')
+        self.assertRegex(answer, rf'uint32 {pwd.getpwnam(SYSTEM_USER).pw_uid}\b')
+
+    def test_nobody_else_can_own_the_name(self):
+        for user in (OTHER_USER, 'root'):
+            with self.subTest(user):
+                answer = self.call(user, 'org.freedesktop.DBus', '/',
+                                   'org.freedesktop.DBus.RequestName', f'string:{NAME}', 'uint32:0')
+                self.assertIn('org.freedesktop.DBus.Error.AccessDenied', answer)
+
+    def test_the_listed_interfaces_answer(self):
+        for path, member, *args in (
+                (BUCKET, 'org.freedesktop.DBus.Peer.Ping'),
+                (BUCKET, 'org.freedesktop.DBus.Introspectable.Introspect'),
+                (BUCKET, 'org.w3.WebLocks.Query'),
+                (ROOT, 'org.w3.WebLocks.Service.Buckets'),
+                (ROOT, 'org.freedesktop.DBus.Properties.GetAll', f'string:{NAME}.Service')):
+            with self.subTest(member):
+                answer = self.call(OTHER_USER, NAME, path, member, *args)
+                self.assertTrue(answer.startswith('method return'), answer)
+
+    def test_any_other_interface_is_refused_by_the_bus(self):
+        for member in ('org.example.Other.Do',
+                       'org.freedesktop.DBus.ObjectManager.GetManagedObjects'):
+            with self.subTest(member):
+                answer = self.call(OTHER_USER, NAME, BUCKET, member)
+                self.assertIn('org.freedesktop.DBus.Error.AccessDenied', answer)
+
+
+if __name__ == '__main__':
+    tap.main()
