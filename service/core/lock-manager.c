@@ -235,11 +235,16 @@ lock_manager_snapshot(const LockManager *manager,
                       SnapshotVisit visit,
                       gpointer data)
 {
-    for (const GList *link = manager->requests.head; link != NULL; link = link->next) {
+    guint n_left =
+        state == LOCK_REQUEST_HELD ? manager->n_held : manager->requests.length - manager->n_held;
+
+    for (const GList *link = manager->requests.head; n_left > 0; link = link->next) {
         const LockRequest *request = link->data;
 
-        if (request->state == state)
+        if (request->state == state) {
             visit(request, data);
+            n_left--;
+        }
     }
 }
 
@@ -251,8 +256,12 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
 
     g_assert(request->state != LOCK_REQUEST_ENDED);
 
-    g_queue_unlink(request->state == LOCK_REQUEST_HELD ? &queue->held : &queue->pending,
-                   &request->in_queue);
+    if (request->state == LOCK_REQUEST_HELD) {
+        g_queue_unlink(&queue->held, &request->in_queue);
+        manager->n_held--;
+    } else {
+        g_queue_unlink(&queue->pending, &request->in_queue);
+    }
     g_queue_unlink(&manager->requests, &request->in_manager);
     agent_remove_request(request->agent, request);
     deadlines_remove(&user_agent->deadlines, request);

@@ -27,6 +27,7 @@ struct LockManager {
     char *bucket;
     GHashTable *queues; /* resource name -> LockQueue, weak */
     GQueue requests;    /* of LockRequest, by LockRequest.in_manager */
+    guint n_held;       /* of `requests`; the others wait */
     guint64 last_sequence;
     guint64 last_token;
     guint64 last_inspection; /* of inspect.c */

@@ -73,6 +73,7 @@ grant(LockQueue *queue, LockRequest *request)
     g_queue_unlink(&queue->pending, &request->in_queue);
     g_queue_push_tail_link(&queue->held, &request->in_queue);
     deadlines_remove(&user_agent->deadlines, request);
+    queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
     request->token = lock_manager_next_token(queue->manager);
     request->since_us = user_agent->now_us;
