@@ -10,9 +10,11 @@
 #include <glib-unix.h>
 #include <locale.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "common/wire-names.h"
 #include "service/bus/bus-service.h"
+#include "service/core/name-hash.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
@@ -124,6 +126,16 @@ on_stop_signal(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+static void
+choose_hash_key(void)
+{
+    NameHashKey key;
+
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        g_error("There are no random numbers: %s", g_strerror(errno));
+    name_hash_set_key(&key);
+}
+
 static int
 serve(const CommandLine *line, const Limits *limits)
 {
@@ -173,6 +185,7 @@ main(int argc, char **argv)
         status = EXIT_SUCCESS;
     } else {
         g_log_set_debug_enabled(line.verbose);
+        choose_hash_key();
         status = serve(&line, &limits);
     }
     g_free(line.address);

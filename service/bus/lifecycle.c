@@ -170,8 +170,7 @@ is_idle(const Edge *edge)
            edge->clients->n_unidentified == 0 && edge->outbox.messages.length == 0;
 }
 
-/* The bus has answered RequestName, asked for once more because calls came too late for the exit.
- */
+/* The bus has answered RequestName, sent once more because calls came too late for the exit. */
 static int
 on_name_again(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {

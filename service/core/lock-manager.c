@@ -8,6 +8,7 @@
 #include "service/core/effects.h"
 #include "service/core/limits.h"
 #include "service/core/lock-queue.h"
+#include "service/core/name-hash.h"
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
 
@@ -23,7 +24,7 @@ lock_manager_get(Principal *principal, const char *bucket)
     manager->refs = 1;
     manager->principal = principal_ref(principal);
     manager->bucket = g_strdup(bucket);
-    manager->queues = g_hash_table_new(g_str_hash, g_str_equal);
+    manager->queues = g_hash_table_new(name_hash, g_str_equal);
     g_queue_init(&manager->requests);
     manager->last_token = user_agent_first_token(principal->user_agent) - 1;
     g_hash_table_insert(principal->managers, manager->bucket, manager);
@@ -111,6 +112,9 @@ repeat_request(LockManager *manager,
 {
     if (live->queue->manager != manager || live->mode != options->mode ||
         !g_str_equal(live->queue->name, name))
+        return LOCK_RESULT_KEY_MISMATCH;
+    /* What waits was not asked for with `steal`, which never waits. */
+    if (options->steal && live->state != LOCK_REQUEST_HELD)
         return LOCK_RESULT_KEY_MISMATCH;
 
     *out_request = live;

@@ -4,6 +4,7 @@
 #include "service/core/principal.h"
 
 #include "service/core/limits.h"
+#include "service/core/name-hash.h"
 #include "service/core/user-agent.h"
 
 guint
@@ -11,7 +12,7 @@ principal_identity_hash(gconstpointer identity)
 {
     const PrincipalIdentity *id = identity;
 
-    return (id->uid * 31u + (guint)id->kind) * 31u + g_str_hash(id->app_id);
+    return (id->uid * 31u + (guint)id->kind) * 31u + name_hash(id->app_id);
 }
 
 gboolean
@@ -37,7 +38,7 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
     principal->identity = *identity;
     principal->identity.app_id = g_strdup(identity->app_id);
     principal->account = limits_account_get(user_agent->accounts, identity->uid);
-    principal->managers = g_hash_table_new(g_str_hash, g_str_equal);
+    principal->managers = g_hash_table_new(name_hash, g_str_equal);
     g_hash_table_insert(user_agent->principals, &principal->identity, principal);
     return principal;
 }

@@ -114,7 +114,9 @@ user_agent_lose(UserAgent *user_agent, Agent *agent)
 guint64
 user_agent_first_token(const UserAgent *user_agent)
 {
-    return MAX((guint64)user_agent->realtime_us, user_agent->retired_token) + 1;
+    guint64 clock_us = (guint64)MAX(user_agent->realtime_us, 0);
+
+    return MAX(clock_us, user_agent->retired_token) + 1;
 }
 
 void
