@@ -33,6 +33,7 @@ typedef struct {
     Agent *a; /* the measured clients */
     Agent *b;
     GPtrArray *others; /* of Agent */
+    guint64 *ids;      /* of the others' requests */
     guint32 random;
 } World;
 
@@ -124,6 +125,7 @@ world_new(guint n_others, gboolean waiting)
     world->principal = principal_get(&world->user_agent, &identity);
     world->manager = lock_manager_get(world->principal, BUCKET);
     world->others = g_ptr_array_new();
+    world->ids = g_new(guint64, n_others);
     world->a = new_agent(world);
     world->b = new_agent(world);
 
@@ -138,7 +140,7 @@ world_new(guint n_others, gboolean waiting)
         make_name(name, sizeof name, waiting ? 0 : i);
         if (waiting)
             options.timeout_ms = HOUR_MS + next_random(world, HOUR_MS);
-        request(world, world->others->pdata[world->others->len - 1], name, options);
+        world->ids[i] = request(world, world->others->pdata[world->others->len - 1], name, options);
     }
     return world;
 }
@@ -159,6 +161,7 @@ world_free(World *world)
     leave(world, world->a);
     leave(world, world->b);
     g_ptr_array_unref(world->others);
+    g_free(world->ids);
     lock_manager_unref(world->manager);
     principal_unref(world->principal);
     user_agent_fini(&world->user_agent);
@@ -190,7 +193,7 @@ release_all(World *world, const guint64 *ids)
         release(world, world->a, ids[i]);
 }
 
-/* Two clients hand locks to and fro: each release grants the other's, each request waits. */
+/* Two clients hand locks back and forth: each release grants the other's, each request waits. */
 static void
 run_hand_over(World *world, guint n)
 {
@@ -265,11 +268,10 @@ run_random(World *world, guint n)
 
         if (world->waiting) {
             Agent *agent = world->others->pdata[i / OTHERS_PER_AGENT];
-            guint64 id = agent->last_id - next_random(world, agent->requests.length);
 
             options = (LockOptions){.timeout_ms = HOUR_MS};
-            if (lock_manager_abort(world->manager, agent, id))
-                request(world, agent, "other-0", options);
+            abort_request(world, agent, world->ids[i]);
+            world->ids[i] = request(world, agent, "other-0", options);
             continue;
         }
         make_name(name, sizeof name, i);
@@ -332,7 +334,7 @@ get_quantile(const double *figures, double quantile)
 static double
 get_ratio(const double *figures, const double *of_one_other)
 {
-    double ratios[MAX_REPETITIONS];
+    double ratios[MAX_REPETITIONS] = {0};
 
     for (int i = 0; i < n_repetitions; i++)
         ratios[i] = figures[i] / of_one_other[i];

@@ -1,0 +1,398 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Runs cases on weblocksd through a message bus. Each agent is a connection of its own, and speaks
+ * GDBus with proxies made from introspection/: so what passes here, a second implementation of
+ * D-Bus has understood. */
+
+#include "common/wire-names.h"
+#include "tests/spec/private-bus.h"
+#include "tests/spec/spec-driver.h"
+#include "weblocks-proxies.h"
+
+typedef struct {
+    char letter;
+    GDBusConnection *connection;
+    GHashTable *buckets; /* bucket -> WlWebLocks */
+    GQueue events;       /* of SpecEvent */
+} Client;
+
+typedef struct {
+    Client *clients[SPEC_AGENTS]; /* NULL: not there */
+    GHashTable *letters;          /* unique name -> letter, as string; the dead too */
+} Session;
+
+/* The bus that all cases use, each with a service of its own. */
+static PrivateBus *the_bus;
+
+static void
+set_up(void)
+{
+    the_bus = private_bus_new();
+}
+
+static void
+tear_down(void)
+{
+    private_bus_free(the_bus);
+}
+
+/* ---- clients */
+
+static gpointer
+start(const char *const *limits)
+{
+    Session *session = g_new0(Session, 1);
+
+    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    private_bus_start_service(the_bus, limits);
+    return session;
+}
+
+static void
+stop(gpointer self)
+{
+    Session *session = self;
+
+    private_bus_stop_service(the_bus);
+    g_hash_table_unref(session->letters);
+    g_free(session);
+}
+
+static void
+client_free(gpointer data)
+{
+    Client *client = data;
+
+    g_hash_table_unref(client->buckets);
+    g_object_unref(client->connection);
+    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
+    g_free(client);
+}
+
+static void
+join(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_new0(Client, 1);
+
+    client->letter = letter;
+    client->connection = private_bus_connect(the_bus);
+    client->buckets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_object_unref);
+    g_hash_table_insert(session->letters,
+                        g_strdup(g_dbus_connection_get_unique_name(client->connection)),
+                        g_strndup(&letter, 1));
+    session->clients[letter - 'A'] = client;
+}
+
+static void
+die(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+
+    private_bus_kill_connection(the_bus, client->connection);
+    client_free(client);
+}
+
+/* ---- events */
+
+typedef struct {
+    Session *session;
+    Client *client;
+    char *bucket;
+} Listener;
+
+static void
+listener_free(gpointer data, GClosure *closure)
+{
+    Listener *listener = data;
+
+    g_free(listener->bucket);
+    g_free(listener);
+}
+
+static char
+find_letter(const Session *session, const char *client_id)
+{
+    const char *letter = g_hash_table_lookup(session->letters, client_id);
+
+    if (letter == NULL)
+        return '?';
+    return letter[0];
+}
+
+static SpecEvent *
+add_event(const Listener *listener,
+          gboolean is_granted,
+          guint64 id,
+          const char *name,
+          const char *mode,
+          const char *client_id)
+{
+    SpecEvent *event = spec_event_new(is_granted, id, find_letter(listener->session, client_id));
+
+    event->bucket = g_strdup(listener->bucket);
+    event->name = g_strdup(name);
+    event->mode = g_strdup(mode);
+    g_queue_push_tail(&listener->client->events, event);
+    return event;
+}
+
+static void
+on_granted(WlWebLocks *proxy,
+           guint64 id,
+           const char *name,
+           const char *mode,
+           const char *client_id,
+           guint64 token,
+           gpointer data)
+{
+    add_event(data, TRUE, id, name, mode, client_id)->token = token;
+}
+
+static void
+on_released(WlWebLocks *proxy,
+            guint64 id,
+            const char *name,
+            const char *mode,
+            const char *client_id,
+            const char *reason,
+            gpointer data)
+{
+    add_event(data, FALSE, id, name, mode, client_id)->reason = g_strdup(reason);
+}
+
+static void
+listen(Session *session, Client *client, const char *bucket, WlWebLocks *proxy)
+{
+    static const struct {
+        const char *signal;
+        GCallback callback;
+    } signals[] = {{"granted", G_CALLBACK(on_granted)}, {"released", G_CALLBACK(on_released)}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(signals); i++) {
+        Listener *listener = g_new0(Listener, 1);
+
+        listener->session = session;
+        listener->client = client;
+        listener->bucket = g_strdup(bucket);
+        g_signal_connect_data(proxy, signals[i].signal, signals[i].callback, listener,
+                              listener_free, (GConnectFlags)0);
+    }
+}
+
+/* ---- objects */
+
+/* The contract's encoding: a letter stands for itself, a digit too unless it is the first, and any
+ * other byte is "_xx". */
+static char *
+make_path(const char *bucket)
+{
+    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
+
+    for (const char *c = bucket; *c != '\0'; c++) {
+        if (g_ascii_isalpha(*c) || (g_ascii_isdigit(*c) && c != bucket))
+            g_string_append_c(path, *c);
+        else
+            g_string_append_printf(path, "_%02x", (guchar)*c);
+    }
+    return g_string_free(path, FALSE);
+}
+
+static Client *
+get_client(Session *session, char letter)
+{
+    g_assert_nonnull(session->clients[letter - 'A']);
+    return session->clients[letter - 'A'];
+}
+
+static WlWebLocks *
+get_proxy(Session *session, char letter, const char *bucket)
+{
+    Client *client = get_client(session, letter);
+    WlWebLocks *proxy = g_hash_table_lookup(client->buckets, bucket);
+    g_autofree char *path = make_path(bucket);
+    g_autoptr(GError) error = NULL;
+
+    if (proxy != NULL)
+        return proxy;
+    proxy = wl_web_locks_proxy_new_sync(client->connection, G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START,
+                                        WIRE_BUS_NAME, path, NULL, &error);
+    g_assert_no_error(error);
+    listen(session, client, bucket, proxy);
+    g_hash_table_insert(client->buckets, g_strdup(bucket), proxy);
+    return proxy;
+}
+
+/* ---- calls */
+
+static void
+take_error(SpecAnswer *answer, GError *error)
+{
+    g_autofree char *name = NULL;
+
+    if (error == NULL)
+        return;
+    name = g_dbus_error_get_remote_error(error);
+    if (name == NULL)
+        name = g_strdup(error->message);
+    g_dbus_error_strip_remote_error(error);
+    answer->error = g_strdup(strrchr(name, '.') != NULL ? strrchr(name, '.') + 1 : name);
+    answer->message = g_strdup(error->message);
+}
+
+static GVariant *
+make_options(const SpecRequest *wanted)
+{
+    GVariantDict dict;
+
+    g_variant_dict_init(&dict, NULL);
+    if (wanted->mode != NULL)
+        g_variant_dict_insert(&dict, WIRE_OPTION_MODE, "s", wanted->mode);
+    if (wanted->if_available)
+        g_variant_dict_insert(&dict, WIRE_OPTION_IF_AVAILABLE, "b", TRUE);
+    if (wanted->steal)
+        g_variant_dict_insert(&dict, WIRE_OPTION_STEAL, "b", TRUE);
+    if (wanted->signal)
+        g_variant_dict_insert(&dict, WIRE_OPTION_SIGNAL, "b", TRUE);
+    if (wanted->timeout_ms != 0)
+        g_variant_dict_insert(&dict, WIRE_OPTION_TIMEOUT, "u", wanted->timeout_ms);
+    if (wanted->key != 0)
+        g_variant_dict_insert(&dict, WIRE_OPTION_KEY, "t", wanted->key);
+    if (wanted->why != NULL)
+        g_variant_dict_insert(&dict, WIRE_OPTION_WHY, "s", wanted->why);
+    return g_variant_dict_end(&dict);
+}
+
+static void
+request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
+{
+    WlWebLocks *proxy = get_proxy(self, letter, wanted->bucket);
+    g_autoptr(GError) error = NULL;
+
+    if (wanted->steal_method)
+        wl_web_locks_call_steal_sync(proxy, wanted->name, make_options(wanted), &answer->id,
+                                     &answer->token, NULL, &error);
+    else
+        wl_web_locks_call_request_sync(proxy, wanted->name, make_options(wanted), &answer->id,
+                                       &answer->token, NULL, &error);
+    take_error(answer, error);
+}
+
+static void
+release_lock(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    g_autoptr(GError) error = NULL;
+
+    wl_web_locks_call_release_sync(get_proxy(self, letter, bucket), id, NULL, &error);
+    take_error(answer, error);
+}
+
+static void
+abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    g_autoptr(GError) error = NULL;
+
+    wl_web_locks_call_abort_sync(get_proxy(self, letter, bucket), id, &answer->aborted, NULL,
+                                 &error);
+    take_error(answer, error);
+}
+
+static void
+append_entries(const Session *session, GVariant *entries, GPtrArray *texts)
+{
+    const char *name, *mode, *client_id;
+    GVariantIter iter;
+
+    g_variant_iter_init(&iter, entries);
+    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id))
+        g_ptr_array_add(texts,
+                        g_strdup_printf("%s %s %c", name, mode, find_letter(session, client_id)));
+}
+
+static void
+query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
+{
+    g_autoptr(GVariant) held_entries = NULL;
+    g_autoptr(GVariant) pending_entries = NULL;
+    g_autoptr(GError) error = NULL;
+
+    wl_web_locks_call_query_sync(get_proxy(self, letter, bucket), &held_entries, &pending_entries,
+                                 NULL, &error);
+    g_assert_no_error(error);
+    append_entries(self, held_entries, held);
+    append_entries(self, pending_entries, pending);
+}
+
+/* ---- time */
+
+/* The answer to a ping comes after all that the service sent before it; and GDBus hands over what
+ * came earlier before it. */
+static void
+settle(gpointer self)
+{
+    Session *session = self;
+
+    for (guint i = 0; i < SPEC_AGENTS; i++) {
+        g_autoptr(GVariant) reply = NULL;
+        g_autoptr(GError) error = NULL;
+
+        if (session->clients[i] == NULL)
+            continue;
+        reply = g_dbus_connection_call_sync(session->clients[i]->connection, WIRE_BUS_NAME,
+                                            WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping",
+                                            NULL, NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL,
+                                            &error);
+        g_assert_no_error(error);
+        g_assert_nonnull(reply);
+    }
+    while (g_main_context_iteration(NULL, FALSE))
+        ;
+}
+
+static gboolean
+has_event(gpointer data)
+{
+    const Client *client = data;
+
+    return client->events.length > 0;
+}
+
+/* What an event brings about for others is sent in the same turn, so it is there after a ping. */
+static void
+await(gpointer self, char letter)
+{
+    private_bus_wait(has_event, get_client(self, letter));
+    settle(self);
+}
+
+static gint64
+get_time_us(gpointer self)
+{
+    return g_get_monotonic_time();
+}
+
+static SpecEvent *
+take_event(gpointer self, char letter)
+{
+    return g_queue_pop_head(&get_client(self, letter)->events);
+}
+
+const SpecDriver spec_driver_bus = {
+    .name = "bus",
+    .set_up = set_up,
+    .tear_down = tear_down,
+    .start = start,
+    .stop = stop,
+    .join = join,
+    .die = die,
+    .request = request_lock,
+    .release = release_lock,
+    .abort = abort_request,
+    .query = query,
+    .settle = settle,
+    .await = await,
+    .get_time_us = get_time_us,
+    .take_event = take_event,
+};

@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A message bus of our own, with weblocksd on it when wanted. Environment:
+ *
+ *     WEBLOCKSD                 the service's program
+ *     WEBLOCKS_TEST_BUS         dbus-daemon (default) or dbus-broker
+ *     WEBLOCKS_BROKER_LAUNCHER  for dbus-broker: the program that starts it
+ *     WEBLOCKS_TEST_WRAPPER     put before weblocksd, such as valgrind and its options
+ *     WEBLOCKS_TEST_TIMEOUT_FACTOR  for slow machines and instrumented programs */
+
+#pragma once
+
+#include <gio/gio.h>
+
+typedef struct {
+    char *directory;
+    char *address;
+    GSubprocess *process;
+    GDBusConnection *observer; /* ours, of no agent */
+    GSubprocess *service;
+    char *service_owner; /* unique name of the service; NULL if it isn't there */
+} PrivateBus;
+
+PrivateBus *private_bus_new(void);
+void private_bus_free(PrivateBus *bus);
+
+/* One service at a time. Stopping asserts that it ended in good order. */
+void private_bus_start_service(PrivateBus *bus, const char *const *limits);
+void private_bus_stop_service(PrivateBus *bus);
+
+GDBusConnection *private_bus_connect(PrivateBus *bus);
+
+/* Cuts the connection as if its process had died, and waits until the bus says so. */
+void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);
+
+/* Runs the main context until it is true; FALSE if it isn't after 20 seconds. */
+typedef gboolean (*PrivateBusCondition)(gpointer data);
+gboolean private_bus_wait(PrivateBusCondition condition, gpointer data);

@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The cases of cases.txt, read. The language is explained at the top of that file. */
+
+#pragma once
+
+#include <glib.h>
+
+/* What a request asks for; what isn't said isn't sent. */
+typedef struct {
+    char *name;
+    char *bucket;
+    char *mode; /* the word as given; NULL is the default */
+    gboolean if_available;
+    gboolean steal;
+    gboolean steal_method; /* by Steal instead of Request */
+    gboolean signal;
+    guint32 timeout_ms;
+    guint64 key;
+    char *why; /* NULL is none */
+} SpecRequest;
+
+typedef enum {
+    SPEC_REQUEST,
+    SPEC_RELEASE,
+    SPEC_ABORT,
+    SPEC_QUERY,
+    SPEC_DIE,
+    SPEC_BACK,
+    SPEC_GRANTED,  /* an event that has arrived */
+    SPEC_RELEASED, /* the same */
+    SPEC_TOKENS,
+} SpecVerb;
+
+typedef struct {
+    guint line;
+    char *text;
+    SpecVerb verb;
+    char agent;
+    gboolean await;      /* of an event: time passes until it comes */
+    char *label;         /* of the request it makes or means; or an id in digits */
+    char *bucket;        /* of release, abort, query; NULL is the label's, or the default */
+    SpecRequest request; /* of SPEC_REQUEST */
+    char **outcome;      /* the words after "->"; of the other verbs what follows them */
+} SpecStep;
+
+typedef struct {
+    char *name;
+    guint line;
+    GPtrArray *limits; /* "NAME=N", NULL-terminated */
+    GPtrArray *steps;  /* of SpecStep */
+} SpecCase;
+
+/* All cases of the file, or NULL with `error` telling the line that can't be read. */
+GPtrArray *spec_cases_load(const char *path, GError **error);

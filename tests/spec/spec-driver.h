@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What a case is run on: the core, the service on a bus, or whatever gives the same answers. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "tests/spec/spec-case.h"
+
+#define SPEC_AGENTS 26 /* A to Z */
+
+/* An answer to a call; clear with spec_answer_clear(). */
+typedef struct {
+    char *error;   /* short, such as NotHeld; NULL if there is none */
+    char *message; /* of the error */
+    guint64 id;
+    guint64 token;
+    gboolean aborted;
+} SpecAnswer;
+
+/* What an agent was told. */
+typedef struct {
+    gboolean is_granted; /* else released */
+    guint64 id;
+    guint64 token; /* if granted */
+    char client;   /* letter of the clientId */
+    char *bucket;
+    char *name;
+    char *mode;
+    char *reason; /* if released */
+} SpecEvent;
+
+typedef struct {
+    const char *name;
+
+    /* Once for all cases. */
+    void (*set_up)(void);
+    void (*tear_down)(void);
+
+    /* For each case: a service without clients, and its end. */
+    gpointer (*start)(const char *const *limits);
+    void (*stop)(gpointer self);
+
+    void (*join)(gpointer self, char agent);
+    void (*die)(gpointer self, char agent);
+
+    void (*request)(gpointer self, char agent, const SpecRequest *request, SpecAnswer *answer);
+    void (*release)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
+    void (*abort)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
+
+    /* Appends "NAME MODE AGENT" for each. */
+    void (*query)(
+        gpointer self, char agent, const char *bucket, GPtrArray *held, GPtrArray *pending);
+
+    /* On return all has arrived, at every agent, that was sent before. */
+    void (*settle)(gpointer self);
+
+    /* Lets time pass until that agent has an event; returns without one if none can come. */
+    void (*await)(gpointer self, char agent);
+    gint64 (*get_time_us)(gpointer self);
+
+    /* The oldest event that the agent has not been asked for; NULL if there is none. */
+    SpecEvent *(*take_event)(gpointer self, char agent);
+} SpecDriver;
+
+extern const SpecDriver spec_driver_core;
+extern const SpecDriver spec_driver_bus;
+
+void spec_answer_clear(SpecAnswer *answer);
+SpecEvent *spec_event_new(gboolean is_granted, guint64 id, char client);
+void spec_event_free(SpecEvent *event);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SpecAnswer, spec_answer_clear)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(SpecEvent, spec_event_free)
+
+/* FALSE, and the test has failed with a word about it, unless all went as the case says. */
+gboolean spec_run_case(const SpecDriver *driver, const SpecCase *spec);

@@ -1,0 +1,433 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Runs a case on a driver, and says at which line it went otherwise. */
+
+#include "tests/spec/spec-driver.h"
+
+/* A request of the case, by its label. */
+typedef struct {
+    char agent;
+    guint64 id;
+    guint64 token; /* 0 while it waits */
+    gint64 begun_us;
+    const SpecRequest *request;
+} Known;
+
+typedef struct {
+    const SpecDriver *driver;
+    gpointer self;
+    const SpecCase *spec;
+    const SpecStep *step;
+    gboolean there[SPEC_AGENTS];
+    GHashTable *known; /* label -> Known */
+} Run;
+
+void
+spec_answer_clear(SpecAnswer *answer)
+{
+    g_clear_pointer(&answer->error, g_free);
+    g_clear_pointer(&answer->message, g_free);
+}
+
+SpecEvent *
+spec_event_new(gboolean is_granted, guint64 id, char client)
+{
+    SpecEvent *event = g_new0(SpecEvent, 1);
+
+    event->is_granted = is_granted;
+    event->id = id;
+    event->client = client;
+    return event;
+}
+
+void
+spec_event_free(SpecEvent *event)
+{
+    g_free(event->bucket);
+    g_free(event->name);
+    g_free(event->mode);
+    g_free(event->reason);
+    g_free(event);
+}
+
+static gboolean differ(const Run *run, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static gboolean
+differ(const Run *run, const char *format, ...)
+{
+    g_autofree char *what = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    what = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_test_fail_printf("line %u: %s: %s", run->step->line, run->step->text, what);
+    return FALSE;
+}
+
+static char *
+describe_event(const SpecEvent *event)
+{
+    return g_strdup_printf("%s id %" G_GUINT64_FORMAT " '%s' %s of %c in %s%s%s",
+                           event->is_granted ? "granted" : "released", event->id, event->name,
+                           event->mode, event->client, event->bucket,
+                           event->reason != NULL ? ": " : "",
+                           event->reason != NULL ? event->reason : "");
+}
+
+/* An agent joins when it is first mentioned. */
+static void
+ensure_there(Run *run, char agent)
+{
+    if (run->there[agent - 'A'])
+        return;
+    run->driver->join(run->self, agent);
+    run->there[agent - 'A'] = TRUE;
+}
+
+/* Before anything new is done, all that has happened must have been expected. */
+static gboolean
+check_nothing_left(const Run *run)
+{
+    run->driver->settle(run->self);
+    for (guint i = 0; i < SPEC_AGENTS; i++) {
+        char agent = (char)('A' + i);
+        g_autoptr(SpecEvent) event = NULL;
+        g_autofree char *text = NULL;
+
+        if (!run->there[i])
+            continue;
+        event = run->driver->take_event(run->self, agent);
+        if (event == NULL)
+            continue;
+        text = describe_event(event);
+        return differ(run, "before this, %c was told: %s", agent, text);
+    }
+    return TRUE;
+}
+
+/* ---- calls */
+
+static gboolean
+check_error(const Run *run, const SpecAnswer *answer, const char *const *expected)
+{
+    if (!g_str_equal(expected[0], "error"))
+        return answer->error == NULL || differ(run, "error %s: %s", answer->error, answer->message);
+
+    if (answer->error == NULL)
+        return differ(run, "no error; id %" G_GUINT64_FORMAT, answer->id);
+    if (!g_str_equal(answer->error, expected[1]))
+        return differ(run, "error %s: %s", answer->error, answer->message);
+    if (expected[2] != NULL && strstr(answer->message, expected[2]) == NULL)
+        return differ(run, "the error's message is: %s", answer->message);
+    return TRUE;
+}
+
+static gboolean
+check_same(const Run *run, const SpecAnswer *answer, const char *label)
+{
+    const Known *other = g_hash_table_lookup(run->known, label);
+
+    if (other == NULL)
+        return differ(run, "%s is not known", label);
+    return (answer->id == other->id && answer->token == other->token) ||
+           differ(run,
+                  "id %" G_GUINT64_FORMAT " token %" G_GUINT64_FORMAT
+                  " instead of %" G_GUINT64_FORMAT " and %" G_GUINT64_FORMAT,
+                  answer->id, answer->token, other->id, other->token);
+}
+
+static gboolean
+run_request(Run *run)
+{
+    const SpecStep *step = run->step;
+    const char *const *outcome = (const char *const *)step->outcome;
+    gint64 begun_us = run->driver->get_time_us(run->self);
+    g_auto(SpecAnswer) answer = {0};
+    Known *known;
+
+    if (outcome[0] == NULL)
+        return differ(run, "with what outcome?");
+    run->driver->request(run->self, step->agent, &step->request, &answer);
+    if (!check_error(run, &answer, outcome))
+        return FALSE;
+    if (g_str_equal(outcome[0], "error"))
+        return TRUE;
+    if (g_str_equal(outcome[0], "same"))
+        return check_same(run, &answer, outcome[1]);
+    if (g_str_equal(outcome[0], "unavailable"))
+        return (answer.id == 0 && answer.token == 0) ||
+               differ(run, "id %" G_GUINT64_FORMAT ", token %" G_GUINT64_FORMAT, answer.id,
+                      answer.token);
+
+    if (answer.id == 0 || (answer.token != 0) != g_str_equal(outcome[0], "held"))
+        return differ(run, "id %" G_GUINT64_FORMAT ", token %" G_GUINT64_FORMAT, answer.id,
+                      answer.token);
+    if (step->label == NULL)
+        return differ(run, "it needs a label");
+    known = g_new0(Known, 1);
+    known->agent = step->agent;
+    known->id = answer.id;
+    known->token = answer.token;
+    known->begun_us = begun_us;
+    known->request = &step->request;
+    g_hash_table_replace(run->known, step->label, known);
+    return TRUE;
+}
+
+/* A label's id and bucket, or a plain number's in the default bucket. */
+static gboolean
+find_id(const Run *run, guint64 *out_id, const char **out_bucket)
+{
+    const char *label = run->step->label;
+    const Known *known = g_hash_table_lookup(run->known, label);
+
+    if (known == NULL && !g_ascii_isdigit(label[0]))
+        return differ(run, "%s is not known", label);
+    *out_id = known != NULL ? known->id : g_ascii_strtoull(label, NULL, 10);
+    *out_bucket = known != NULL ? known->request->bucket : "default";
+    if (run->step->bucket != NULL)
+        *out_bucket = run->step->bucket;
+    return TRUE;
+}
+
+static gboolean
+run_release(Run *run)
+{
+    static const char *const fine[] = {"ok", NULL};
+    const char *const *outcome = (const char *const *)run->step->outcome;
+    g_auto(SpecAnswer) answer = {0};
+    const char *bucket = NULL;
+    guint64 id = 0;
+
+    if (!find_id(run, &id, &bucket))
+        return FALSE;
+    run->driver->release(run->self, run->step->agent, bucket, id, &answer);
+    return check_error(run, &answer, outcome[0] != NULL ? outcome : fine);
+}
+
+static gboolean
+run_abort(Run *run)
+{
+    const char *const *outcome = (const char *const *)run->step->outcome;
+    g_auto(SpecAnswer) answer = {0};
+    const char *bucket = NULL;
+    guint64 id = 0;
+
+    if (!find_id(run, &id, &bucket))
+        return FALSE;
+    if (outcome[0] == NULL)
+        return differ(run, "true or false?");
+    run->driver->abort(run->self, run->step->agent, bucket, id, &answer);
+    return check_error(run, &answer, outcome) &&
+           (answer.aborted == g_str_equal(outcome[0], "true") ||
+            differ(run, "%s", answer.aborted ? "true" : "false"));
+}
+
+/* ---- query */
+
+static int
+compare_text(gconstpointer a, gconstpointer b)
+{
+    return g_strcmp0(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* By name only: one name's requests stand in their order, of different names nothing is said. */
+static void
+sort_by_name(GPtrArray *entries)
+{
+    for (guint i = 1; i < entries->len; i++) {
+        char *entry = entries->pdata[i];
+        gsize length = strcspn(entry, " ") + 1;
+        guint k = i;
+
+        for (; k > 0 && strncmp(entries->pdata[k - 1], entry, length) > 0; k--)
+            entries->pdata[k] = entries->pdata[k - 1];
+        entries->pdata[k] = entry;
+    }
+}
+
+static char *
+join(GPtrArray *entries)
+{
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < entries->len; i++)
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", (char *)entries->pdata[i]);
+    return g_string_free(text, FALSE);
+}
+
+/* "held n shared A, n shared B; pending -", from the line itself. */
+static gboolean
+parse_expected(const Run *run, GPtrArray *held, GPtrArray *pending)
+{
+    const char *text = strstr(run->step->text, "-> held ");
+    g_auto(GStrv) halves = NULL;
+
+    if (text == NULL)
+        return differ(run, "-> held ...; pending ...");
+    halves = g_strsplit(text + strlen("-> held "), "; pending ", 2);
+    if (g_strv_length(halves) != 2)
+        return differ(run, "-> held ...; pending ...");
+    for (guint i = 0; i < 2; i++) {
+        g_auto(GStrv) entries = g_strsplit(halves[i], ", ", -1);
+
+        for (guint k = 0; entries[k] != NULL; k++)
+            if (!g_str_equal(entries[k], "-"))
+                g_ptr_array_add(i == 0 ? held : pending, g_strdup(entries[k]));
+    }
+    return TRUE;
+}
+
+static gboolean
+check_list(const Run *run, const char *what, GPtrArray *expected, GPtrArray *actual, gboolean order)
+{
+    g_autofree char *expected_text = NULL;
+    g_autofree char *actual_text = NULL;
+
+    if (order) {
+        sort_by_name(expected);
+        sort_by_name(actual);
+    } else {
+        g_ptr_array_sort(expected, compare_text);
+        g_ptr_array_sort(actual, compare_text);
+    }
+    expected_text = join(expected);
+    actual_text = join(actual);
+    return g_str_equal(expected_text, actual_text) || differ(run, "%s are: %s", what, actual_text);
+}
+
+static gboolean
+run_query(Run *run)
+{
+    g_autoptr(GPtrArray) expected_held = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) expected_pending = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) held = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) pending = g_ptr_array_new_with_free_func(g_free);
+    const char *bucket = run->step->bucket != NULL ? run->step->bucket : "default";
+
+    run->driver->query(run->self, run->step->agent, bucket, held, pending);
+    return parse_expected(run, expected_held, expected_pending) &&
+           check_list(run, "held", expected_held, held, FALSE) &&
+           check_list(run, "pending", expected_pending, pending, TRUE);
+}
+
+/* ---- events */
+
+static gboolean
+check_event(const Run *run, const SpecEvent *event, Known *known)
+{
+    const SpecRequest *request = known->request;
+    const char *mode = request->mode != NULL ? request->mode : "exclusive";
+    g_autofree char *text = describe_event(event);
+    gint64 waited_us = run->driver->get_time_us(run->self) - known->begun_us;
+
+    if (event->is_granted != (run->step->verb == SPEC_GRANTED) || event->id != known->id ||
+        event->client != known->agent || g_strcmp0(event->bucket, request->bucket) != 0 ||
+        g_strcmp0(event->name, request->name) != 0 || g_strcmp0(event->mode, mode) != 0)
+        return differ(run, "%s", text);
+
+    if (event->is_granted) {
+        known->token = event->token;
+        return event->token != 0 || differ(run, "without a token");
+    }
+    if (g_strcmp0(event->reason, run->step->outcome[0]) != 0)
+        return differ(run, "%s", text);
+    return !g_str_equal(event->reason, "timeout") ||
+           waited_us >= (gint64)request->timeout_ms * 1000 ||
+           differ(run, "after %" G_GINT64_FORMAT " us already", waited_us);
+}
+
+static gboolean
+run_event(Run *run)
+{
+    const SpecStep *step = run->step;
+    Known *known = g_hash_table_lookup(run->known, step->label);
+    g_autoptr(SpecEvent) event = NULL;
+
+    if (known == NULL || known->agent != step->agent)
+        return differ(run, "%s is not a request of %c", step->label, step->agent);
+    if (step->verb == SPEC_RELEASED && step->outcome[0] == NULL)
+        return differ(run, "for what reason?");
+    run->driver->settle(run->self);
+    if (step->await)
+        run->driver->await(run->self, step->agent);
+    event = run->driver->take_event(run->self, step->agent);
+    return event != NULL ? check_event(run, event, known) : differ(run, "nothing has come");
+}
+
+/* "S1 < S2 < S3" */
+static gboolean
+run_tokens(Run *run)
+{
+    char **words = run->step->outcome;
+    guint64 last = 0;
+
+    for (guint i = 0; words[i] != NULL; i++) {
+        const Known *known;
+
+        if (g_str_equal(words[i], "<"))
+            continue;
+        known = g_hash_table_lookup(run->known, words[i]);
+        if (known == NULL || known->token <= last)
+            return differ(run, "not so at %s", words[i]);
+        last = known->token;
+    }
+    return TRUE;
+}
+
+/* ---- a case */
+
+static gboolean
+run_step(Run *run)
+{
+    const SpecStep *step = run->step;
+    SpecVerb verb = step->verb;
+
+    if (verb == SPEC_TOKENS)
+        return run_tokens(run);
+    if (verb == SPEC_BACK && run->there[step->agent - 'A'])
+        return differ(run, "it is still there");
+    ensure_there(run, step->agent);
+    if (verb == SPEC_GRANTED || verb == SPEC_RELEASED)
+        return run_event(run);
+    if (!check_nothing_left(run))
+        return FALSE;
+
+    if (verb == SPEC_REQUEST)
+        return run_request(run);
+    if (verb == SPEC_RELEASE)
+        return run_release(run);
+    if (verb == SPEC_ABORT)
+        return run_abort(run);
+    if (verb == SPEC_QUERY)
+        return run_query(run);
+    if (verb == SPEC_DIE) {
+        run->driver->die(run->self, step->agent);
+        run->there[step->agent - 'A'] = FALSE;
+    }
+    return TRUE;
+}
+
+gboolean
+spec_run_case(const SpecDriver *driver, const SpecCase *spec)
+{
+    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    SpecStep end = {.line = spec->line, .text = (char *)"the end"};
+    Run run = {.driver = driver, .spec = spec, .known = known};
+    gboolean good = TRUE;
+
+    run.self = driver->start((const char *const *)spec->limits->pdata);
+    for (guint i = 0; good && i < spec->steps->len; i++) {
+        run.step = spec->steps->pdata[i];
+        good = run_step(&run);
+    }
+    run.step = &end;
+    good = good && check_nothing_left(&run);
+    for (guint i = 0; i < SPEC_AGENTS; i++)
+        if (run.there[i])
+            driver->die(run.self, (char)('A' + i));
+    driver->stop(run.self);
+    return good;
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+# The core knows no bus, no clock, no file and no loop: what its sources may include is GLib and the
+# core itself, and what reaches further they may not call. And each of its modules has its unit test.
+# Usage: check-core.sh SOURCE-ROOT
+cd "$1" || exit 1
+echo 1..3
+
+report() { # NUMBER NAME FAULTS
+    if [ -z "$3" ]; then
+        echo "ok $1 - $2"
+    else
+        echo "not ok $1 - $2"
+        echo "$3" | sed 's/^/# /'
+    fi
+}
+
+report 1 includes "$(grep -n '^ *# *include' service/core/*.[ch] common/lock-mode.[ch] |
+    grep -v -e '<glib\.h>' -e '"service/core/[a-z-]*\.h"' -e '"common/lock-mode\.h"')"
+
+families='date_time|file|idle|io|log|main|print|source|spawn|thread|timeout|timer|variant'
+calls='g_get_monotonic_time|g_get_real_time|g_usleep|g_getenv|clock_gettime|gettimeofday|time'
+calls="$calls|getenv|open|fopen|read|write|printf|socket|syslog|random|rand"
+report 2 calls "$(grep -nE "\<((g_($families)_?[a-z_]*)|$calls)\(" service/core/*.c)"
+
+report 3 modules "$(for file in service/core/*.c; do
+    test="tests/unit/test-$(basename "$file")"
+    [ -e "$test" ] || echo "$test is missing"
+done)"

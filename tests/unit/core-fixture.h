@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the core's tests share: a user agent with six agents, and the core's operations in few
+ * words.
+ *
+ * A, B, C and D are of one principal (uid 1000), E is an application in a sandbox of the same user,
+ * F is another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options
+ * are words: "shared ifAvailable steal signal timeout=MS key=N why=TEXT bucket=NAME"; without a
+ * bucket it is "default". Like the bus's edge, an operation holds the manager only while it runs.
+ */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/lock-request.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
+
+#define FIXTURE_AGENTS       6
+#define FIXTURE_BUCKET       "default"
+#define FIXTURE_UID          1000
+#define FIXTURE_OTHER_UID    2000
+#define FIXTURE_REALTIME_US  G_GINT64_CONSTANT(1700000000000000)
+#define FIXTURE_MONOTONIC_US G_GINT64_CONSTANT(5000000)
+
+typedef struct {
+    UserAgent user_agent;
+    Agent *agents[FIXTURE_AGENTS]; /* NULL once terminated */
+} CoreFixture;
+
+/* As g_test's set-up and tear-down. The latter terminates who is left, and so proves by the core's
+ * own assertions that nothing of the test remains. */
+void fixture_set_up(CoreFixture *fixture, gconstpointer data);
+void fixture_tear_down(CoreFixture *fixture, gconstpointer data);
+
+#define FIXTURE_TEST(path, function) \
+    g_test_add(path, CoreFixture, NULL, fixture_set_up, function, fixture_tear_down)
+
+/* An agent that is there, else the test has failed. */
+Agent *fixture_agent(const CoreFixture *fixture, char letter);
+
+/* A terminated agent's letter comes back as a new client. */
+LockResult fixture_new_agent(CoreFixture *fixture, char letter);
+void fixture_terminate(CoreFixture *fixture, char letter);
+
+/* A reference, as from lock_manager_get(). */
+LockManager *fixture_manager(CoreFixture *fixture, char letter, const char *bucket);
+
+/* Borrowed; NULL if the name, or its bucket, does not exist. */
+LockQueue *fixture_find_queue(CoreFixture *fixture, char letter, const char *name);
+
+/* The first asserts success and gives the id; the other gives the result, and the id if it is not
+ * NULL (0 if there is none). */
+guint64 fixture_request(CoreFixture *, char letter, const char *name, const char *options);
+LockResult
+fixture_try(CoreFixture *, char letter, const char *name, const char *options, guint64 *out_id);
+
+/* The live request of that id. */
+LockRequest *fixture_find(const CoreFixture *fixture, char letter, guint64 id);
+
+LockResult fixture_release(CoreFixture *fixture, char letter, guint64 id);
+LockResult fixture_release_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
+gboolean fixture_abort(CoreFixture *fixture, char letter, guint64 id);
+gboolean fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
+
+/* Moves the monotonic clock on; the other lets time-outs happen then. */
+void fixture_advance_us(CoreFixture *fixture, gint64 us);
+void fixture_expire_after_ms(CoreFixture *fixture, gint64 ms);
+
+/* "granted A1, stolen B2": what has happened since the last time, which it then forgets. */
+char *fixture_take_effects(CoreFixture *fixture);
+
+/* "n S A1, n S B1 | n X C1": what is held, then what waits. */
+char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
+
+#define assert_effects(fixture, expected)                          \
+    G_STMT_START                                                   \
+    {                                                              \
+        g_autofree char *effects_ = fixture_take_effects(fixture); \
+        g_assert_cmpstr(effects_, ==, expected);                   \
+    }                                                              \
+    G_STMT_END
+
+#define assert_state_of(fixture, letter, bucket, expected)                   \
+    G_STMT_START                                                             \
+    {                                                                        \
+        g_autofree char *state_ = fixture_describe(fixture, letter, bucket); \
+        g_assert_cmpstr(state_, ==, expected);                               \
+    }                                                                        \
+    G_STMT_END
+
+#define assert_state(fixture, expected) assert_state_of(fixture, 'A', FIXTURE_BUCKET, expected)
+
+/* From the environment's WEBLOCKS_TEST_SEED, else from g_test's --seed; told in the log. */
+guint32 fixture_get_seed(void);

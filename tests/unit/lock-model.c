@@ -1,0 +1,356 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "tests/unit/lock-model.h"
+
+void
+lock_model_init(LockModel *model, const Limits *limits)
+{
+    model->pending = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
+    model->held = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
+    model->events = g_array_new(FALSE, FALSE, sizeof(ModelEvent));
+    model->agents = g_array_new(FALSE, FALSE, sizeof(ModelAgent));
+    model->last_number = 0;
+    model->limits = *limits;
+}
+
+void
+lock_model_fini(LockModel *model)
+{
+    g_array_unref(model->pending);
+    g_array_unref(model->held);
+    g_array_unref(model->events);
+    g_array_unref(model->agents);
+}
+
+guint
+lock_model_add_agent(LockModel *model, guint uid)
+{
+    ModelAgent agent = {.uid = uid};
+
+    g_array_append_val(model->agents, agent);
+    return model->agents->len - 1;
+}
+
+static ModelRequest *
+at(GArray *list, guint i)
+{
+    return &g_array_index(list, ModelRequest, i);
+}
+
+static gboolean
+same_manager(ModelManager a, ModelManager b)
+{
+    return a.principal == b.principal && a.bucket == b.bucket;
+}
+
+static gboolean
+same_name(const ModelRequest *a, const ModelRequest *b)
+{
+    return same_manager(a->manager, b->manager) && a->name == b->name;
+}
+
+static void
+say(LockModel *model, EffectKind kind, const ModelRequest *request)
+{
+    ModelEvent event = {kind, *request};
+
+    g_array_append_val(model->events, event);
+}
+
+/* ---- [2.5] grantable */
+
+static gboolean
+is_grantable(LockModel *model, const ModelRequest *request)
+{
+    for (guint i = 0; i < model->pending->len; i++) {
+        if (same_name(at(model->pending, i), request)) {
+            /* The first of its queue. */
+            if (at(model->pending, i)->number != request->number)
+                return FALSE;
+            break;
+        }
+    }
+    for (guint i = 0; i < model->held->len; i++) {
+        const ModelRequest *lock = at(model->held, i);
+
+        if (!same_name(lock, request))
+            continue;
+        if (request->mode == LOCK_MODE_EXCLUSIVE || lock->mode == LOCK_MODE_EXCLUSIVE)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- [4.4] process the lock request queue */
+
+static void
+process_queue(LockModel *model, const ModelRequest *any_of_that_name)
+{
+    ModelRequest like = *any_of_that_name;
+    guint i = 0;
+
+    while (i < model->pending->len) {
+        ModelRequest request = *at(model->pending, i);
+
+        if (!same_name(&request, &like)) {
+            i++;
+            continue;
+        }
+        if (!is_grantable(model, &request))
+            return;
+        g_array_remove_index(model->pending, i);
+        g_array_append_val(model->held, request);
+        say(model, EFFECT_GRANTED, &request);
+    }
+}
+
+/* ---- [4.1] request a lock */
+
+static const ModelRequest *
+find_key(LockModel *model, guint agent, guint64 key)
+{
+    GArray *const lists[] = {model->pending, model->held};
+
+    for (guint l = 0; l < 2; l++)
+        for (guint i = 0; i < lists[l]->len; i++)
+            if (at(lists[l], i)->agent == agent && at(lists[l], i)->key == key)
+                return at(lists[l], i);
+    return NULL;
+}
+
+static LockResult
+check_limits(LockModel *model, guint agent, const ModelOptions *options)
+{
+    GArray *const lists[] = {model->pending, model->held};
+    guint uid = g_array_index(model->agents, ModelAgent, agent).uid;
+    guint n_of_agent = 0;
+    guint n_of_uid = 0;
+
+    for (guint l = 0; l < 2; l++) {
+        for (guint i = 0; i < lists[l]->len; i++) {
+            guint owner = at(lists[l], i)->agent;
+
+            n_of_agent += owner == agent;
+            n_of_uid += g_array_index(model->agents, ModelAgent, owner).uid == uid;
+        }
+    }
+    if (options->name_length > model->limits.max[LIMIT_NAME_BYTES])
+        return lock_result_limit(LIMIT_NAME_BYTES);
+    if (n_of_agent >= model->limits.max[LIMIT_REQUESTS_PER_CLIENT])
+        return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
+    if (n_of_uid >= model->limits.max[LIMIT_REQUESTS_PER_UID])
+        return lock_result_limit(LIMIT_REQUESTS_PER_UID);
+    if (model->pending->len + model->held->len >= model->limits.max[LIMIT_REQUESTS_TOTAL])
+        return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    return LOCK_RESULT_OK;
+}
+
+static LockResult
+check_options(const ModelOptions *options)
+{
+    if (options->name_is_reserved)
+        return LOCK_RESULT_NAME_RESERVED;
+    if (options->steal && options->if_available)
+        return LOCK_RESULT_STEAL_IF_AVAILABLE;
+    if (options->steal && options->mode != LOCK_MODE_EXCLUSIVE)
+        return LOCK_RESULT_STEAL_NOT_EXCLUSIVE;
+    if (options->signal && options->steal)
+        return LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE;
+    if (options->signal && options->if_available)
+        return LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE;
+    if (options->if_available && options->timeout_ms > 0)
+        return LOCK_RESULT_TIMEOUT_IF_AVAILABLE;
+    return LOCK_RESULT_OK;
+}
+
+static void
+steal(LockModel *model, const ModelRequest *request)
+{
+    guint i = 0;
+
+    while (i < model->held->len) {
+        ModelRequest lock = *at(model->held, i);
+
+        if (same_name(&lock, request)) {
+            g_array_remove_index(model->held, i);
+            say(model, EFFECT_STOLEN, &lock);
+        } else {
+            i++;
+        }
+    }
+}
+
+static gboolean
+is_held(LockModel *model, const ModelRequest *request)
+{
+    for (guint i = 0; i < model->held->len; i++)
+        if (at(model->held, i)->number == request->number)
+            return TRUE;
+    return FALSE;
+}
+
+LockResult
+lock_model_request(LockModel *model,
+                   guint agent,
+                   ModelManager manager,
+                   guint name,
+                   const ModelOptions *options,
+                   gint64 now_us,
+                   guint64 *out_id,
+                   gboolean *out_held)
+{
+    const ModelRequest *repeated = NULL;
+    ModelRequest request = {
+        .agent = agent,
+        .manager = manager,
+        .name = name,
+        .mode = options->mode,
+        .key = options->key,
+        .deadline_us = -1,
+    };
+    LockResult result = check_options(options);
+
+    *out_id = 0;
+    *out_held = FALSE;
+    if (result != LOCK_RESULT_OK)
+        return result;
+
+    if (options->key != 0)
+        repeated = find_key(model, agent, options->key);
+    if (repeated != NULL) {
+        if (!same_name(repeated, &request) || repeated->mode != options->mode ||
+            (options->steal && !is_held(model, repeated)))
+            return LOCK_RESULT_KEY_MISMATCH;
+        *out_id = repeated->id;
+        *out_held = is_held(model, repeated);
+        return LOCK_RESULT_OK;
+    }
+    result = check_limits(model, agent, options);
+    if (result != LOCK_RESULT_OK)
+        return result;
+
+    request.number = model->last_number + 1;
+    if (options->if_available && !is_grantable(model, &request))
+        return LOCK_RESULT_UNAVAILABLE;
+
+    model->last_number++;
+    request.id = ++g_array_index(model->agents, ModelAgent, agent).last_id;
+    if (options->timeout_ms > 0)
+        request.deadline_us = now_us + (gint64)options->timeout_ms * 1000;
+    if (options->steal) {
+        steal(model, &request);
+        g_array_prepend_val(model->pending, request);
+    } else {
+        g_array_append_val(model->pending, request);
+    }
+    process_queue(model, &request);
+    *out_id = request.id;
+    *out_held = is_held(model, &request);
+    return LOCK_RESULT_OK;
+}
+
+/* ---- [4.2] release, [4.3] abort */
+
+static void
+remove_and_say(LockModel *model, GArray *list, guint i, EffectKind kind)
+{
+    ModelRequest request = *at(list, i);
+
+    g_array_remove_index(list, i);
+    say(model, kind, &request);
+}
+
+static gboolean
+end_and_process(
+    LockModel *model, GArray *list, guint agent, ModelManager manager, guint64 id, EffectKind kind)
+{
+    for (guint i = 0; i < list->len; i++) {
+        ModelRequest request = *at(list, i);
+
+        if (request.agent == agent && request.id == id && same_manager(request.manager, manager)) {
+            remove_and_say(model, list, i, kind);
+            process_queue(model, &request);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+LockResult
+lock_model_release(LockModel *model, guint agent, ModelManager manager, guint64 id)
+{
+    return end_and_process(model, model->held, agent, manager, id, EFFECT_RELEASED)
+               ? LOCK_RESULT_OK
+               : LOCK_RESULT_NOT_HELD;
+}
+
+gboolean
+lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id)
+{
+    return end_and_process(model, model->pending, agent, manager, id, EFFECT_ABORTED);
+}
+
+/* ---- [2.6] terminate remaining locks and requests; in one step: first all ends, then all queues
+ */
+
+static void
+process_all_queues(LockModel *model)
+{
+    guint i = 0;
+
+    while (i < model->pending->len) {
+        guint before = model->pending->len;
+        ModelRequest request = *at(model->pending, i);
+
+        process_queue(model, &request);
+        i = model->pending->len == before ? i + 1 : 0;
+    }
+}
+
+static void
+end_all_of(LockModel *model, GArray *list, guint agent)
+{
+    guint i = 0;
+
+    while (i < list->len) {
+        if (at(list, i)->agent == agent)
+            remove_and_say(model, list, i, EFFECT_TERMINATED);
+        else
+            i++;
+    }
+}
+
+void
+lock_model_terminate(LockModel *model, guint agent)
+{
+    end_all_of(model, model->pending, agent);
+    end_all_of(model, model->held, agent);
+    process_all_queues(model);
+}
+
+/* ---- time-outs: all that is due, the earliest first, then all queues */
+
+void
+lock_model_expire(LockModel *model, gint64 now_us)
+{
+    for (;;) {
+        guint first = G_MAXUINT;
+
+        for (guint i = 0; i < model->pending->len; i++) {
+            const ModelRequest *request = at(model->pending, i);
+            /* The clock ticks in whole milliseconds, and nothing is early. */
+            gint64 due_ms = (request->deadline_us + 999) / 1000;
+
+            if (request->deadline_us == -1 || due_ms > now_us / 1000)
+                continue;
+            if (first == G_MAXUINT ||
+                due_ms < (at(model->pending, first)->deadline_us + 999) / 1000)
+                first = i;
+        }
+        if (first == G_MAXUINT)
+            break;
+        remove_and_say(model, model->pending, first, EFFECT_TIMED_OUT);
+    }
+    process_all_queues(model);
+}

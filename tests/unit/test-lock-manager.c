@@ -1,0 +1,590 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* core/lock-manager: request, release, abort, steal, keys, tokens and the snapshot [4]. */
+
+#include <malloc.h>
+
+#include "tests/unit/core-fixture.h"
+
+/* ---- request */
+
+static void
+test_bad_options(CoreFixture *f, gconstpointer data)
+{
+    /* features 32, and the order of the checks: of two faults the first one is told. */
+    static const struct {
+        const char *name;
+        const char *options;
+        LockResult expected;
+    } rows[] = {
+        {"-", "", LOCK_RESULT_NAME_RESERVED},
+        {"-foo", "", LOCK_RESULT_NAME_RESERVED},
+        {"-foo", "steal ifAvailable", LOCK_RESULT_NAME_RESERVED},
+        {"n", "steal ifAvailable", LOCK_RESULT_STEAL_IF_AVAILABLE},
+        {"n", "steal ifAvailable shared signal", LOCK_RESULT_STEAL_IF_AVAILABLE},
+        {"n", "steal shared", LOCK_RESULT_STEAL_NOT_EXCLUSIVE},
+        {"n", "steal shared signal", LOCK_RESULT_STEAL_NOT_EXCLUSIVE},
+        {"n", "steal signal", LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE},
+        {"n", "ifAvailable signal", LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE},
+        {"n", "ifAvailable signal timeout=1", LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE},
+        {"n", "ifAvailable timeout=1", LOCK_RESULT_TIMEOUT_IF_AVAILABLE},
+        {"n", "ifAvailable timeout=1 shared", LOCK_RESULT_TIMEOUT_IF_AVAILABLE},
+        {"", "", LOCK_RESULT_OK},
+        {"x-foo", "", LOCK_RESULT_OK},
+        {"n", "signal", LOCK_RESULT_OK},
+        {"m", "signal shared timeout=1", LOCK_RESULT_OK},
+        {"n", "steal timeout=1", LOCK_RESULT_OK},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_cmpint(fixture_try(f, 'A', rows[i].name, rows[i].options, NULL), ==,
+                        rows[i].expected);
+        if (rows[i].expected != LOCK_RESULT_OK) {
+            assert_effects(f, "");
+            assert_state(f, "- | -");
+        }
+    }
+}
+
+/* features 64: names are bytes, compared as such. */
+static void
+test_names(CoreFixture *f, gconstpointer data)
+{
+    static const char *const names[] = {
+        "",
+        " ",
+        "x-foo",
+        "n",
+        "N",
+        "n ",
+        "\xc3\xa4",         /* U+00E4 */
+        "a\xcc\x88",        /* the same letter, decomposed */
+        "\xef\xbf\xbd",     /* U+FFFD */
+        "\xef\xbf\xbf",     /* U+FFFF */
+        "\xf0\x9f\x94\x92", /* U+1F512 */
+        "\x10u0000",
+        "/",
+        "a\nb",
+    };
+    g_autofree char *one = g_strnfill(256, 'y');
+    g_autofree char *other = g_strnfill(256, 'y');
+
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        fixture_request(f, 'A', names[i], "ifAvailable");
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
+        g_assert_cmpint(fixture_try(f, 'B', names[i], "ifAvailable", NULL), ==,
+                        LOCK_RESULT_UNAVAILABLE);
+
+    other[255] = 'z';
+    fixture_request(f, 'A', one, "ifAvailable");
+    fixture_request(f, 'A', other, "ifAvailable");
+}
+
+/* features 4, 5, 10 */
+static void
+test_if_available(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "ifAvailable shared");
+    fixture_request(f, 'B', "n", "ifAvailable shared");
+    assert_effects(f, "granted A1, granted B1");
+    g_assert_cmpint(fixture_try(f, 'C', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
+
+    /* Behind a waiting exclusive one, a shared one isn't available either. */
+    fixture_request(f, 'C', "n", "");
+    g_assert_cmpint(fixture_try(f, 'D', "n", "ifAvailable shared", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    assert_effects(f, "");
+    assert_state(f, "n S A1, n S B1 | n X C1");
+
+    /* And no trace of it: nothing is granted to it later. */
+    fixture_release(f, 'A', 1);
+    fixture_release(f, 'B', 1);
+    g_assert_cmpint(fixture_try(f, 'D', "n", "ifAvailable shared", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    fixture_release(f, 'C', 1);
+    assert_effects(f, "released A1, released B1, granted C1, released C1");
+    assert_state(f, "- | -");
+    fixture_request(f, 'D', "n", "ifAvailable");
+    assert_effects(f, "granted D1");
+}
+
+/* features 84 */
+static void
+test_same_client(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'A', "n", "");
+    assert_effects(f, "granted A1, granted A2");
+    g_assert_cmpint(fixture_try(f, 'A', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
+    fixture_release(f, 'A', 1);
+    assert_effects(f, "released A1");
+    fixture_release(f, 'A', 2);
+    assert_effects(f, "released A2, granted A3");
+}
+
+/* ---- release and abort */
+
+static void
+test_release_not_held(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'C', "m", "bucket=other");
+    effects_clear(&f->user_agent.effects);
+
+    g_assert_cmpint(fixture_release(f, 'B', 1), ==, LOCK_RESULT_NOT_HELD); /* waits */
+    g_assert_cmpint(fixture_release(f, 'C', 1), ==, LOCK_RESULT_NOT_HELD); /* other bucket's */
+    g_assert_cmpint(fixture_release(f, 'D', 1), ==, LOCK_RESULT_NOT_HELD); /* somebody's */
+    g_assert_cmpint(fixture_release(f, 'F', 1), ==, LOCK_RESULT_NOT_HELD);
+    g_assert_cmpint(fixture_release(f, 'A', 0), ==, LOCK_RESULT_NOT_HELD);
+    g_assert_cmpint(fixture_release(f, 'A', 2), ==, LOCK_RESULT_NOT_HELD);
+    g_assert_cmpint(fixture_release(f, 'A', G_MAXUINT64), ==, LOCK_RESULT_NOT_HELD);
+    g_assert_cmpint(fixture_release_in(f, 'A', "other", 1), ==, LOCK_RESULT_NOT_HELD);
+    assert_effects(f, "");
+    assert_state(f, "n X A1 | n X B1");
+
+    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_OK);
+    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD); /* twice */
+    assert_effects(f, "released A1, granted B1");
+    g_assert_cmpint(fixture_release_in(f, 'C', "other", 1), ==, LOCK_RESULT_OK);
+}
+
+/* features 13, 14, 16, 18 */
+static void
+test_abort_too_late(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'C', "n", "bucket=other");
+    fixture_request(f, 'D', "n", "bucket=other");
+    effects_clear(&f->user_agent.effects);
+
+    g_assert_false(fixture_abort(f, 'A', 1)); /* held */
+    g_assert_false(fixture_abort(f, 'C', 1)); /* somebody's */
+    g_assert_false(fixture_abort(f, 'D', 1)); /* other bucket's */
+    g_assert_false(fixture_abort(f, 'B', 2));
+    g_assert_false(fixture_abort(f, 'B', 0));
+    assert_effects(f, "");
+
+    fixture_release(f, 'A', 1);
+    g_assert_false(fixture_abort(f, 'A', 1)); /* released */
+    g_assert_false(fixture_abort(f, 'B', 1)); /* granted, though nobody told it yet */
+    assert_effects(f, "released A1, granted B1");
+
+    fixture_request(f, 'A', "n", "");
+    g_assert_true(fixture_abort(f, 'A', 2));
+    g_assert_false(fixture_abort(f, 'A', 2)); /* twice */
+    assert_effects(f, "aborted A2");
+    assert_state(f, "n X B1 | -");
+    g_assert_true(fixture_abort_in(f, 'D', "other", 1));
+}
+
+/* features 15, 22: the one that was meant, and only it. */
+static void
+test_abort_the_right_one(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'B', "n", "");
+    g_assert_true(fixture_abort(f, 'B', 2));
+    assert_effects(f, "granted A1, aborted B2");
+    fixture_release(f, 'A', 1);
+    fixture_release(f, 'B', 1);
+    fixture_release(f, 'B', 3);
+    assert_effects(f, "released A1, granted B1, released B1, granted B3, released B3");
+}
+
+/* ---- steal */
+
+/* features 23, 24 */
+static void
+test_steal_shared(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'C', "n", "shared");
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "shared");
+    effects_clear(&f->user_agent.effects);
+
+    fixture_request(f, 'D', "n", "steal");
+    assert_effects(f, "stolen A1, stolen B1, stolen C1, granted D1");
+    assert_state(f, "n X D1 | n X A2, n S B2");
+
+    /* features 28: the old ids free nothing. */
+    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
+    g_assert_cmpint(fixture_release(f, 'C', 1), ==, LOCK_RESULT_NOT_HELD);
+    assert_effects(f, "");
+    fixture_release(f, 'D', 1);
+    assert_effects(f, "released D1, granted A2");
+    fixture_release(f, 'A', 2);
+    assert_effects(f, "released A2, granted B2");
+}
+
+/* features 25, 26 */
+static void
+test_steal_again(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "steal");
+    assert_effects(f, "granted A1");
+    fixture_request(f, 'B', "n", "steal");
+    fixture_request(f, 'C', "n", "steal");
+    assert_effects(f, "stolen A1, granted B1, stolen B1, granted C1");
+    assert_state(f, "n X C1 | -");
+}
+
+/* features 27 */
+static void
+test_steal_from_oneself(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "steal"), ==, 2);
+    assert_effects(f, "stolen A1, granted A2");
+    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
+    assert_state(f, "n X A2 | n X B1");
+    fixture_release(f, 'A', 2);
+    assert_effects(f, "released A2, granted B1");
+}
+
+/* features 29: who was granted in the same turn loses it again, told in that order. */
+static void
+test_steal_just_granted(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_release(f, 'A', 1);
+    fixture_request(f, 'C', "n", "steal");
+    assert_effects(f, "granted A1, released A1, granted B1, stolen B1, granted C1");
+}
+
+/* features 31 */
+static void
+test_stealer_dies(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'C', "n", "steal");
+    effects_clear(&f->user_agent.effects);
+    fixture_terminate(f, 'C');
+    assert_effects(f, "terminated C1, granted B1");
+    assert_state(f, "n X B1 | -");
+}
+
+/* features 34: a storm is as many thefts as there were calls, and no more. */
+static void
+test_steal_storm(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    effects_clear(&f->user_agent.effects);
+    for (guint i = 0; i < 1000; i++) {
+        fixture_request(f, (char)('A' + i % 4), "n", "steal");
+        g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 2);
+        effects_clear(&f->user_agent.effects);
+    }
+    g_assert_cmpuint(f->user_agent.n_requests, ==, 1);
+}
+
+/* ---- keys */
+
+static void
+test_key_repeats(CoreFixture *f, gconstpointer data)
+{
+    LockRequest *request;
+    guint64 token;
+
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7"), ==, 1);
+    token = fixture_find(f, 'A', 1)->token;
+    g_assert_cmpuint(fixture_request(f, 'B', "n", "key=7 timeout=100"), ==, 1);
+    effects_clear(&f->user_agent.effects);
+
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7"), ==, 1);
+    g_assert_cmpuint(fixture_find(f, 'A', 1)->token, ==, token);
+    fixture_advance_us(f, 50000);
+    g_assert_cmpuint(fixture_request(f, 'B', "n", "key=7 timeout=100"), ==, 1);
+    assert_effects(f, "");
+    assert_state(f, "n X A1 | n X B1");
+
+    /* Repeating prolongs nothing. */
+    fixture_expire_after_ms(f, 50);
+    assert_effects(f, "timedout B1");
+
+    /* A repeated steal steals nothing more. */
+    g_assert_cmpuint(fixture_request(f, 'B', "n", "steal key=8"), ==, 2);
+    request = fixture_find(f, 'B', 2);
+    token = request->token;
+    g_assert_cmpuint(fixture_request(f, 'B', "n", "steal key=8"), ==, 2);
+    g_assert_cmpuint(request->token, ==, token);
+    assert_effects(f, "stolen A1, granted B2");
+}
+
+static void
+test_key_mismatch(CoreFixture *f, gconstpointer data)
+{
+    static const struct {
+        const char *name;
+        const char *options;
+    } rows[] = {{"m", "key=7"},
+                {"n", "key=7 shared"},
+                {"n", "key=7 bucket=other"},
+                {"", "key=7"},
+                {"m", "key=7 steal"}};
+
+    fixture_request(f, 'A', "n", "key=7");
+    fixture_request(f, 'B', "n", "");
+    effects_clear(&f->user_agent.effects);
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(fixture_try(f, 'A', rows[i].name, rows[i].options, NULL), ==,
+                        LOCK_RESULT_KEY_MISMATCH);
+    g_assert_cmpint(fixture_try(f, 'A', "-n", "key=7", NULL), ==, LOCK_RESULT_NAME_RESERVED);
+    assert_effects(f, "");
+
+    /* Another client's key is another key, and no key is no key. */
+    g_assert_cmpuint(fixture_request(f, 'B', "m", "key=7"), ==, 2);
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=0"), ==, 2);
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=0"), ==, 3);
+}
+
+/* Each end makes the key free for something else. */
+static void
+test_key_free_again(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "key=7");
+    fixture_release(f, 'A', 1);
+    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7 shared"), ==, 2);
+
+    fixture_request(f, 'B', "m", "steal");
+    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7 timeout=10"), ==, 3);
+
+    fixture_expire_after_ms(f, 10);
+    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7"), ==, 4);
+
+    fixture_abort(f, 'A', 4);
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7 bucket=other"), ==, 5);
+
+    fixture_terminate(f, 'A');
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpint(fixture_new_agent(f, 'A'), ==, LOCK_RESULT_OK);
+    g_assert_cmpuint(fixture_request(f, 'A', "o", "key=7"), ==, 1);
+}
+
+static void
+test_key_range(CoreFixture *f, gconstpointer data)
+{
+    g_assert_cmpuint(fixture_request(f, 'A', "a", "key=18446744073709551615"), ==, 1);
+    g_assert_cmpuint(fixture_request(f, 'A', "b", "key=4294967296"), ==, 2);
+    g_assert_cmpuint(fixture_request(f, 'A', "c", "key=1"), ==, 3);
+    g_assert_cmpuint(fixture_request(f, 'A', "a", "key=18446744073709551615"), ==, 1);
+    g_assert_cmpuint(fixture_request(f, 'A', "b", "key=4294967296"), ==, 2);
+    /* features 5: what isn't available doesn't use its key up. */
+    g_assert_cmpint(fixture_try(f, 'B', "a", "ifAvailable key=2", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    g_assert_cmpuint(fixture_request(f, 'B', "d", "key=2"), ==, 1);
+}
+
+/* ---- tokens */
+
+static guint64
+take_token(CoreFixture *f, char letter, const char *options)
+{
+    guint64 id = fixture_request(f, letter, "t", options);
+    const LockRequest *request = fixture_find(f, letter, id);
+    guint64 token = request->token;
+
+    g_assert_cmpuint(token, !=, 0);
+    fixture_release_in(f, letter, request->queue->manager->bucket, id);
+    effects_clear(&f->user_agent.effects);
+    return token;
+}
+
+static void
+test_tokens_grow(CoreFixture *f, gconstpointer data)
+{
+    guint64 last = (guint64)FIXTURE_REALTIME_US;
+
+    /* The bucket goes and comes again each time; the clock stands, goes on, and goes back. */
+    for (guint i = 0; i < 100; i++) {
+        guint64 token = take_token(f, 'A', i % 2 == 0 ? "" : "steal");
+
+        g_assert_cmpuint(token, >, last);
+        last = token;
+        g_assert_null(lock_manager_find(fixture_agent(f, 'A')->principal, FIXTURE_BUCKET));
+        if (i % 3 == 1)
+            fixture_advance_us(f, 77);
+        if (i % 10 == 9)
+            user_agent_set_time(&f->user_agent, f->user_agent.now_us,
+                                f->user_agent.realtime_us -
+                                    G_GINT64_CONSTANT(3600) * G_USEC_PER_SEC);
+    }
+    /* They begin with the clock, and stay in the 53 bits of a JavaScript number. */
+    user_agent_set_time(&f->user_agent, f->user_agent.now_us, 2 * FIXTURE_REALTIME_US);
+    g_assert_cmpuint(take_token(f, 'A', ""), ==, (guint64)FIXTURE_REALTIME_US * 2 + 1);
+    g_assert_cmpuint(take_token(f, 'A', ""), <, G_GUINT64_CONSTANT(1) << 53);
+}
+
+/* Each grant has one, in the order of the grants; waiting has none. */
+static void
+test_tokens_of_grants(CoreFixture *f, gconstpointer data)
+{
+    guint64 first;
+
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'C', "n", "shared");
+    first = fixture_find(f, 'A', 1)->token;
+    g_assert_cmpuint(fixture_find(f, 'B', 1)->token, ==, 0);
+    fixture_release(f, 'A', 1);
+    g_assert_cmpuint(fixture_find(f, 'B', 1)->token, ==, first + 1);
+    g_assert_cmpuint(fixture_find(f, 'C', 1)->token, ==, first + 2);
+    fixture_request(f, 'D', "n", "steal");
+    g_assert_cmpuint(fixture_find(f, 'D', 1)->token, ==, first + 3);
+}
+
+/* A bucket that lives counts for itself. */
+static void
+test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
+{
+    guint64 first;
+
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'A', "n", "bucket=other");
+    fixture_request(f, 'F', "n", "");
+    first = fixture_find(f, 'A', 1)->token;
+    for (guint i = 0; i < 50; i++)
+        take_token(f, 'B', "bucket=other");
+    g_assert_cmpuint(take_token(f, 'B', "bucket=other"), ==, first + 51);
+    g_assert_cmpuint(take_token(f, 'B', ""), ==, first + 1);
+
+    /* One that comes into being starts above what any bucket had that is gone. */
+    fixture_release_in(f, 'A', "other", 2);
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpuint(take_token(f, 'A', "bucket=third"), >, first + 51);
+    g_assert_cmpuint(take_token(f, 'B', ""), ==, first + 2);
+}
+
+/* ---- buckets */
+
+/* WPT storage-buckets */
+static void
+test_buckets(CoreFixture *f, gconstpointer data)
+{
+    g_autoptr(LockManager) manager = fixture_manager(f, 'A', "a");
+
+    g_assert_true(lock_manager_find(manager->principal, "a") == manager);
+    g_assert_null(lock_manager_find(manager->principal, "b"));
+    g_assert_null(lock_manager_find(fixture_agent(f, 'F')->principal, "a"));
+    g_assert_cmpstr(manager->bucket, ==, "a");
+
+    fixture_request(f, 'A', "n", "bucket=a");
+    fixture_request(f, 'A', "n", "bucket=b");
+    fixture_request(f, 'B', "n", "bucket=a");
+    assert_effects(f, "granted A1, granted A2");
+    assert_state_of(f, 'B', "a", "n X A1 | n X B1");
+    assert_state_of(f, 'B', "b", "n X A2 | -");
+    assert_state_of(f, 'B', FIXTURE_BUCKET, "- | -");
+}
+
+/* ---- snapshot */
+
+/* features 91, 93: the crossed wait is there to see. */
+static void
+test_snapshot(CoreFixture *f, gconstpointer data)
+{
+    assert_state(f, "- | -");
+    fixture_request(f, 'A', "a", "");
+    fixture_request(f, 'B', "b", "");
+    fixture_request(f, 'A', "b", "");
+    fixture_request(f, 'B', "a", "");
+    fixture_request(f, 'C', "a", "shared");
+    fixture_request(f, 'C', "c", "shared");
+    fixture_request(f, 'D', "c", "shared");
+    assert_state(f, "a X A1, b X B1, c S C2, c S D1 | b X A2, a X B2, a S C1");
+    g_assert_true(fixture_abort(f, 'B', 2));
+    assert_state(f, "a X A1, b X B1, c S C2, c S D1 | b X A2, a S C1");
+    fixture_release(f, 'A', 1);
+    assert_state(f, "b X B1, a S C1, c S C2, c S D1 | b X A2");
+}
+
+/* ---- memory */
+
+/* features 9: a million names later it is as it was before the first. */
+static void
+test_million_names(CoreFixture *f, gconstpointer data)
+{
+    struct mallinfo2 before, after;
+    char name[32];
+
+    before = mallinfo2();
+    for (guint i = 0; i < 1000000; i++) {
+        g_snprintf(name, sizeof name, "name-%u", i);
+        g_assert_cmpint(fixture_release(f, 'A', fixture_request(f, 'A', name, "")), ==,
+                        LOCK_RESULT_OK);
+        if (i % 2 == 0)
+            effects_clear(&f->user_agent.effects);
+    }
+    effects_clear(&f->user_agent.effects);
+    g_assert_null(lock_manager_find(fixture_agent(f, 'A')->principal, FIXTURE_BUCKET));
+    g_assert_cmpuint(f->user_agent.n_requests, ==, 0);
+    after = mallinfo2();
+    g_test_message("in use: %zu bytes before, %zu after", before.uordblks, after.uordblks);
+    g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);
+}
+
+/* The same with the names all there at one time. */
+static void
+test_many_names_at_once(CoreFixture *f, gconstpointer data)
+{
+    struct mallinfo2 before, after;
+    char name[32];
+
+    f->user_agent.limits.max[LIMIT_REQUESTS_PER_CLIENT] = G_MAXINT32;
+    f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
+    f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
+    before = mallinfo2();
+    for (guint i = 0; i < 100000; i++) {
+        g_snprintf(name, sizeof name, "name-%u", i);
+        fixture_request(f, 'A', name, "");
+    }
+    effects_clear(&f->user_agent.effects);
+    for (guint64 id = 1; id <= 100000; id++)
+        fixture_release(f, 'A', id);
+    effects_clear(&f->user_agent.effects);
+    after = mallinfo2();
+    g_test_message("in use: %zu bytes before, %zu after", before.uordblks, after.uordblks);
+    g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    FIXTURE_TEST("/lock-manager/bad-options", test_bad_options);
+    FIXTURE_TEST("/lock-manager/names", test_names);
+    FIXTURE_TEST("/lock-manager/if-available", test_if_available);
+    FIXTURE_TEST("/lock-manager/same-client", test_same_client);
+    FIXTURE_TEST("/lock-manager/release-not-held", test_release_not_held);
+    FIXTURE_TEST("/lock-manager/abort-too-late", test_abort_too_late);
+    FIXTURE_TEST("/lock-manager/abort-the-right-one", test_abort_the_right_one);
+    FIXTURE_TEST("/lock-manager/steal-shared", test_steal_shared);
+    FIXTURE_TEST("/lock-manager/steal-again", test_steal_again);
+    FIXTURE_TEST("/lock-manager/steal-from-oneself", test_steal_from_oneself);
+    FIXTURE_TEST("/lock-manager/steal-just-granted", test_steal_just_granted);
+    FIXTURE_TEST("/lock-manager/stealer-dies", test_stealer_dies);
+    FIXTURE_TEST("/lock-manager/steal-storm", test_steal_storm);
+    FIXTURE_TEST("/lock-manager/key-repeats", test_key_repeats);
+    FIXTURE_TEST("/lock-manager/key-mismatch", test_key_mismatch);
+    FIXTURE_TEST("/lock-manager/key-free-again", test_key_free_again);
+    FIXTURE_TEST("/lock-manager/key-range", test_key_range);
+    FIXTURE_TEST("/lock-manager/tokens-grow", test_tokens_grow);
+    FIXTURE_TEST("/lock-manager/tokens-of-grants", test_tokens_of_grants);
+    FIXTURE_TEST("/lock-manager/tokens-per-bucket", test_tokens_per_bucket);
+    FIXTURE_TEST("/lock-manager/buckets", test_buckets);
+    FIXTURE_TEST("/lock-manager/snapshot", test_snapshot);
+    FIXTURE_TEST("/lock-manager/million-names", test_million_names);
+    FIXTURE_TEST("/lock-manager/many-names-at-once", test_many_names_at_once);
+    return g_test_run();
+}

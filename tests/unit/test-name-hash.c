@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* name-hash: reference values, and names that all collide under a hash that anybody can compute. */
+
+#include "service/core/name-hash.h"
+
+/* The key 00 01 ... 0f, and as input the first bytes of 00 01 02 ...: the setting of SipHash's
+ * published vectors. The values are those of SipHash-1-3, from an independent implementation that
+ * was checked against the vectors of SipHash-2-4. */
+static void
+test_reference(void)
+{
+    static const struct {
+        gsize length;
+        guint64 hash;
+    } references[] = {
+        {0, G_GUINT64_CONSTANT(0xabac0158050fc4dc)},  {1, G_GUINT64_CONSTANT(0xc9f49bf37d57ca93)},
+        {7, G_GUINT64_CONSTANT(0xd3927d989bb11140)},  {8, G_GUINT64_CONSTANT(0x369095118d299a8e)},
+        {15, G_GUINT64_CONSTANT(0xd320d86d2a519956)}, {63, G_GUINT64_CONSTANT(0x9d199062b7bbb3a8)},
+    };
+    const NameHashKey key = {
+        G_GUINT64_CONSTANT(0x0706050403020100),
+        G_GUINT64_CONSTANT(0x0f0e0d0c0b0a0908),
+    };
+    guint8 bytes[64];
+
+    for (guint i = 0; i < G_N_ELEMENTS(bytes); i++)
+        bytes[i] = (guint8)i;
+    for (guint i = 0; i < G_N_ELEMENTS(references); i++)
+        g_assert_cmphex(name_hash_bytes(&key, bytes, references[i].length), ==, references[i].hash);
+}
+
+/* "Ab" and "BA" are one to g_str_hash(), so fourteen of them make 16,384 names that are. */
+static void
+test_chosen_collisions(void)
+{
+    enum { BLOCKS = 14, NAMES = 1 << BLOCKS };
+    g_autoptr(GHashTable) hashes = g_hash_table_new(NULL, NULL);
+    guint first = 0;
+
+    for (guint n = 0; n < NAMES; n++) {
+        char name[2 * BLOCKS + 1] = "";
+
+        for (guint block = 0; block < BLOCKS; block++)
+            memcpy(name + 2 * block, n >> block & 1 ? "Ab" : "BA", 2);
+        if (n == 0)
+            first = g_str_hash(name);
+        g_assert_cmpuint(g_str_hash(name), ==, first);
+        g_hash_table_add(hashes, GUINT_TO_POINTER(name_hash(name)));
+    }
+    /* 16,384 random numbers of 32 bits have 0.03 pairs that are equal. */
+    g_assert_cmpuint(g_hash_table_size(hashes), >=, NAMES - 3);
+}
+
+static void
+test_key_matters(void)
+{
+    const NameHashKey one = {1, 2}, other = {1, 3};
+
+    g_assert_cmphex(name_hash_bytes(&one, "printer", 7), !=, name_hash_bytes(&other, "printer", 7));
+    name_hash_set_key(&one);
+    g_assert_cmphex(name_hash("printer"), ==, (guint)name_hash_bytes(&one, "printer", 7));
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/name-hash/reference", test_reference);
+    g_test_add_func("/name-hash/chosen-collisions", test_chosen_collisions);
+    g_test_add_func("/name-hash/key-matters", test_key_matters);
+    return g_test_run();
+}

@@ -1,0 +1,324 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* core/user-agent: termination [2.6], time-outs by the clock it is told, the service's own end. */
+
+#include "tests/unit/core-fixture.h"
+
+/* ---- termination */
+
+/* features 36: it waits for what it holds itself; nothing is granted to it on its way out. */
+static void
+test_terminate_held_and_waiting(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'A', "n", "shared");
+    effects_clear(&f->user_agent.effects);
+    fixture_terminate(f, 'A');
+    assert_effects(f, "terminated A2, terminated A3, terminated A1, granted B1");
+    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
+}
+
+/* features 36: its request is the head, its shared lock all that it waits for. */
+static void
+test_terminate_own_head(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'C', "n", "shared");
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'D', "n", "");
+    effects_clear(&f->user_agent.effects);
+    fixture_terminate(f, 'A');
+    assert_effects(f, "terminated A2, terminated A3, terminated A1, granted C1");
+    assert_state_of(f, 'B', FIXTURE_BUCKET, "n S B1, n S C1 | n X D1");
+}
+
+/* features 37: all of its names, each processed once, all ends before all grants. */
+static void
+test_terminate_many_names(CoreFixture *f, gconstpointer data)
+{
+    const guint n_names = 5000;
+    Effects *effects = &f->user_agent.effects;
+    char name[32];
+
+    f->user_agent.limits.max[LIMIT_REQUESTS_PER_CLIENT] = G_MAXINT32;
+    f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
+    f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
+    for (guint i = 0; i < n_names; i++) {
+        g_snprintf(name, sizeof name, "name-%u", i);
+        fixture_request(f, 'A', name, "shared");
+        fixture_request(f, 'A', name, "shared");
+        fixture_request(f, 'A', name, "");
+        fixture_request(f, 'A', name, "shared");
+        fixture_request(f, 'B', name, "");
+    }
+    effects_clear(effects);
+    fixture_terminate(f, 'A');
+
+    g_assert_cmpuint(effects_get_length(effects), ==, 5 * n_names);
+    for (guint i = 0; i < 5 * n_names; i++) {
+        const Effect *effect = effects_get(effects, i);
+        gboolean is_end = i < 4 * n_names;
+
+        g_assert_cmpint(effect->kind, ==, is_end ? EFFECT_TERMINATED : EFFECT_GRANTED);
+        g_assert_cmpstr(effect->request->agent->client_id, ==, is_end ? "A" : "B");
+        /* What waited ends before what was held. */
+        if (is_end)
+            g_assert_cmpint(effect->request->token != 0, ==, i >= 2 * n_names);
+    }
+    effects_clear(effects);
+    g_assert_cmpuint(fixture_agent(f, 'B')->requests.length, ==, n_names);
+    for (guint64 id = 1; id <= n_names; id++)
+        g_assert_cmpint(fixture_find(f, 'B', id)->state, ==, LOCK_REQUEST_HELD);
+}
+
+/* features 45, and the other bucket's waiter. */
+static void
+test_terminate_two_buckets(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'A', "n", "bucket=other");
+    fixture_request(f, 'B', "n", "");
+    fixture_request(f, 'C', "n", "bucket=other");
+    effects_clear(&f->user_agent.effects);
+    fixture_terminate(f, 'A');
+    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
+    assert_state_of(f, 'B', "other", "n X C1 | -");
+    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 4);
+}
+
+/* features 75: what it waited for with a time-out is no more. */
+static void
+test_terminate_ends_deadlines(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=10");
+    fixture_request(f, 'C', "n", "timeout=20");
+    fixture_terminate(f, 'B');
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 15);
+    assert_effects(f, "");
+    fixture_expire_after_ms(f, 5);
+    assert_effects(f, "timedout C1");
+    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
+}
+
+static void
+test_terminate_idle(CoreFixture *f, gconstpointer data)
+{
+    fixture_terminate(f, 'A');
+    assert_effects(f, "");
+}
+
+/* ---- time-outs */
+
+/* Never early, never late: with the microsecond in which the wait began counted in full. */
+static void
+test_timeout_exact(CoreFixture *f, gconstpointer data)
+{
+    fixture_advance_us(f, 1);
+    user_agent_expire(&f->user_agent);
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=1");
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, 5002);
+    user_agent_expire(&f->user_agent);
+    fixture_advance_us(f, 1000);
+    user_agent_expire(&f->user_agent);
+    assert_effects(f, "");
+    fixture_advance_us(f, 998);
+    user_agent_expire(&f->user_agent);
+    assert_effects(f, "");
+    fixture_advance_us(f, 1);
+    user_agent_expire(&f->user_agent);
+    assert_effects(f, "timedout B1");
+}
+
+/* Due is due, however late one looks; and what isn't due stays. */
+static void
+test_timeout_late_look(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=4294967295");
+    fixture_request(f, 'C', "n", "timeout=30");
+    fixture_request(f, 'D', "n", "timeout=20");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 3600 * 1000);
+    assert_effects(f, "timedout D1, timedout C1");
+    fixture_expire_after_ms(f, G_GINT64_CONSTANT(4294967295) - 3600 * 1000 - 1);
+    assert_effects(f, "");
+    fixture_expire_after_ms(f, 1);
+    assert_effects(f, "timedout B1");
+}
+
+/* features 71: the wall clock is nothing to it. */
+static void
+test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
+{
+    UserAgent *user_agent = &f->user_agent;
+
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=100");
+    effects_clear(&user_agent->effects);
+    user_agent_set_time(user_agent, FIXTURE_MONOTONIC_US + 99000,
+                        FIXTURE_REALTIME_US + G_GINT64_CONSTANT(3600) * G_USEC_PER_SEC);
+    user_agent_expire(user_agent);
+    assert_effects(f, "");
+    user_agent_set_time(user_agent, FIXTURE_MONOTONIC_US + 100000,
+                        FIXTURE_REALTIME_US - G_GINT64_CONSTANT(3600) * G_USEC_PER_SEC);
+    user_agent_expire(user_agent);
+    assert_effects(f, "timedout B1");
+
+    /* And a monotonic clock that isn't changes nothing. */
+    user_agent_set_time(user_agent, 0, 0);
+    g_assert_cmpint(user_agent->now_us, ==, FIXTURE_MONOTONIC_US + 100000);
+}
+
+/* features 72: what is held never times out. */
+static void
+test_timeout_not_of_held(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "timeout=10");
+    fixture_request(f, 'B', "n", "timeout=10");
+    fixture_release(f, 'A', 1);
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
+    fixture_expire_after_ms(f, 1000000);
+    assert_effects(f, "");
+    assert_state(f, "n X B1 | -");
+}
+
+/* features 73: all that is due times out before anything is granted by it. */
+static void
+test_timeout_together(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "timeout=30");
+    fixture_request(f, 'C', "n", "shared timeout=31");
+    fixture_request(f, 'D', "n", "shared");
+    fixture_request(f, 'A', "n", "timeout=32");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 40);
+    assert_effects(f, "timedout B1, timedout C1, timedout A2, granted D1");
+
+    /* Looked at in time, the middle one would have been granted. */
+    fixture_request(f, 'B', "n", "timeout=30");
+    fixture_request(f, 'C', "n", "shared timeout=31");
+    fixture_expire_after_ms(f, 30);
+    fixture_expire_after_ms(f, 1);
+    assert_effects(f, "timedout B2, granted C2");
+}
+
+/* features 73: released in time, so it is granted, and its time-out is past. */
+static void
+test_timeout_after_grant(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=30");
+    fixture_advance_us(f, 30000);
+    fixture_release(f, 'A', 1);
+    user_agent_expire(&f->user_agent);
+    assert_effects(f, "granted A1, released A1, granted B1");
+}
+
+/* A steal leaves those who wait where they are, with the time they have left. */
+static void
+test_timeout_and_steal(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=30");
+    fixture_expire_after_ms(f, 29);
+    fixture_request(f, 'C', "n", "steal");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 1);
+    assert_effects(f, "timedout B1");
+    /* A steal that says a time-out has no use for it. */
+    fixture_request(f, 'D', "n", "steal timeout=5");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 10);
+    assert_effects(f, "");
+}
+
+static void
+test_timeout_two_names(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'A', "m", "shared");
+    fixture_request(f, 'B', "n", "timeout=10");
+    fixture_request(f, 'B', "m", "timeout=10");
+    fixture_request(f, 'C', "n", "shared");
+    fixture_request(f, 'D', "m", "shared");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, 10);
+    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 4);
+    for (guint i = 0; i < 4; i++)
+        g_assert_cmpint(effects_get(&f->user_agent.effects, i)->kind, ==,
+                        i < 2 ? EFFECT_TIMED_OUT : EFFECT_GRANTED);
+    assert_state(f, "n S A1, m S A2, n S C1, m S D1 | -");
+}
+
+/* ---- the service's own end */
+
+/* features 46 */
+static void
+test_shut_down(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "timeout=10");
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'C', "n", "shared");
+    effects_clear(&f->user_agent.effects);
+
+    user_agent_shut_down(&f->user_agent);
+    g_assert_cmpint(fixture_try(f, 'C', "m", "", NULL), ==, LOCK_RESULT_SHUTTING_DOWN);
+    g_assert_cmpint(fixture_try(f, 'C', "-m", "steal", NULL), ==, LOCK_RESULT_SHUTTING_DOWN);
+    user_agent_lose(&f->user_agent, fixture_agent(f, 'A'));
+    assert_effects(f, "lost A2, lost A1");
+    user_agent_lose(&f->user_agent, fixture_agent(f, 'B'));
+    user_agent_lose(&f->user_agent, fixture_agent(f, 'C'));
+    user_agent_lose(&f->user_agent, fixture_agent(f, 'D'));
+    assert_effects(f, "lost B1, lost C1");
+    g_assert_cmpuint(f->user_agent.n_requests, ==, 0);
+    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
+}
+
+/* features 65: a deadline and an id far beyond 32 bits. */
+static void
+test_far_clock(CoreFixture *f, gconstpointer data)
+{
+    fixture_expire_after_ms(f, G_GINT64_CONSTANT(1) << 42);
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "timeout=4294967295");
+    effects_clear(&f->user_agent.effects);
+    fixture_expire_after_ms(f, G_MAXUINT32 - 1);
+    assert_effects(f, "");
+    fixture_expire_after_ms(f, 1);
+    assert_effects(f, "timedout B1");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    FIXTURE_TEST("/user-agent/terminate/held-and-waiting", test_terminate_held_and_waiting);
+    FIXTURE_TEST("/user-agent/terminate/own-head", test_terminate_own_head);
+    FIXTURE_TEST("/user-agent/terminate/many-names", test_terminate_many_names);
+    FIXTURE_TEST("/user-agent/terminate/two-buckets", test_terminate_two_buckets);
+    FIXTURE_TEST("/user-agent/terminate/ends-deadlines", test_terminate_ends_deadlines);
+    FIXTURE_TEST("/user-agent/terminate/idle", test_terminate_idle);
+    FIXTURE_TEST("/user-agent/timeout/exact", test_timeout_exact);
+    FIXTURE_TEST("/user-agent/timeout/late-look", test_timeout_late_look);
+    FIXTURE_TEST("/user-agent/timeout/wall-clock", test_timeout_wall_clock);
+    FIXTURE_TEST("/user-agent/timeout/not-of-held", test_timeout_not_of_held);
+    FIXTURE_TEST("/user-agent/timeout/together", test_timeout_together);
+    FIXTURE_TEST("/user-agent/timeout/after-grant", test_timeout_after_grant);
+    FIXTURE_TEST("/user-agent/timeout/and-steal", test_timeout_and_steal);
+    FIXTURE_TEST("/user-agent/timeout/two-names", test_timeout_two_names);
+    FIXTURE_TEST("/user-agent/timeout/far-clock", test_far_clock);
+    FIXTURE_TEST("/user-agent/shut-down", test_shut_down);
+    return g_test_run();
+}
