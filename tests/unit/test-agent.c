@@ -102,7 +102,7 @@ test_counts_clients(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(account->n_requests, ==, 0);
 }
 
-/* features 88: at the limit it is fine, one more is not, and who leaves makes room. */
+/* At the limit it is fine, one more is not, and who leaves makes room. */
 static void
 test_client_limit(CoreFixture *f, gconstpointer data)
 {
@@ -122,7 +122,7 @@ test_client_limit(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_new_agent(f, 'E'), ==, lock_result_limit(LIMIT_CLIENTS_PER_UID));
 }
 
-/* features 43: who comes back is somebody else. */
+/* Who comes back is somebody else. */
 static void
 test_comes_back(CoreFixture *f, gconstpointer data)
 {

@@ -131,7 +131,7 @@ test_blockers_bounded(CoreFixture *f, gconstpointer data)
         g_str_has_suffix(text->str, " C1:1<A,B D1:2<A,B D2:3<A,B D3:4<A,B D4:5<A,B D5:6<A,B"));
 }
 
-/* features 93: the one waits for the other, and one look shows it. */
+/* The one waits for the other, and one look shows it. */
 static void
 test_crossed(CoreFixture *f, gconstpointer data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/limits: each limit at its value and one beyond, and given back on every path (features 88).
+/* core/limits: each limit at its value and one beyond, and given back on every path.
  */
 
 #include "tests/unit/core-fixture.h"
@@ -87,7 +87,7 @@ test_account(void)
     g_assert_cmpuint(g_hash_table_size(accounts), ==, 0);
 }
 
-/* features 64: bytes, not characters. */
+/* Bytes, not characters. */
 static void
 test_name_bytes(CoreFixture *f, gconstpointer data)
 {

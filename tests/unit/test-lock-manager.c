@@ -12,7 +12,7 @@
 static void
 test_bad_options(CoreFixture *f, gconstpointer data)
 {
-    /* features 32, and the order of the checks: of two faults the first one is told. */
+    /* And the order of the checks: of two faults the first one is told. */
     static const struct {
         const char *name;
         const char *options;
@@ -47,7 +47,7 @@ test_bad_options(CoreFixture *f, gconstpointer data)
     }
 }
 
-/* features 64: names are bytes, compared as such. */
+/* Names are bytes, compared as such. */
 static void
 test_names(CoreFixture *f, gconstpointer data)
 {
@@ -81,7 +81,6 @@ test_names(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', other, "ifAvailable");
 }
 
-/* features 4, 5, 10 */
 static void
 test_if_available(CoreFixture *f, gconstpointer data)
 {
@@ -109,7 +108,6 @@ test_if_available(CoreFixture *f, gconstpointer data)
     assert_effects(f, "granted D1");
 }
 
-/* features 84 */
 static void
 test_same_client(CoreFixture *f, gconstpointer data)
 {
@@ -151,7 +149,6 @@ test_release_not_held(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_release_in(f, 'C', "other", 1), ==, LOCK_RESULT_OK);
 }
 
-/* features 13, 14, 16, 18 */
 static void
 test_abort_too_late(CoreFixture *f, gconstpointer data)
 {
@@ -181,7 +178,7 @@ test_abort_too_late(CoreFixture *f, gconstpointer data)
     g_assert_true(fixture_abort_in(f, 'D', "other", 1));
 }
 
-/* features 15, 22: the one that was meant, and only it. */
+/* The one that was meant, and only it. */
 static void
 test_abort_the_right_one(CoreFixture *f, gconstpointer data)
 {
@@ -199,7 +196,6 @@ test_abort_the_right_one(CoreFixture *f, gconstpointer data)
 
 /* ---- steal */
 
-/* features 23, 24 */
 static void
 test_steal_shared(CoreFixture *f, gconstpointer data)
 {
@@ -214,7 +210,7 @@ test_steal_shared(CoreFixture *f, gconstpointer data)
     assert_effects(f, "stolen A1, stolen B1, stolen C1, granted D1");
     assert_state(f, "n X D1 | n X A2, n S B2");
 
-    /* features 28: the old ids free nothing. */
+    /* The old ids free nothing. */
     g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
     g_assert_cmpint(fixture_release(f, 'C', 1), ==, LOCK_RESULT_NOT_HELD);
     assert_effects(f, "");
@@ -224,7 +220,6 @@ test_steal_shared(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released A2, granted B2");
 }
 
-/* features 25, 26 */
 static void
 test_steal_again(CoreFixture *f, gconstpointer data)
 {
@@ -236,7 +231,6 @@ test_steal_again(CoreFixture *f, gconstpointer data)
     assert_state(f, "n X C1 | -");
 }
 
-/* features 27 */
 static void
 test_steal_from_oneself(CoreFixture *f, gconstpointer data)
 {
@@ -251,7 +245,7 @@ test_steal_from_oneself(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released A2, granted B1");
 }
 
-/* features 29: who was granted in the same turn loses it again, told in that order. */
+/* Who was granted in the same turn loses it again, told in that order. */
 static void
 test_steal_just_granted(CoreFixture *f, gconstpointer data)
 {
@@ -262,7 +256,6 @@ test_steal_just_granted(CoreFixture *f, gconstpointer data)
     assert_effects(f, "granted A1, released A1, granted B1, stolen B1, granted C1");
 }
 
-/* features 31 */
 static void
 test_stealer_dies(CoreFixture *f, gconstpointer data)
 {
@@ -275,7 +268,7 @@ test_stealer_dies(CoreFixture *f, gconstpointer data)
     assert_state(f, "n X B1 | -");
 }
 
-/* features 34: a storm is as many thefts as there were calls, and no more. */
+/* A storm is as many thefts as there were calls, and no more. */
 static void
 test_steal_storm(CoreFixture *f, gconstpointer data)
 {
@@ -380,7 +373,7 @@ test_key_range(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_request(f, 'A', "c", "key=1"), ==, 3);
     g_assert_cmpuint(fixture_request(f, 'A', "a", "key=18446744073709551615"), ==, 1);
     g_assert_cmpuint(fixture_request(f, 'A', "b", "key=4294967296"), ==, 2);
-    /* features 5: what isn't available doesn't use its key up. */
+    /* What isn't available doesn't use its key up. */
     g_assert_cmpint(fixture_try(f, 'B', "a", "ifAvailable key=2", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
     g_assert_cmpuint(fixture_request(f, 'B', "d", "key=2"), ==, 1);
@@ -490,7 +483,7 @@ test_buckets(CoreFixture *f, gconstpointer data)
 
 /* ---- snapshot */
 
-/* features 91, 93: the crossed wait is there to see. */
+/* The crossed wait is there to see. */
 static void
 test_snapshot(CoreFixture *f, gconstpointer data)
 {
@@ -511,7 +504,7 @@ test_snapshot(CoreFixture *f, gconstpointer data)
 
 /* ---- memory */
 
-/* features 9: a million names later it is as it was before the first. */
+/* A million names later it is as it was before the first. */
 static void
 test_million_names(CoreFixture *f, gconstpointer data)
 {

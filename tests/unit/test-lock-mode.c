@@ -18,7 +18,6 @@ test_words(void)
     g_assert_cmpint(mode, ==, LOCK_MODE_SHARED);
 }
 
-/* features 64 */
 static void
 test_other_words(void)
 {

@@ -5,7 +5,7 @@
 
 #include "tests/unit/core-fixture.h"
 
-/* features 1, 3: the shared one behind an exclusive one that gives up. */
+/* The shared one behind an exclusive one that gives up. */
 static void
 test_middle_abort(CoreFixture *f, gconstpointer data)
 {
@@ -27,7 +27,6 @@ test_middle_abort(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released D1, granted B2");
 }
 
-/* features 2 */
 static void
 test_middle_death(CoreFixture *f, gconstpointer data)
 {
@@ -39,7 +38,6 @@ test_middle_death(CoreFixture *f, gconstpointer data)
     assert_effects(f, "terminated B1, granted C1");
 }
 
-/* features 74 */
 static void
 test_middle_timeout(CoreFixture *f, gconstpointer data)
 {
@@ -51,7 +49,7 @@ test_middle_timeout(CoreFixture *f, gconstpointer data)
     assert_effects(f, "timedout B1, granted C1");
 }
 
-/* features 6: nobody overtakes, not even the old holder. */
+/* Nobody overtakes, not even the old holder. */
 static void
 test_no_overtaking(CoreFixture *f, gconstpointer data)
 {
@@ -67,7 +65,6 @@ test_no_overtaking(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released A2, granted A3");
 }
 
-/* features 7 */
 static void
 test_longest_prefix_only(CoreFixture *f, gconstpointer data)
 {
@@ -82,7 +79,7 @@ test_longest_prefix_only(CoreFixture *f, gconstpointer data)
     assert_state(f, "n S B1, n S C1 | n X D1, n S A2");
 }
 
-/* features 21: the head goes, and the next takes its place. */
+/* The head goes, and the next takes its place. */
 static void
 test_head_abort(CoreFixture *f, gconstpointer data)
 {
@@ -96,7 +93,7 @@ test_head_abort(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released A1, granted C1");
 }
 
-/* features 92: the writer has its turn after those who read now. */
+/* The writer has its turn after those who read now. */
 static void
 test_writer_does_not_starve(CoreFixture *f, gconstpointer data)
 {
@@ -111,7 +108,7 @@ test_writer_does_not_starve(CoreFixture *f, gconstpointer data)
     assert_effects(f, "released A1, released B1, granted C1");
 }
 
-/* features 12, 35: what happens to one name is nothing to another. */
+/* What happens to one name is nothing to another. */
 static void
 test_names_apart(CoreFixture *f, gconstpointer data)
 {
@@ -151,7 +148,7 @@ test_admits(CoreFixture *f, gconstpointer data)
     lock_queue_unref(queue);
 }
 
-/* features 5, 8, 9: found while referred to, and no longer. */
+/* Found while referred to, and no longer. */
 static void
 test_lifetime(CoreFixture *f, gconstpointer data)
 {
@@ -205,7 +202,7 @@ test_touched_once(CoreFixture *f, gconstpointer data)
     lock_queue_unref(m);
 }
 
-/* features 89: a deep queue, ended from the middle, the end and the head. */
+/* A deep queue, ended from the middle, the end and the head. */
 static void
 test_deep(CoreFixture *f, gconstpointer data)
 {

@@ -46,7 +46,7 @@ test_fields(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(waiting->token, !=, 0);
 }
 
-/* features 65: ids count from 1, per agent, over all buckets, and no end makes one free again. */
+/* Ids count from 1, per agent, over all buckets, and no end makes one free again. */
 static void
 test_ids(CoreFixture *f, gconstpointer data)
 {
@@ -68,7 +68,7 @@ test_ids(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_request(f, 'A', "n", ""), ==, 6);
 }
 
-/* features 65: 64 bits, so beyond 32 they go on. */
+/* 64 bits, so beyond 32 they go on. */
 static void
 test_ids_are_64_bits(CoreFixture *f, gconstpointer data)
 {

@@ -7,7 +7,7 @@
 
 /* ---- termination */
 
-/* features 36: it waits for what it holds itself; nothing is granted to it on its way out. */
+/* It waits for what it holds itself; nothing is granted to it on its way out. */
 static void
 test_terminate_held_and_waiting(CoreFixture *f, gconstpointer data)
 {
@@ -21,7 +21,7 @@ test_terminate_held_and_waiting(CoreFixture *f, gconstpointer data)
     assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
 }
 
-/* features 36: its request is the head, its shared lock all that it waits for. */
+/* Its request is the head, its shared lock all that it waits for. */
 static void
 test_terminate_own_head(CoreFixture *f, gconstpointer data)
 {
@@ -37,7 +37,7 @@ test_terminate_own_head(CoreFixture *f, gconstpointer data)
     assert_state_of(f, 'B', FIXTURE_BUCKET, "n S B1, n S C1 | n X D1");
 }
 
-/* features 37: all of its names, each processed once, all ends before all grants. */
+/* All of its names, each processed once, all ends before all grants. */
 static void
 test_terminate_many_names(CoreFixture *f, gconstpointer data)
 {
@@ -76,7 +76,7 @@ test_terminate_many_names(CoreFixture *f, gconstpointer data)
         g_assert_cmpint(fixture_find(f, 'B', id)->state, ==, LOCK_REQUEST_HELD);
 }
 
-/* features 45, and the other bucket's waiter. */
+/* And the other bucket's waiter. */
 static void
 test_terminate_two_buckets(CoreFixture *f, gconstpointer data)
 {
@@ -91,7 +91,7 @@ test_terminate_two_buckets(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 4);
 }
 
-/* features 75: what it waited for with a time-out is no more. */
+/* What it waited for with a time-out is no more. */
 static void
 test_terminate_ends_deadlines(CoreFixture *f, gconstpointer data)
 {
@@ -155,7 +155,7 @@ test_timeout_late_look(CoreFixture *f, gconstpointer data)
     assert_effects(f, "timedout B1");
 }
 
-/* features 71: the wall clock is nothing to it. */
+/* The wall clock is nothing to it. */
 static void
 test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
 {
@@ -178,7 +178,7 @@ test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(user_agent->now_us, ==, FIXTURE_MONOTONIC_US + 100000);
 }
 
-/* features 72: what is held never times out. */
+/* What is held never times out. */
 static void
 test_timeout_not_of_held(CoreFixture *f, gconstpointer data)
 {
@@ -192,7 +192,7 @@ test_timeout_not_of_held(CoreFixture *f, gconstpointer data)
     assert_state(f, "n X B1 | -");
 }
 
-/* features 73: all that is due times out before anything is granted by it. */
+/* All that is due times out before anything is granted by it. */
 static void
 test_timeout_together(CoreFixture *f, gconstpointer data)
 {
@@ -213,7 +213,7 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     assert_effects(f, "timedout B2, granted C2");
 }
 
-/* features 73: released in time, so it is granted, and its time-out is past. */
+/* Released in time, so it is granted, and its time-out is past. */
 static void
 test_timeout_after_grant(CoreFixture *f, gconstpointer data)
 {
@@ -263,7 +263,6 @@ test_timeout_two_names(CoreFixture *f, gconstpointer data)
 
 /* ---- the service's own end */
 
-/* features 46 */
 static void
 test_shut_down(CoreFixture *f, gconstpointer data)
 {
@@ -286,7 +285,7 @@ test_shut_down(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
 }
 
-/* features 65: a deadline and an id far beyond 32 bits. */
+/* A deadline and an id far beyond 32 bits. */
 static void
 test_far_clock(CoreFixture *f, gconstpointer data)
 {
