@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Private buses: a dbus-daemon or a dbus-broker that only the test knows."""
+
+import ctypes
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+FACTOR = float(os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1'))
+# How long anything may take that should take next to no time.
+PATIENCE = 20.0 * FACTOR
+
+DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
+  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:path={socket}</listen>
+  <auth>EXTERNAL</auth>
+  <servicedir>{services}</servicedir>
+  <policy context="default">
+    <allow user="*"/>
+    <allow own="*"/>
+    <allow send_destination="*" eavesdrop="true"/>
+    <allow receive_sender="*" eavesdrop="true"/>
+  </policy>
+  <limit name="max_incoming_bytes">1000000000</limit>
+  <limit name="max_outgoing_bytes">1000000000</limit>
+  <limit name="max_message_size">1000000000</limit>
+  <limit name="max_completed_connections">100000</limit>
+  <limit name="max_incomplete_connections">10000</limit>
+  <limit name="max_connections_per_user">100000</limit>
+  <limit name="max_pending_service_starts">10000</limit>
+  <limit name="max_names_per_connection">50000</limit>
+  <limit name="max_match_rules_per_connection">50000</limit>
+  <limit name="max_replies_per_connection">50000</limit>
+</busconfig>
+'''
+
+# Some tests have more connections than the usual soft limit allows.
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+
+
+def environment(name):
+    """A variable that the build sets. Without it nothing is tested, which is a failure."""
+    value = os.environ.get(name)
+    if not value:
+        raise RuntimeError(f'{name} is not set: see tests/README.md')
+    return value
+
+
+def die_with_parent():
+    """In a new child: a test that crashes must leave no processes."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def spawn(argv, **options):
+    return subprocess.Popen(argv, preexec_fn=die_with_parent, **options)
+
+
+def readable(fd, timeout):
+    """Waits for input; poll() rather than select(), which knows no descriptor above 1023."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(max(0, timeout) * 1000))
+
+
+def wait_exit(process, timeout=PATIENCE):
+    """Waits for a child without polling; its exit code (minus the signal, if killed)."""
+    if process.poll() is None:
+        pidfd = os.pidfd_open(process.pid)
+        try:
+            if not readable(pidfd, timeout):
+                raise TimeoutError(f'{process.args[0]} ({process.pid}) still runs '
+                                   f'after {timeout} s')
+        finally:
+            os.close(pidfd)
+    return process.wait()
+
+
+def end(process):
+    """Ends a child for good, whatever state it is in. Safe to call twice."""
+    if process is None:
+        return
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None and not stream.closed:
+            try:
+                stream.close()
+            except BrokenPipeError:
+                pass
+
+
+def read_lines(process, count):
+    """The first lines a child prints, or an error if it ends or stalls before."""
+    deadline = time.monotonic() + PATIENCE
+    data = b''
+    while data.count(b'\n') < count:
+        left = deadline - time.monotonic()
+        if left <= 0 or not readable(process.stdout, left):
+            raise TimeoutError(f'{process.args[0]} said only {data!r}')
+        chunk = os.read(process.stdout.fileno(), 4096)
+        if not chunk:
+            raise RuntimeError(f'{process.args[0]} ended after {data!r}')
+        data += chunk
+    return data.decode().splitlines()
+
+
+class Bus:
+    """One private bus. `kind` is dbus-daemon or dbus-broker."""
+
+    def __init__(self, kind=None):
+        self.kind = kind or environment('WEBLOCKS_TEST_BUS')
+        if self.kind not in ('dbus-daemon', 'dbus-broker'):
+            raise RuntimeError(f'WEBLOCKS_TEST_BUS={self.kind} is no bus that we know')
+        self.directory = tempfile.mkdtemp(prefix='weblocks-test-')
+        # The tests of two users need the socket reachable for both.
+        os.chmod(self.directory, 0o755)
+        self.services = os.path.join(self.directory, 'services')
+        self.runtime = os.path.join(self.directory, 'run')
+        os.mkdir(self.services)
+        os.mkdir(self.runtime, 0o700)
+        self.socket = os.path.join(self.directory, 'bus')
+        # What the bus has to say; the directory goes with the bus.
+        self._log = open(os.path.join(self.directory, 'log'), 'wb+')
+        self.process = None
+        self.pid = None
+        self.address = None
+
+    def start(self):
+        try:
+            if self.kind == 'dbus-daemon':
+                self._start_daemon()
+            else:
+                self._start_broker()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _start_daemon(self):
+        config = os.path.join(self.directory, 'bus.conf')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write(DAEMON_CONFIG.format(socket=self.socket, services=self.services))
+        self.process = spawn(['dbus-daemon', f'--config-file={config}', '--nofork', '--nopidfile',
+                              '--print-address=1'], stdout=subprocess.PIPE,
+                             stderr=self._log, stdin=subprocess.DEVNULL,
+                             env=self.environment(), bufsize=0)
+        self.address = read_lines(self.process, 1)[0]
+        self.pid = self.process.pid
+
+    def _start_broker(self):
+        self.process = spawn([environment('WEBLOCKS_BROKER_LAUNCHER'), self.socket],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+                             env=self.environment(), bufsize=0)
+        self.address, pid = read_lines(self.process, 2)
+        self.pid = int(pid)
+
+    def environment(self):
+        """For every process on this bus: nothing of the user's own session."""
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(('DBUS_', 'XDG_', 'WEBLOCKS_'))}
+        env.update(HOME=self.directory, XDG_RUNTIME_DIR=self.runtime)
+        if self.address:
+            env['DBUS_SESSION_BUS_ADDRESS'] = self.address
+        return env
+
+    def add_service_file(self, command):
+        """Lets the bus start the service on demand (dbus-daemon only)."""
+        path = os.path.join(self.services, 'org.w3.WebLocks.service')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(f'[D-BUS Service]\nName=org.w3.WebLocks\nExec={command}\n')
+
+    def log(self):
+        with open(self._log.name, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def kill(self):
+        """The bus dies without a word."""
+        os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self):
+        if self.process is not None and self.kind == 'dbus-broker':
+            # The launcher ends the broker when its standard input closes.
+            self.process.stdin.close()
+            try:
+                wait_exit(self.process)
+            except TimeoutError:
+                pass
+        end(self.process)
+        self.process = None
+        self._log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The methods of the service as Python calls, for every kind of client."""
+
+import collections
+import time
+
+from gi.repository import GLib
+
+SERVICE = 'org.w3.WebLocks'
+ROOT = '/org/w3/WebLocks'
+LOCKS = 'org.w3.WebLocks'
+ADMIN = 'org.w3.WebLocks.Service'
+PROPERTIES = 'org.freedesktop.DBus.Properties'
+
+OPTION_TYPES = {'mode': 's', 'ifAvailable': 'b', 'steal': 'b', 'signal': 'b', 'timeout': 'u',
+                'why': 's', 'key': 't'}
+FILTER_TYPES = {'name': 's', 'prefix': 's', 'state': 's', 'after': 't', 'limit': 'u'}
+
+
+class DBusError(Exception):
+    """An error reply: its name, and its message."""
+
+    def __init__(self, name, message):
+        super().__init__(f'{name}: {message}')
+        self.name = name
+        self.message = message
+
+    @property
+    def short(self):
+        return self.name.rpartition('.')[2]
+
+
+class Event(collections.namedtuple('Event', 'signal path args sender at')):
+    """A signal as it came; `at` is the monotonic clock."""
+
+    @classmethod
+    def of(cls, signal, path, args, sender):
+        return cls(signal, path, tuple(args), sender, time.monotonic())
+
+    @property
+    def id(self):
+        return self.args[0]
+
+
+def encode_label(name):
+    """A bucket's name as the last part of its path."""
+    data = name.encode() if isinstance(name, str) else name
+    label = ''
+    for index, byte in enumerate(data):
+        char = chr(byte)
+        plain = byte < 128 and char.isalnum() and not (index == 0 and char.isdigit())
+        label += char if plain else f'_{byte:02x}'
+    return label or '_'
+
+
+def bucket_path(name):
+    return f'{ROOT}/bucket/{encode_label(name)}'
+
+
+def variants(types, values):
+    """Options by their contract's types; a GLib.Variant is taken as it is."""
+    return {key: value if isinstance(value, GLib.Variant) else GLib.Variant(types[key], value)
+            for key, value in values.items()}
+
+
+def options(**values):
+    return variants(OPTION_TYPES, values)
+
+
+class LockCalls:
+    """Wants call(path, interface, member, body) -> tuple from whoever inherits it."""
+
+    def locks(self, bucket, member, body=None, **kw):
+        return self.call(bucket_path(bucket), LOCKS, member, body, **kw)
+
+    def request(self, name, bucket='default', **kw):
+        return self.locks(bucket, 'Request', GLib.Variant('(sa{sv})', (name, options(**kw))))
+
+    def steal(self, name, bucket='default', **kw):
+        return self.locks(bucket, 'Steal', GLib.Variant('(sa{sv})', (name, options(**kw))))
+
+    def release(self, id_, bucket='default'):
+        return self.locks(bucket, 'Release', GLib.Variant('(t)', (id_,)))
+
+    def abort(self, id_, bucket='default'):
+        return self.locks(bucket, 'Abort', GLib.Variant('(t)', (id_,)))[0]
+
+    def query(self, bucket='default'):
+        """(held, pending), each a list of (name, mode, clientId)."""
+        return self.locks(bucket, 'Query')
+
+    def inspect(self, bucket='default', **kw):
+        """(entries, more)"""
+        return self.locks(bucket, 'Inspect',
+                          GLib.Variant('(a{sv})', (variants(FILTER_TYPES, kw),)))
+
+    def watch(self, enable=True, bucket='default'):
+        self.locks(bucket, 'Watch', GLib.Variant('(b)', (enable,)))
+
+    def buckets(self):
+        return sorted(self.call(ROOT, ADMIN, 'Buckets')[0])
+
+    def resync(self):
+        return self.call(ROOT, ADMIN, 'Resync')[0]
+
+    def get_property(self, name, interface=ADMIN, path=ROOT):
+        return self.call(path, PROPERTIES, 'Get', GLib.Variant('(ss)', (interface, name)))[0]
+
+    def ping(self):
+        """A barrier: every signal that the service sent before has arrived."""
+        self.call(ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
+
+    def introspect(self, path):
+        return self.call(path, 'org.freedesktop.DBus.Introspectable', 'Introspect')[0]
+
+    def signals(self, signal=None, **fields):
+        """Recorded signals: of that name, and with that id or reason if given."""
+        found = []
+        for event in self.events:
+            if signal is not None and event.signal != signal:
+                continue
+            if 'id' in fields and event.args[0] != fields['id']:
+                continue
+            if 'reason' in fields and event.args[-1] != fields['reason']:
+                continue
+            found.append(event)
+        return found
+
+    def granted(self, id_):
+        """Whether we were told that our request is granted: a watcher hears of others' too."""
+        return any(event.args[3] == self.name for event in self.signals('Granted', id=id_))

@@ -1,0 +1,428 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the bus tests share: a bus, a service on it, clients, and checks at the end.
+
+The cases of one class share one bus and one service, so they use names or buckets
+of their own: self.unique().
+"""
+
+import faulthandler
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import gi
+gi.require_version('Gio', '2.0')
+from gi.repository import Gio, GLib
+
+import buses
+from buses import FACTOR, PATIENCE, Bus, end, environment, spawn, wait_exit
+from calls import SERVICE, DBusError, Event, LockCalls
+from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
+from tap import diagnostic, main
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ERRORS = 'org.freedesktop.DBus.Error.'
+OWN_ERRORS = 'org.w3.WebLocks.Error.'
+# What sanitizers and valgrind write when they found something.
+REPORTS = ('AddressSanitizer', 'LeakSanitizer', 'runtime error:', 'ThreadSanitizer',
+           'MemorySanitizer', 'ERROR SUMMARY: ', 'definitely lost', 'Invalid read',
+           'Invalid write', 'uninitialised', 'assertion failed', 'CRITICAL')
+
+
+def error_name(short):
+    """The full name of an error of the contract."""
+    own = ('NotSupported', 'Security', 'InvalidState', 'NotHeld', 'Timeout', 'Abort')
+    return (OWN_ERRORS if short in own else ERRORS) + short
+
+
+def iterate(timeout):
+    """Lets GLib dispatch what is there; waits that long for something, if nothing is."""
+    context = GLib.MainContext.default()
+    if context.iteration(False) or timeout <= 0:
+        return
+    source = GLib.timeout_add(max(1, int(timeout * 1000)), lambda: True)
+    context.iteration(True)
+    GLib.source_remove(source)
+
+
+def wait_for(condition, timeout=PATIENCE, what='condition', every=0.02):
+    """Waits until the condition holds; it is asked again whenever something happened."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f'{what}: not within {timeout} s')
+        iterate(min(left, every))
+
+
+class Client(LockCalls):
+    """A private GDBus connection. `events` are the service's signals."""
+
+    def __init__(self, address):
+        flags = Gio.DBusConnectionFlags
+        self.connection = Gio.DBusConnection.new_for_address_sync(
+            address, flags.AUTHENTICATION_CLIENT | flags.MESSAGE_BUS_CONNECTION, None, None)
+        self.connection.set_exit_on_close(False)
+        self.name = self.connection.get_unique_name()
+        self.events = []
+        # No match rule: the service addresses us, so none is needed.
+        self._subscription = self.connection.signal_subscribe(
+            None, SERVICE, None, None, None, Gio.DBusSignalFlags.NO_MATCH_RULE, self._on_signal)
+
+    def _on_signal(self, _connection, sender, path, _interface, member, parameters):
+        self.events.append(Event.of(member, path, parameters.unpack(), sender))
+        self.on_event(self.events[-1])
+
+    def on_event(self, event):
+        """For tests that act from within the handler."""
+
+    def call(self, path, interface, member, body=None, destination=SERVICE, timeout=PATIENCE):
+        try:
+            result = self.connection.call_sync(destination, path, interface, member, body, None,
+                                               Gio.DBusCallFlags.NONE, int(timeout * 1000), None)
+        except GLib.Error as error:
+            name = Gio.DBusError.get_remote_error(error)
+            if name is None:
+                raise
+            # GLib puts the error's name before the message.
+            raise DBusError(name, error.message.removeprefix(f'GDBus.Error:{name}: ')) from None
+        return result.unpack()
+
+    def sync(self):
+        """Ping, and take in all signals that came before its answer."""
+        self.ping()
+        while GLib.MainContext.default().iteration(False):
+            pass
+
+    def wait_for(self, condition, timeout=PATIENCE, what='signal'):
+        try:
+            wait_for(condition, timeout, what)
+        except TimeoutError as error:
+            raise TimeoutError(f'{error}; {self.name} has {self.events}') from None
+
+    def wait_granted(self, id_):
+        self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
+        return self.signals('Granted', id=id_)[0]
+
+    def wait_released(self, id_, reason):
+        self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
+                      what=f'Released of {id_} ({reason})')
+        return self.signals('Released', id=id_, reason=reason)[0]
+
+    def close(self):
+        if not self.connection.is_closed():
+            self.connection.signal_unsubscribe(self._subscription)
+            self.connection.close_sync(None)
+
+
+class ProcessClient:
+    """A client in a process of its own, to be stopped or killed. See lineclient.py."""
+
+    def __init__(self, address, env):
+        self.process = spawn([sys.executable, os.path.join(HERE, 'lineclient.py'), address],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0)
+        self.events = []
+        self._data = b''
+        self._answers = []
+        self.name = self._answer()['name']
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def _pump(self, timeout):
+        if not buses.readable(self.process.stdout, timeout):
+            return
+        chunk = os.read(self.process.stdout.fileno(), 1 << 16)
+        if not chunk:
+            raise RuntimeError(f'client process {self.pid} ended ({self.process.poll()})')
+        *lines, self._data = (self._data + chunk).split(b'\n')
+        for line in map(json.loads, lines):
+            if 'signal' in line:
+                self.events.append(Event(line['signal'], line['path'], tuple(line['args']),
+                                         line['sender'], line['at']))
+            else:
+                self._answers.append(line)
+
+    def _answer(self):
+        self.wait_for(lambda: self._answers, what='answer')
+        answer = self._answers.pop(0)
+        if 'error' in answer:
+            raise DBusError(*answer['error'])
+        return answer
+
+    def wait_for(self, condition, timeout=PATIENCE, what='condition'):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'client process {self.pid}: no {what} within {timeout} s')
+            self._pump(left)
+
+    def tell(self, command, **arguments):
+        """Sends a command that has no answer, or whose answer comes later."""
+        line = json.dumps({'do': command, **arguments}) + '\n'
+        self.process.stdin.write(line.encode())
+
+    def ask(self, command, **arguments):
+        self.tell(command, **arguments)
+        return self._answer().get('result')
+
+    def request(self, name, bucket='default', **kw):
+        return tuple(self.ask('request', name=name, bucket=bucket, options=kw))
+
+    def steal(self, name, bucket='default', **kw):
+        return tuple(self.ask('steal', name=name, bucket=bucket, options=kw))
+
+    def release(self, id_, bucket='default'):
+        self.ask('release', id=id_, bucket=bucket)
+
+    def ping(self):
+        self.ask('ping')
+
+    signals = LockCalls.signals
+    granted = LockCalls.granted
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def stop(self):
+        """SIGSTOP, and wait until the kernel says that it stopped."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def kill(self):
+        """SIGKILL; returns the time of it."""
+        at = time.monotonic()
+        self.signal(signal.SIGKILL)
+        return at
+
+    def close(self):
+        end(self.process)
+
+
+class Service:
+    """A weblocksd process. Its stderr goes to a file, so that it can never block."""
+
+    def __init__(self, bus, arguments=(), address_option=True, env=None):
+        command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
+        command.append(environment('WEBLOCKSD'))
+        if address_option:
+            command.append(f'--address={bus.address}')
+        self.bus = bus
+        self.command = command + list(arguments)
+        self._stderr = tempfile.TemporaryFile()
+        self.process = spawn(self.command, stdin=subprocess.DEVNULL, stdout=self._stderr,
+                             stderr=self._stderr, env={**bus.environment(), **(env or {})})
+        self.name = None
+
+    def wait_ready(self, control):
+        """Waits until this process owns the name; remembers its unique name."""
+        def ready():
+            if self.process.poll() is not None:
+                raise RuntimeError(f'weblocksd ended with {self.process.returncode} at start:\n'
+                                   f'{self.stderr()}')
+            owner = owner_of(control)
+            if owner is None or pid_of(control, owner) != self.process.pid:
+                return False
+            self.name = owner
+            return True
+        wait_for(ready, what='weblocksd on the bus', every=0.005)
+        return self
+
+    def stderr(self):
+        size = self._stderr.seek(0, os.SEEK_END)
+        return os.pread(self._stderr.fileno(), size, 0).decode(errors='replace')
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def pause(self):
+        """SIGSTOP: what is sent now, it will find all at once."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self):
+        self.signal(signal.SIGCONT)
+
+    def wait_exit(self, timeout=PATIENCE):
+        return wait_exit(self.process, timeout)
+
+    def complaints(self):
+        return [line for line in self.stderr().splitlines()
+                if any(report in line for report in REPORTS)
+                and 'ERROR SUMMARY: 0 errors' not in line]
+
+    def stop(self):
+        """Asks it to end, as a session would. Its exit code."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            self.wait_exit()
+        return self.process.returncode
+
+    def end(self):
+        end(self.process)
+
+
+def owner_of(client, name=SERVICE):
+    """The unique name behind a name, or None."""
+    try:
+        return client.call(DRIVER_PATH, DRIVER, 'GetNameOwner', GLib.Variant('(s)', (name,)),
+                           destination=DRIVER)[0]
+    except DBusError as error:
+        if error.short != 'NameHasNoOwner':
+            raise
+        return None
+
+
+def pid_of(client, name):
+    try:
+        return client.call(DRIVER_PATH, DRIVER, 'GetConnectionUnixProcessID',
+                           GLib.Variant('(s)', (name,)), destination=DRIVER)[0]
+    except DBusError:
+        return None
+
+
+class TestTimeout(Exception):
+    """A test took longer than any healthy run."""
+
+
+class BusTestCase(unittest.TestCase):
+    """Per class one bus, a monitor and, unless `service` is False, one service."""
+
+    arguments = ()
+    service = True
+    time_limit = 60.0
+    # Cases that end the service themselves check its end themselves.
+    expect_exit = 0
+
+    @classmethod
+    def setUpClass(cls):
+        environment('WEBLOCKSD')
+        cls.bus = Bus().start()
+        cls.addClassCleanup(cls.bus.stop)
+        cls.control = RawClient(cls.bus.address)
+        cls.addClassCleanup(cls.control.close)
+        cls.monitor = Monitor(cls.bus.address)
+        cls.addClassCleanup(cls.monitor.close)
+        cls.services = []
+        cls.addClassCleanup(cls._end_services)
+        cls.daemon = cls.start_service(*cls.arguments) if cls.service else None
+
+    @classmethod
+    def _end_services(cls):
+        for service in cls.services:
+            service.end()
+
+    @classmethod
+    def start_service(cls, *arguments, ready=True, **kw):
+        service = Service(cls.bus, arguments, **kw)
+        cls.services.append(service)
+        return service.wait_ready(cls.control) if ready else service
+
+    @classmethod
+    def tearDownClass(cls):
+        problems = []
+        if cls.daemon is not None:
+            if cls.daemon.process.poll() is not None:
+                problems.append(f'weblocksd ended early with {cls.daemon.process.returncode}')
+            elif cls.daemon.stop() != cls.expect_exit:
+                problems.append(f'weblocksd ended with {cls.daemon.process.returncode} '
+                                f'on SIGTERM, not {cls.expect_exit}')
+        for service in cls.services:
+            problems += [f'weblocksd said: {line}' for line in service.complaints()]
+        if cls.monitor.broken is None:
+            cls.monitor.position()
+        for message in cls.monitor.broadcasts():
+            problems.append(f'broadcast: {message.print_(0)}')
+        if problems:
+            text = '\n'.join(problems + [service.stderr() for service in cls.services])
+            raise AssertionError(text)
+
+    def setUp(self):
+        def on_alarm(_number, _frame):
+            raise TestTimeout(f'{self.id()} took more than {self.time_limit * FACTOR} s')
+        signal.signal(signal.SIGALRM, on_alarm)
+        signal.setitimer(signal.ITIMER_REAL, self.time_limit * FACTOR)
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        # If even the exception can't get through: say where we hang, and die; the
+        # children die with us.
+        faulthandler.dump_traceback_later(self.time_limit * FACTOR * 1.5, exit=True)
+        self.addCleanup(faulthandler.cancel_dump_traceback_later)
+        self._counter = 0
+        self._names = []
+        # Registered first, so it runs after all the clients are closed.
+        self.addCleanup(self._settle)
+
+    def _settle(self):
+        """The next test finds nothing of this one's clients."""
+        self.wait_gone(*self._names)
+
+    def unique(self, part='name'):
+        """A lock or bucket name that no other test uses."""
+        self._counter += 1
+        return f'{self._testMethodName}.{part}.{self._counter}'
+
+    def client(self):
+        return self._adopt(Client(self.bus.address))
+
+    def raw_client(self, **kw):
+        return self._adopt(RawClient(self.bus.address, **kw))
+
+    def process_client(self):
+        return self._adopt(ProcessClient(self.bus.address, self.bus.environment()))
+
+    def _adopt(self, client):
+        self.addCleanup(client.close)
+        self._names.append(client.name)
+        return client
+
+    def other_uid_client(self, uid=65534):
+        """A client of another user, which only root can make."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to connect as another user')
+        return self.raw_client(uid=uid)
+
+    def wait_gone(self, *names):
+        """Waits until the bus knows none of these unique names, and the service saw it."""
+        def gone():
+            known = self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
+            return not set(names) & set(known)
+        wait_for(gone, what='end of connections', every=0.005)
+        # The bus told the service before it answers anything that is sent from now on.
+        if self.daemon is not None and self.daemon.process.poll() is None:
+            self.control.ping()
+
+    def assert_error(self, short, function, *args, mentions='', **kw):
+        """The call fails with that error of the contract, and its message names a thing."""
+        try:
+            result = function(*args, **kw)
+        except DBusError as error:
+            self.assertEqual(error.name, error_name(short), error.message)
+            self.assertIn(mentions, error.message)
+            return error
+        raise AssertionError(f'expected {short}, got the answer {result!r}')
+
+    def report(self):
+        """For the diagnostics of a failed test."""
+        said = [f'{service.command} ({service.process.poll()}) said:\n{service.stderr()[-4000:]}'
+                for service in self.services]
+        return '\n'.join(said + ['the bus said:', self.bus.log()[-2000:]])
+
+
+__all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
+           'GLib', 'Gio', 'Monitor', 'PATIENCE', 'ProcessClient', 'RawClient', 'Service',
+           'buses', 'diagnostic', 'environment', 'error_name', 'main', 'owner_of', 'pid_of',
+           'wait_exit', 'wait_for']

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A client in a process of its own, which a test can stop or kill like any program.
+
+Reads commands, one JSON object a line, and writes answers and signals the same way.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+
+from gi.repository import GLib
+
+from calls import LOCKS, DBusError, bucket_path, options
+from rawbus import RawClient, method_call
+
+
+def say(**what):
+    sys.stdout.write(json.dumps(what) + '\n')
+    sys.stdout.flush()
+
+
+def lock_call(step):
+    """A message from ['request', bucket, name, options] or ['release', bucket, id]."""
+    kind, bucket, subject, *rest = step
+    member = kind.capitalize()
+    if kind in ('request', 'steal'):
+        body = GLib.Variant('(sa{sv})', (subject, options(**(rest[0] if rest else {}))))
+    else:
+        body = GLib.Variant('(t)', (subject,))
+    return method_call('org.w3.WebLocks', bucket_path(bucket), LOCKS, member, body)
+
+
+class LineClient:
+    def __init__(self, address):
+        self.client = RawClient(address)
+        self.told = 0
+        say(name=self.client.name)
+
+    def tell_signals(self):
+        for event in self.client.events[self.told:]:
+            say(signal=event.signal, path=event.path, args=event.args, sender=event.sender,
+                at=event.at)
+        self.told = len(self.client.events)
+
+    def do_request(self, name, bucket, options):
+        return self.client.request(name, bucket, **options)
+
+    def do_steal(self, name, bucket, options):
+        return self.client.steal(name, bucket, **options)
+
+    def do_release(self, id, bucket):
+        self.client.release(id, bucket)
+
+    def do_ping(self):
+        self.client.ping()
+
+    def do_many(self, steps):
+        """Sends all, then collects all answers."""
+        serials = self.client.send_all([lock_call(step) for step in steps])
+        return [self.client.result(serial) for serial in serials]
+
+    def do_last_words(self, steps):
+        """Sends all and is killed at once, without having read anything."""
+        self.client.send_all([lock_call(step) for step in steps])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def run(self):
+        data = b''
+        while True:
+            self.tell_signals()
+            ready = select.select([0, self.client.socket], [], [])[0]
+            if self.client.socket in ready:
+                self.client.pump()
+            if 0 not in ready:
+                continue
+            chunk = os.read(0, 1 << 16)
+            if not chunk:
+                return
+            *lines, data = (data + chunk).split(b'\n')
+            for line in lines:
+                self.obey(json.loads(line))
+
+    def obey(self, command):
+        method = getattr(self, 'do_' + command.pop('do'))
+        try:
+            say(result=method(**command))
+        except DBusError as error:
+            say(error=[error.name, error.message])
+
+
+if __name__ == '__main__':
+    LineClient(sys.argv[1]).run()

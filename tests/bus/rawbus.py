@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""D-Bus clients with nothing in between: each sees the exact order of what arrives,
+can send what no binding would, and costs one socket.
+
+Only the encoding of a message is GLib's.
+"""
+
+import os
+import socket
+import threading
+import time
+
+from gi.repository import Gio, GLib
+
+import buses
+from calls import DBusError, Event, LockCalls
+
+DRIVER = 'org.freedesktop.DBus'
+DRIVER_PATH = '/org/freedesktop/DBus'
+_PLAIN = Gio.DBusMessageFlags.NONE
+_CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
+
+
+def path_of(address):
+    """The socket of a `unix:path=...` address."""
+    for part in address.split(';')[0].removeprefix('unix:').split(','):
+        key, _, value = part.partition('=')
+        if key == 'path':
+            return value
+    raise ValueError(f'no path in {address}')
+
+
+def connect(address, uid=None):
+    """A socket that has said hello in SASL; as another user if root asks so."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.settimeout(buses.PATIENCE)
+    own = os.geteuid()
+    # The kernel notes the effective user at this moment, for good.
+    if uid is not None and uid != own:
+        os.seteuid(uid)
+    try:
+        sock.connect(path_of(address))
+    finally:
+        if uid is not None and uid != own:
+            os.seteuid(own)
+    name = str(own if uid is None else uid).encode().hex().encode()
+    sock.sendall(b'\0AUTH EXTERNAL ' + name + b'\r\n')
+    answer = b''
+    while not answer.endswith(b'\r\n'):
+        answer += sock.recv(256)
+    if not answer.startswith(b'OK'):
+        raise RuntimeError(f'the bus refused us: {answer!r}')
+    sock.sendall(b'BEGIN\r\n')
+    return sock
+
+
+def method_call(destination, path, interface, member, body=None):
+    message = Gio.DBusMessage.new_method_call(destination, path, interface, member)
+    if body is not None:
+        message.set_body(body)
+    return message
+
+
+def split(data):
+    """Cuts whole messages off a bytearray; yields their bytes."""
+    while len(data) >= 16:
+        size = Gio.DBusMessage.bytes_needed(bytes(data[:16]))
+        if len(data) < size:
+            return
+        blob = bytes(data[:size])
+        del data[:size]
+        yield blob
+
+
+def parse(blob):
+    return Gio.DBusMessage.new_from_blob(blob, _CAPABILITIES)
+
+
+def unpack(message):
+    body = message.get_body()
+    return body.unpack() if body is not None else ()
+
+
+class RawClient(LockCalls):
+    """A connection in the hands of the test. `log` holds every message as it came."""
+
+    def __init__(self, address, hello=True, uid=None):
+        self.socket = connect(address, uid)
+        self.serial = 0
+        self.log = []
+        self.events = []
+        self._data = bytearray()
+        self._replies = {}
+        self.name = None
+        if hello:
+            self.name = self._driver('Hello')[0]
+
+    def close(self):
+        self.socket.close()
+
+    def next_serial(self):
+        self.serial += 1
+        return self.serial
+
+    def encode(self, message):
+        """The bytes of a message, with a serial of its own."""
+        message.set_serial(self.next_serial())
+        return message.to_blob(_CAPABILITIES), self.serial
+
+    def send(self, message):
+        blob, serial = self.encode(message)
+        self.socket.sendall(blob)
+        return serial
+
+    def send_all(self, messages):
+        """Many messages in one write, so that they arrive together. Their serials."""
+        pairs = [self.encode(message) for message in messages]
+        self.socket.sendall(b''.join(blob for blob, _ in pairs))
+        return [serial for _, serial in pairs]
+
+    def pump(self, timeout=0.0):
+        """Takes in what has arrived; waits for something if a timeout is given."""
+        if not buses.readable(self.socket, timeout):
+            return False
+        chunk = self.socket.recv(1 << 16)
+        if not chunk:
+            raise ConnectionError('the bus closed the connection')
+        self._data += chunk
+        for blob in split(self._data):
+            self._take(parse(blob))
+        return True
+
+    def _take(self, message):
+        self.log.append(message)
+        if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
+            if (message.get_interface() or '').startswith('org.w3.WebLocks'):
+                self.events.append(Event.of(message.get_member(), message.get_path(),
+                                            unpack(message), message.get_sender()))
+        elif message.get_reply_serial():
+            self._replies[message.get_reply_serial()] = message
+
+    def reply_to(self, serial, timeout=buses.PATIENCE):
+        """The reply to an earlier call, as a message."""
+        deadline = time.monotonic() + timeout
+        while serial not in self._replies:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'no reply to call {serial} of {self.name}')
+            self.pump(left)
+        return self._replies.pop(serial)
+
+    def result(self, serial, timeout=buses.PATIENCE):
+        """The reply's values; raises DBusError for an error."""
+        reply = self.reply_to(serial, timeout)
+        if reply.get_message_type() == Gio.DBusMessageType.ERROR:
+            values = unpack(reply)
+            raise DBusError(reply.get_error_name(), values[0] if values else '')
+        return unpack(reply)
+
+    def wait_for(self, condition, timeout=buses.PATIENCE, what='condition'):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'{what}: not within {timeout} s; events: {self.events}')
+            self.pump(left)
+
+    def call(self, path, interface, member, body=None, destination='org.w3.WebLocks',
+             timeout=buses.PATIENCE):
+        return self.result(self.send(method_call(destination, path, interface, member, body)),
+                           timeout)
+
+    def _driver(self, member, body=None, interface=DRIVER):
+        return self.call(DRIVER_PATH, interface, member, body, destination=DRIVER)
+
+    def add_match(self, rule):
+        self._driver('AddMatch', GLib.Variant('(s)', (rule,)))
+
+
+class Monitor:
+    """Sees every message on the bus, in the order in which the bus handled them."""
+
+    MARK = 'org.example.Test.Mark'
+
+    def __init__(self, address):
+        self._client = RawClient(address)
+        self._marker = RawClient(address)
+        self._client.call(DRIVER_PATH, 'org.freedesktop.DBus.Monitoring', 'BecomeMonitor',
+                          GLib.Variant('(asu)', ([], 0)), destination=DRIVER)
+        # Two things may read ahead into the client's buffer, so start from there.
+        self._data = bytearray(self._client._data)
+        self._lock = threading.Lock()
+        self._blobs = []
+        self._arrived = threading.Condition(self._lock)
+        self._marks = 0
+        self.broken = None
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        # Only reads and cuts; messages are looked into when somebody asks.
+        sock = self._client.socket
+        sock.settimeout(None)
+        while True:
+            try:
+                chunk = sock.recv(1 << 18)
+            except OSError as error:
+                chunk = b''
+                self.broken = error
+            with self._arrived:
+                if not chunk:
+                    self.broken = self.broken or 'closed'
+                    self._arrived.notify_all()
+                    return
+                self._data += chunk
+                self._blobs.extend(split(self._data))
+                self._arrived.notify_all()
+
+    def position(self):
+        """A barrier: how many messages there were up to now, all of them seen."""
+        self._marks += 1
+        mark = str(self._marks)
+        signal = Gio.DBusMessage.new_signal('/', self.MARK, 'Mark')
+        signal.set_body(GLib.Variant('(s)', (mark,)))
+        self._marker.send(signal)
+        deadline = time.monotonic() + buses.PATIENCE
+        at = 0
+        with self._arrived:
+            while True:
+                while at < len(self._blobs):
+                    # Cheap look first: a mark is a signal and names itself in the header.
+                    if self._blobs[at][1] == 4 and self.MARK.encode() in self._blobs[at]:
+                        if unpack(parse(self._blobs[at])) == (mark,):
+                            return at
+                    at += 1
+                if self.broken:
+                    raise ConnectionError(f'the monitor ended: {self.broken}')
+                if not self._arrived.wait(deadline - time.monotonic()):
+                    raise TimeoutError('the monitor does not see its mark')
+
+    def messages(self, start=0, stop=None):
+        with self._lock:
+            blobs = self._blobs[start:stop]
+        return [parse(blob) for blob in blobs]
+
+    def broadcasts(self):
+        """Signals without destination from anybody but the bus and the monitor itself."""
+        with self._lock:
+            blobs = [blob for blob in self._blobs if blob[1] == 4]
+        found = []
+        for message in map(parse, blobs):
+            if message.get_destination() is None and message.get_sender() != DRIVER \
+                    and message.get_interface() != self.MARK:
+                found.append(message)
+        return found
+
+    def close(self):
+        self._client.socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._client.close()
+        self._marker.close()

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs the unittest cases of a file and prints one TAP line for each."""
+
+import sys
+import time
+import traceback
+import unittest
+
+
+def diagnostic(text):
+    """Prints lines that a TAP reader shows but does not count."""
+    for line in str(text).splitlines():
+        print('#', line, flush=True)
+
+
+class TapResult(unittest.TestResult):
+    """Prints each result as it comes; the plan comes last, when the count is known."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+        self._failed = None
+        self._started = 0.0
+
+    def _line(self, good, test, directive=''):
+        # A case can fail more than once (in parts, in cleanups): that is one line.
+        if not good:
+            if test is self._failed:
+                return
+            self._failed = test
+        self.count += 1
+        name = test.id().replace('__main__.', '').replace('#', '')
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}{directive}", flush=True)
+
+    def _bad(self, test, error):
+        diagnostic(''.join(traceback.format_exception(*error)))
+        report = getattr(test, 'report', None)
+        if report is not None:
+            diagnostic(report())
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._started = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        taken = time.monotonic() - self._started
+        if taken > 2:
+            diagnostic(f'that took {taken:.1f} s')
+
+    def addSuccess(self, test):
+        # Python before 3.11 says so of a case with failed parts too.
+        if test is not self._failed:
+            self._line(True, test)
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self._bad(test, error)
+        self._line(False, test)
+
+    def addError(self, test, error):
+        # Also comes here: a failed setUpClass or tearDownClass, as a test of its own.
+        super().addError(test, error)
+        self._bad(test, error)
+        self._line(False, test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line(True, test, f' # SKIP {reason}')
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            diagnostic(f'failed part: {subtest}')
+            self._bad(test, error)
+            self._line(False, test)
+
+
+def main():
+    """Runs the calling script's cases; `file.py Class.test` runs just these."""
+    loader = unittest.TestLoader()
+    script = sys.modules['__main__']
+    if len(sys.argv) > 1:
+        suite = loader.loadTestsFromNames(sys.argv[1:], script)
+    else:
+        suite = loader.loadTestsFromModule(script)
+    result = TapResult()
+    suite.run(result)
+    print(f'1..{result.count}', flush=True)
+    sys.exit(0 if result.wasSuccessful() else 1)

@@ -1,0 +1,477 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Whatever a client sends: a typed answer, no change of state, a service that lives on."""
+
+import os
+
+from calls import ADMIN, LOCKS, PROPERTIES, ROOT, bucket_path, options
+from harness import BusTestCase, DBusError, Gio, GLib, error_name, main
+from rawbus import method_call
+
+V = GLib.Variant
+BUCKET = 'bad.input'
+PATH = bucket_path(BUCKET)
+
+
+def opt(key, value):
+    return V('(sa{sv})', ('x', {key: value}))
+
+
+def named(name, **kw):
+    return V('(sa{sv})', (name, options(**kw)))
+
+
+def pairs(*items):
+    """Options in which a key may stand twice."""
+    builder = GLib.VariantBuilder(GLib.VariantType('a{sv}'))
+    for key, value in items:
+        builder.add_value(V.new_dict_entry(V('s', key), V('v', value)))
+    return V.new_tuple(V('s', 'x'), builder.end())
+
+
+NONCHARACTERS = ('\uffff', '\ufffe', '\ufdd0', 'a\ufdefb', '\U0001ffff')
+
+# (member, body, error, what the message must name)
+REQUESTS = [
+    # signatures
+    (None, 'InvalidArgs', ''),
+    (V('(s)', ('x',)), 'InvalidArgs', ''),
+    (V('(a{sv})', ({},)), 'InvalidArgs', ''),
+    (V('(sa{ss})', ('x', {})), 'InvalidArgs', ''),
+    (V('(sa{sv}s)', ('x', {}, 'y')), 'InvalidArgs', ''),
+    (V('(a{sv}s)', ({}, 'x')), 'InvalidArgs', ''),
+    (V('(aya{sv})', (b'x', {})), 'InvalidArgs', ''),
+    (V('(oa{sv})', ('/x', {})), 'InvalidArgs', ''),
+    (V('(sa(sv))', ('x', [])), 'InvalidArgs', ''),
+    (V('((sa{sv}))', (('x', {}),)), 'InvalidArgs', ''),
+    # keys
+    (opt('foo', V('b', True)), 'InvalidArgs', 'foo'),
+    (opt('', V('b', True)), 'InvalidArgs', ''),
+    (opt('Mode', V('s', 'shared')), 'InvalidArgs', 'Mode'),
+    (opt('mode ', V('s', 'shared')), 'InvalidArgs', 'mode '),
+    (opt('name', V('s', 'y')), 'InvalidArgs', 'name'),
+    (opt('%s%n%s', V('s', 'y')), 'InvalidArgs', '%s%n%s'),
+    (opt('\x1b[31m', V('s', 'y')), 'InvalidArgs', ''),
+    (opt('k' * 100000, V('s', 'y')), 'InvalidArgs', ''),
+    (V('(sa{sv})', ('x', {f'k{n}': V('b', True) for n in range(10000)})), 'InvalidArgs', 'k'),
+    # types
+    (opt('mode', V('u', 1)), 'InvalidArgs', 'mode'),
+    (opt('mode', V('ay', b'shared')), 'InvalidArgs', 'mode'),
+    (opt('mode', V('v', V('s', 'shared'))), 'InvalidArgs', 'mode'),
+    (opt('mode', V('(s)', ('shared',))), 'InvalidArgs', 'mode'),
+    (opt('mode', V('as', ['shared'])), 'InvalidArgs', 'mode'),
+    (opt('mode', V('o', '/shared')), 'InvalidArgs', 'mode'),
+    (opt('mode', V('g', 's')), 'InvalidArgs', 'mode'),
+    (opt('ifAvailable', V('s', 'true')), 'InvalidArgs', 'ifAvailable'),
+    (opt('ifAvailable', V('u', 1)), 'InvalidArgs', 'ifAvailable'),
+    (opt('ifAvailable', V('y', 1)), 'InvalidArgs', 'ifAvailable'),
+    (opt('steal', V('i', 1)), 'InvalidArgs', 'steal'),
+    (opt('steal', V('v', V('b', True))), 'InvalidArgs', 'steal'),
+    (opt('signal', V('s', '')), 'InvalidArgs', 'signal'),
+    (opt('signal', V('ab', [True])), 'InvalidArgs', 'signal'),
+    (opt('timeout', V('i', 5)), 'InvalidArgs', 'timeout'),
+    (opt('timeout', V('t', 5)), 'InvalidArgs', 'timeout'),
+    (opt('timeout', V('d', 5.0)), 'InvalidArgs', 'timeout'),
+    (opt('timeout', V('s', '5')), 'InvalidArgs', 'timeout'),
+    (opt('why', V('u', 5)), 'InvalidArgs', 'why'),
+    (opt('why', V('ay', b'x')), 'InvalidArgs', 'why'),
+    (opt('key', V('u', 5)), 'InvalidArgs', 'key'),
+    (opt('key', V('x', 5)), 'InvalidArgs', 'key'),
+    (opt('key', V('s', '5')), 'InvalidArgs', 'key'),
+    (opt('key', V('a{sv}', {})), 'InvalidArgs', 'key'),
+    # a good key before a bad one and behind it
+    (pairs(('mode', V('s', 'shared')), ('foo', V('b', True))), 'InvalidArgs', 'foo'),
+    (pairs(('foo', V('b', True)), ('mode', V('s', 'shared'))), 'InvalidArgs', 'foo'),
+    # values
+    (named('x', mode='Shared'), 'InvalidArgs', 'mode'),
+    (named('x', mode=''), 'InvalidArgs', 'mode'),
+    (named('x', mode='foo'), 'InvalidArgs', 'mode'),
+    (named('x', mode='exclusive '), 'InvalidArgs', 'mode'),
+    (named('x', mode='sharedexclusive'), 'InvalidArgs', 'mode'),
+    (named('x', timeout=5, ifAvailable=True), 'InvalidArgs', 'timeout'),
+    # reserved names, before lengths
+    (named('-'), 'NotSupported', ''),
+    (named('-foo'), 'NotSupported', ''),
+    (named('-' * 5000), 'NotSupported', ''),
+    (named('-', why='w' * 257), 'NotSupported', ''),
+    (named('-', steal=True, ifAvailable=True), 'NotSupported', ''),
+    # what can't be read comes before what can't be done
+    (named('-', mode='foo'), 'InvalidArgs', 'mode'),
+    (V('(sa{sv})', ('-', {'foo': V('b', True)})), 'InvalidArgs', 'foo'),
+    (pairs(('steal', V('b', True)), ('ifAvailable', V('b', True)), ('foo', V('b', True))),
+     'InvalidArgs', 'foo'),
+    # lengths
+    (named('n' * 1025), 'LimitsExceeded', 'nameBytes'),
+    (named('ä' * 513), 'LimitsExceeded', 'nameBytes'),
+    (named('x', why='w' * 257), 'LimitsExceeded', 'whyBytes'),
+    (named('x', why='ä' * 129), 'LimitsExceeded', 'whyBytes'),
+    (named('n' * 1025, why='w' * 257), 'LimitsExceeded', 'nameBytes'),
+    (named('n' * 1025, ifAvailable=True), 'LimitsExceeded', 'nameBytes'),
+] + [(named('a' + text), 'InvalidArgs', '') for text in NONCHARACTERS] \
+  + [(named('x', why=text), 'InvalidArgs', '') for text in NONCHARACTERS] \
+  + [(opt('k' + text, V('b', True)), 'InvalidArgs', '') for text in NONCHARACTERS]
+
+STEALS = [
+    (None, 'InvalidArgs', ''),
+    (V('(s)', ('x',)), 'InvalidArgs', ''),
+    (opt('foo', V('b', True)), 'InvalidArgs', 'foo'),
+    (named('x', steal=False), 'InvalidArgs', 'steal'),
+    (named('x', mode='shared'), 'NotSupported', ''),
+    (named('x', ifAvailable=True), 'NotSupported', ''),
+    (named('x', signal=True), 'NotSupported', ''),
+    (named('x', mode='foo'), 'InvalidArgs', 'mode'),
+    (named('-x'), 'NotSupported', ''),
+    (named('n' * 1025), 'LimitsExceeded', 'nameBytes'),
+    (named('x', why='w' * 257), 'LimitsExceeded', 'whyBytes'),
+]
+
+OTHERS = [
+    ('Release', None, 'InvalidArgs', ''),
+    ('Release', V('(u)', (1,)), 'InvalidArgs', ''),
+    ('Release', V('(s)', ('1',)), 'InvalidArgs', ''),
+    ('Release', V('(x)', (1,)), 'InvalidArgs', ''),
+    ('Release', V('(tt)', (1, 1)), 'InvalidArgs', ''),
+    ('Release', V('(v)', (V('t', 1),)), 'InvalidArgs', ''),
+    ('Release', V('(t)', (0,)), 'NotHeld', ''),
+    ('Release', V('(t)', (12345,)), 'NotHeld', ''),
+    ('Release', V('(t)', (2 ** 63,)), 'NotHeld', ''),
+    ('Release', V('(t)', (2 ** 64 - 1,)), 'NotHeld', ''),
+    ('Abort', None, 'InvalidArgs', ''),
+    ('Abort', V('(u)', (1,)), 'InvalidArgs', ''),
+    ('Abort', V('(ts)', (1, 'why')), 'InvalidArgs', ''),
+    ('Query', V('(s)', ('x',)), 'InvalidArgs', ''),
+    ('Query', V('(a{sv})', ({},)), 'InvalidArgs', ''),
+    ('Inspect', None, 'InvalidArgs', ''),
+    ('Inspect', V('(s)', ('x',)), 'InvalidArgs', ''),
+    ('Inspect', V('(a{sv})', ({'prefix': V('s', '\uffff')},)), 'InvalidArgs', ''),
+    ('Watch', None, 'InvalidArgs', ''),
+    ('Watch', V('(u)', (1,)), 'InvalidArgs', ''),
+    ('Watch', V('(bb)', (True, True)), 'InvalidArgs', ''),
+    ('Frobnicate', None, 'UnknownMethod', ''),
+    ('request', named('x'), 'UnknownMethod', ''),
+    ('Granted', V('(tssst)', (1, 'x', 'exclusive', ':1.1', 1)), 'UnknownMethod', ''),
+]
+
+# (path, interface, member, body, error)
+ELSEWHERE = [
+    (PATH, 'org.w3.Nothing', 'Query', None, 'UnknownMethod'),
+    (PATH, ADMIN, 'Buckets', None, 'UnknownMethod'),
+    (ROOT, LOCKS, 'Request', named('x'), 'UnknownMethod'),
+    (ROOT, ADMIN, 'Nothing', None, 'UnknownMethod'),
+    (ROOT, ADMIN, 'Buckets', V('(s)', ('x',)), 'InvalidArgs'),
+    ('/', LOCKS, 'Query', None, 'UnknownObject'),
+    ('/nowhere', LOCKS, 'Query', None, 'UnknownObject'),
+    (ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Nothing')), 'UnknownProperty'),
+    (ROOT, PROPERTIES, 'Get', V('(s)', (ADMIN,)), 'InvalidArgs'),
+    (ROOT, PROPERTIES, 'Set', V('(ssv)', (ADMIN, 'Version', V('s', '9'))), 'PropertyReadOnly'),
+    (ROOT, PROPERTIES, 'Set', V('(ssv)', (ADMIN, 'Version', V('u', 9))), None),
+    (ROOT, PROPERTIES, 'Set', V('(ssv)', (ADMIN, 'Nothing', V('s', '9'))), 'UnknownProperty'),
+    (PATH, PROPERTIES, 'Set', V('(ssv)', (LOCKS, 'Version', V('s', '9'))), None),
+]
+
+
+class BadInput(BusTestCase):
+    """One client holds and waits in the bucket, so that there is something to break."""
+
+    def setUp(self):
+        super().setUp()
+        self.observer, self.victim, self.evil = self.client(), self.client(), self.client()
+        self.held, _ = self.victim.request('x', BUCKET, mode='shared', why='to be left alone')
+        self.waiting, _ = self.victim.request('x', BUCKET)
+        self.before = self.snapshot()
+        self.lines = self.daemon.stderr().count('\n')
+        self.addCleanup(self.check_untouched)
+
+    def snapshot(self):
+        entries, more = self.observer.inspect(BUCKET)
+        for entry in entries:
+            del entry['age']
+        return self.observer.query(BUCKET), entries, more, self.observer.buckets()
+
+    def check_untouched(self):
+        self.assertIsNone(self.daemon.process.poll(), 'the service died')
+        self.assertEqual(self.snapshot(), self.before)
+        self.assertEqual(self.victim.events, [])
+        grown = self.daemon.stderr().count('\n') - self.lines
+        self.assertLess(grown, 5, 'bad calls must not flood the log')
+
+    def try_all(self, rows):
+        for path, interface, member, body, error, mentions in rows:
+            text = '' if body is None else body.print_(False)
+            with self.subTest(member=member, body=text[:200], path=path, interface=interface):
+                try:
+                    answer = self.evil.call(path, interface, member, body)
+                except DBusError as caught:
+                    if error is not None:
+                        self.assertEqual(caught.name, error_name(error), caught.message)
+                    self.assertIn(mentions, caught.message)
+                    self.assertLess(len(caught.message), 1000, 'no echo of what we sent')
+                else:
+                    self.fail(f'expected {error}, got the answer {answer!r}')
+                self.assertEqual(self.snapshot(), self.before)
+
+    def test_request(self):
+        self.assertGreater(len(REQUESTS), 60)
+        self.try_all([(PATH, LOCKS, 'Request', *row) for row in REQUESTS])
+
+    def test_steal(self):
+        self.try_all([(PATH, LOCKS, 'Steal', *row) for row in STEALS])
+
+    def test_other_methods(self):
+        self.try_all([(PATH, LOCKS, *row) for row in OTHERS])
+
+    def test_elsewhere(self):
+        self.try_all([(*row, '') for row in ELSEWHERE])
+
+    def test_long_option_key_is_not_echoed_whole(self):
+        error = self.assert_error('InvalidArgs', self.evil.locks, BUCKET, 'Request',
+                                  opt('k' * 100000, V('b', True)))
+        self.assertLess(len(error.message), 1000)
+
+    def test_name_of_32_mib(self):
+        for member in ('Request', 'Steal'):
+            with self.subTest(member):
+                self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, member,
+                                  named('n' * (32 << 20)), mentions='nameBytes')
+
+    def test_why_of_32_mib(self):
+        self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
+                          named('x', why='n' * (32 << 20)), mentions='whyBytes')
+
+    def test_all_combinations_of_flags(self):
+        """[3.2.1] What can be combined is granted here or waits, and is taken back."""
+        for steal in (False, True):
+            for if_available in (False, True):
+                for signal in (False, True):
+                    for mode in ('exclusive', 'shared'):
+                        flags = {'steal': steal, 'ifAvailable': if_available, 'signal': signal,
+                                 'mode': mode}
+                        with self.subTest(**flags):
+                            self.check_combination(flags)
+
+    def check_combination(self, flags):
+        refused = (flags['steal'] and flags['ifAvailable']
+                   or flags['steal'] and flags['mode'] == 'shared'
+                   or flags['signal'] and (flags['steal'] or flags['ifAvailable']))
+        # A name of its own: stealing x would be no bad input.
+        if refused:
+            self.assert_error('NotSupported', self.evil.request, 'combined', BUCKET, **flags)
+        else:
+            id_, token = self.evil.request('combined', BUCKET, **flags)
+            self.assertNotEqual((id_, token), (0, 0))
+            self.evil.release(id_, BUCKET)
+        self.assertEqual(self.snapshot(), self.before)
+
+    def test_a_key_in_use_for_something_else(self):
+        evil = self.evil
+        id_, token = evil.request('y', BUCKET, key=7)
+        self.assert_error('InvalidArgs', evil.request, 'z', BUCKET, key=7, mentions='key')
+        self.assert_error('InvalidArgs', evil.request, 'y', BUCKET, key=7, mode='shared',
+                          mentions='key')
+        self.assert_error('InvalidArgs', evil.request, 'y', self.unique('bucket'), key=7,
+                          mentions='key')
+        self.assertEqual(evil.request('y', BUCKET, key=7), (id_, token))
+        evil.release(id_, BUCKET)
+
+    def test_an_option_twice(self):
+        """D-Bus forbids it and no bus checks it; a guess would hide the mistake."""
+        for first, second in (('shared', 'exclusive'), ('shared', 'shared'), ('foo', 'shared')):
+            with self.subTest(first=first, second=second):
+                self.assert_error('InvalidArgs', self.evil.locks, BUCKET, 'Request',
+                                  pairs(('mode', V('s', first)), ('mode', V('s', second))),
+                                  mentions='mode')
+
+    def test_ids_of_others(self):
+        """A foreign id, a waiting one, a released one: all the same as none."""
+        nothing = self.assert_error('NotHeld', self.evil.release, 999999, BUCKET)
+        own, _ = self.evil.request('mine', BUCKET)
+        other_bucket = self.unique('bucket')
+        other, _ = self.evil.request('mine', other_bucket)
+        waiting, token = self.evil.request('mine', BUCKET)
+        self.assertEqual(token, 0)
+        for id_ in (self.held + 10, other, waiting):
+            error = self.assert_error('NotHeld', self.evil.release, id_, BUCKET)
+            self.assertEqual(error.message, nothing.message)
+        for id_ in (0, 999999, own, other, 2 ** 64 - 1):
+            self.assertIs(self.evil.abort(id_, BUCKET), False)
+        self.assertIs(self.evil.abort(waiting, BUCKET), True)
+        self.assertIs(self.evil.abort(waiting, BUCKET), False)
+        self.evil.release(own, BUCKET)
+        self.assert_error('NotHeld', self.evil.release, own, BUCKET)
+        self.evil.release(other, other_bucket)
+
+    def test_a_request_without_reply_is_ignored(self):
+        raw = self.raw_client()
+        for member in ('Request', 'Steal'):
+            for body in (named('y'), named('x'), None, opt('foo', V('b', True))):
+                message = method_call('org.w3.WebLocks', PATH, LOCKS, member, body)
+                message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+                raw.send(message)
+        raw.ping()
+        self.assertEqual(raw.events, [])
+        answers = [message for message in raw.log if message.get_sender() == self.daemon.name]
+        self.assertEqual(len(answers), 1, 'only the answer to the ping')
+
+    def test_release_and_abort_without_reply_work(self):
+        raw = self.raw_client()
+        held, _ = raw.request('y', BUCKET)
+        waiting, _ = raw.request('y', BUCKET)
+        for member, id_ in (('Abort', waiting), ('Release', held)):
+            message = method_call('org.w3.WebLocks', PATH, LOCKS, member, V('(t)', (id_,)))
+            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+            raw.send(message)
+        raw.ping()
+        self.assertEqual(self.snapshot(), self.before)
+
+    def test_without_interface(self):
+        """D-Bus lets a service refuse it, and sd-bus does, knowing no object for it."""
+        raw = self.raw_client()
+        for member in ('Query', 'Request', 'Frobnicate'):
+            message = Gio.DBusMessage.new_method_call('org.w3.WebLocks', PATH, None, member)
+            with self.assertRaises(DBusError) as caught:
+                raw.result(raw.send(message))
+            self.assertIn(caught.exception.short, ('UnknownMethod', 'UnknownObject'))
+
+    def test_replies_and_errors_nobody_asked_for(self):
+        raw = self.raw_client()
+        for kind in (Gio.DBusMessageType.METHOD_RETURN, Gio.DBusMessageType.ERROR):
+            for serial in (1, 2, 3, 2 ** 32 - 1):
+                message = Gio.DBusMessage.new()
+                message.set_message_type(kind)
+                message.set_destination(self.daemon.name)
+                message.set_reply_serial(serial)
+                if kind == Gio.DBusMessageType.ERROR:
+                    message.set_error_name('org.example.Error')
+                raw.send(message)
+        raw.ping()
+
+    def test_forged_signals(self):
+        """Only the bus may say that a client is gone, or that the name is."""
+        victim, own = self.victim.name, 'org.w3.WebLocks'
+        for path in ('/org/freedesktop/DBus', PATH):
+            for interface in ('org.freedesktop.DBus', LOCKS):
+                for member, body in (
+                        ('NameOwnerChanged', V('(sss)', (victim, victim, ''))),
+                        ('NameOwnerChanged', V('(sss)', (own, self.daemon.name, ''))),
+                        ('NameOwnerChanged', V('(s)', ('',))),
+                        ('NameLost', V('(s)', (own,))),
+                        ('NameAcquired', V('(s)', (own,))),
+                        ('Released', V('(tssss)', (1, 'x', 'shared', victim, 'lost')))):
+                    with self.subTest(path=path, interface=interface, member=member):
+                        self.check_forged(path, interface, member, body)
+
+    def check_forged(self, path, interface, member, body):
+        raw = self.raw_client()
+        message = Gio.DBusMessage.new_signal(path, interface, member)
+        message.set_body(body)
+        message.set_destination(self.daemon.name)
+        raw.send(message)
+        raw.ping()
+        self.assertIsNone(self.daemon.process.poll())
+        self.assertEqual(self.snapshot(), self.before)
+
+    def open_descriptors(self):
+        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+
+    def test_descriptors_nobody_wants_are_closed(self):
+        before = self.open_descriptors()
+        for _ in range(50):
+            fds = Gio.UnixFDList.new_from_array([os.dup(0), os.dup(0)])
+            for body in (opt('why', V('h', 0)), V('(h)', (1,)), named('-')):
+                try:
+                    self.evil.connection.call_with_unix_fd_list_sync(
+                        'org.w3.WebLocks', PATH, LOCKS, 'Request', body, None,
+                        Gio.DBusCallFlags.NONE, 5000, fds, None)
+                except GLib.Error:
+                    continue
+                self.fail('a call that should have failed')
+        self.evil.ping()
+        self.assertEqual(self.open_descriptors(), before)
+
+
+class BadBytes(BusTestCase):
+    """Bodies that break the marshalling. Both buses look, and disconnect the sender; should one
+    let something through, it is for the service to see it."""
+
+    # Where in the body of a Request to break it, and how; found by looking for the bytes.
+    BREAKS = {
+        'a string length beyond the message': (b'\x04\0\0\0name', b'\xff\xff\xff\x7fname'),
+        'a string length a little too long': (b'\x04\0\0\0name', b'\x05\0\0\0name'),
+        'a string length a little too short': (b'\x04\0\0\0name', b'\x03\0\0\0name'),
+        'a string without its NUL': (b'name\0', b'namex'),
+        'a NUL in a string': (b'\x04\0\0\0name', b'\x04\0\0\0na\0e'),
+        'no UTF-8 in the name': (b'name\0', b'na\xff\xfe\0'),
+        'a surrogate in the name': (b'name\0', b'n\xed\xa0\x80\0'),
+        'no UTF-8 in a key': (b'mode\0', b'mo\xc0\x80\0'),
+        'no UTF-8 in a value': (b'shared\0', b'share\x80\0'),
+        'a signature that is none': (b'\x01s\0', b'\x01Z\0'),
+        'a signature that opens only': (b'\x01s\0', b'\x01(\0'),
+        'a signature of two types': (b'\x01s\0', b'\x02ss'),
+        'an empty signature': (b'\x01s\0', b'\0\0\0'),
+    }
+
+    def test_broken_bodies(self):
+        observer = self.client()
+        good = named('name', mode='shared')
+        for what, (old, new) in self.BREAKS.items():
+            with self.subTest(what):
+                raw = self.raw_client()
+                blob, serial = raw.encode(method_call('org.w3.WebLocks', PATH, LOCKS, 'Request',
+                                                      good))
+                # The last place: the header has strings like these too.
+                at = blob.rindex(old)
+                raw.socket.sendall(blob[:at] + new + blob[at + len(old):])
+                self.check_refused(raw, serial)
+                self.assertEqual(observer.query(BUCKET), ([], []))
+
+    def check_refused(self, raw, serial):
+        """The end of the connection, or InvalidArgs; not silence, for a caller would wait."""
+        try:
+            raw.ping()
+        except ConnectionError:
+            return
+        error = self.assert_error('InvalidArgs', raw.result, serial, timeout=0)
+        self.assertLess(len(error.message), 1000)
+
+    def check_cut(self, observer, path, interface, member, body):
+        """All lengths of the body up to the last byte that is needed."""
+        blob, _ = self.raw_client().encode(method_call('org.w3.WebLocks', path, interface, member,
+                                                       body))
+        size = int.from_bytes(blob[4:8], 'little')
+        for left in range(size):
+            with self.subTest(member=member, left=left):
+                raw = self.raw_client()
+                serial = raw.next_serial()
+                raw.socket.sendall(blob[:4] + left.to_bytes(4, 'little')
+                                   + serial.to_bytes(4, 'little')
+                                   + blob[12:len(blob) - size + left])
+                self.check_refused(raw, serial)
+                self.assertEqual(observer.query(BUCKET), ([], []))
+
+    def test_bodies_cut_short(self):
+        """The length in the header is less than what the signature needs."""
+        observer = self.client()
+        for member, body in (('Request', named('name', mode='shared', timeout=5)),
+                             ('Steal', named('name')), ('Release', V('(t)', (1,))),
+                             ('Abort', V('(t)', (1,))), ('Watch', V('(b)', (True,))),
+                             ('Inspect', V('(a{sv})', ({'limit': V('u', 5)},)))):
+            self.check_cut(observer, PATH, LOCKS, member, body)
+        self.check_cut(observer, ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version')))
+
+    def test_a_boolean_that_is_none(self):
+        observer = self.client()
+        for member, body in (('Watch', V('(b)', (True,))),
+                             ('Request', named('name', ifAvailable=True))):
+            for value in (2, 256, 2 ** 32 - 1):
+                with self.subTest(member=member, value=value):
+                    raw = self.raw_client()
+                    blob, serial = raw.encode(method_call('org.w3.WebLocks', PATH, LOCKS, member,
+                                                          body))
+                    raw.socket.sendall(blob[:-4] + value.to_bytes(4, 'little'))
+                    self.check_refused(raw, serial)
+                    self.assertEqual(observer.query(BUCKET), ([], []))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The running service is what introspection/ says, and answers on the paths it promises."""
+
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from calls import ADMIN, LOCKS, ROOT, bucket_path, encode_label
+from harness import BusTestCase, GLib, environment, main
+
+BUCKETS = ROOT + '/bucket'
+# Annotations of other tools (documentation, code generators) are no promise to clients.
+ANNOTATIONS = ('org.freedesktop.DBus.Deprecated', 'org.freedesktop.DBus.Method.NoReply',
+               'org.freedesktop.DBus.Property.EmitsChangedSignal')
+DEFAULT_LIMITS = {'nameBytes': 1024, 'whyBytes': 256, 'requestsPerClient': 1024,
+                  'requestsPerUid': 16384, 'requestsTotal': 65536, 'clientsPerUid': 1024,
+                  'callsBeforeIdentified': 4096, 'watchesPerClient': 256}
+
+GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',
+              'org.example.Editor', '\x01', '\x7f', 'é', 'e\u0301', '€' * 85, '😀', '\ufffd',
+              'a' * 255, '9' * 255, '_' * 255, 'bucket', 'Ä_ö']
+
+BAD_LABELS = {
+    'the empty name': '_',
+    'an escape cut short': 'a_4',
+    'an escape without digits': 'a_',
+    'no hexadecimal digits': '_zz',
+    'upper-case digits': 'org_2Eexample',
+    'half upper-case digits': 'a_2Eb_2e',
+    'a letter escaped': '_41',
+    'a digit escaped in the middle': 'a_31',
+    'a first digit not escaped': '1abc',
+    'an underscore not escaped': 'a_b',
+    'underscores doubled': 'a__b',
+    'NUL': '_00',
+    'NUL in the middle': 'a_00b',
+    'a lone continuation byte': '_80',
+    'a byte that UTF-8 never has': '_ff',
+    'an overlong encoding': '_c0_80',
+    'a cut sequence': 'a_e2_82',
+    'a surrogate': '_ed_a0_80',
+    'above U+10FFFF': '_f4_90_80_80',
+    'the noncharacter U+FFFF': '_ef_bf_bf',
+    'the noncharacter U+FFFE': '_ef_bf_be',
+    'the noncharacter U+FDD0': '_ef_b7_90',
+    'the noncharacter U+1FFFE': '_f0_9f_bf_be',
+    '256 bytes': 'a' * 256,
+    '256 bytes, escaped': '_2e' * 256,
+    '10000 bytes': 'a' * 10000,
+}
+
+
+def describe(interface):
+    """What of an interface a client depends on, as plain values to compare."""
+    members = {}
+    for node in interface:
+        if node.tag not in ('method', 'signal', 'property'):
+            continue
+        implied = 'out' if node.tag == 'signal' else 'in'
+        members[node.tag, node.get('name')] = {
+            'args': [(arg.get('name'), arg.get('type'), arg.get('direction', implied))
+                     for arg in node.findall('arg')],
+            'type': (node.get('type'), node.get('access')),
+            'annotations': sorted((note.get('name'), note.get('value'))
+                                  for note in node.findall('annotation')
+                                  if note.get('name') in ANNOTATIONS),
+        }
+    return members
+
+
+def interfaces(xml):
+    return {node.get('name'): node for node in ElementTree.fromstring(xml).findall('interface')}
+
+
+class Introspection(BusTestCase):
+    maxDiff = None
+
+    def compare(self, name, path):
+        file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{name}.xml')
+        with open(file, encoding='utf-8') as stream:
+            expected = describe(interfaces(stream.read())[name])
+        found = interfaces(self.client().introspect(path))
+        self.assertIn(name, found)
+        self.assertEqual(describe(found[name]), expected)
+        standard = {f'org.freedesktop.DBus.{part}' for part in
+                    ('Peer', 'Introspectable', 'Properties')}
+        self.assertLessEqual(set(found), standard | {name}, 'no other interface is promised')
+
+    def test_service_object(self):
+        self.compare(ADMIN, ROOT)
+
+    def test_bucket_object(self):
+        self.compare(LOCKS, bucket_path('default'))
+
+    def test_bucket_object_with_any_name(self):
+        self.compare(LOCKS, bucket_path('org.example.Editor'))
+
+    def children(self, path):
+        xml = self.client().introspect(path)
+        return [node.get('name') for node in ElementTree.fromstring(xml).findall('node')]
+
+    def test_tree(self):
+        self.assertEqual(self.children('/'), ['org'])
+        self.assertEqual(self.children('/org'), ['w3'])
+        self.assertEqual(self.children('/org/w3'), ['WebLocks'])
+        self.assertEqual(self.children(ROOT), ['bucket'])
+        self.assertEqual(self.children(bucket_path('default')), [])
+
+    def test_tree_tells_no_buckets_in_use(self):
+        client = self.client()
+        client.request('a', bucket=self.unique('bucket'))
+        self.assertEqual(self.children(BUCKETS), ['default'])
+
+
+class Properties(BusTestCase):
+    def test_version(self):
+        said = subprocess.run([environment('WEBLOCKSD'), '--version'], capture_output=True,
+                              check=True, text=True).stdout
+        version = self.client().get_property('Version')
+        self.assertRegex(version, r'^\d+\.\d+\.\d+')
+        self.assertIn(version, said)
+
+    def test_interface_version(self):
+        body = GLib.Variant('(ss)', (ADMIN, 'InterfaceVersion'))
+        client = self.client()
+        client.call(ROOT, 'org.freedesktop.DBus.Properties', 'Get', body)
+        xml = interfaces(client.introspect(ROOT))[ADMIN]
+        self.assertEqual(xml.find("property[@name='InterfaceVersion']").get('type'), 'u')
+        self.assertEqual(client.get_property('InterfaceVersion'), 1)
+
+    def test_limits(self):
+        self.assertEqual(self.client().get_property('Limits'), DEFAULT_LIMITS)
+
+    def test_limits_are_documented(self):
+        """With their defaults, in the XML from which the reference pages are made."""
+        file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{ADMIN}.xml')
+        with open(file, encoding='utf-8') as stream:
+            text = stream.read()
+        told = re.findall(r'<term><literal>(\w+)</literal>: (\d+)</term>', text)
+        self.assertEqual({name: int(value) for name, value in told}, DEFAULT_LIMITS)
+
+    def test_get_all(self):
+        values = self.client().call(ROOT, 'org.freedesktop.DBus.Properties', 'GetAll',
+                                    GLib.Variant('(s)', (ADMIN,)))[0]
+        self.assertEqual(set(values), {'Version', 'InterfaceVersion', 'Limits'})
+
+    def test_read_only(self):
+        for name, value in (('Version', GLib.Variant('s', '9')),
+                            ('InterfaceVersion', GLib.Variant('u', 9)),
+                            ('Limits', GLib.Variant('a{st}', {}))):
+            with self.subTest(name):
+                self.assert_error('PropertyReadOnly', self.client().call, ROOT,
+                                  'org.freedesktop.DBus.Properties', 'Set',
+                                  GLib.Variant('(ssv)', (ADMIN, name, value)))
+
+
+class OtherLimits(BusTestCase):
+    arguments = ('--limit', 'nameBytes=7', '--limit', 'requestsTotal=2147483647')
+
+    def test_limits_tell_the_settings(self):
+        self.assertEqual(self.client().get_property('Limits'),
+                         {**DEFAULT_LIMITS, 'nameBytes': 7, 'requestsTotal': 2147483647})
+
+
+class Paths(BusTestCase):
+    def test_every_well_formed_path_answers(self):
+        client = self.client()
+        for name in GOOD_NAMES:
+            with self.subTest(name):
+                self.assertEqual(client.query(name), ([], []))
+
+    def test_names_of_paths(self):
+        """The path's label decoded is the name that Buckets tells."""
+        client = self.client()
+        for name in GOOD_NAMES:
+            client.request('a', bucket=name)
+        self.assertEqual(client.buckets(), sorted(GOOD_NAMES))
+
+    def test_equal_looking_names_are_different_buckets(self):
+        client = self.client()
+        for name in ('ä', 'a\u0308', 'A', 'a', 'a '):
+            self.assertNotEqual(client.request('x', bucket='looks.' + name)[1], 0, name)
+
+    def test_bad_labels(self):
+        client = self.client()
+        for what, label in BAD_LABELS.items():
+            with self.subTest(what):
+                self.assert_error('UnknownObject', client.call, f'{BUCKETS}/{label}', LOCKS,
+                                  'Query')
+
+    def test_no_request_on_bad_labels(self):
+        client = self.client()
+        body = GLib.Variant('(sa{sv})', ('a', {}))
+        for what, label in BAD_LABELS.items():
+            with self.subTest(what):
+                self.assert_error('UnknownObject', client.call, f'{BUCKETS}/{label}', LOCKS,
+                                  'Request', body)
+        self.assertEqual(client.buckets(), [])
+
+    def test_other_paths(self):
+        client = self.client()
+        for path in (f'{BUCKETS}/a/b', f'{BUCKETS}/default/default', f'{ROOT}/buckets/a',
+                     f'{BUCKETS}x', '/org/w3', '/org/w3/WebLocks2', '/nowhere',
+                     '/org/w3/WebLocks/bucke', '/org/freedesktop/DBus'):
+            with self.subTest(path):
+                self.assert_error('UnknownObject', client.call, path, LOCKS, 'Query')
+
+    def test_the_prefix_itself(self):
+        self.assert_error('UnknownObject', self.client().call, BUCKETS, LOCKS, 'Query')
+
+    def test_interfaces_are_on_their_objects_only(self):
+        client = self.client()
+        self.assert_error('UnknownMethod', client.call, ROOT, LOCKS, 'Query')
+        self.assert_error('UnknownMethod', client.call, bucket_path('default'), ADMIN, 'Buckets')
+
+    def test_encoding_of_this_test(self):
+        self.assertEqual(encode_label('org.example.Editor'), 'org_2eexample_2eEditor')
+        self.assertEqual(encode_label('1a1'), '_31a1')
+        self.assertEqual(encode_label(''), '_')
+
+
+if __name__ == '__main__':
+    main()

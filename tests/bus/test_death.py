@@ -1,0 +1,339 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Clients that die, are killed, are stopped, or never read: what they had is given on at once."""
+
+import signal
+import time
+
+from calls import LOCKS, bucket_path
+from harness import BusTestCase, GLib, diagnostic, main, wait_exit, wait_for
+from rawbus import RawClient, method_call
+
+
+def request_message(name, bucket, **options):
+    values = {key: GLib.Variant({'mode': 's', 'steal': 'b'}[key], value)
+              for key, value in options.items()}
+    return method_call('org.w3.WebLocks', bucket_path(bucket), LOCKS, 'Request',
+                       GLib.Variant('(sa{sv})', (name, values)))
+
+
+class Killed(BusTestCase):
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.unique('bucket')
+        self.a, self.b = self.client(), self.client()
+        self.process = self.process_client()
+
+    def test_holder(self):
+        """The next is granted at once, without any other traffic; tells how soon."""
+        taken = []
+        for _ in range(10):
+            process = self.process_client()
+            process.request('x', self.bucket)
+            waiting, token = self.a.request('x', self.bucket)
+            self.assertEqual(token, 0)
+            killed = process.kill()
+            event = self.a.wait_granted(waiting)
+            taken.append((event.at - killed) * 1000)
+            self.a.release(waiting, self.bucket)
+        taken.sort()
+        diagnostic(f'kill -9 of the holder to Granted: median {taken[5]:.2f} ms, '
+                   f'longest {taken[-1]:.2f} ms')
+
+    def test_holder_that_leaves_in_good_order(self):
+        self.b.request('x', self.bucket)
+        waiting, _ = self.a.request('x', self.bucket)
+        left = time.monotonic()
+        self.b.close()
+        event = self.a.wait_granted(waiting)
+        diagnostic(f'end of the connection to Granted: {(event.at - left) * 1000:.2f} ms')
+
+    def test_waiter_in_the_middle(self):
+        """Held S1; queue X2, S3; X2 dies: S3 waits for nobody any more."""
+        self.a.request('x', self.bucket, mode='shared')
+        self.process.request('x', self.bucket)
+        waiting, token = self.b.request('x', self.bucket, mode='shared')
+        self.assertEqual(token, 0)
+        self.process.kill()
+        self.b.wait_granted(waiting)
+        self.assertEqual(len(self.a.query(self.bucket)[0]), 2)
+
+    def test_waiter_at_the_end(self):
+        self.a.request('x', self.bucket)
+        self.process.request('x', self.bucket)
+        self.process.kill()
+        self.wait_gone(self.process.name)
+        self.assertEqual(self.a.query(self.bucket), ([('x', 'exclusive', self.a.name)], []))
+
+    def test_holding_and_waiting_on_one_name(self):
+        """Nothing is granted to the dead, and the next is granted exactly once."""
+        self.a.watch(bucket=self.bucket)
+        self.process.request('x', self.bucket)
+        self.process.request('x', self.bucket)
+        waiting, _ = self.b.request('x', self.bucket)
+        self.process.request('x', self.bucket)
+        self.a.sync()
+        self.a.events.clear()
+        start = self.monitor.position()
+        self.process.kill()
+        self.b.wait_granted(waiting)
+        self.wait_gone(self.process.name)
+        self.b.sync()
+        self.a.sync()
+        self.assertEqual(len(self.b.events), 1)
+        told = [(event.signal, event.args[3], event.args[-1]) for event in self.a.events]
+        token = told[-1][2]
+        self.assertEqual(told, [('Released', self.process.name, 'terminated')] * 3
+                         + [('Granted', self.b.name, token)])
+        to_the_dead = [message for message in
+                       self.monitor.messages(start, self.monitor.position())
+                       if message.get_destination() == self.process.name
+                       and message.get_sender() == self.daemon.name]
+        self.assertEqual(to_the_dead, [])
+
+    def test_all_shared_waiters_are_let_in(self):
+        self.process.request('x', self.bucket)
+        ids = [client.request('x', self.bucket, mode='shared')[0]
+               for client in (self.a, self.b, self.a)]
+        last, _ = self.b.request('x', self.bucket)
+        self.process.kill()
+        self.a.wait_granted(ids[2])
+        self.b.wait_granted(ids[1])
+        self.b.sync()
+        self.assertFalse(self.b.granted(last))
+
+    def test_two_buckets(self):
+        other = self.unique('bucket')
+        self.process.request('x', self.bucket)
+        self.process.request('x', other)
+        ids = [self.a.request('x', bucket)[0] for bucket in (self.bucket, other)]
+        self.process.kill()
+        # Ids count per client, so they tell the two apart.
+        for id_ in ids:
+            self.a.wait_granted(id_)
+        self.assertEqual(self.a.buckets(), sorted([self.bucket, other]))
+
+    def test_a_thief_that_dies(self):
+        """The queue goes on; the victim gets nothing back."""
+        held, _ = self.a.request('x', self.bucket)
+        waiting, _ = self.b.request('x', self.bucket)
+        self.process.steal('x', self.bucket)
+        self.a.wait_released(held, 'stolen')
+        self.process.kill()
+        self.b.wait_granted(waiting)
+        self.a.sync()
+        self.assertEqual(len(self.a.events), 1)
+
+    def test_two_connections_of_one_process_are_two_clients(self):
+        self.a.request('x', self.bucket)
+        waiting, token = self.b.request('x', self.bucket)
+        self.assertEqual(token, 0)
+        self.a.close()
+        self.b.wait_granted(waiting)
+
+    def test_a_client_that_had_much(self):
+        """500 held and 500 waiting on 250 names; one waiter of ours behind each."""
+        names = [f'{number}' for number in range(250)]
+        steps = [['request', self.bucket, name, {'mode': 'shared'}] for name in names * 2]
+        steps += [['request', self.bucket, name, {}] for name in names * 2]
+        self.process.ask('many', steps=steps)
+        raw = self.raw_client()
+        ids = [raw.result(serial)[0] for serial in
+               raw.send_all([request_message(name, self.bucket) for name in names])]
+        killed = self.process.kill()
+        raw.wait_for(lambda: len(raw.events) >= len(ids), what='all grants')
+        diagnostic(f'1000 of a dead client gone, 250 granted: '
+                   f'{(raw.events[-1].at - killed) * 1000:.1f} ms')
+        self.assertEqual(sorted(event.id for event in raw.events), sorted(ids))
+        held, pending = self.a.query(self.bucket)
+        self.assertEqual((len(held), pending), (250, []))
+        self.assertEqual({client for _, _, client in held}, {raw.name})
+
+    def test_the_service_survives_a_waiter_killed_then_released(self):
+        held, _ = self.a.request('x', self.bucket)
+        self.process.request('x', self.bucket)
+        waiting, _ = self.b.request('x', self.bucket)
+        self.process.kill()
+        self.a.release(held, self.bucket)
+        self.b.wait_granted(waiting)
+
+
+class LastWords(BusTestCase):
+    """What a client sent before it died counts, before its death does."""
+
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.unique('bucket')
+        self.watcher = self.client()
+        self.watcher.watch(bucket=self.bucket)
+
+    def last_words(self, *steps, before=()):
+        """What a watcher hears after a process sent `steps` and was killed at once."""
+        process = self.process_client()
+        for step in before:
+            process.request(*step)
+        self.watcher.sync()
+        self.watcher.events.clear()
+        start = self.monitor.position()
+        process.tell('last_words', steps=[list(step) for step in steps])
+        self.assertEqual(wait_exit(process.process), -signal.SIGKILL)
+        self.wait_gone(process.name)
+        self.watcher.sync()
+        self.passed = sum(message.get_sender() == process.name for message in
+                          self.monitor.messages(start, self.monitor.position()))
+        return [(event.signal, event.args[1], event.args[-1] if event.signal == 'Released' else '')
+                for event in self.watcher.events]
+
+    def test_release(self):
+        for _ in range(10):
+            self.assertEqual(
+                self.last_words(('release', self.bucket, 1), before=[('x', self.bucket)]),
+                [('Released', 'x', 'released')])
+
+    def test_abort(self):
+        self.client().request('x', self.bucket)
+        for _ in range(10):
+            self.assertEqual(
+                self.last_words(('abort', self.bucket, 1), before=[('x', self.bucket)]),
+                [('Released', 'x', 'aborted')])
+
+    def test_request(self):
+        """The first call of all, so its sender is gone before it could be asked about.
+        It may have been granted and ended, or refused; it leaves nothing."""
+        for _ in range(10):
+            told = self.last_words(('request', self.bucket, 'x'))
+            self.assertIn(told, ([], [('Granted', 'x', ''), ('Released', 'x', 'terminated')]))
+            self.assertEqual(self.watcher.query(self.bucket), ([], []))
+
+    def test_request_of_a_known_client(self):
+        for _ in range(10):
+            told = self.last_words(('request', self.bucket, 'y'), before=[('x', self.bucket)])
+            self.assertEqual(told[0], ('Granted', 'y', ''))
+            self.assertEqual(sorted(told[1:]), [('Released', 'x', 'terminated'),
+                                                ('Released', 'y', 'terminated')])
+
+    def test_steal_of_a_known_client(self):
+        victim = self.client()
+        held, _ = victim.request('x', self.bucket)
+        told = self.last_words(('steal', self.bucket, 'x'), before=[('y', self.bucket)])
+        self.assertEqual(told[:2], [('Released', 'x', 'stolen'), ('Granted', 'x', '')])
+        self.assertEqual(sorted(told[2:]), [('Released', 'x', 'terminated'),
+                                            ('Released', 'y', 'terminated')])
+        victim.wait_released(held, 'stolen')
+
+    def test_many(self):
+        """100 requests and their releases. On a busy machine dbus-daemon drops some messages of a
+        client that dies while replies are on their way to it; a monitor doesn't see them either.
+        So what counts is what the bus passed on."""
+        names = [f'{number}' for number in range(100)]
+        steps = [('request', self.bucket, name) for name in names]
+        steps += [('release', self.bucket, number) for number in range(2, 102)]
+        told = self.last_words(*steps, before=[('x', self.bucket)])
+        granted, released = names[:self.passed], names[:max(0, self.passed - 100)]
+        if self.passed < len(steps):
+            diagnostic(f'the bus dropped the last {len(steps) - self.passed} messages')
+        expected = [('Granted', name, '') for name in granted]
+        expected += [('Released', name, 'released') for name in released]
+        self.assertEqual(told[:len(expected)], expected)
+        self.assertEqual(sorted(told[len(expected):]), sorted(
+            ('Released', name, 'terminated') for name in ['x', *granted[len(released):]]))
+
+
+class FireAndForget(BusTestCase):
+    def test_a_thousand_that_send_and_leave(self):
+        """A watch that is set up after its sender left would never fire."""
+        bucket = self.unique('bucket')
+        names = []
+        for number in range(1000):
+            raw = RawClient(self.bus.address)
+            names.append(raw.name)
+            raw.send(request_message(f'{number % 10}', bucket))
+            raw.close()
+        self.wait_gone(*names)
+        client = self.client()
+        # An identity may still be asked for; the answers can only be refusals.
+        wait_for(lambda: client.query(bucket) == ([], []), what='empty bucket')
+        for number in range(10):
+            self.assertNotEqual(client.request(f'{number}', bucket, ifAvailable=True)[1], 0)
+        self.assertEqual(client.inspect(bucket)[0][0]['clientId'], client.name)
+
+    def test_nothing_comes_back_later(self):
+        """While the service is stopped, so that request and death wait for it together."""
+        bucket = self.unique('bucket')
+        client = self.client()
+        client.watch(bucket=bucket)
+        names = []
+        self.daemon.pause()
+        try:
+            for _ in range(50):
+                raw = RawClient(self.bus.address)
+                names.append(raw.name)
+                raw.send_all([request_message('x', bucket), request_message('x', bucket),
+                              request_message('x', bucket, steal=True)])
+                raw.close()
+        finally:
+            self.daemon.resume()
+        self.wait_gone(*names)
+        wait_for(lambda: client.query(bucket) == ([], []), what='empty bucket')
+        self.assertNotEqual(client.request('x', bucket)[1], 0)
+
+    def test_a_client_that_never_reads(self):
+        """It asks for much and takes in nothing; others don't notice."""
+        bucket = self.unique('bucket')
+        other = self.client()
+        held, _ = other.request('x', bucket)
+        deaf = self.raw_client()
+        deaf.send_all([request_message('x', bucket, mode='shared') for _ in range(1000)])
+        wait_for(lambda: len(other.query(bucket)[1]) == 1000, what='1000 requests')
+        other.release(held, bucket)
+        started = time.monotonic()
+        other.ping()
+        diagnostic(f'ping behind 1000 grants: {(time.monotonic() - started) * 1000:.1f} ms')
+        waiting, _ = other.request('x', bucket)
+        deaf.close()
+        other.wait_granted(waiting)
+
+
+class Stopped(BusTestCase):
+    def test_a_stopped_holder_keeps_its_lock_until_it_is_stolen(self):
+        bucket = self.unique('bucket')
+        process = self.process_client()
+        id_, token = process.request('x', bucket)
+        process.stop()
+        client = self.client()
+        waiting, _ = client.request('x', bucket, timeout=200)
+        client.wait_released(waiting, 'timeout')
+        self.assertEqual(client.query(bucket)[0], [('x', 'exclusive', process.name)])
+        _, newer = client.steal('x', bucket)
+        self.assertGreater(newer, token)
+        self.assertEqual(process.events, [])
+        process.signal(signal.SIGCONT)
+        process.wait_for(lambda: process.signals('Released', id=id_, reason='stolen'),
+                         what='Released (stolen)')
+        process.ping()
+        self.assertEqual(len(process.events), 1)
+
+    def test_a_stopped_waiter_is_granted(self):
+        bucket = self.unique('bucket')
+        client, process = self.client(), self.process_client()
+        held, _ = client.request('x', bucket)
+        waiting, _ = process.request('x', bucket)
+        process.stop()
+        client.release(held, bucket)
+        self.assertEqual(client.query(bucket)[0], [('x', 'exclusive', process.name)])
+        process.signal(signal.SIGCONT)
+        process.wait_for(lambda: process.granted(waiting), what='Granted')
+
+    def test_a_stopped_holder_that_is_killed(self):
+        bucket = self.unique('bucket')
+        client, process = self.client(), self.process_client()
+        process.request('x', bucket)
+        waiting, _ = client.request('x', bucket)
+        process.stop()
+        process.kill()
+        client.wait_granted(waiting)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Inspect: what people and tools get to see."""
+
+import os
+import time
+
+from calls import LOCKS, bucket_path
+from harness import BusTestCase, Client, GLib, RawClient, main, wait_for
+from rawbus import method_call
+
+KEYS = {'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
+        'age': 't', 'pid': 'u', 'process': 's', 'position': 'u', 'blockedBy': 'as', 'cursor': 't'}
+
+
+class Entries(BusTestCase):
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.unique('bucket')
+        self.a, self.b, self.c = self.client(), self.client(), self.client()
+
+    def inspect(self, **kw):
+        return self.a.inspect(self.bucket, **kw)[0]
+
+    def test_nothing_there(self):
+        self.assertEqual(self.a.inspect(self.bucket), ([], False))
+
+    def test_keys_and_types_of_an_entry(self):
+        self.a.request('x', self.bucket)
+        reply = self.a.connection.call_sync(
+            'org.w3.WebLocks', bucket_path(self.bucket), LOCKS, 'Inspect',
+            GLib.Variant('(a{sv})', ({},)), None, 0, -1, None)
+        self.assertEqual(reply.get_type_string(), '(aa{sv}b)')
+        entry = reply.get_child_value(0).get_child_value(0)
+        types = {}
+        for index in range(entry.n_children()):
+            pair = entry.get_child_value(index)
+            key = pair.get_child_value(0).get_string()
+            self.assertNotIn(key, types)
+            types[key] = pair.get_child_value(1).get_variant().get_type_string()
+        self.assertEqual(types, KEYS)
+
+    def test_a_held_lock(self):
+        _, token = self.a.request('x', self.bucket, why='printing page 3 of 7 – Ä')
+        entry, = self.inspect()
+        cursor, age = entry.pop('cursor'), entry.pop('age')
+        self.assertGreater(cursor, 0)
+        self.assertLess(age, 60000)
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            comm = file.read().strip()
+        self.assertEqual(entry, {
+            'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
+            'token': token, 'why': 'printing page 3 of 7 – Ä', 'pid': os.getpid(),
+            'process': comm, 'position': 0, 'blockedBy': []})
+
+    def test_a_waiting_request(self):
+        self.a.request('x', self.bucket)
+        self.b.request('x', self.bucket, mode='shared', why='reading')
+        entry = self.inspect(state='pending')[0]
+        del entry['cursor'], entry['age'], entry['process'], entry['pid']
+        self.assertEqual(entry, {
+            'name': 'x', 'mode': 'shared', 'state': 'pending', 'clientId': self.b.name, 'token': 0,
+            'why': 'reading', 'position': 1, 'blockedBy': [self.a.name]})
+
+    def test_why_is_empty_by_default(self):
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.inspect()[0]['why'], '')
+
+    def test_pid_and_process_of_another_process(self):
+        other = self.process_client()
+        other.request('x', self.bucket)
+        entry, = self.inspect()
+        with open(f'/proc/{other.pid}/comm', encoding='utf-8') as file:
+            self.assertEqual(entry['process'], file.read().strip())
+        self.assertEqual(entry['pid'], other.pid)
+
+    def test_position_counts_along_the_queue(self):
+        self.a.request('x', self.bucket)
+        self.a.request('y', self.bucket)
+        for client in (self.b, self.c, self.b):
+            client.request('x', self.bucket)
+        self.c.request('y', self.bucket)
+        seen = [(entry['name'], entry['position']) for entry in self.inspect()]
+        self.assertEqual(seen, [('x', 0), ('y', 0), ('x', 1), ('x', 2), ('x', 3), ('y', 1)])
+
+    def test_position_moves_up(self):
+        id_, _ = self.a.request('x', self.bucket)
+        first, _ = self.b.request('x', self.bucket)
+        self.b.request('x', self.bucket)
+        self.c.request('x', self.bucket)
+        self.a.release(id_, self.bucket)
+        self.assertEqual([entry['position'] for entry in self.inspect()], [0, 1, 2])
+        self.b.release(first, self.bucket)
+        self.assertEqual([entry['position'] for entry in self.inspect()], [0, 1])
+
+    def test_position_is_the_same_whatever_the_filter(self):
+        self.a.request('x', self.bucket)
+        for _ in range(4):
+            self.b.request('x', self.bucket)
+        cursor = self.inspect()[2]['cursor']
+        self.assertEqual([entry['position'] for entry in self.inspect(after=cursor)], [3, 4])
+        self.assertEqual([entry['position'] for entry in self.inspect(state='pending')],
+                         [1, 2, 3, 4])
+
+    def test_position_of_a_thief(self):
+        self.a.request('x', self.bucket)
+        self.b.request('x', self.bucket)
+        self.c.steal('x', self.bucket)
+        seen = [(entry['clientId'], entry['state'], entry['position']) for entry in self.inspect()]
+        self.assertEqual(sorted(seen), sorted([(self.b.name, 'pending', 1),
+                                               (self.c.name, 'held', 0)]))
+
+    def blocked_by(self, index):
+        return self.inspect(state='pending')[index]['blockedBy']
+
+    def test_blocked_by_holders_and_earlier_requests(self):
+        self.a.request('x', self.bucket)
+        self.b.request('x', self.bucket, mode='shared')
+        self.c.request('x', self.bucket, mode='shared')
+        self.assertEqual(self.blocked_by(0), [self.a.name])
+        # c doesn't conflict with b: both are shared.
+        self.assertEqual(self.blocked_by(1), [self.a.name])
+
+    def test_blocked_by_a_waiting_exclusive_only(self):
+        self.a.request('x', self.bucket, mode='shared')
+        self.b.request('x', self.bucket)
+        self.c.request('x', self.bucket, mode='shared')
+        self.assertEqual(self.blocked_by(0), [self.a.name])
+        self.assertEqual(self.blocked_by(1), [self.b.name])
+
+    def test_blocked_by_names_a_client_once(self):
+        self.a.request('x', self.bucket, mode='shared')
+        self.a.request('x', self.bucket, mode='shared')
+        self.b.request('x', self.bucket)
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.blocked_by(0), [self.a.name])
+        self.assertEqual(self.blocked_by(1), [self.a.name, self.b.name])
+
+    def test_a_deadlock_is_visible(self):
+        self.a.request('x', self.bucket)
+        self.b.request('y', self.bucket)
+        self.a.request('y', self.bucket)
+        self.b.request('x', self.bucket)
+        seen = {(entry['clientId'], tuple(entry['blockedBy']))
+                for entry in self.inspect(state='pending')}
+        self.assertEqual(seen, {(self.a.name, (self.b.name,)), (self.b.name, (self.a.name,))})
+
+    def test_age_grows_and_starts_again_with_the_grant(self):
+        id_, _ = self.a.request('x', self.bucket)
+        waiting, _ = self.b.request('x', self.bucket)
+        start = time.monotonic()
+        wait_for(lambda: self.inspect()[1]['age'] >= 150, what='age of 150 ms')
+        self.assertGreaterEqual(time.monotonic() - start, 0.14)
+        old = self.inspect()[0]['age']
+        self.assertGreaterEqual(old, 150)
+        granted = time.monotonic()
+        self.a.release(id_, self.bucket)
+        self.b.wait_granted(waiting)
+        new = self.inspect()[0]['age']
+        self.assertLessEqual(new, (time.monotonic() - granted) * 1000 + 1)
+
+    def test_other_buckets_are_not_shown(self):
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.a.inspect(self.unique('bucket')), ([], False))
+
+
+class Filters(BusTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.addClassCleanup(lambda: cls.holder.close())
+        cls.holder = Client(cls.bus.address)
+        for name in ('', 'a', 'ab', 'abc', 'b', 'ä', 'abd'):
+            cls.holder.request(name, 'filters')
+        for name in ('a', 'abc', 'a'):
+            cls.holder.request(name, 'filters')
+
+    def seen(self, **kw):
+        entries, more = self.client().inspect('filters', **kw)
+        self.assertFalse(more)
+        return [(entry['name'], entry['position']) for entry in entries]
+
+    def test_no_filter(self):
+        self.assertEqual(self.seen(), [('', 0), ('a', 0), ('ab', 0), ('abc', 0), ('b', 0),
+                                       ('ä', 0), ('abd', 0), ('a', 1), ('abc', 1), ('a', 2)])
+
+    def test_name(self):
+        self.assertEqual(self.seen(name='a'), [('a', 0), ('a', 1), ('a', 2)])
+        self.assertEqual(self.seen(name=''), [('', 0)])
+        self.assertEqual(self.seen(name='nobody'), [])
+        self.assertEqual(self.seen(name='A'), [])
+
+    def test_prefix(self):
+        self.assertEqual(self.seen(prefix='ab'),
+                         [('ab', 0), ('abc', 0), ('abd', 0), ('abc', 1)])
+        self.assertEqual(len(self.seen(prefix='')), 10)
+        self.assertEqual(self.seen(prefix='zz'), [])
+        self.assertEqual(self.seen(prefix='ä'), [('ä', 0)])
+
+    def test_state(self):
+        self.assertEqual(self.seen(state='pending'), [('a', 1), ('abc', 1), ('a', 2)])
+        self.assertEqual(len(self.seen(state='held')), 7)
+
+    def test_all_together(self):
+        self.assertEqual(self.seen(prefix='a', state='pending', name='abc'), [('abc', 1)])
+        self.assertEqual(self.seen(prefix='b', name='abc'), [])
+
+    def test_pages(self):
+        client = self.client()
+        whole = client.inspect('filters')[0]
+        for size in (1, 2, 3, 9, 10, 11):
+            with self.subTest(size=size):
+                names, after, more = [], 0, True
+                while more:
+                    page, more = client.inspect('filters', after=after, limit=size)
+                    self.assertLessEqual(len(page), size)
+                    self.assertEqual(len(page) < size and more, False)
+                    names += [entry['cursor'] for entry in page]
+                    after = page[-1]['cursor']
+                self.assertEqual(names, [entry['cursor'] for entry in whole])
+
+    def test_more_is_about_what_matches(self):
+        client = self.client()
+        self.assertEqual([flag for _, flag in (
+            client.inspect('filters', name='a', limit=2),
+            client.inspect('filters', name='a', limit=3),
+            client.inspect('filters', name='', limit=1))], [True, False, False])
+
+    def test_after_the_end(self):
+        self.assertEqual(self.seen(after=2 ** 64 - 1), [])
+
+    def test_cursors_grow(self):
+        cursors = [entry['cursor'] for entry in self.client().inspect('filters')[0]]
+        self.assertEqual(cursors, sorted(set(cursors)))
+
+    def test_limit_0_is_the_default(self):
+        self.assertEqual(len(self.seen(limit=0)), 10)
+
+    def test_bad_filters(self):
+        client = self.client()
+        for key, value in (('nme', GLib.Variant('s', 'a')), ('', GLib.Variant('s', 'a')),
+                           ('name', GLib.Variant('u', 1)), ('name', GLib.Variant('ay', b'a')),
+                           ('prefix', GLib.Variant('b', True)), ('state', GLib.Variant('u', 1)),
+                           ('state', GLib.Variant('s', 'Held')), ('state', GLib.Variant('s', '')),
+                           ('after', GLib.Variant('u', 1)), ('after', GLib.Variant('x', 1)),
+                           ('limit', GLib.Variant('t', 1)), ('limit', GLib.Variant('i', 1)),
+                           ('name', GLib.Variant('v', GLib.Variant('s', 'a')))):
+            with self.subTest(key=key, value=str(value)):
+                body = GLib.Variant('(a{sv})', ({key: value},))
+                self.assert_error('InvalidArgs', client.locks, 'filters', 'Inspect', body,
+                                  mentions=key)
+
+
+class ManyEntries(BusTestCase):
+    arguments = ('--limit', 'requestsPerClient=2000')
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.holder = RawClient(cls.bus.address)
+        cls.addClassCleanup(cls.holder.close)
+        for serial in cls.holder.send_all([
+                method_call('org.w3.WebLocks', bucket_path('many'), LOCKS, 'Request',
+                            GLib.Variant('(sa{sv})', (f'{number:04}', {})))
+                for number in range(1200)]):
+            cls.holder.result(serial)
+
+    def check(self, expected, **kw):
+        entries, more = self.client().inspect('many', **kw)
+        self.assertEqual((len(entries), more), (expected, True))
+        self.assertEqual(entries[-1]['name'], f'{expected - 1:04}')
+        return entries
+
+    def test_a_page_has_100_by_default(self):
+        self.check(100)
+        self.check(100, limit=0)
+
+    def test_up_to_1000(self):
+        self.check(999, limit=999)
+        last = self.check(1000, limit=1000)[-1]
+        rest, more = self.client().inspect('many', limit=1000, after=last['cursor'])
+        self.assertEqual((len(rest), more), (200, False))
+
+    def test_more_than_1000_are_never_given(self):
+        for limit in (1001, 2 ** 32 - 1):
+            with self.subTest(limit=limit):
+                self.check(1000, limit=limit)
+
+
+if __name__ == '__main__':
+    main()

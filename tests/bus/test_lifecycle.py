@@ -1,0 +1,491 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""How the service starts, is replaced, ends, and what its clients hear of it."""
+
+import os
+import shlex
+import signal
+import subprocess
+import time
+import unittest
+
+from calls import LOCKS, bucket_path
+from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
+                     Service, diagnostic, environment, main, owner_of, wait_for)
+from rawbus import method_call, unpack
+
+NAME = 'org.w3.WebLocks'
+SIGNAL = Gio.DBusMessageType.SIGNAL
+
+
+def request_message(name, bucket='default'):
+    return method_call(NAME, bucket_path(bucket), LOCKS, 'Request',
+                       GLib.Variant('(sa{sv})', (name, {})))
+
+
+class OwnServices(BusTestCase):
+    """Each case starts the services it needs, and the next finds the name free."""
+
+    service = False
+
+    def setUp(self):
+        super().setUp()
+        self.started = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for service in self.started:
+            service.end()
+        wait_for(lambda: owner_of(self.control) is None, what='free name')
+
+    def start(self, *arguments, **kw):
+        service = self.start_service(*arguments, **kw)
+        self.started.append(service)
+        return service
+
+
+class Shutdown(OwnServices):
+    def test_order(self):
+        """Clients are told, then the name goes, then the connection: as a monitor sees it."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                self.check_order(number)
+
+    def check_order(self, number):
+        service = self.start()
+        holder, waiter, watcher, idle = [self.client() for _ in range(4)]
+        held, _ = holder.request('x')
+        waiting, _ = waiter.request('x')
+        watcher.watch()
+        idle.query()
+        start = self.monitor.position()
+        service.signal(number)
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+        # The bus may take a moment to see that the connection ended.
+        self.wait_gone(service.name)
+        stop = self.monitor.position()
+
+        seen = []
+        for message in self.monitor.messages(start, stop):
+            kind, sender = message.get_message_type(), message.get_sender()
+            if kind == SIGNAL and sender == service.name:
+                seen.append((message.get_member(), message.get_destination(),
+                             unpack(message)[0], unpack(message)[-1]))
+            elif message.get_member() == 'ReleaseName':
+                seen.append(('ReleaseName',))
+            elif message.get_member() == 'NameOwnerChanged' and message.get_destination() is None:
+                name, _, new = unpack(message)
+                if name in (NAME, service.name):
+                    self.assertEqual(new, '')
+                    seen.append(('gone', name))
+        # The kinds in order; who of the clients is first is not promised.
+        told = [line for line in seen if line[0] == 'Released']
+        rest = [line for line in seen if line[0] != 'Released']
+        self.assertEqual(seen, told + rest)
+        self.assertEqual(sorted(told), sorted([
+            ('Released', holder.name, held, 'lost'), ('Released', waiter.name, waiting, 'lost'),
+            ('Released', watcher.name, held, 'lost'), ('Released', watcher.name, waiting, 'lost')]))
+        unique = [line for line in rest if line != ('ReleaseName',)]
+        self.assertEqual(unique, [('gone', NAME), ('gone', service.name)])
+
+    def test_nothing_is_granted_on_the_way_out(self):
+        service = self.start()
+        holder, waiter = self.client(), self.client()
+        held, _ = holder.request('x')
+        waiting, _ = waiter.request('x')
+        service.signal(signal.SIGTERM)
+        holder.wait_released(held, 'lost')
+        waiter.wait_released(waiting, 'lost')
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertEqual(waiter.signals('Granted'), [])
+
+    def test_requests_while_it_ends(self):
+        """First they are granted, then refused with InvalidState, then there is nobody."""
+        most = 0
+        for _ in range(5):
+            service = self.start()
+            raw = self.raw_client()
+            raw.query()
+            service.pause()
+            serials = raw.send_all([request_message(f'{number}') for number in range(500)])
+            raw._driver('GetId')
+            service.signal(signal.SIGTERM)
+            service.resume()
+            kinds = [self.kind_of(raw, serial) for serial in serials]
+            self.assertEqual(service.wait_exit(), 0)
+            order = [kind for index, kind in enumerate(kinds)
+                     if index == 0 or kinds[index - 1] != kind]
+            self.assertEqual(order, [kind for kind in ('granted', 'InvalidState', 'nobody')
+                                     if kind in order])
+            raw.wait_for(lambda n=kinds.count('granted'), r=raw: len(r.signals(
+                'Released', reason='lost')) == n, what='every granted lock told lost')
+            most = max(most, kinds.count('InvalidState'))
+            if most:
+                break
+        diagnostic(f'answered with InvalidState: {most} of 500')
+        self.assertGreater(most, 0, 'no request met the shutdown in five tries')
+
+    def kind_of(self, raw, serial):
+        try:
+            raw.result(serial)
+            return 'granted'
+        except DBusError as error:
+            if error.name == 'org.w3.WebLocks.Error.InvalidState':
+                return 'InvalidState'
+            self.assertIn(error.short, ('NoReply', 'ServiceUnknown', 'NameHasNoOwner'))
+            return 'nobody'
+
+    def test_without_clients(self):
+        service = self.start()
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertEqual(service.stderr(), '')
+
+    def test_a_stopped_client_does_not_hold_it_up(self):
+        service = self.start()
+        process = self.process_client()
+        process.request('x')
+        process.stop()
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait_exit(), 0)
+        process.signal(signal.SIGCONT)
+        process.wait_for(lambda: process.signals('Released', reason='lost'), what='Released')
+
+    def test_a_new_instance_knows_nothing_and_counts_on(self):
+        first = self.start()
+        client = self.client()
+        id_, token = client.request('x')
+        first.signal(signal.SIGTERM)
+        self.assertEqual(first.wait_exit(), 0)
+        self.start()
+        self.assert_error('NotHeld', client.release, id_)
+        _, newer = client.request('x')
+        self.assertGreater(newer, token)
+
+    def test_tokens_grow_after_a_kill(self):
+        client = self.client()
+        last = 0
+        for _ in range(3):
+            service = self.start()
+            for _ in range(50):
+                id_, token = client.request('x')
+                self.assertGreater(token, last)
+                last = token
+                client.release(id_)
+            service.end()
+            wait_for(lambda: owner_of(self.control) is None, what='free name')
+
+
+class TheBusDies(unittest.TestCase):
+    def test_exit_code(self):
+        bus = Bus().start()
+        self.addCleanup(bus.stop)
+        control = RawClient(bus.address)
+        self.addCleanup(control.close)
+        service = Service(bus)
+        self.addCleanup(service.end)
+        service.wait_ready(control)
+        control.request('x')
+        bus.kill()
+        code = service.wait_exit()
+        self.assertGreater(code, 0, 'an exit code, and no signal')
+        self.assertNotEqual(service.stderr().strip(), '', 'it says why it ends')
+        self.assertEqual(service.complaints(), [])
+
+
+class Replace(OwnServices):
+    def test_a_replaceable_one_is_replaced(self):
+        first = self.start('--replace')
+        holder, waiter = self.client(), self.client()
+        held, token = holder.request('x')
+        waiting, _ = waiter.request('x')
+        second = self.start('--replace')
+        self.assertEqual(first.wait_exit(), 0, first.stderr())
+        holder.wait_released(held, 'lost')
+        waiter.wait_released(waiting, 'lost')
+        self.assertEqual({event.sender for event in holder.events + waiter.events}, {first.name})
+        self.assertIsNone(second.process.poll())
+        self.assertEqual(owner_of(self.control), second.name)
+        _, newer = holder.request('x')
+        self.assertGreater(newer, token)
+
+    def test_again_and_again(self):
+        last = self.start('--replace')
+        for _ in range(5):
+            new = self.start('--replace')
+            self.assertEqual(last.wait_exit(), 0)
+            last = new
+
+    def refused(self, service):
+        self.assertGreater(service.wait_exit(), 0)
+        self.assertIn(NAME, service.stderr())
+
+    def test_an_ordinary_one_is_not_replaced(self):
+        first = self.start()
+        held, _ = self.control.request('x')
+        self.refused(self.start('--replace', ready=False))
+        self.assertEqual(owner_of(self.control), first.name)
+        self.control.release(held)
+
+    def test_a_second_one_without_the_option(self):
+        for arguments in ((), ('--replace',)):
+            with self.subTest(arguments):
+                first = self.start(*arguments)
+                self.refused(self.start(ready=False))
+                self.assertEqual(owner_of(self.control), first.name)
+                self.end_all()
+
+    def test_nobody_to_replace(self):
+        self.start('--replace')
+        self.control.ping()
+
+    def test_another_program_cannot_take_the_name(self):
+        self.start()
+        for flags in (0, 2, 4, 6):
+            answer = self.control._driver('RequestName', GLib.Variant('(su)', (NAME, flags)))[0]
+            # 2: queued, 3: exists
+            self.assertIn(answer, (2, 3))
+            self.control._driver('ReleaseName', GLib.Variant('(s)', (NAME,)))
+
+    def test_it_does_not_queue_for_the_name(self):
+        self.control._driver('RequestName', GLib.Variant('(su)', (NAME, 0)))
+        try:
+            self.refused(self.start(ready=False))
+        finally:
+            self.control._driver('ReleaseName', GLib.Variant('(s)', (NAME,)))
+        self.assertIsNone(owner_of(self.control))
+
+    def test_ten_at_once(self):
+        services = [self.start(ready=False) for _ in range(10)]
+        wait_for(lambda: sum(service.process.poll() is None for service in services) <= 1,
+                 what='nine to give up', timeout=PATIENCE * 2)
+        alive = [service for service in services if service.process.poll() is None]
+        self.assertEqual(len(alive), 1)
+        alive[0].wait_ready(self.control)
+        for service in services:
+            if service is not alive[0]:
+                self.refused(service)
+        client = self.client()
+        client.request('x')
+        self.assertEqual(client.query()[0], [('x', 'exclusive', client.name)])
+
+
+class Options(BusTestCase):
+    service = False
+
+    def run_with(self, *arguments, **env):
+        command = [*shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', '')),
+                   environment('WEBLOCKSD'), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE,
+                              check=False, env={**self.bus.environment(), **env},
+                              stdin=subprocess.DEVNULL)
+
+    def test_version(self):
+        done = self.run_with('--version')
+        self.assertEqual((done.returncode, done.stderr), (0, ''))
+        self.assertRegex(done.stdout, r'^\S*weblocks\S* \d+\.\d+\.\d+\S*\n$')
+
+    def test_help(self):
+        done = self.run_with('--help')
+        self.assertEqual(done.returncode, 0)
+        for option in ('--session', '--system', '--address', '--replace', '--idle-exit',
+                       '--limit', '--verbose', '--version'):
+            self.assertIn(option, done.stdout)
+
+    def test_bad_options(self):
+        """An exit code, and a message that names what is wrong; nothing on the bus."""
+        table = [
+            (('--no-such-option',), 'no-such-option'),
+            (('argument',), 'argument'),
+            (('--limit', 'noSuchLimit=1'), 'noSuchLimit'),
+            (('--limit', 'nameBytes'), 'nameBytes'),
+            (('--limit', 'nameBytes='), 'nameBytes'),
+            (('--limit', 'nameBytes=0'), 'nameBytes'),
+            (('--limit', 'nameBytes=-1'), 'nameBytes'),
+            (('--limit', 'nameBytes=many'), 'nameBytes'),
+            (('--limit', 'nameBytes=5x'), 'nameBytes'),
+            (('--limit', 'nameBytes=99999999999'), 'nameBytes'),
+            (('--limit', 'nameBytes=18446744073709551617'), 'nameBytes'),
+            (('--limit', 'namebytes=5'), 'namebytes'),
+            (('--limit', '=5'), '=5'),
+            (('--limit',), 'limit'),
+            (('--idle-exit=soon',), 'idle-exit'),
+            (('--idle-exit=-1',), 'idle-exit'),
+            (('--session', '--system'), 'system'),
+        ]
+        address = f'--address={self.bus.address}'
+        for arguments, mentions in table:
+            with self.subTest(arguments):
+                with_bus = arguments if '--system' in arguments else (address, *arguments)
+                done = self.run_with(*with_bus)
+                self.assertGreater(done.returncode, 0, done)
+                self.assertIn(mentions, done.stderr)
+                self.assertLess(len(done.stderr.splitlines()), 10)
+        self.assertIsNone(owner_of(self.control))
+
+    def test_no_bus(self):
+        for arguments, env in (((f'--address={self.bus.address}-not',), {}),
+                               (('--address=nonsense',), {}), (('--address=',), {}),
+                               (('--session',), {'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/no'}),
+                               (('--system',), {'DBUS_SYSTEM_BUS_ADDRESS': 'unix:path=/no'})):
+            with self.subTest(arguments):
+                done = self.run_with(*arguments, **env)
+                self.assertGreater(done.returncode, 0)
+                self.assertNotEqual(done.stderr.strip(), '')
+
+    def check_takes_name(self, *arguments, **env):
+        service = self.start_service(*arguments, address_option=False, env=env)
+        try:
+            self.control.ping()
+        finally:
+            self.assertEqual(service.stop(), 0)
+
+    def test_which_bus(self):
+        self.check_takes_name()
+        self.check_takes_name('--session')
+        self.check_takes_name('--system', DBUS_SYSTEM_BUS_ADDRESS=self.bus.address,
+                              DBUS_SESSION_BUS_ADDRESS='unix:path=/no')
+
+    def test_verbose(self):
+        service = self.start_service('--verbose')
+        try:
+            client = self.client()
+            client.request('a secret name')
+            client.query()
+        finally:
+            self.assertEqual(service.stop(), 0)
+
+
+class IdleExit(OwnServices):
+    def exits_by_itself(self, service):
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+    def test_alone(self):
+        started = time.monotonic()
+        service = self.start('--idle-exit=0.5')
+        self.exits_by_itself(service)
+        self.assertGreater(time.monotonic() - started, 0.5)
+
+    def test_the_name_is_released_first(self):
+        start = self.monitor.position()
+        service = self.start('--idle-exit=0.1')
+        self.exits_by_itself(service)
+        self.wait_gone(service.name)
+        gone = [unpack(message)[0] for message in
+                self.monitor.messages(start, self.monitor.position())
+                if message.get_member() == 'NameOwnerChanged'
+                and message.get_destination() is None and unpack(message)[2] == '']
+        self.assertEqual([name for name in gone if name in (NAME, service.name)],
+                         [NAME, service.name])
+
+    def test_zero_is_never(self):
+        service = self.start('--idle-exit=0')
+        client = self.client()
+        self.assertIsNone(self.seen_exit(service, 1))
+        client.query()
+
+    def seen_exit(self, service, seconds):
+        """The exit code, if it ends within that time."""
+        try:
+            return service.wait_exit(seconds)
+        except TimeoutError:
+            return None
+
+    def check_stays_while(self, use, unuse):
+        service = self.start(f'--idle-exit={0.3 * FACTOR}')
+        client = self.client()
+        handle = use(client)
+        self.assertIsNone(self.seen_exit(service, 0.8 * FACTOR), 'it left while in use')
+        unuse(client, handle)
+        self.exits_by_itself(service)
+
+    def test_not_while_held(self):
+        self.check_stays_while(lambda client: client.request('x')[0],
+                               lambda client, id_: client.release(id_))
+
+    def test_not_while_waiting(self):
+        """Nobody holds here: a request that waits is enough. It ends by its time-out."""
+        service = self.start(f'--idle-exit={0.3 * FACTOR}')
+        holder, waiter = self.client(), self.client()
+        holder.request('x')
+        id_, _ = waiter.request('x', timeout=int(1000 * FACTOR))
+        waiter.wait_released(id_, 'timeout')
+        self.assertIsNone(service.process.poll())
+        holder.close()
+        self.exits_by_itself(service)
+
+    def test_not_while_held_by_a_client_that_dies(self):
+        self.check_stays_while(lambda client: client.request('x')[0],
+                               lambda client, id_: client.close())
+
+    def test_not_while_watched(self):
+        self.check_stays_while(lambda client: client.watch(),
+                               lambda client, _: client.watch(False))
+
+    def test_not_while_watched_by_a_client_that_dies(self):
+        self.check_stays_while(lambda client: client.watch(), lambda client, _: client.close())
+
+    def test_calls_put_it_off(self):
+        service = self.start('--idle-exit=1')
+        for _ in range(6):
+            self.assertIsNone(self.seen_exit(service, 0.4))
+            self.control.query()
+        self.exits_by_itself(service)
+
+
+class IdleExitRace(unittest.TestCase):
+    """Calls aimed at the moment of the exit, with activation by the bus: none may fail."""
+
+    IDLE = 0.02
+    ROUNDS = 200
+
+    def setUp(self):
+        # Only dbus-daemon starts services by itself.
+        if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
+            self.skipTest('dbus-broker leaves activation to systemd')
+        self.bus = Bus().start()
+        self.addCleanup(self.bus.stop)
+        self.bus.add_service_file(f"{environment('WEBLOCKSD')} --address={self.bus.address} "
+                                  f'--idle-exit={self.IDLE}')
+        self.client = RawClient(self.bus.address)
+        self.addCleanup(self.client.close)
+        self.client._driver('ReloadConfig')
+
+    def test_no_call_fails(self):
+        owners = set()
+        due = time.monotonic()
+        for round_ in range(self.ROUNDS):
+            # From 2 ms before the moment to 6 ms after it, over and over.
+            target = due + (round_ % 40) * 0.0002 - 0.002
+            while (left := target - time.monotonic()) > 0:
+                self.client.pump(left)
+            body = GLib.Variant('(sa{sv})', ('x', {}))
+            # Three in one write: the first may meet the old instance, the last the new one.
+            first, query, second = self.client.send_all([
+                method_call(NAME, bucket_path('default'), LOCKS, 'Request', body),
+                method_call(NAME, bucket_path('default'), LOCKS, 'Query'),
+                method_call(NAME, bucket_path('default'), LOCKS, 'Request', body)])
+            ids = [self.client.result(serial)[0] for serial in (first, second)]
+            self.client.result(query)
+            owners.add(owner_of(self.client))
+            self.give_back(ids)
+            due = time.monotonic() + self.IDLE
+        diagnostic(f'{self.ROUNDS * 3} calls, {len(owners)} instances of the service')
+        self.assertGreater(len(owners), 5, 'it hardly ever left: nothing was tested')
+        # What the bus starts writes to where the bus writes.
+        self.assertEqual([line for line in self.bus.log().splitlines()
+                          if any(report in line for report in REPORTS)], [])
+
+    def give_back(self, ids):
+        """What an earlier instance granted went with it."""
+        for id_ in ids:
+            try:
+                self.client.release(id_)
+            except DBusError as error:
+                self.assertEqual(error.short, 'NotHeld')
+        self.assertEqual(self.client.query(), ([], []))
+
+
+if __name__ == '__main__':
+    main()

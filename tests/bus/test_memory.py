@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A million distinct names requested and released: the service is as small as before.
+
+Without the monitor that the other files have: it would have to read millions of messages.
+"""
+
+import subprocess
+import unittest
+
+from buses import Bus, environment
+from harness import Client, Service
+from rawbus import RawClient
+from tap import diagnostic, main
+
+NAMES = 1_000_000
+FIRST_NAMES = 20_000
+# What the allocator may keep, or find a better place for. One leaked name would be 60 MiB in all.
+SLACK_KIB = 1024
+
+
+def resident_kib(pid):
+    with open(f'/proc/{pid}/status', encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS:'))
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        self.bus = Bus().start()
+        self.addCleanup(self.bus.stop)
+        control = RawClient(self.bus.address)
+        self.addCleanup(control.close)
+        # Sanitizers keep what was freed, unless told not to.
+        options = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:exitcode=99'
+        self.service = Service(self.bus, env={'ASAN_OPTIONS': options})
+        self.addCleanup(self.service.end)
+        self.service.wait_ready(control)
+
+    def request_and_release(self, count):
+        subprocess.run([environment('WEBLOCKS_MANY_NAMES'), self.bus.address, str(count)],
+                       check=True)
+        return resident_kib(self.service.process.pid)
+
+    def test_a_million_names(self):
+        before = self.request_and_release(FIRST_NAMES)
+        after = self.request_and_release(NAMES)
+        diagnostic(f'resident after {FIRST_NAMES} names: {before} KiB, '
+                   f'after {NAMES} more: {after} KiB')
+        self.assertLess(after - before, SLACK_KIB)
+        self.assertEqual(Client(self.bus.address).query('many'), ([], []))
+        self.assertEqual(self.service.stop(), 0)
+        self.assertEqual(self.service.complaints(), [])
+
+
+if __name__ == '__main__':
+    main()
