@@ -102,13 +102,15 @@ int
 methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     LockManager *manager = find_manager(client, call);
-    sd_bus_message *reply = replies_new(call);
+    sd_bus_message *reply;
     int aborted;
     uint64_t id;
     int r = sd_bus_message_read_basic(call, 't', &id);
 
-    g_assert(r > 0);
+    if (r < 0)
+        return r;
     aborted = manager != NULL && lock_manager_abort(manager, client->agent, id);
+    reply = replies_new(call);
     if (reply != NULL) {
         r = sd_bus_message_append_basic(reply, 'b', &aborted);
         g_assert(r >= 0);
