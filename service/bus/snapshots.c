@@ -32,7 +32,7 @@ append_string(Writer *writer, const char *string)
 
     note(writer, r);
     if (r >= 0)
-        memcpy(space, string, length);
+        memcpy(space, string, length + 1);
 }
 
 static void

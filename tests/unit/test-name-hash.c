@@ -43,7 +43,7 @@ test_chosen_collisions(void)
         char name[2 * BLOCKS + 1] = "";
 
         for (guint block = 0; block < BLOCKS; block++)
-            memcpy(name + 2 * block, n >> block & 1 ? "Ab" : "BA", 2);
+            g_strlcat(name, n >> block & 1 ? "Ab" : "BA", sizeof name);
         if (n == 0)
             first = g_str_hash(name);
         g_assert_cmpuint(g_str_hash(name), ==, first);
