@@ -13,8 +13,7 @@ typedef struct {
     sd_bus *bus;
     gpointer fd_tag;
     GIOCondition waits_for;
-    SdBusSourceFunc after_batch;
-    SdBusSourceFunc on_closed;
+    const SdBusSourceHooks *hooks;
     gpointer data;
 } SdBusSource;
 
@@ -30,6 +29,12 @@ wait_for(SdBusSource *self, int events)
     g_source_modify_unix_fd(&self->parent, self->fd_tag, condition);
 }
 
+static gboolean
+may_read(const SdBusSource *self)
+{
+    return self->hooks->may_read == NULL || self->hooks->may_read(self->data);
+}
+
 /* Says what to wait for: sd-bus changes its mind with each message read or queued. */
 static gboolean
 sd_bus_source_prepare(GSource *source, int *timeout_ms)
@@ -42,6 +47,10 @@ sd_bus_source_prepare(GSource *source, int *timeout_ms)
     if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0)
         return TRUE; /* closed: dispatch will find out and say so */
 
+    if (!may_read(self)) {
+        wait_for(self, events & ~POLLIN);
+        return FALSE;
+    }
     wait_for(self, events);
     if (ready_us == 0)
         return TRUE; /* messages are read already and wait to be processed */
@@ -61,20 +70,23 @@ static gboolean
 sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     SdBusSource *self = (SdBusSource *)source;
-    SdBusSourceFunc on_closed = self->on_closed;
-    int r = 1;
+    const SdBusSourceHooks *hooks = self->hooks;
+    guint n_left = BATCH_MESSAGES;
+    int r;
 
-    for (guint i = 0; i < BATCH_MESSAGES && r > 0; i++)
+    do {
         r = sd_bus_process(self->bus, NULL);
+    } while (r > 0 && --n_left > 0 && may_read(self));
 
-    if (self->after_batch != NULL)
-        self->after_batch(self->data);
+    if (hooks->after_batch != NULL)
+        hooks->after_batch(self->data);
 
-    if (r >= 0 && sd_bus_is_open(self->bus) > 0)
+    /* What sd-bus itself wanted to send and had no room for is lost; no more than that. */
+    if ((r >= 0 || sd_bus_wants_room(r)) && sd_bus_is_open(self->bus) > 0)
         return G_SOURCE_CONTINUE;
 
-    if (on_closed != NULL && !g_source_is_destroyed(source))
-        on_closed(self->data);
+    if (hooks->on_closed != NULL && !g_source_is_destroyed(source))
+        hooks->on_closed(self->data);
     return G_SOURCE_REMOVE;
 }
 
@@ -96,8 +108,7 @@ static GSourceFuncs sd_bus_source_funcs = {
 GSource *
 sd_bus_source_attach(sd_bus *bus,
                      GMainContext *context,
-                     SdBusSourceFunc after_batch,
-                     SdBusSourceFunc on_closed,
+                     const SdBusSourceHooks *hooks,
                      gpointer data)
 {
     GSource *source = g_source_new(&sd_bus_source_funcs, sizeof(SdBusSource));
@@ -105,8 +116,7 @@ sd_bus_source_attach(sd_bus *bus,
 
     g_source_set_static_name(source, "sd-bus");
     self->bus = sd_bus_ref(bus);
-    self->after_batch = after_batch;
-    self->on_closed = on_closed;
+    self->hooks = hooks;
     self->data = data;
     self->waits_for = G_IO_IN;
     self->fd_tag = g_source_add_unix_fd(source, sd_bus_get_fd(bus), self->waits_for);

@@ -4,8 +4,10 @@
 /* An sd-bus connection on a GMainContext.
  *
  * The source reads and processes up to a batch of messages each time the context comes by, then
- * calls `after_batch` once, so that the effects of a batch can leave together. When the connection
- * ends, `on_closed` is called once, last, and the source is destroyed. Either may be NULL. */
+ * calls `after_batch` once, so that the effects of a batch can leave together. While `may_read`
+ * says no, it only writes: then those who send more than they read have to wait. When the
+ * connection ends, `on_closed` is called once, last, and the source is destroyed. Each may be NULL.
+ */
 
 #pragma once
 
@@ -13,12 +15,15 @@
 
 #include "common/sd-bus.h"
 
-typedef void (*SdBusSourceFunc)(gpointer data);
+typedef struct {
+    void (*after_batch)(gpointer data);
+    gboolean (*may_read)(gpointer data);
+    void (*on_closed)(gpointer data);
+} SdBusSourceHooks;
 
-/* Attaches to `context` (NULL is the default one) and holds a reference on `bus`. The caller owns
- * the source: g_source_destroy() it, then unref. */
+/* Attaches to `context` (NULL is the default one) and holds a reference on `bus`; `hooks` must
+ * outlive it. The caller owns the source: g_source_destroy() it, then unref. */
 GSource *sd_bus_source_attach(sd_bus *bus,
                               GMainContext *context,
-                              SdBusSourceFunc after_batch,
-                              SdBusSourceFunc on_closed,
+                              const SdBusSourceHooks *hooks,
                               gpointer data);

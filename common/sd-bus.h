@@ -13,6 +13,7 @@
 #include <systemd/sd-bus.h>
 #endif
 
+#include <errno.h>
 #include <glib.h>
 
 /* Before systemd 243 a method's arguments had no names. Without them introspection tells less;
@@ -35,4 +36,11 @@ static inline void
 sd_bus_message_destroy(gpointer message)
 {
     sd_bus_message_unref(message);
+}
+
+/* Whether a negative errno of sd-bus means that there is no room now, and nothing worse. */
+static inline gboolean
+sd_bus_wants_room(int r)
+{
+    return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN;
 }

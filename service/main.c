@@ -99,19 +99,40 @@ parse_limits(char **assignments, Limits *limits, GError **error)
     return TRUE;
 }
 
+/* Where sd-bus itself would look; owned, NULL if there is no such bus. */
+static char *
+find_bus_address(const CommandLine *line)
+{
+    const char *address =
+        line->system ? g_getenv("DBUS_SYSTEM_BUS_ADDRESS") : g_getenv("DBUS_SESSION_BUS_ADDRESS");
+    const char *runtime_dir = g_getenv("XDG_RUNTIME_DIR");
+    g_autofree char *escaped = NULL;
+
+    if (line->address != NULL)
+        return g_strdup(line->address);
+    if (address != NULL)
+        return g_strdup(address);
+    if (line->system)
+        return g_strdup("unix:path=/run/dbus/system_bus_socket");
+    if (runtime_dir == NULL)
+        return NULL;
+    escaped = g_uri_escape_string(runtime_dir, "/", FALSE);
+    return g_strdup_printf("unix:path=%s/bus", escaped);
+}
+
 static int
 open_bus(const CommandLine *line, sd_bus **out_bus)
 {
+    g_autofree char *address = find_bus_address(line);
     sd_bus *bus = NULL;
     int r;
 
-    if (line->system)
-        return sd_bus_open_system(out_bus);
-    if (line->address == NULL)
-        return sd_bus_open_user(out_bus);
-
-    if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, line->address)) < 0 ||
-        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_start(bus)) < 0) {
+    if (address == NULL)
+        return -ENOENT;
+    /* Nobody has descriptors to send us: with the bus told so, nobody can use up ours. */
+    if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, address)) < 0 ||
+        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_negotiate_fds(bus, FALSE)) < 0 ||
+        (r = sd_bus_start(bus)) < 0) {
         sd_bus_unref(bus);
         return r;
     }

@@ -22,10 +22,31 @@ after_batch(gpointer data)
     edge_end_turn(data);
 }
 
+static gboolean
+may_read(gpointer data)
+{
+    Edge *edge = data;
+
+    return !edge->outbox.is_backed_up;
+}
+
 static void
-on_bus_closed(gpointer data)
+on_closed(gpointer data)
 {
     lifecycle_bus_lost(data);
+}
+
+static const SdBusSourceHooks bus_hooks = {
+    .after_batch = after_batch,
+    .may_read = may_read,
+    .on_closed = on_closed,
+};
+
+static void
+after_send(Edge *edge)
+{
+    watchers_send_pings(edge);
+    lifecycle_go_on_stopping(edge);
 }
 
 static void
@@ -61,10 +82,10 @@ bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *optio
     Edge *edge = &service->edge;
 
     edge_init(edge, bus, limits, on_deadline);
-    edge->after_send = watchers_send_pings;
+    edge->after_send = after_send;
     edge->clients = clients_new(calls_serve);
     edge->watchers = watchers_new();
-    edge->lifecycle = lifecycle_new(options, calls_receive);
+    edge->lifecycle = lifecycle_new(options);
     return service;
 }
 
@@ -93,7 +114,7 @@ bus_service_start(BusService *service)
         (r = lifecycle_take_name(edge)) < 0)
         return r;
 
-    service->bus_source = sd_bus_source_attach(edge->bus, NULL, after_batch, on_bus_closed, edge);
+    service->bus_source = sd_bus_source_attach(edge->bus, NULL, &bus_hooks, edge);
     return 0;
 }
 

@@ -5,7 +5,6 @@
 
 #include "common/wire-names.h"
 #include "service/bus/clients.h"
-#include "service/bus/lifecycle.h"
 #include "service/bus/methods.h"
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
@@ -40,9 +39,7 @@ find_row(sd_bus_message *call)
     for (guint i = 0; i < G_N_ELEMENTS(calls_table); i++) {
         const CallsTableRow *row = &calls_table[i];
 
-        /* Without an interface, sd-bus has found the member on this object. */
-        if (g_str_equal(row->member, member) &&
-            (interface == NULL || g_str_equal(row->interface, interface)))
+        if (g_str_equal(row->member, member) && g_str_equal(row->interface, interface))
             return row;
     }
     g_assert_not_reached();
@@ -57,7 +54,7 @@ calls_serve(Client *client, sd_bus_message *call)
     edge_tick(client->edge);
     r = find_row(call)->handler(client, call, &error);
     if (r < 0 && !sd_bus_error_is_set(&error))
-        sd_bus_error_set_errno(&error, r);
+        sd_bus_error_set(&error, WIRE_ERROR_INVALID_ARGS, "The message body can't be read");
     if (client->edge->verbose)
         g_debug("%s %s: %s", client->unique_name, sd_bus_message_get_member(call),
                 r < 0 ? error.name : "done");
@@ -66,36 +63,34 @@ calls_serve(Client *client, sd_bus_message *call)
     sd_bus_error_free(&error);
 }
 
-void
-calls_receive(Edge *edge, sd_bus_message *call)
+static void
+refuse(Edge *edge, sd_bus_message *call, LockResult result)
 {
-    const char *sender = sd_bus_message_get_sender(call);
-    Client *client;
+    sd_bus_error error = SD_BUS_ERROR_NULL;
 
-    if (sd_bus_message_get_expect_reply(call) <= 0 && !find_row(call)->useful_without_reply)
-        return;
-
-    client = sender != NULL ? clients_get(edge, sender) : NULL;
-    if (client == NULL)
-        return; /* only without memory or bus: the caller's bus will tell it */
-
-    if (client->agent != NULL) {
-        calls_serve(client, call);
-    } else if (!clients_defer(client, call)) {
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-
-        replies_set_result(&error, edge, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
-        replies_put_error(edge, call, &error);
-        sd_bus_error_free(&error);
-    }
+    replies_set_result(&error, edge, result);
+    replies_put_error(edge, call, &error);
+    sd_bus_error_free(&error);
 }
 
 int
 calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     Edge *edge = userdata;
+    const char *sender = sd_bus_message_get_sender(call);
+    Client *client;
 
-    if (!lifecycle_hold_call(edge, call))
-        calls_receive(edge, call);
+    if (sd_bus_message_get_expect_reply(call) <= 0 && !find_row(call)->useful_without_reply)
+        return 1;
+
+    client = clients_get(edge, sender);
+    if (client == NULL)
+        refuse(edge, call, LOCK_RESULT_UNIDENTIFIED);
+    else if (client->agent != NULL)
+        calls_serve(client, call);
+    else if (edge->user_agent.shutting_down)
+        refuse(edge, call, LOCK_RESULT_SHUTTING_DOWN); /* the answer may not find us any more */
+    else if (!clients_defer(client, call))
+        refuse(edge, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
     return 1;
 }

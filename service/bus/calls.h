@@ -16,8 +16,5 @@
 /* The sd-bus callback of all methods; `userdata` is the Edge. */
 int calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
-/* Takes in a call that was kept while it could not be known whether the service stays. */
-void calls_receive(Edge *edge, sd_bus_message *call);
-
 /* Serves a call of an identified client and sees to its error reply. */
 void calls_serve(Client *client, sd_bus_message *call);

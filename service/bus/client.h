@@ -25,5 +25,6 @@ typedef struct {
     guint n_unconfirmed;
     guint n_confirmed_by_ping;
     sd_bus_slot *ping;
+    guint ping_again_id;
     gboolean wants_ping;
 } Client;

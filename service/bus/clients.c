@@ -121,15 +121,32 @@ clients_subscribe(Edge *edge)
 
 /* Answers what has waited with an error and forgets the client; it may ask again. */
 static void
-refuse_client(Client *client, const sd_bus_error *error)
+refuse_client(Client *client, LockResult result)
 {
+    sd_bus_error error = SD_BUS_ERROR_NULL;
     sd_bus_message *call;
 
+    replies_set_result(&error, client->edge, result);
     while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
-        replies_put_error(client->edge, call, error);
+        replies_put_error(client->edge, call, &error);
         sd_bus_message_unref(call);
     }
+    sd_bus_error_free(&error);
     remove_client(client);
+}
+
+static LockResult
+make_agent(Client *client, const Credentials *credentials)
+{
+    Principal *principal;
+    LockResult result;
+
+    if (credentials == NULL)
+        return LOCK_RESULT_UNIDENTIFIED;
+    principal = principal_get(&client->edge->user_agent, &credentials->identity);
+    result = agent_new(principal, client->unique_name, &client->agent);
+    principal_unref(principal);
+    return result;
 }
 
 static void
@@ -137,27 +154,11 @@ on_identified(const Credentials *credentials, gpointer data)
 {
     Client *client = data;
     Edge *edge = client->edge;
-    Principal *principal;
-    LockResult result;
+    LockResult result = make_agent(client, credentials);
     sd_bus_message *call;
 
-    if (credentials == NULL) {
-        static const sd_bus_error unknown = SD_BUS_ERROR_MAKE_CONST(
-            WIRE_ERROR_SECURITY, "It could not be found out who the caller is");
-
-        refuse_client(client, &unknown);
-        return;
-    }
-
-    principal = principal_get(&edge->user_agent, &credentials->identity);
-    result = agent_new(principal, client->unique_name, &client->agent);
-    principal_unref(principal);
     if (result != LOCK_RESULT_OK) {
-        sd_bus_error error = SD_BUS_ERROR_NULL;
-
-        replies_set_result(&error, edge, result);
-        refuse_client(client, &error);
-        sd_bus_error_free(&error);
+        refuse_client(client, result);
         return;
     }
 

@@ -35,7 +35,8 @@ void clients_free(Edge *edge);
 /* May block; only before the service is on the bus. Negative errno on failure. */
 int clients_subscribe(Edge *edge);
 
-/* The client of that unique name; a new one is begun to be identified. NULL if that can't be. */
+/* The client of that unique name; a new one is begun to be identified. NULL if the bus can't be
+ * asked who it is. */
 Client *clients_get(Edge *edge, const char *unique_name);
 
 /* Keeps a call of a client that is not identified yet; FALSE if it has too many already. */

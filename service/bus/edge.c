@@ -52,7 +52,10 @@ edge_fini(Edge *edge)
     g_clear_pointer(&edge->deadline_source, g_source_unref);
     outbox_fini(&edge->outbox);
     user_agent_fini(&edge->user_agent);
-    g_clear_pointer(&edge->bus, sd_bus_flush_close_unref);
+    /* Without a flush: a bus that doesn't read must not keep us. Who has something to say flushes.
+     */
+    sd_bus_close(edge->bus);
+    g_clear_pointer(&edge->bus, sd_bus_unref);
 }
 
 void

@@ -12,6 +12,8 @@ typedef struct {
 
 static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_SHUTTING_DOWN] = {WIRE_ERROR_INVALID_STATE, "The service is shutting down"},
+    [LOCK_RESULT_UNIDENTIFIED] = {WIRE_ERROR_SECURITY,
+                                  "It could not be found out who the caller is"},
     [LOCK_RESULT_NAME_RESERVED] = {WIRE_ERROR_NOT_SUPPORTED,
                                    "Names that begin with '-' are reserved"},
     [LOCK_RESULT_STEAL_IF_AVAILABLE] = {WIRE_ERROR_NOT_SUPPORTED,

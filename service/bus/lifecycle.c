@@ -13,17 +13,15 @@
 /* How long the bus may take to read what we said last. */
 #define STOP_TIMEOUT_SECS 5
 
-static void arm_idle_timer(Edge *edge, gint64 delay_us);
+static gboolean on_idle_timer(gpointer data);
 
 Lifecycle *
-lifecycle_new(const LifecycleOptions *options, LifecycleReceive receive)
+lifecycle_new(const LifecycleOptions *options)
 {
     Lifecycle *lifecycle = g_new0(Lifecycle, 1);
 
     lifecycle->options = *options;
-    lifecycle->receive = receive;
     lifecycle->loop = g_main_loop_new(NULL, FALSE);
-    g_queue_init(&lifecycle->kept_calls);
     return lifecycle;
 }
 
@@ -33,18 +31,9 @@ lifecycle_free(Lifecycle *lifecycle)
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
     g_clear_pointer(&lifecycle->name_lost, sd_bus_slot_unref);
-    g_clear_pointer(&lifecycle->name_call, sd_bus_slot_unref);
-    g_queue_clear_full(&lifecycle->kept_calls, sd_bus_message_destroy);
+    g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
     g_main_loop_unref(lifecycle->loop);
     g_free(lifecycle);
-}
-
-static uint64_t
-name_flags(const Edge *edge)
-{
-    return edge->lifecycle->options.replace
-               ? SD_BUS_NAME_REPLACE_EXISTING | SD_BUS_NAME_ALLOW_REPLACEMENT
-               : 0;
 }
 
 static void
@@ -77,11 +66,28 @@ on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *error)
 int
 lifecycle_take_name(Edge *edge)
 {
+    uint64_t flags = edge->lifecycle->options.replace
+                         ? SD_BUS_NAME_REPLACE_EXISTING | SD_BUS_NAME_ALLOW_REPLACEMENT
+                         : 0;
     int r = sd_bus_match_signal(edge->bus, &edge->lifecycle->name_lost, WIRE_DRIVER_NAME,
                                 WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "NameLost", on_name_lost,
                                 edge);
 
-    return r < 0 ? r : sd_bus_request_name(edge->bus, WIRE_BUS_NAME, name_flags(edge));
+    return r < 0 ? r : sd_bus_request_name(edge->bus, WIRE_BUS_NAME, flags);
+}
+
+static gint64
+idle_limit_us(const Edge *edge)
+{
+    return (gint64)(edge->lifecycle->options.idle_exit_secs * G_USEC_PER_SEC);
+}
+
+static void
+arm_idle_timer(Edge *edge, gint64 delay_us)
+{
+    /* Rounded up: a timer that is early would only be armed again. */
+    edge->lifecycle->idle_id =
+        g_timeout_add((guint)CLAMP(delay_us / 1000 + 1, 1, G_MAXINT32), on_idle_timer, edge);
 }
 
 int
@@ -89,34 +95,23 @@ lifecycle_run(Edge *edge)
 {
     Lifecycle *lifecycle = edge->lifecycle;
 
-    lifecycle->last_call_us = g_get_monotonic_time();
-    if (lifecycle->options.idle_exit_secs > 0)
-        arm_idle_timer(edge, (gint64)(lifecycle->options.idle_exit_secs * G_USEC_PER_SEC));
+    edge_tick(edge);
+    if (idle_limit_us(edge) > 0)
+        arm_idle_timer(edge, idle_limit_us(edge));
     if (lifecycle->state != LIFECYCLE_ENDED)
         g_main_loop_run(lifecycle->loop);
     return lifecycle->exit_status;
 }
 
-/* Serves the calls that were kept, in their order. */
-static void
-serve_kept_calls(Edge *edge)
-{
-    sd_bus_message *call;
-
-    while ((call = g_queue_pop_head(&edge->lifecycle->kept_calls)) != NULL) {
-        edge->lifecycle->receive(edge, call);
-        sd_bus_message_unref(call);
-    }
-    edge_end_turn(edge);
-}
-
-/* The bus has answered ReleaseName: nothing more comes by name, and all we sent was read. */
+/* The bus has answered ReleaseName: nothing more comes by name, and all we sent was read. What the
+ * calls that came before it were answered is on its way with the flush. */
 static int
 on_stopped(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Edge *edge = userdata;
 
     edge_end_turn(edge);
+    sd_bus_flush(edge->bus);
     end(edge, EXIT_SUCCESS);
     return 1;
 }
@@ -137,22 +132,30 @@ lifecycle_stop(Edge *edge)
 {
     Lifecycle *lifecycle = edge->lifecycle;
 
-    if (lifecycle->state == LIFECYCLE_STOPPING || lifecycle->state == LIFECYCLE_ENDED) {
+    if (lifecycle->state != LIFECYCLE_RUNNING) {
         end(edge, EXIT_FAILURE);
         return;
     }
 
     lifecycle->state = LIFECYCLE_STOPPING;
+    lifecycle->stop_deadline_id = g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, edge);
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     clients_lose_everything(edge);
-    serve_kept_calls(edge);
-    g_clear_pointer(&lifecycle->name_call, sd_bus_slot_unref);
-    if (sd_bus_release_name_async(edge->bus, &lifecycle->name_call, WIRE_BUS_NAME, on_stopped,
-                                  edge) < 0) {
-        end(edge, EXIT_FAILURE);
+    edge_end_turn(edge);
+}
+
+void
+lifecycle_go_on_stopping(Edge *edge)
+{
+    Lifecycle *lifecycle = edge->lifecycle;
+
+    /* The name goes when everybody's loss is on its way. */
+    if (lifecycle->state != LIFECYCLE_STOPPING || lifecycle->release_name != NULL ||
+        edge->outbox.messages.length > 0)
         return;
-    }
-    lifecycle->stop_deadline_id = g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, edge);
+    if (sd_bus_release_name_async(edge->bus, &lifecycle->release_name, WIRE_BUS_NAME, on_stopped,
+                                  edge) < 0)
+        end(edge, EXIT_FAILURE);
 }
 
 void
@@ -170,89 +173,22 @@ is_idle(const Edge *edge)
            edge->clients->n_unidentified == 0 && edge->outbox.messages.length == 0;
 }
 
-/* The bus has answered RequestName, sent once more because calls came too late for the exit. */
-static int
-on_name_again(sd_bus_message *reply, void *userdata, sd_bus_error *error)
-{
-    Edge *edge = userdata;
-    Lifecycle *lifecycle = edge->lifecycle;
-    uint32_t answer = 0;
-
-    if (lifecycle->state != LIFECYCLE_RELEASING)
-        return 1;
-    /* 1: we own it now; 4: we did already. */
-    if (sd_bus_message_is_method_error(reply, NULL) ||
-        sd_bus_message_read(reply, "u", &answer) < 0 || (answer != 1 && answer != 4)) {
-        /* A successor has it: what was sent to us by name is refused, and may be sent again. */
-        lifecycle_stop(edge);
-        return 1;
-    }
-
-    lifecycle->state = LIFECYCLE_RUNNING;
-    serve_kept_calls(edge);
-    arm_idle_timer(edge, (gint64)(lifecycle->options.idle_exit_secs * G_USEC_PER_SEC));
-    return 1;
-}
-
-static int
-on_idle_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
-{
-    Edge *edge = userdata;
-    Lifecycle *lifecycle = edge->lifecycle;
-
-    if (lifecycle->state != LIFECYCLE_RELEASING)
-        return 1;
-    if (lifecycle->kept_calls.length == 0) {
-        g_info("Idle for %g s: leaving", lifecycle->options.idle_exit_secs);
-        end(edge, EXIT_SUCCESS);
-        return 1;
-    }
-
-    g_clear_pointer(&lifecycle->name_call, sd_bus_slot_unref);
-    if (sd_bus_request_name_async(edge->bus, &lifecycle->name_call, WIRE_BUS_NAME, name_flags(edge),
-                                  on_name_again, edge) < 0)
-        lifecycle_stop(edge);
-    return 1;
-}
-
 static gboolean
 on_idle_timer(gpointer data)
 {
     Edge *edge = data;
-    Lifecycle *lifecycle = edge->lifecycle;
-    gint64 limit_us = (gint64)(lifecycle->options.idle_exit_secs * G_USEC_PER_SEC);
-    gint64 idle_us = g_get_monotonic_time() - lifecycle->last_call_us;
+    gint64 limit_us = idle_limit_us(edge);
+    /* The core was told the time when it last had something to do. */
+    gint64 idle_us = g_get_monotonic_time() - edge->user_agent.now_us;
 
-    lifecycle->idle_id = 0;
-    if (!is_idle(edge) || idle_us < limit_us) {
-        arm_idle_timer(edge, idle_us < limit_us ? limit_us - idle_us : limit_us);
-        return G_SOURCE_REMOVE;
-    }
-
-    lifecycle->state = LIFECYCLE_RELEASING;
-    g_clear_pointer(&lifecycle->name_call, sd_bus_slot_unref);
-    if (sd_bus_release_name_async(edge->bus, &lifecycle->name_call, WIRE_BUS_NAME, on_idle_released,
-                                  edge) < 0)
+    edge->lifecycle->idle_id = 0;
+    if (!is_idle(edge)) {
+        arm_idle_timer(edge, limit_us);
+    } else if (idle_us < limit_us) {
+        arm_idle_timer(edge, limit_us - idle_us);
+    } else {
+        g_info("Idle for %g s: leaving", edge->lifecycle->options.idle_exit_secs);
         lifecycle_stop(edge);
+    }
     return G_SOURCE_REMOVE;
-}
-
-static void
-arm_idle_timer(Edge *edge, gint64 delay_us)
-{
-    /* Rounded up: a timer that is early would only be armed again. */
-    edge->lifecycle->idle_id =
-        g_timeout_add((guint)CLAMP(delay_us / 1000 + 1, 1, G_MAXINT32), on_idle_timer, edge);
-}
-
-gboolean
-lifecycle_hold_call(Edge *edge, sd_bus_message *call)
-{
-    Lifecycle *lifecycle = edge->lifecycle;
-
-    lifecycle->last_call_us = g_get_monotonic_time();
-    if (lifecycle->state != LIFECYCLE_RELEASING)
-        return FALSE;
-    g_queue_push_tail(&lifecycle->kept_calls, sd_bus_message_ref(call));
-    return TRUE;
 }

@@ -1,16 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* When the service has its name, and how it ends.
+/* When the service has its name, and how it ends: on SIGTERM, after it was idle for long enough, or
+ * when another instance took the name.
  *
- * RUNNING -> RELEASING, when it has been idle for long enough: the name is given back first, and
- * calls are kept until the bus has confirmed that no more can come. If some came, the name is taken
- * again and they are served: an idle exit loses no call.
+ * In this order: nothing is granted any more and requests are refused; every client is told what it
+ * lost; the name is given back, so that no successor can grant what somebody still believes to
+ * hold; the bus has confirmed that, and so has read all we sent; the loop ends.
  *
- * RUNNING or RELEASING -> STOPPING, on SIGTERM or when another instance took the name. In this
- * order: nothing is granted any more and requests are refused; every client is told what it lost;
- * the name is given back, so that no successor can grant what somebody still believes to hold;
- * the bus has confirmed that, and so has read all we sent; the loop ends. */
+ * With --replace the name goes first, since the successor takes it: for a moment it may grant what
+ * the old instance's clients have not been told to be lost.
+ *
+ * An idle service has nothing to lose, so its end is the same. It does not take the name again for
+ * a request that comes too late: systemd stops a service that gives up its name. Such a request is
+ * refused with InvalidState, and the bus starts the service for the next one. */
 
 #pragma once
 
@@ -26,29 +29,22 @@ typedef struct {
 
 typedef enum {
     LIFECYCLE_RUNNING,
-    LIFECYCLE_RELEASING,
     LIFECYCLE_STOPPING,
     LIFECYCLE_ENDED,
 } LifecycleState;
 
-/* Takes in a call that was kept while it could not be known whether the service stays. */
-typedef void (*LifecycleReceive)(Edge *edge, sd_bus_message *call);
-
 struct Lifecycle {
     LifecycleOptions options;
-    LifecycleReceive receive;
     LifecycleState state;
     GMainLoop *loop;
     int exit_status;
-    gint64 last_call_us;
     guint idle_id;
     guint stop_deadline_id;
-    GQueue kept_calls; /* of sd_bus_message, while RELEASING */
     sd_bus_slot *name_lost;
-    sd_bus_slot *name_call; /* RequestName or ReleaseName that is under way */
+    sd_bus_slot *release_name;
 };
 
-Lifecycle *lifecycle_new(const LifecycleOptions *options, LifecycleReceive receive);
+Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
 /* Takes the name; may block. -EEXIST if somebody else has it. */
@@ -60,8 +56,8 @@ int lifecycle_run(Edge *edge);
 /* Ends the service in the order above. A second time it ends at once. */
 void lifecycle_stop(Edge *edge);
 
+/* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */
+void lifecycle_go_on_stopping(Edge *edge);
+
 /* The connection to the bus is lost: there is nobody left to tell. */
 void lifecycle_bus_lost(Edge *edge);
-
-/* Notes that there is a call. TRUE if it was kept, for now. */
-gboolean lifecycle_hold_call(Edge *edge, sd_bus_message *call);

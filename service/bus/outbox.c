@@ -3,9 +3,10 @@
 
 #include "service/bus/outbox.h"
 
-#include <errno.h>
-
 #define RETRY_MS 20
+
+/* Messages that sd-bus may have waiting for the socket; it would take 393,216. */
+#define QUEUED_MAX 1024
 
 static gboolean
 on_retry(gpointer data)
@@ -22,6 +23,7 @@ outbox_init(Outbox *outbox, sd_bus *bus)
 {
     outbox->bus = bus;
     outbox->retry_id = 0;
+    outbox->is_backed_up = FALSE;
     g_queue_init(&outbox->messages);
 }
 
@@ -38,27 +40,37 @@ outbox_take(Outbox *outbox, sd_bus_message *message)
     g_queue_push_tail(&outbox->messages, message);
 }
 
+/* FALSE if there is no room for it now: then it is still ours. */
 static gboolean
-is_for_want_of_room(int r)
+send_message(Outbox *outbox, sd_bus_message *message)
 {
-    return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN;
+    uint64_t n_queued = 0;
+    int r = sd_bus_get_n_queued_write(outbox->bus, &n_queued);
+
+    if (r >= 0 && n_queued >= QUEUED_MAX)
+        return FALSE; /* there will be when the socket has taken some */
+    if (r >= 0)
+        r = sd_bus_send(outbox->bus, message, NULL);
+    if (sd_bus_wants_room(r)) {
+        if (outbox->retry_id == 0)
+            outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
+        return FALSE;
+    }
+    /* Any other failure means that the connection is lost, of which its source will tell. */
+    if (r < 0)
+        g_debug("A message could not be sent: %s", g_strerror(-r));
+    return TRUE;
 }
 
 void
 outbox_flush(Outbox *outbox)
 {
-    while (outbox->messages.head != NULL) {
-        sd_bus_message *message = outbox->messages.head->data;
-        int r = sd_bus_send(outbox->bus, message, NULL);
+    sd_bus_message *message;
 
-        if (is_for_want_of_room(r)) {
-            if (outbox->retry_id == 0)
-                outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
-            return;
-        }
-        /* Any other failure means that the connection is lost, of which its source will tell. */
-        if (r < 0)
-            g_debug("A message could not be sent: %s", g_strerror(-r));
+    while ((message = g_queue_peek_head(&outbox->messages)) != NULL) {
+        if (!send_message(outbox, message))
+            break;
         sd_bus_message_unref(g_queue_pop_head(&outbox->messages));
     }
+    outbox->is_backed_up = message != NULL;
 }

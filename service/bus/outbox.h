@@ -4,9 +4,9 @@
 /* What is to be sent at the end of this turn.
  *
  * Nothing goes out while a turn runs: replies and signals tell only what the whole turn has made
- * true (and, once there is a store, committed). They leave in the order they were put here. A
- * message that the socket or sd-bus has no room for stays here and is tried again, since sd-bus
- * itself forgets it. */
+ * true (and, once there is a store, committed). They leave in the order they were put here, as long
+ * as sd-bus's own queue to the socket is short: it is never filled up, since then sd-bus would
+ * forget messages, ours and its own. */
 
 #pragma once
 
@@ -16,6 +16,7 @@ typedef struct {
     sd_bus *bus;     /* not ours */
     GQueue messages; /* of sd_bus_message */
     guint retry_id;
+    gboolean is_backed_up; /* the last flush left something: no more calls should be read */
 } Outbox;
 
 void outbox_init(Outbox *outbox, sd_bus *bus);
@@ -24,4 +25,5 @@ void outbox_fini(Outbox *outbox);
 /* Takes over the reference. */
 void outbox_take(Outbox *outbox, sd_bus_message *message);
 
+/* Sends what there is room for; to be called again whenever something was written. */
 void outbox_flush(Outbox *outbox);

@@ -12,6 +12,8 @@
 #define PING_AFTER 256
 /* and gets no more than this many without an answer. */
 #define UNCONFIRMED_MAX 1024
+/* When the bus did not let the question through, it is asked again after this time. */
+#define PING_AGAIN_SECS 1
 
 Watchers *
 watchers_new(void)
@@ -99,6 +101,7 @@ watchers_remove_client(Client *client)
     if (client->wants_ping)
         g_queue_remove(&client->edge->watchers->to_ping, client);
     client->wants_ping = FALSE;
+    g_clear_handle_id(&client->ping_again_id, g_source_remove);
     g_clear_pointer(&client->ping, sd_bus_slot_unref);
 }
 
@@ -116,7 +119,8 @@ watchers_of_bucket(const Edge *edge, const LockManager *manager)
 static void
 want_ping(Client *client)
 {
-    if (client->ping != NULL || client->wants_ping || client->n_unconfirmed < PING_AFTER)
+    if (client->ping != NULL || client->ping_again_id != 0 || client->wants_ping ||
+        client->n_unconfirmed < PING_AFTER)
         return;
     client->wants_ping = TRUE;
     g_queue_push_tail(&client->edge->watchers->to_ping, client);
@@ -146,14 +150,27 @@ is_from_client(sd_bus_message *reply, const Client *client)
     return sender != NULL && g_str_equal(sender, client->unique_name);
 }
 
+static gboolean
+on_ping_again(gpointer data)
+{
+    Client *client = data;
+
+    client->ping_again_id = 0;
+    want_ping(client);
+    edge_end_turn(client->edge);
+    return G_SOURCE_REMOVE;
+}
+
 static int
 on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Client *client = userdata;
 
     g_clear_pointer(&client->ping, sd_bus_slot_unref);
-    if (!is_from_client(reply, client))
-        return 1; /* the next signal asks again */
+    if (!is_from_client(reply, client)) {
+        client->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, client);
+        return 1;
+    }
 
     client->n_unconfirmed -= client->n_confirmed_by_ping;
     for (GList *link = client->watches.head; link != NULL; link = link->next) {
@@ -181,7 +198,7 @@ send_ping(Client *client)
     if (r >= 0)
         r = sd_bus_call_async(client->edge->bus, &client->ping, ping, on_pong, client, UINT64_MAX);
     if (r < 0)
-        g_debug("A watcher could not be pinged: %s", g_strerror(-r));
+        client->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, client);
 }
 
 void

@@ -15,7 +15,7 @@
 
 typedef enum {
     EFFECT_GRANTED,
-    /* The rest are ends of requests and locks; the order is that of bus/watchers' reasons. */
+    /* The rest are ends of requests and locks. */
     EFFECT_RELEASED,
     EFFECT_ABORTED,
     EFFECT_STOLEN,

@@ -20,7 +20,7 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     /* Calls of one connection that wait while the service asks the bus who it is. */
     [LIMIT_CALLS_BEFORE_IDENTIFIED] = {"callsBeforeIdentified", 4096},
     /* Buckets that one connection watches. */
-    [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 256},
+    [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 64},
 };
 
 void

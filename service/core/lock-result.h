@@ -15,6 +15,8 @@ typedef enum {
     /* ifAvailable, and not grantable now: an answer, not an error [4.1] */
     LOCK_RESULT_UNAVAILABLE,
     LOCK_RESULT_SHUTTING_DOWN,
+    /* The edge's: it can't be found out whose principal the caller has [3.2.1]. */
+    LOCK_RESULT_UNIDENTIFIED,
     LOCK_RESULT_NAME_RESERVED,
     LOCK_RESULT_STEAL_IF_AVAILABLE,
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,
