@@ -56,10 +56,9 @@ on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
     if (sd_bus_message_read(message, "s", &name) < 0 || !g_str_equal(name, WIRE_BUS_NAME))
         return 0;
-    if (edge->lifecycle->state == LIFECYCLE_RUNNING) {
+    if (edge->lifecycle->state == LIFECYCLE_RUNNING)
         g_message("Another instance has taken the name %s", WIRE_BUS_NAME);
-        lifecycle_stop(edge);
-    }
+    lifecycle_stop(edge);
     return 0;
 }
 
@@ -132,10 +131,8 @@ lifecycle_stop(Edge *edge)
 {
     Lifecycle *lifecycle = edge->lifecycle;
 
-    if (lifecycle->state != LIFECYCLE_RUNNING) {
-        end(edge, EXIT_FAILURE);
+    if (lifecycle->state != LIFECYCLE_RUNNING)
         return;
-    }
 
     lifecycle->state = LIFECYCLE_STOPPING;
     lifecycle->stop_deadline_id = g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, edge);

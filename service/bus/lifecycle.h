@@ -53,7 +53,8 @@ int lifecycle_take_name(Edge *edge);
 /* Runs until the service has ended; what the process is to exit with. */
 int lifecycle_run(Edge *edge);
 
-/* Ends the service in the order above. A second time it ends at once. */
+/* Ends the service in the order above, in bounded time. Nothing more happens when it is told so
+ * again, as systemd does when it sees the name go. */
 void lifecycle_stop(Edge *edge);
 
 /* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */

@@ -136,6 +136,18 @@ class Shutdown(OwnServices):
             self.assertIn(error.short, ('NoReply', 'ServiceUnknown', 'NameHasNoOwner'))
             return 'nobody'
 
+    def test_told_twice(self):
+        """As systemd does when it sees the name go: it is the same end, and a good one."""
+        service = self.start()
+        holder = self.client()
+        held, _ = holder.request('x')
+        service.pause()
+        service.signal(signal.SIGTERM)
+        service.signal(signal.SIGINT)
+        service.resume()
+        holder.wait_released(held, 'lost')
+        self.assertEqual(service.wait_exit(), 0)
+
     def test_without_clients(self):
         service = self.start()
         service.signal(signal.SIGTERM)
