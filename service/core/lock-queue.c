@@ -93,26 +93,24 @@ lock_queue_process(LockQueue *queue)
 }
 
 void
-lock_queue_touch(LockQueue *queue, LockQueue **touched)
+lock_queue_touch(LockQueue *queue, GPtrArray *touched)
 {
     if (queue->touched)
         return;
 
     queue->touched = TRUE;
-    queue->next_touched = *touched;
-    *touched = lock_queue_ref(queue);
+    g_ptr_array_add(touched, lock_queue_ref(queue));
 }
 
 void
-lock_queue_process_touched(LockQueue **touched)
+lock_queue_process_touched(GPtrArray *touched)
 {
-    while (*touched != NULL) {
-        LockQueue *queue = *touched;
+    for (guint i = 0; i < touched->len; i++) {
+        LockQueue *queue = touched->pdata[i];
 
-        *touched = queue->next_touched;
-        queue->next_touched = NULL;
         queue->touched = FALSE;
         lock_queue_process(queue);
         lock_queue_unref(queue);
     }
+    g_ptr_array_set_size(touched, 0);
 }

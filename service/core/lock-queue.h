@@ -19,10 +19,9 @@ struct LockQueue {
     guint refs;
     LockManager *manager;
     char *name;
-    GQueue held;      /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
-    GQueue pending;   /* of LockRequest, by LockRequest.in_queue */
-    gboolean touched; /* it is in a list of queues to be processed */
-    LockQueue *next_touched;
+    GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
+    GQueue pending;     /* of LockRequest, by LockRequest.in_queue */
+    gboolean touched;   /* it is in a list of queues to be processed */
     guint64 inspection; /* of inspect.c: the last one that came by, and */
     guint n_inspected;  /* how many of `pending` it has seen */
 };
@@ -40,6 +39,7 @@ gboolean lock_queue_admits(const LockQueue *queue, LockMode mode);
 void lock_queue_process(LockQueue *queue);
 
 /* Queues that lost something in an operation that ends many requests at once, and are processed
- * only after all of them ended. A list of references, each queue once. */
-void lock_queue_touch(LockQueue *queue, LockQueue **touched);
-void lock_queue_process_touched(LockQueue **touched);
+ * only after all of them ended: each once, in the order in which they were first touched. `touched`
+ * holds references and is empty again after processing. */
+void lock_queue_touch(LockQueue *queue, GPtrArray *touched);
+void lock_queue_process_touched(GPtrArray *touched);

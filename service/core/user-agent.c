@@ -47,7 +47,7 @@ user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms)
 }
 
 static void
-end_all_in_state(Agent *agent, LockRequestState state, EffectKind kind, LockQueue **touched)
+end_all_in_state(Agent *agent, LockRequestState state, EffectKind kind, GPtrArray *touched)
 {
     GList *link = agent->requests.head;
 
@@ -66,29 +66,29 @@ end_all_in_state(Agent *agent, LockRequestState state, EffectKind kind, LockQueu
 void
 user_agent_terminate(UserAgent *user_agent, Agent *agent)
 {
-    LockQueue *touched = NULL;
+    g_autoptr(GPtrArray) touched = g_ptr_array_new();
 
     g_assert(!agent->terminated);
     agent->terminated = TRUE;
-    end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_TERMINATED, &touched);
-    end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_TERMINATED, &touched);
-    lock_queue_process_touched(&touched);
+    end_all_in_state(agent, LOCK_REQUEST_PENDING, EFFECT_TERMINATED, touched);
+    end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_TERMINATED, touched);
+    lock_queue_process_touched(touched);
 }
 
 void
 user_agent_expire(UserAgent *user_agent)
 {
     g_autoptr(GPtrArray) due = g_ptr_array_new();
-    LockQueue *touched = NULL;
+    g_autoptr(GPtrArray) touched = g_ptr_array_new();
 
     deadlines_take_due(&user_agent->deadlines, user_agent->now_us / 1000, due);
     for (guint i = 0; i < due->len; i++) {
         LockRequest *request = due->pdata[i];
 
-        lock_queue_touch(request->queue, &touched);
+        lock_queue_touch(request->queue, touched);
         lock_manager_end_request(request->queue->manager, request, EFFECT_TIMED_OUT);
     }
-    lock_queue_process_touched(&touched);
+    lock_queue_process_touched(touched);
 }
 
 gint64

@@ -34,6 +34,9 @@ DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
   <limit name="max_incoming_bytes">1000000000</limit>
   <limit name="max_outgoing_bytes">1000000000</limit>
   <limit name="max_message_size">1000000000</limit>
+  <limit name="max_message_unix_fds">4096</limit>
+  <limit name="max_incoming_unix_fds">100000</limit>
+  <limit name="max_outgoing_unix_fds">100000</limit>
   <limit name="max_completed_connections">100000</limit>
   <limit name="max_incomplete_connections">10000</limit>
   <limit name="max_connections_per_user">100000</limit>
@@ -118,10 +121,17 @@ def read_lines(process, count):
     return data.decode().splitlines()
 
 
-class Bus:
-    """One private bus. `kind` is dbus-daemon or dbus-broker."""
+def process_stat(pid):
+    """The fields of /proc/PID/stat from the state on."""
+    with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
+        return file.read().rpartition(')')[2].split()
 
-    def __init__(self, kind=None):
+
+class Bus:
+    """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former."""
+
+    def __init__(self, kind=None, config=DAEMON_CONFIG):
+        self.config = config
         self.kind = kind or environment('WEBLOCKS_TEST_BUS')
         if self.kind not in ('dbus-daemon', 'dbus-broker'):
             raise RuntimeError(f'WEBLOCKS_TEST_BUS={self.kind} is no bus that we know')
@@ -153,7 +163,7 @@ class Bus:
     def _start_daemon(self):
         config = os.path.join(self.directory, 'bus.conf')
         with open(config, 'w', encoding='utf-8') as file:
-            file.write(DAEMON_CONFIG.format(socket=self.socket, services=self.services))
+            file.write(self.config.format(socket=self.socket, services=self.services))
         self.process = spawn(['dbus-daemon', f'--config-file={config}', '--nofork', '--nopidfile',
                               '--print-address=1'], stdout=subprocess.PIPE,
                              stderr=self._log, stdin=subprocess.DEVNULL,
@@ -186,6 +196,18 @@ class Bus:
     def log(self):
         with open(self._log.name, encoding='utf-8', errors='replace') as file:
             return file.read()
+
+    def pause(self):
+        """SIGSTOP, and wait until it has stopped; it may be no child of ours."""
+        os.kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + PATIENCE
+        while process_stat(self.pid)[0] != 'T':
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'the bus ({self.pid}) does not stop')
+            time.sleep(0.001)
+
+    def resume(self):
+        os.kill(self.pid, signal.SIGCONT)
 
     def kill(self):
         """The bus dies without a word."""

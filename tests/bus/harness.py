@@ -307,11 +307,12 @@ class BusTestCase(unittest.TestCase):
     time_limit = 60.0
     # Cases that end the service themselves check its end themselves.
     expect_exit = 0
+    bus_config = buses.DAEMON_CONFIG
 
     @classmethod
     def setUpClass(cls):
         environment('WEBLOCKSD')
-        cls.bus = Bus().start()
+        cls.bus = Bus(config=cls.bus_config).start()
         cls.addClassCleanup(cls.bus.stop)
         cls.control = RawClient(cls.bus.address)
         cls.addClassCleanup(cls.control.close)

@@ -32,7 +32,14 @@ def path_of(address):
     raise ValueError(f'no path in {address}')
 
 
-def connect(address, uid=None):
+def read_line(sock):
+    line = b''
+    while not line.endswith(b'\r\n'):
+        line += sock.recv(256)
+    return line
+
+
+def connect(address, uid=None, descriptors=False):
     """A socket that has said hello in SASL; as another user if root asks so."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(buses.PATIENCE)
@@ -47,11 +54,14 @@ def connect(address, uid=None):
             os.seteuid(own)
     name = str(own if uid is None else uid).encode().hex().encode()
     sock.sendall(b'\0AUTH EXTERNAL ' + name + b'\r\n')
-    answer = b''
-    while not answer.endswith(b'\r\n'):
-        answer += sock.recv(256)
+    answer = read_line(sock)
     if not answer.startswith(b'OK'):
         raise RuntimeError(f'the bus refused us: {answer!r}')
+    if descriptors:
+        sock.sendall(b'NEGOTIATE_UNIX_FD\r\n')
+        answer = read_line(sock)
+        if not answer.startswith(b'AGREE_UNIX_FD'):
+            raise RuntimeError(f'the bus takes no descriptors: {answer!r}')
     sock.sendall(b'BEGIN\r\n')
     return sock
 
@@ -86,8 +96,8 @@ def unpack(message):
 class RawClient(LockCalls):
     """A connection in the hands of the test. `log` holds every message as it came."""
 
-    def __init__(self, address, hello=True, uid=None):
-        self.socket = connect(address, uid)
+    def __init__(self, address, hello=True, uid=None, descriptors=False):
+        self.socket = connect(address, uid, descriptors)
         self.serial = 0
         self.log = []
         self.events = []
@@ -119,6 +129,16 @@ class RawClient(LockCalls):
         pairs = [self.encode(message) for message in messages]
         self.socket.sendall(b''.join(blob for blob, _ in pairs))
         return [serial for _, serial in pairs]
+
+    def send_with_descriptors(self, message, descriptors):
+        # What says their number is a list in the message; they travel beside its bytes.
+        fds = Gio.UnixFDList()
+        for descriptor in descriptors:
+            fds.append(descriptor)
+        message.set_unix_fd_list(fds)
+        blob, serial = self.encode(message)
+        socket.send_fds(self.socket, [blob], descriptors)
+        return serial
 
     def pump(self, timeout=0.0):
         """Takes in what has arrived; waits for something if a timeout is given."""

@@ -179,24 +179,20 @@ test_touched_once(CoreFixture *f, gconstpointer data)
     g_autoptr(LockManager) manager = fixture_manager(f, 'A', FIXTURE_BUCKET);
     LockQueue *n = lock_queue_get(manager, "n");
     LockQueue *m = lock_queue_get(manager, "m");
-    LockQueue *touched = NULL;
-    guint length = 0;
+    g_autoptr(GPtrArray) touched = g_ptr_array_new();
 
     for (guint i = 0; i < 10; i++) {
-        lock_queue_touch(n, &touched);
-        lock_queue_touch(m, &touched);
+        lock_queue_touch(n, touched);
+        lock_queue_touch(m, touched);
     }
-    for (const LockQueue *queue = touched; queue != NULL; queue = queue->next_touched)
-        length++;
-    g_assert_cmpuint(length, ==, 2);
+    g_assert_cmpuint(touched->len, ==, 2);
+    g_assert_true(touched->pdata[0] == n && touched->pdata[1] == m);
     g_assert_true(n->touched && m->touched);
     g_assert_cmpuint(n->refs, ==, 2);
 
-    lock_queue_process_touched(&touched);
-    g_assert_null(touched);
+    lock_queue_process_touched(touched);
+    g_assert_cmpuint(touched->len, ==, 0);
     g_assert_false(n->touched || m->touched);
-    g_assert_null(n->next_touched);
-    g_assert_null(m->next_touched);
     g_assert_cmpuint(n->refs, ==, 1);
     lock_queue_unref(n);
     lock_queue_unref(m);

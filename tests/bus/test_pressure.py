@@ -1,0 +1,448 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""More than comes in ordinary life: a bus that does not read, floods, and a policy that says no."""
+
+import collections
+import os
+import resource
+import signal
+import socket
+import time
+import unittest
+
+import buses
+from calls import LOCKS, ROOT, SERVICE, bucket_path
+from harness import (ERRORS, FACTOR, HERE, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
+                     RawClient, Service, diagnostic, environment, main, owner_of, wait_for)
+from rawbus import DRIVER, DRIVER_PATH, method_call
+
+# The limits of the contract that the numbers here are made to.
+UNCONFIRMED_MAX = 1024
+STOP_SECS = 5
+
+
+def request_message(name, bucket='default'):
+    return method_call(SERVICE, bucket_path(bucket), LOCKS, 'Request',
+                       GLib.Variant('(sa{sv})', (name, {})))
+
+
+def query_message():
+    return method_call(SERVICE, bucket_path('default'), LOCKS, 'Query')
+
+
+class Quiet:
+    """Whether a process has nothing left to do. It ended, or it sleeps, and in the 0.2 s before
+    it used next to no processor time: a service that waits for a bus must not spin either."""
+
+    def __init__(self, process):
+        self.process = process
+        self.looks = collections.deque()
+
+    def __call__(self):
+        if self.process.poll() is not None:
+            return True
+        stat, now = buses.process_stat(self.process.pid), time.monotonic()
+        used = (int(stat[11]) + int(stat[12])) / os.sysconf('SC_CLK_TCK')
+        self.looks.append((now, used))
+        while now - self.looks[0][0] > 0.3:
+            self.looks.popleft()
+        then, used_then = self.looks[0]
+        return stat[0] == 'S' and now - then >= 0.2 and used - used_then <= 0.02
+
+
+def wait_quiet(service, timeout=PATIENCE):
+    wait_for(Quiet(service.process), timeout, what='service with nothing left to do')
+
+
+class Descriptors(BusTestCase):
+    """Each message in the service's queue would hold its descriptors, and so a sender could use
+    up those of the service. It has none to receive, and the bus knows."""
+
+    PER_MESSAGE = 200
+
+    def test_many(self):
+        holder = self.raw_client()
+        held, _ = holder.request('held')
+        pid = self.daemon.process.pid
+        # The soft limit that a session gives; the tests have raised it for what they start.
+        hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+        before = len(os.listdir(f'/proc/{pid}/fd'))
+        sender = self.raw_client(descriptors=True)
+        with open(os.devnull, 'rb') as file:
+            # Stopped, so that it would find all of them at once.
+            self.daemon.pause()
+            try:
+                refused, first = self.send(sender, file.fileno())
+            finally:
+                self.daemon.resume()
+        diagnostic(f'{refused} of 12 refused, {first}')
+        holder.ping()
+        self.assertIsNone(self.daemon.process.poll(), self.daemon.stderr())
+        self.assertEqual(len(os.listdir(f'/proc/{pid}/fd')), before)
+        self.assertEqual(holder.query(), ([('held', 'exclusive', holder.name)], []))
+        self.assertEqual(holder.signals('Released'), [])
+        holder.release(held)
+
+    def send(self, sender, descriptor):
+        """How many the bus refused, and how. It may as well disconnect who does that."""
+        refused, error = 0, None
+        try:
+            serials = [sender.send_with_descriptors(request_message(f'{number}'),
+                                                    [descriptor] * self.PER_MESSAGE)
+                       for number in range(12)]
+            for serial in serials:
+                # The bus answers, so it does not matter that the service is stopped.
+                with self.assertRaises(DBusError) as caught:
+                    sender.result(serial)
+                error = caught.exception
+                self.assertIn(error.name, (ERRORS + 'NotSupported', ERRORS + 'Failed'))
+                refused += 1
+        except (ConnectionError, socket.timeout) as closed:
+            self.assertIsInstance(closed, ConnectionError)
+            error = closed
+        return refused, error
+
+
+class CountingClient:
+    """A watcher that counts what it hears without looking closer: there is a lot of it."""
+
+    def __init__(self, address):
+        self.raw = RawClient(address)
+        self.raw.watch()
+        self.raw.socket.setblocking(False)
+        self.data = bytearray()
+
+    def take(self):
+        try:
+            while chunk := self.raw.socket.recv(1 << 18):
+                self.data += chunk
+        except BlockingIOError:
+            return
+        raise ConnectionError('the bus closed the connection')
+
+    def count(self, member):
+        # The member in the header, with its length before it and a zero behind.
+        return self.data.count(len(member).to_bytes(1, 'little') + b'\0\0\0'
+                               + member.encode() + b'\0')
+
+
+class OwnBus(unittest.TestCase):
+    """Buses of their own without a monitor, which would have to see all of it."""
+
+    def setUp(self):
+        environment('WEBLOCKSD')
+        self.bus = Bus().start()
+        self.addCleanup(self.bus.stop)
+        self.control = self.client()
+
+    def client(self):
+        client = RawClient(self.bus.address)
+        self.addCleanup(client.close)
+        return client
+
+    def start(self, *arguments):
+        service = Service(self.bus, arguments)
+        self.addCleanup(service.end)
+        return service.wait_ready(self.control)
+
+    def pause_bus(self):
+        # Nothing can end while its bus is stopped, so it never stays so.
+        self.addCleanup(self.bus.resume)
+        self.bus.pause()
+
+    def known_names(self):
+        return set(self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0])
+
+    def assert_clean_end(self, service):
+        self.assertEqual(service.stop(), 0, service.stderr())
+        self.assertEqual(service.complaints(), [])
+
+
+class ABusThatDoesNotRead(OwnBus):
+    # With HELD and WAITING they make more messages than sd-bus takes, which is 393,216; and each
+    # watcher gets no more than it is sent without an answer.
+    WATCHERS = 390
+    HELD = 1000
+    WAITING = UNCONFIRMED_MAX - HELD
+
+    def request_all(self, client, count):
+        serials = client.send_all([request_message(f'{number}') for number in range(count)])
+        return [client.result(serial)[0] for serial in serials]
+
+    def test_nothing_is_lost(self):
+        self.assertGreater(self.WATCHERS * (self.HELD + self.WAITING), 393_216)
+        service = self.start()
+        innocent, waiter, victim = [self.client() for _ in range(3)]
+        innocent.request('held', 'other')
+        self.request_all(victim, self.HELD)
+        waiting = self.request_all(waiter, self.WAITING)
+        watchers = [CountingClient(self.bus.address) for _ in range(self.WATCHERS)]
+        for watcher in watchers:
+            self.addCleanup(watcher.raw.close)
+
+        # The death and the calls wait for the service together, and then it has nobody to tell.
+        service.pause()
+        victim.close()
+        wait_for(lambda: victim.name not in self.known_names(), what='end of the victim')
+        peer, introspectable = [f'org.freedesktop.DBus.{name}'
+                                for name in ('Peer', 'Introspectable')]
+        serials = self.control.send_all(
+            [method_call(SERVICE, ROOT, peer, 'Ping') for _ in range(40)]
+            + [method_call(SERVICE, ROOT, introspectable, 'Introspect') for _ in range(40)])
+        self.control._driver('GetId')
+        self.pause_bus()
+        service.resume()
+        wait_quiet(service, PATIENCE * 2)
+        self.assertIsNone(service.process.poll(), service.stderr())
+
+        started = time.monotonic()
+        self.bus.resume()
+        self.wait_all(watchers)
+        diagnostic(f'{self.WATCHERS * UNCONFIRMED_MAX} signals in '
+                   f'{time.monotonic() - started:.1f} s')
+        for serial in serials:
+            self.control.result(serial)
+        waiter.wait_for(lambda: len(waiter.events) >= len(waiting), what='own grants')
+        self.assertEqual(sorted(event.id for event in waiter.events), waiting)
+        for watcher in watchers:
+            self.assertEqual([watcher.count(member) for member in ('Released', 'Granted')],
+                             [self.HELD, self.WAITING])
+        self.assertEqual(innocent.query('other'), ([('held', 'exclusive', innocent.name)], []))
+        self.assertEqual(innocent.events, [])
+        self.assert_clean_end(service)
+
+    def wait_all(self, watchers):
+        behind = list(watchers)
+        deadline = time.monotonic() + PATIENCE * 3
+        while behind:
+            self.assertLess(time.monotonic(), deadline, f'{len(behind)} watchers wait for more')
+            for watcher in behind:
+                watcher.take()
+            behind = [watcher for watcher in behind
+                      if watcher.count('Released') < self.HELD
+                      or watcher.count('Granted') < self.WAITING]
+
+    def test_the_end_does_not_wait_for_it(self):
+        """Far more to say than the socket takes: the service leaves at its time limit."""
+        service = self.start()
+        holder = self.client()
+        tokens = [holder.result(serial)[1] for serial in holder.send_all(
+            [request_message(f'{number}') for number in range(self.HELD)])]
+        for _ in range(20):
+            self.client().watch()
+        self.pause_bus()
+        started = time.monotonic()
+        service.signal(signal.SIGTERM)
+        code = service.wait_exit((STOP_SECS + 5) * FACTOR)
+        took = time.monotonic() - started
+        diagnostic(f'ended {took:.1f} s after SIGTERM')
+        self.assertEqual(code, 1, service.stderr())
+        self.assertNotEqual(service.stderr().strip(), '', 'it says why')
+        self.assertEqual(service.complaints(), [])
+
+        # The bus finds a connection that has ended, whatever it had sent.
+        self.bus.resume()
+        wait_for(lambda: not {SERVICE, service.name} & self.known_names(), what='end of the name')
+        new = self.start()
+        self.assertEqual(self.control.query(), ([], []))
+        _, token = holder.request('0')
+        self.assertGreater(token, max(tokens))
+        self.assert_clean_end(new)
+
+    def test_an_end_that_the_bus_reads_in_time(self):
+        """The bus was only busy: everybody is told, the name goes, and it is a good end."""
+        service = self.start()
+        holder = self.client()
+        held = self.request_all(holder, self.HELD)
+        watchers = [self.client() for _ in range(5)]
+        for watcher in watchers:
+            watcher.watch()
+        self.pause_bus()
+        service.signal(signal.SIGTERM)
+        wait_quiet(service, STOP_SECS - 1)
+        self.assertIsNone(service.process.poll(), 'it waits for the bus')
+        self.bus.resume()
+        for client in [holder, *watchers]:
+            client.wait_for(lambda c=client: len(c.signals('Released', reason='lost')) >= len(held),
+                            what='every loss')
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+
+class Latecomers(OwnBus):
+    """A first call that comes after SIGTERM, from a client that the service never heard of."""
+
+    def outcome(self, client, serial):
+        try:
+            client.result(serial)
+            return 'served'
+        except DBusError as error:
+            return error.short
+
+    def check(self, service, newcomers):
+        """Each has an answer that says what is; silence, or NoReply, would leave it guessing."""
+        told = collections.Counter(self.outcome(*newcomer) for newcomer in newcomers)
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+        wait_for(lambda: owner_of(self.control) is None, what='free name')
+        self.assertLessEqual(set(told), {'served', 'InvalidState', 'ServiceUnknown',
+                                         'NameHasNoOwner'})
+        return told
+
+    def test_with_sigterm(self):
+        """Call and signal find the service together; which is first is up to it."""
+        told = collections.Counter()
+        for _ in range(10):
+            service = self.start()
+            self.client().request('held')
+            service.pause()
+            newcomers = [(client, client.send(query_message()))
+                         for client in [self.client() for _ in range(5)]]
+            # Each has come past the bus.
+            for client, _ in newcomers:
+                client._driver('GetId')
+            service.signal(signal.SIGTERM)
+            service.resume()
+            told += self.check(service, newcomers)
+        diagnostic(f'{dict(told)}')
+
+    def test_after_sigterm(self):
+        """The service has said all and waits for the bus, which finds the calls with that."""
+        told = collections.Counter()
+        for _ in range(5):
+            service = self.start()
+            holder = self.client()
+            holder.request('held')
+            clients = [self.client() for _ in range(20)]
+            self.pause_bus()
+            service.signal(signal.SIGTERM)
+            wait_quiet(service, STOP_SECS - 1)
+            newcomers = [(client, client.send(query_message())) for client in clients]
+            self.bus.resume()
+            told += self.check(service, newcomers)
+        self.assertNotIn('served', told)
+        diagnostic(f'{dict(told)}')
+
+
+# What /usr/share/dbus-1/system.conf says: calls and names need a rule, all else is free.
+SYSTEM_POLICY = '''
+  <policy context="default">
+    <allow user="*"/>
+    <deny own="*"/>
+    <deny send_type="method_call"/>
+    <allow send_type="signal"/>
+    <allow send_requested_reply="true" send_type="method_return"/>
+    <allow send_requested_reply="true" send_type="error"/>
+    <allow receive_type="method_call"/>
+    <allow receive_type="method_return"/>
+    <allow receive_type="error"/>
+    <allow receive_type="signal"/>
+    <allow send_destination="org.freedesktop.DBus"/>
+  </policy>
+'''
+
+
+def system_config():
+    """The configuration of the tests with the policies of a system bus and of this project."""
+    head, _, rest = buses.DAEMON_CONFIG.partition('  <policy')
+    tail = rest.partition('</policy>')[2]
+    path = os.path.join(HERE, '..', '..', 'data', 'org.w3.WebLocks.conf.in')
+    with open(path, encoding='utf-8') as file:
+        own = file.read().replace('@system_user@', str(os.geteuid()))
+    own = own.partition('<busconfig>')[2].partition('</busconfig>')[0]
+    return head.replace('session', 'system') + SYSTEM_POLICY + own + tail
+
+
+class SystemPolicy(BusTestCase):
+    """Where nobody may call an ordinary client, the service must be let ask its watchers."""
+
+    @classmethod
+    def setUpClass(cls):
+        if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
+            raise unittest.SkipTest('the launcher of the tests gives dbus-broker no policy')
+        cls.bus_config = system_config()
+        super().setUpClass()
+
+    def test_the_policy_says_no_to_others(self):
+        """Or the next case would show nothing. As another user: ours is the service's."""
+        other, client = self.other_uid_client(), self.client()
+        self.assert_error('AccessDenied', other.call, '/', 'org.freedesktop.DBus.Peer', 'Ping',
+                          destination=client.name)
+
+    def test_a_watcher_of_many_events(self):
+        watcher, client = self.raw_client(), self.raw_client()
+        watcher.watch()
+        rounds = 2 * UNCONFIRMED_MAX
+        for _ in range(rounds):
+            id_, _ = client.request('x')
+            client.release(id_)
+            self.answer_pings(watcher)
+
+        def told():
+            self.answer_pings(watcher)
+            missed = sum(event.args[0] for event in watcher.signals('Missed'))
+            return len(watcher.signals('Granted')) + len(watcher.signals('Released')) + missed
+        # Whatever it did not hear it is told the number of.
+        wait_for(lambda: told() >= 2 * rounds, what='every event, or Missed')
+        self.assertEqual(told(), 2 * rounds)
+        self.assertGreater(len(watcher.events), UNCONFIRMED_MAX)
+        diagnostic(f'{len(watcher.events)} signals for {2 * rounds} events')
+        rejected = [line for line in self.bus.log().splitlines()
+                    if 'Rejected' in line and 'member="Ping"' in line]
+        self.assertEqual(rejected, [])
+
+    def answer_pings(self, watcher):
+        while watcher.pump():
+            pass
+        for message in watcher.log:
+            if message.get_member() == 'Ping':
+                watcher.send(Gio.DBusMessage.new_method_reply(message))
+        watcher.log.clear()
+
+
+class IdleExitAfterAnEnd(OwnBus):
+    """It counts from the end of the last use, and not from when somebody looked. The use ends
+    when 0.7 of a period has gone since the service's start, so a look per period finds it."""
+
+    PERIOD_MS = 1700
+
+    def check(self, use):
+        service = self.start('--idle-exit=1')
+        user = self.client()
+        use(user)
+        # A clock on the bus: after this time the second request is given up.
+        clock, held = self.client(), user.request('clock')[0]
+        waiting, _ = clock.request('clock', timeout=self.PERIOD_MS)
+        clock.wait_for(lambda: clock.signals('Released', id=waiting, reason='timeout'),
+                       what='time-out')
+        self.assertIsNone(service.process.poll(), 'it left while in use')
+        return service, user, held
+
+    def check_left(self, service, ended):
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+        took = time.monotonic() - ended
+        diagnostic(f'left {took:.3f} s after the end')
+        self.assertGreaterEqual(took, 0.95)
+
+    def test_released(self):
+        service, user, held = self.check(lambda user: None)
+        ended = time.monotonic()
+        user.release(held)
+        self.check_left(service, ended)
+
+    def test_death_of_a_holder(self):
+        service, user, _ = self.check(lambda user: None)
+        ended = time.monotonic()
+        user.close()
+        self.check_left(service, ended)
+
+    def test_death_of_a_watcher(self):
+        service, user, held = self.check(lambda user: user.watch())
+        user.release(held)
+        ended = time.monotonic()
+        user.close()
+        self.check_left(service, ended)
+
+
+if __name__ == '__main__':
+    main()
