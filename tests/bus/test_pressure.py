@@ -7,7 +7,6 @@ import collections
 import os
 import resource
 import signal
-import socket
 import time
 import unittest
 
@@ -87,7 +86,7 @@ class Descriptors(BusTestCase):
 
     def send(self, sender, descriptor):
         """How many the bus refused, and how. It may as well disconnect who does that."""
-        refused, error = 0, None
+        refused, error = 0, 'and still connected'
         try:
             serials = [sender.send_with_descriptors(request_message(f'{number}'),
                                                     [descriptor] * self.PER_MESSAGE)
@@ -99,8 +98,7 @@ class Descriptors(BusTestCase):
                 error = caught.exception
                 self.assertIn(error.name, (ERRORS + 'NotSupported', ERRORS + 'Failed'))
                 refused += 1
-        except (ConnectionError, socket.timeout) as closed:
-            self.assertIsInstance(closed, ConnectionError)
+        except ConnectionError as closed:
             error = closed
         return refused, error
 
@@ -163,7 +161,7 @@ class OwnBus(unittest.TestCase):
 class ABusThatDoesNotRead(OwnBus):
     # With HELD and WAITING they make more messages than sd-bus takes, which is 393,216; and each
     # watcher gets no more than it is sent without an answer.
-    WATCHERS = 390
+    WATCHERS = 430
     HELD = 1000
     WAITING = UNCONFIRMED_MAX - HELD
 
