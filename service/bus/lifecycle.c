@@ -3,7 +3,6 @@
 
 #include "service/bus/lifecycle.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/wire-names.h"

@@ -3,8 +3,6 @@
 
 #include "service/bus/methods.h"
 
-#include <errno.h>
-
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
 #include "service/bus/objects.h"

@@ -4,6 +4,7 @@
 #include "service/bus/snapshots.h"
 
 #include "common/wire-names.h"
+#include "common/wire-string.h"
 #include "service/bus/client.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
@@ -13,6 +14,8 @@ typedef struct {
     sd_bus_message *message;
     gint64 now_us;
     int r;
+    guint32 process_pid; /* whose name `process` is: entries of one client often stand together */
+    char process[32];    /* the kernel's names have at most 15 bytes */
 } Writer;
 
 static void
@@ -72,18 +75,22 @@ snapshots_append_query(sd_bus_message *reply, const LockManager *manager)
 
 /* What the kernel calls the process now; "" if it is gone or hidden. Bounded and never blocking:
  * /proc is memory. */
-static void
-read_process_name(guint32 pid, char *name, gsize size)
+static const char *
+get_process_name(Writer *writer, guint32 pid)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%u/comm", pid);
+    g_autofree char *path = NULL;
     g_autofree char *contents = NULL;
 
-    name[0] = '\0';
-    if (pid == 0 || !g_file_get_contents(path, &contents, NULL, NULL))
-        return;
-    g_strlcpy(name, g_strchomp(contents), size);
-    if (!g_utf8_validate(name, -1, NULL))
-        name[0] = '\0';
+    if (pid == writer->process_pid)
+        return writer->process;
+
+    writer->process_pid = pid;
+    writer->process[0] = '\0';
+    path = g_strdup_printf("/proc/%u/comm", pid);
+    if (g_file_get_contents(path, &contents, NULL, NULL) &&
+        wire_string_is_carriable(g_strchomp(contents)))
+        g_strlcpy(writer->process, contents, sizeof writer->process);
+    return writer->process;
 }
 
 static void
@@ -107,11 +114,9 @@ append_entry(const InspectEntry *entry, gpointer data)
     const LockRequest *request = entry->request;
     const Client *client = request->agent->edge_data;
     gboolean held = request->state == LOCK_REQUEST_HELD;
-    char process[32]; /* the kernel's names have at most 15 bytes */
 
     if (writer->r < 0)
         return;
-    read_process_name(client->pid, process, sizeof process);
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer, sd_bus_message_append(
                      writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
@@ -120,8 +125,8 @@ append_entry(const InspectEntry *entry, gpointer data)
                      request->agent->client_id, "token", "t", request->token, "why", "s",
                      request->why != NULL ? request->why : "", "age", "t",
                      (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u", client->pid,
-                     "process", "s", process, "position", "u", entry->position, "cursor", "t",
-                     request->sequence));
+                     "process", "s", get_process_name(writer, client->pid), "position", "u",
+                     entry->position, "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
 }

@@ -3,6 +3,7 @@
 
 """Inspect: what people and tools get to see."""
 
+import ctypes
 import os
 import time
 
@@ -40,6 +41,20 @@ class Entries(BusTestCase):
             self.assertNotIn(key, types)
             types[key] = pair.get_child_value(1).get_variant().get_type_string()
         self.assertEqual(types, KEYS)
+
+    def test_a_process_name_that_no_message_can_carry(self):
+        """Anybody can give itself one: it is left out, and nobody's Inspect fails for it."""
+        libc, set_name = ctypes.CDLL(None), 15  # PR_SET_NAME
+        with open('/proc/self/comm', 'rb') as file:
+            before = file.read().rstrip(b'\n')
+        client, bucket = self.client(), self.unique()
+        client.request('x', bucket)
+        self.assertEqual(libc.prctl(set_name, b'a\xef\xbf\xbfb', 0, 0, 0), 0)
+        try:
+            entries, _ = client.inspect(bucket)
+        finally:
+            libc.prctl(set_name, before, 0, 0, 0)
+        self.assertEqual([entry['process'] for entry in entries], [''])
 
     def test_a_held_lock(self):
         _, token = self.a.request('x', self.bucket, why='printing page 3 of 7 – Ä')
