@@ -47,6 +47,7 @@
 #define WIRE_ERROR_NOT_HELD        WIRE_ERROR_PREFIX "NotHeld"
 #define WIRE_ERROR_INVALID_ARGS    "org.freedesktop.DBus.Error.InvalidArgs"
 #define WIRE_ERROR_LIMITS_EXCEEDED "org.freedesktop.DBus.Error.LimitsExceeded"
+#define WIRE_ERROR_ACCESS_DENIED   "org.freedesktop.DBus.Error.AccessDenied"
 #define WIRE_ERROR_UNKNOWN_METHOD  "org.freedesktop.DBus.Error.UnknownMethod"
 #define WIRE_ERROR_UNKNOWN_OBJECT  "org.freedesktop.DBus.Error.UnknownObject"
 

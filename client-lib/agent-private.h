@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the rest of the library does with an agent. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+#include "client-lib/connection.h"
+
+Connection *web_locks_agent_get_connection(WebLocksAgent *self);

@@ -1,0 +1,767 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/agent-private.h"
+
+#include <sys/random.h>
+
+#include "client-lib/call.h"
+#include "client-lib/error-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/sync.h"
+
+/**
+ * WebLocksAgent:
+ *
+ * One who asks for locks (section 2.4 of the standard): a bus connection of its own, whose unique
+ * name is its client id. What it holds and awaits ends when its connection ends.
+ *
+ * A process has as many agents as it has parts that should exclude each other; mostly one, the
+ * default one: web_locks_agent_get_default().
+ *
+ * An agent and everything that comes from it belong to the main context that was thread-default
+ * when the agent was made: their signals are emitted there, and that context must run for
+ * asynchronous calls to make progress. Results come to the context that was thread-default at the
+ * call. A sync call has the agent's context for itself until it returns. Threads with a context of
+ * their own make agents of their own.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksAgent {
+    GObject parent;
+    Connection *connection;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksAgent, web_locks_agent, G_TYPE_OBJECT)
+
+enum {
+    PROP_CLIENT_ID = 1,
+    PROP_CONNECTED,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+Connection *
+web_locks_agent_get_connection(WebLocksAgent *self)
+{
+    return self->connection;
+}
+
+/* ---- telling that the connection opened or closed */
+
+static void
+weak_ref_free(gpointer data)
+{
+    GWeakRef *ref = data;
+
+    g_weak_ref_clear(ref);
+    g_free(ref);
+}
+
+static void
+tell_changed(gpointer data)
+{
+    GObject *self = data;
+
+    g_object_freeze_notify(self);
+    g_object_notify_by_pspec(self, properties[PROP_CLIENT_ID]);
+    g_object_notify_by_pspec(self, properties[PROP_CONNECTED]);
+    g_object_thaw_notify(self);
+}
+
+static void
+on_connection_changed(gpointer data)
+{
+    GWeakRef *ref = data;
+    WebLocksAgent *self = g_weak_ref_get(ref);
+
+    if (self != NULL)
+        connection_emit(self->connection, tell_changed, self, g_object_unref);
+}
+
+/* ---- making one */
+
+/* Not connected yet. */
+static WebLocksAgent *
+agent_new(GBusType bus_type, const char *address)
+{
+    WebLocksAgent *self = g_object_new(WEB_LOCKS_TYPE_AGENT, NULL);
+    GWeakRef *ref = g_new(GWeakRef, 1);
+
+    self->connection = connection_new(bus_type, address);
+    g_weak_ref_init(ref, self);
+    connection_set_watcher(self->connection, on_connection_changed, ref, weak_ref_free);
+    return self;
+}
+
+static void
+on_new_connected(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) task = data;
+    GError *error = NULL;
+
+    if (web_locks_agent_connect_finish(WEB_LOCKS_AGENT(source), result, &error))
+        g_task_return_pointer(task, g_object_ref(source), g_object_unref);
+    else
+        g_task_return_error(task, error);
+}
+
+static void
+connect_new(WebLocksAgent *self,
+            gpointer tag,
+            GCancellable *cancellable,
+            GAsyncReadyCallback callback,
+            gpointer user_data)
+{
+    GTask *task = g_task_new(NULL, cancellable, callback, user_data);
+
+    g_task_set_source_tag(task, tag);
+    web_locks_agent_connect_async(self, cancellable, on_new_connected, task);
+    g_object_unref(self);
+}
+
+static WebLocksAgent *
+connect_new_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error)
+{
+    g_autoptr(WebLocksAgent) self = agent;
+
+    if (!web_locks_agent_connect_sync(self, cancellable, error))
+        return NULL;
+    return g_steal_pointer(&self);
+}
+
+/**
+ * web_locks_agent_new_async:
+ * @bus_type: which bus
+ * @cancellable: (nullable): ends the wait
+ * @callback: (scope async) (nullable): called when the agent is connected
+ * @user_data: for @callback
+ *
+ * Makes an agent, with a connection of its own.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_new_async(GBusType bus_type,
+                          GCancellable *cancellable,
+                          GAsyncReadyCallback callback,
+                          gpointer user_data)
+{
+    connect_new(agent_new(bus_type, NULL), web_locks_agent_new_async, cancellable, callback,
+                user_data);
+}
+
+/**
+ * web_locks_agent_new_finish:
+ * @result: the result of web_locks_agent_new_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_agent_new_async() began. Fails with [error@WebLocks.Error.UNAVAILABLE] if the
+ * bus can't be reached. That the lock service runs is not needed yet: the bus starts it.
+ *
+ * Returns: (transfer full): a connected agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new_finish(GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_new_async), NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_agent_new_sync:
+ * @bus_type: which bus
+ * @cancellable: (nullable): ends the wait
+ * @error: return location for an error
+ *
+ * Makes an agent, and waits until it is connected.
+ *
+ * See web_locks_agent_new_finish() for errors.
+ *
+ * Returns: (transfer full): a connected agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new_sync(GBusType bus_type, GCancellable *cancellable, GError **error)
+{
+    return connect_new_sync(agent_new(bus_type, NULL), cancellable, error);
+}
+
+/**
+ * web_locks_agent_new_for_address_async:
+ * @address: the D-Bus address of a message bus
+ * @cancellable: (nullable): ends the wait
+ * @callback: (scope async) (nullable): called when the agent is connected
+ * @user_data: for @callback
+ *
+ * Makes an agent on a bus that is neither the session's nor the system's.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_new_for_address_async(const char *address,
+                                      GCancellable *cancellable,
+                                      GAsyncReadyCallback callback,
+                                      gpointer user_data)
+{
+    g_return_if_fail(address != NULL);
+
+    connect_new(agent_new(G_BUS_TYPE_NONE, address), web_locks_agent_new_for_address_async,
+                cancellable, callback, user_data);
+}
+
+/**
+ * web_locks_agent_new_for_address_finish:
+ * @result: the result of web_locks_agent_new_for_address_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_agent_new_for_address_async() began.
+ *
+ * See web_locks_agent_new_finish() for errors.
+ *
+ * Returns: (transfer full): a connected agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_new_for_address_async),
+                         NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_agent_new_for_address_sync:
+ * @address: the D-Bus address of a message bus
+ * @cancellable: (nullable): ends the wait
+ * @error: return location for an error
+ *
+ * Makes an agent on a bus that is neither the session's nor the system's, and waits until it is
+ * connected.
+ *
+ * See web_locks_agent_new_finish() for errors.
+ *
+ * Returns: (transfer full): a connected agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancellable, GError **error)
+{
+    g_return_val_if_fail(address != NULL, NULL);
+
+    return connect_new_sync(agent_new(G_BUS_TYPE_NONE, address), cancellable, error);
+}
+
+/* ---- the default ones */
+
+typedef struct {
+    GBusType bus_type;
+    GMainContext *context; /* borrowed: a living agent has a reference */
+    GWeakRef agent;
+} DefaultAgent;
+
+static GMutex default_agents_mutex;
+static GPtrArray *default_agents;
+
+static void
+default_agent_free(gpointer data)
+{
+    DefaultAgent *entry = data;
+
+    g_weak_ref_clear(&entry->agent);
+    g_free(entry);
+}
+
+/* An agent that was closed, or whose bus went away, won't come back: forget it. Agents of other
+ * contexts are not ours to look at. */
+static WebLocksAgent *
+find_default_agent(GBusType bus_type, GMainContext *context)
+{
+    for (guint i = 0; i < default_agents->len;) {
+        DefaultAgent *entry = g_ptr_array_index(default_agents, i);
+        g_autoptr(WebLocksAgent) agent = g_weak_ref_get(&entry->agent);
+
+        if (agent != NULL && (entry->bus_type != bus_type || entry->context != context))
+            i++;
+        else if (agent == NULL || connection_is_over(agent->connection))
+            g_ptr_array_remove_index_fast(default_agents, i);
+        else
+            return g_steal_pointer(&agent);
+    }
+    return NULL;
+}
+
+/**
+ * web_locks_agent_get_default:
+ * @bus_type: which bus
+ *
+ * Gets the agent that all parts of a program use that have no reason for one of their own: there is
+ * one for each bus and thread-default main context, as long as somebody has a reference to it.
+ *
+ * It connects when it is first used, or by web_locks_agent_connect_async(). If its connection ends,
+ * this function makes a new one.
+ *
+ * Returns: (transfer full): an agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_get_default(GBusType bus_type)
+{
+    g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
+    WebLocksAgent *self;
+
+    g_mutex_lock(&default_agents_mutex);
+    if (default_agents == NULL)
+        default_agents = g_ptr_array_new_with_free_func(default_agent_free);
+    self = find_default_agent(bus_type, context);
+    if (self == NULL) {
+        DefaultAgent *entry = g_new0(DefaultAgent, 1);
+
+        self = agent_new(bus_type, NULL);
+        entry->bus_type = bus_type;
+        entry->context = context;
+        g_weak_ref_init(&entry->agent, self);
+        g_ptr_array_add(default_agents, entry);
+    }
+    g_mutex_unlock(&default_agents_mutex);
+    return self;
+}
+
+/* ---- connecting */
+
+typedef struct {
+    Connection *connection;
+    GTask *task; /* NULL: cancelled */
+    GSource *cancelled;
+} Connect;
+
+static void
+connect_stop_watching_cancellable(Connect *self)
+{
+    if (self->cancelled == NULL)
+        return;
+    g_source_destroy(self->cancelled);
+    g_clear_pointer(&self->cancelled, g_source_unref);
+}
+
+static void
+connect_return(gpointer data)
+{
+    g_autofree Connect *self = data;
+    g_autoptr(Connection) connection = self->connection;
+    g_autoptr(GTask) task = self->task;
+    GError *error = NULL;
+
+    connect_stop_watching_cancellable(self);
+    if (task == NULL)
+        return;
+    if (connection_open(connection, &error))
+        g_task_return_boolean(task, TRUE);
+    else
+        g_task_return_error(task, error);
+}
+
+static void
+on_settled(gpointer data)
+{
+    Connect *self = data;
+
+    connection_defer(self->connection, connect_return, self);
+}
+
+static gboolean
+on_connect_cancelled(GCancellable *cancellable, gpointer data)
+{
+    Connect *self = data;
+    g_autoptr(GTask) task = g_steal_pointer(&self->task);
+
+    connect_stop_watching_cancellable(self);
+    g_task_return_error_if_cancelled(task);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+start_connect(gpointer data)
+{
+    Connect *self = data;
+    GCancellable *cancellable = g_task_get_cancellable(self->task);
+
+    if (!connection_open(self->connection, NULL)) {
+        connection_defer(self->connection, connect_return, self);
+        return;
+    }
+    if (cancellable != NULL) {
+        self->cancelled = g_cancellable_source_new(cancellable);
+        g_source_set_callback(self->cancelled, G_SOURCE_FUNC(on_connect_cancelled), self, NULL);
+        g_source_attach(self->cancelled, connection_get_dispatch_context(self->connection));
+    }
+    connection_when_settled(self->connection, on_settled, self);
+}
+
+/**
+ * web_locks_agent_connect_async:
+ * @self: an agent
+ * @cancellable: (nullable): ends the wait
+ * @callback: (scope async) (nullable): called when the agent is connected
+ * @user_data: for @callback
+ *
+ * Connects the agent to its bus, if it isn't connected yet. Only default agents are not, and they
+ * connect by themselves when they are used; who wants to know [property@WebLocks.Agent:client-id]
+ * before that, or whether there is a bus, asks for it here.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_connect_async(WebLocksAgent *self,
+                              GCancellable *cancellable,
+                              GAsyncReadyCallback callback,
+                              gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    Connect *connect;
+
+    g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_agent_connect_async);
+    if (g_task_return_error_if_cancelled(task))
+        return;
+    connect = g_new0(Connect, 1);
+    connect->connection = connection_ref(self->connection);
+    connect->task = g_steal_pointer(&task);
+    connection_run(self->connection, start_connect, connect, NULL);
+}
+
+/**
+ * web_locks_agent_connect_finish:
+ * @self: an agent
+ * @result: the result of web_locks_agent_connect_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_agent_connect_async() began.
+ *
+ * See web_locks_agent_new_finish() for errors.
+ *
+ * Returns: whether the agent is connected
+ * Since: 0.1
+ */
+gboolean
+web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_connect_async), FALSE);
+    return g_task_propagate_boolean(G_TASK(result), error);
+}
+
+/**
+ * web_locks_agent_connect_sync:
+ * @self: an agent
+ * @cancellable: (nullable): ends the wait
+ * @error: return location for an error
+ *
+ * Connects the agent to its bus, if it isn't connected yet, and waits for it.
+ *
+ * See web_locks_agent_new_finish() for errors.
+ *
+ * Returns: whether the agent is connected
+ * Since: 0.1
+ */
+gboolean
+web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall call;
+    gboolean done;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
+
+    sync_call_begin(&call, self->connection);
+    web_locks_agent_connect_async(self, cancellable, sync_call_done, &call);
+    done = web_locks_agent_connect_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return done;
+}
+
+static void
+close_connection(gpointer data)
+{
+    connection_close(data);
+}
+
+static void
+unref_connection(gpointer data)
+{
+    connection_unref(data);
+}
+
+/**
+ * web_locks_agent_close:
+ * @self: an agent
+ *
+ * Ends the agent, as the end of its process would: what waits fails with
+ * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_close(WebLocksAgent *self)
+{
+    g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
+    connection_run(self->connection, close_connection, connection_ref(self->connection),
+                   unref_connection);
+}
+
+/* ---- what it is */
+
+/**
+ * web_locks_agent_get_client_id:
+ * @self: an agent
+ *
+ * Gets the client id (section 2.4 of the standard): the unique name of the agent on its bus, such
+ * as
+ * `:1.42`.
+ *
+ * Returns: (transfer none) (nullable): the id; %NULL until it is connected
+ * Since: 0.1
+ */
+const char *
+web_locks_agent_get_client_id(WebLocksAgent *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+    return connection_get_client_id(self->connection);
+}
+
+/**
+ * web_locks_agent_get_connected:
+ * @self: an agent
+ *
+ * Gets whether the agent is connected to its bus.
+ *
+ * Returns: whether it is
+ * Since: 0.1
+ */
+gboolean
+web_locks_agent_get_connected(WebLocksAgent *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
+    return connection_is_open(self->connection) &&
+           connection_get_client_id(self->connection) != NULL;
+}
+
+/* ---- its buckets */
+
+/**
+ * web_locks_agent_get_manager:
+ * @self: an agent
+ * @bucket: the bucket's name: 1 to 255 bytes of UTF-8; an application uses its application id
+ * @error: return location for an error
+ *
+ * Gets a manager for a bucket. Nothing is sent for it.
+ *
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if that is no name for a bucket.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **error)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+    g_return_val_if_fail(bucket != NULL, NULL);
+    return web_locks_manager_new_for_agent(self, bucket, error);
+}
+
+/**
+ * web_locks_agent_create_private_manager:
+ * @self: an agent
+ *
+ * Makes a manager for a bucket that nobody else can find: its name can't be guessed. Hand
+ * [property@WebLocks.Manager:bucket] to those who shall share it.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_create_private_manager(WebLocksAgent *self)
+{
+    guint64 random[2];
+    g_autofree char *bucket = NULL;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        g_error("The system has no random numbers");
+    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
+                             random[0], random[1]);
+    return web_locks_manager_new_for_agent(self, bucket, NULL);
+}
+
+static SdBusMessage *
+build_buckets(Connection *connection, GTask *task)
+{
+    return call_new_to_service(connection, "Buckets");
+}
+
+static gpointer
+read_buckets(sd_bus_message *reply, GTask *task, GError **error)
+{
+    g_autoptr(GStrvBuilder) buckets = g_strv_builder_new();
+    const char *bucket;
+    int r = sd_bus_message_enter_container(reply, 'a', "s");
+
+    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &bucket)) > 0)
+        g_strv_builder_add(buckets, bucket);
+    if (r < 0) {
+        g_propagate_error(error, error_new_unreadable());
+        return NULL;
+    }
+    return g_strv_builder_end(buckets);
+}
+
+static void
+free_strings(gpointer data)
+{
+    g_strfreev(data);
+}
+
+/**
+ * web_locks_agent_list_buckets_async:
+ * @self: an agent
+ * @cancellable: (nullable): ends the call
+ * @callback: (scope async) (nullable): called with the answer
+ * @user_data: for @callback
+ *
+ * Asks which of the caller's buckets have a lock or a request now.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_list_buckets_async(WebLocksAgent *self,
+                                   GCancellable *cancellable,
+                                   GAsyncReadyCallback callback,
+                                   gpointer user_data)
+{
+    GTask *task;
+
+    g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
+    call_run_for_task(self->connection, task, build_buckets, read_buckets, free_strings);
+}
+
+/**
+ * web_locks_agent_list_buckets_finish:
+ * @self: an agent
+ * @result: the result of web_locks_agent_list_buckets_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_agent_list_buckets_async() began.
+ *
+ * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.SECURITY],
+ * [error@WebLocks.Error.INVALID_STATE] and [error@WebLocks.Error.UNAVAILABLE].
+ *
+ * Returns: (transfer full) (array zero-terminated=1): the names of the buckets
+ * Since: 0.1
+ */
+char **
+web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_list_buckets_async),
+                         NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_agent_list_buckets_sync:
+ * @self: an agent
+ * @cancellable: (nullable): ends the call
+ * @error: return location for an error
+ *
+ * Asks which of the caller's buckets have a lock or a request now, and waits for the answer.
+ *
+ * See web_locks_agent_list_buckets_finish() for errors.
+ *
+ * Returns: (transfer full) (array zero-terminated=1): the names of the buckets
+ * Since: 0.1
+ */
+char **
+web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall call;
+    char **buckets;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    sync_call_begin(&call, self->connection);
+    web_locks_agent_list_buckets_async(self, cancellable, sync_call_done, &call);
+    buckets = web_locks_agent_list_buckets_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return buckets;
+}
+
+/* ---- GObject */
+
+static void
+web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+
+    switch (id) {
+    case PROP_CLIENT_ID:
+        g_value_set_string(value, web_locks_agent_get_client_id(self));
+        break;
+    case PROP_CONNECTED:
+        g_value_set_boolean(value, web_locks_agent_get_connected(self));
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_agent_finalize(GObject *object)
+{
+    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+
+    connection_unref(self->connection);
+    G_OBJECT_CLASS(web_locks_agent_parent_class)->finalize(object);
+}
+
+static void
+web_locks_agent_class_init(WebLocksAgentClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_agent_get_property;
+    object_class->finalize = web_locks_agent_finalize;
+
+    /**
+     * WebLocksAgent:client-id:
+     *
+     * The unique name of the agent on its bus; %NULL until it is connected.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_CLIENT_ID] = g_param_spec_string("client-id", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksAgent:connected:
+     *
+     * Whether the agent is connected to its bus. Once it has ended, that is for good.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_CONNECTED] = g_param_spec_boolean("connected", NULL, NULL, FALSE, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_agent_init(WebLocksAgent *self)
+{
+}

@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A method call to the service or to the bus, and its answer.
+ *
+ * The answer comes by a callback, once, from within sd-bus: it may change state and defer, no more.
+ * It comes as an error too when the connection ends, or when somebody who isn't the service has
+ * sent it (CALL_ERROR_FORGED). */
+
+#pragma once
+
+#include "client-lib/connection.h"
+
+/* Waits as long as the connection stands: if the service dies, the bus says so. */
+#define CALL_NO_TIMEOUT UINT64_MAX
+/* What D-Bus is used to. */
+#define CALL_DEFAULT_TIMEOUT 0
+
+#define CALL_ERROR (call_error_quark())
+typedef enum {
+    CALL_ERROR_FORGED,
+} CallError;
+GQuark call_error_quark(void);
+
+typedef struct Call Call;
+
+/* `reply` is NULL if there is an `error`; both are borrowed. */
+typedef void (*CallAnswered)(sd_bus_message *reply, const GError *error, gpointer data);
+
+/* A call to the bucket object `path`, or to the service; the connection is open. */
+SdBusMessage *call_new_to_bucket(Connection *connection, const char *path, const char *method);
+SdBusMessage *call_new_to_service(Connection *connection, const char *method);
+SdBusMessage *call_new_to_driver(Connection *connection, const char *method);
+
+/* Sends it. NULL, with `error` set, if that fails: then `answered` is not called. The Call lives
+ * until it is answered or cancelled; the caller need not keep it. */
+Call *call_send(Connection *connection,
+                sd_bus_message *message,
+                guint64 timeout_us,
+                CallAnswered answered,
+                gpointer data,
+                GError **error);
+
+/* The answer is not wanted any more. */
+void call_cancel(Call *self);
+
+/* Sends it, and wants no answer. */
+void call_send_quietly(sd_bus_message *message);
+
+/* For connection.c: answers all calls with `error`. */
+void call_fail_all(Connection *connection, const GError *error);
+
+/* Calls whose answer is the result of a task: `build` makes the message, `read` makes the result.
+ * NULL without an error from `read` says that the answer goes on, and `build` is to make the next
+ * call. The task's cancellable ends it at once. Takes the task. From any thread. */
+typedef SdBusMessage *(*CallBuild)(Connection *connection, GTask *task);
+typedef gpointer (*CallRead)(sd_bus_message *reply, GTask *task, GError **error);
+void call_run_for_task(Connection *connection,
+                       GTask *task,
+                       CallBuild build,
+                       CallRead read,
+                       GDestroyNotify result_free);

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The public enumerations as GObject types. */
+
+#include <weblocks/weblocks.h>
+
+GType
+web_locks_mode_get_type(void)
+{
+    static gsize type;
+    static const GEnumValue values[] = {
+        {WEB_LOCKS_MODE_EXCLUSIVE, "WEB_LOCKS_MODE_EXCLUSIVE", "exclusive"},
+        {WEB_LOCKS_MODE_SHARED, "WEB_LOCKS_MODE_SHARED", "shared"},
+        {0, NULL, NULL},
+    };
+
+    if (g_once_init_enter(&type))
+        g_once_init_leave(&type, g_enum_register_static("WebLocksMode", values));
+    return type;
+}
+
+GType
+web_locks_error_get_type(void)
+{
+    static gsize type;
+    static const GEnumValue values[] = {
+        {WEB_LOCKS_ERROR_NOT_SUPPORTED, "WEB_LOCKS_ERROR_NOT_SUPPORTED", "not-supported"},
+        {WEB_LOCKS_ERROR_SECURITY, "WEB_LOCKS_ERROR_SECURITY", "security"},
+        {WEB_LOCKS_ERROR_INVALID_STATE, "WEB_LOCKS_ERROR_INVALID_STATE", "invalid-state"},
+        {WEB_LOCKS_ERROR_ABORT, "WEB_LOCKS_ERROR_ABORT", "abort"},
+        {WEB_LOCKS_ERROR_STOLEN, "WEB_LOCKS_ERROR_STOLEN", "stolen"},
+        {WEB_LOCKS_ERROR_TIMEOUT, "WEB_LOCKS_ERROR_TIMEOUT", "timeout"},
+        {WEB_LOCKS_ERROR_NOT_HELD, "WEB_LOCKS_ERROR_NOT_HELD", "not-held"},
+        {WEB_LOCKS_ERROR_LIMITS, "WEB_LOCKS_ERROR_LIMITS", "limits"},
+        {WEB_LOCKS_ERROR_UNAVAILABLE, "WEB_LOCKS_ERROR_UNAVAILABLE", "unavailable"},
+        {0, NULL, NULL},
+    };
+
+    if (g_once_init_enter(&type))
+        g_once_init_leave(&type, g_enum_register_static("WebLocksError", values));
+    return type;
+}

@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/hold.h"
+
+#include <string.h>
+
+#include "client-lib/call.h"
+#include "client-lib/error-private.h"
+#include "client-lib/ledger.h"
+#include "client-lib/lock-private.h"
+#include "common/wire-names.h"
+
+Hold *
+hold_new(Connection *connection,
+         const char *path,
+         guint64 id,
+         guint64 token,
+         const char *name,
+         WebLocksMode mode)
+{
+    Hold *self = g_atomic_rc_box_new0(Hold);
+
+    self->connection = connection_ref(connection);
+    self->path = g_strdup(path);
+    self->id = id;
+    self->token = token;
+    self->name = g_strdup(name);
+    self->mode = mode;
+    self->state = HOLD_HELD;
+    g_weak_ref_init(&self->lock, NULL);
+    ledger_add_held(connection_get_ledger(connection), self);
+    return self;
+}
+
+Hold *
+hold_ref(Hold *self)
+{
+    return g_atomic_rc_box_acquire(self);
+}
+
+static void
+hold_clear(gpointer data)
+{
+    Hold *self = data;
+
+    g_weak_ref_clear(&self->lock);
+    g_free(self->name);
+    g_free(self->path);
+    connection_unref(self->connection);
+}
+
+void
+hold_unref(gpointer self)
+{
+    g_atomic_rc_box_release_full(self, hold_clear);
+}
+
+static gboolean
+hold_move(Hold *self, HoldState state)
+{
+    return g_atomic_int_compare_and_exchange(&self->state, HOLD_HELD, (int)state);
+}
+
+gboolean
+hold_is_held(const Hold *self)
+{
+    return g_atomic_int_get(&self->state) == HOLD_HELD &&
+           connection_is_of_this_process(self->connection);
+}
+
+/* ---- lost */
+
+static const char *
+static_reason(const char *reason)
+{
+    static const char *const reasons[] = {WIRE_REASON_STOLEN, WIRE_REASON_TERMINATED};
+
+    for (guint i = 0; i < G_N_ELEMENTS(reasons); i++)
+        if (strcmp(reason, reasons[i]) == 0)
+            return reasons[i];
+    return WIRE_REASON_LOST;
+}
+
+static void
+tell_lost(gpointer data)
+{
+    Hold *self = data;
+    g_autoptr(WebLocksLock) lock = g_weak_ref_get(&self->lock);
+
+    if (lock != NULL)
+        web_locks_lock_tell_lost(lock, self->loss_reason);
+}
+
+void
+hold_lose(Hold *self, const char *reason)
+{
+    if (g_atomic_int_get(&self->state) == HOLD_RELEASED) {
+        /* It crossed our Release, whose answer will say that there was nothing to release. As a
+         * watcher of the bucket we are told of our own Release too. */
+        if (strcmp(reason, WIRE_REASON_RELEASED) != 0)
+            self->loss_reason = static_reason(reason);
+        return;
+    }
+    self->loss_reason = static_reason(reason);
+    if (!hold_move(self, HOLD_LOST))
+        return;
+    connection_emit(self->connection, tell_lost, hold_ref(self), hold_unref);
+    ledger_remove_held(connection_get_ledger(self->connection), self);
+}
+
+/* ---- let go */
+
+static SdBusMessage *
+new_release(const Hold *self)
+{
+    SdBusMessage *message = call_new_to_bucket(self->connection, self->path, "Release");
+
+    if (sd_bus_message_append_basic(message, 't', &self->id) < 0)
+        g_assert_not_reached();
+    return message;
+}
+
+static void
+drop_in_context(gpointer data)
+{
+    Hold *self = data;
+
+    if (connection_is_open(self->connection)) {
+        g_autoptr(SdBusMessage) message = new_release(self);
+
+        call_send_quietly(message);
+    }
+    ledger_remove_held(connection_get_ledger(self->connection), self);
+}
+
+void
+hold_drop(Hold *self)
+{
+    if (hold_is_held(self) && hold_move(self, HOLD_RELEASED))
+        connection_run(self->connection, drop_in_context, hold_ref(self), hold_unref);
+}
+
+typedef struct {
+    Hold *hold;
+    GTask *task;
+    gboolean is_repeated;
+    GError *error;
+} Release;
+
+static void
+release_return(gpointer data)
+{
+    g_autofree Release *release = data;
+    g_autoptr(Hold) hold = release->hold;
+    g_autoptr(GTask) task = release->task;
+
+    if (release->error != NULL)
+        g_task_return_error(task, release->error);
+    else
+        g_task_return_boolean(task, TRUE);
+}
+
+static void release_send(Release *release);
+
+static void
+on_released(sd_bus_message *reply, const GError *error, gpointer data)
+{
+    Release *release = data;
+    Hold *hold = release->hold;
+
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+        release->is_repeated = TRUE;
+        release_send(release);
+        return;
+    }
+    ledger_remove_held(connection_get_ledger(hold->connection), hold);
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD)) {
+        /* Said twice, and done the first time? */
+        if (hold->loss_reason != NULL)
+            release->error = error_new_from_reason(hold->loss_reason);
+        else if (!release->is_repeated)
+            release->error = g_error_copy(error);
+    } else if (error != NULL) {
+        release->error = g_error_copy(error);
+    }
+    connection_defer(hold->connection, release_return, release);
+}
+
+static void
+release_send(Release *release)
+{
+    Hold *hold = release->hold;
+    g_autoptr(SdBusMessage) message = NULL;
+
+    if (connection_open(hold->connection, &release->error)) {
+        message = new_release(hold);
+        if (call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release,
+                      &release->error) != NULL)
+            return;
+    }
+    connection_defer(hold->connection, release_return, release);
+}
+
+void
+hold_release(Hold *self, GTask *task)
+{
+    Release *release;
+
+    if (!hold_move(self, HOLD_RELEASED)) {
+        if (g_atomic_int_get(&self->state) == HOLD_LOST)
+            g_task_return_error(task, error_new_from_reason(self->loss_reason));
+        else
+            g_task_return_new_error(task, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
+                                    "The lock was released before");
+        g_object_unref(task);
+        return;
+    }
+
+    release = g_new0(Release, 1);
+    release->hold = hold_ref(self);
+    release->task = task;
+    release_send(release);
+}

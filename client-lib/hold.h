@@ -1,0 +1,56 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A lock that the service says we hold: what WebLocksLock is the application's handle of.
+ *
+ * It is apart from that object so that the object may be dropped in any thread while the service's
+ * word about the lock arrives in another. Its state moves once, from held to one of the others; the
+ * connection's context moves it, others may read it. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+#include "client-lib/connection.h"
+
+typedef enum {
+    HOLD_HELD,
+    HOLD_RELEASED, /* by its holder */
+    HOLD_LOST,     /* see loss_reason */
+} HoldState;
+
+typedef struct {
+    Connection *connection;
+    char *path; /* of the bucket object */
+    guint64 id;
+    guint64 token;
+    char *name;
+    WebLocksMode mode;
+
+    int state;               /* a HoldState; atomic */
+    const char *loss_reason; /* the wire's word; written before `state` */
+    GWeakRef lock;           /* the WebLocksLock */
+} Hold;
+
+/* In the ledger from the start. */
+Hold *hold_new(Connection *connection,
+               const char *path,
+               guint64 id,
+               guint64 token,
+               const char *name,
+               WebLocksMode mode);
+Hold *hold_ref(Hold *self);
+void hold_unref(gpointer self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Hold, hold_unref)
+
+/* FALSE in the child of a fork too. */
+gboolean hold_is_held(const Hold *self);
+
+/* The service, or the end of the connection, took it away. */
+void hold_lose(Hold *self, const char *reason);
+
+/* Lets go of it, and waits for no answer; nothing if it isn't held. From any thread. */
+void hold_drop(Hold *self);
+
+/* The result of the task is TRUE, or why the lock was not there to be released. Takes the task. */
+void hold_release(Hold *self, GTask *task);

@@ -1,0 +1,536 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/lock-info-private.h"
+
+#include <string.h>
+
+#include "common/lock-mode.h"
+#include "common/wire-names.h"
+
+/**
+ * WebLocksLockInfo:
+ *
+ * A lock that somebody holds, or a request that waits: the `LockInfo` of the standard
+ * (section 3.3).
+ *
+ * A query tells name, mode and client. Only inspecting tells the rest.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksLockInfo {
+    GObject parent;
+    char *name;
+    WebLocksMode mode;
+    gboolean held;
+    char *client_id;
+    guint64 token;
+    char *why;
+    guint64 age_ms;
+    guint pid;
+    char *process;
+    guint position;
+    char **blocked_by;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
+
+enum {
+    PROP_NAME = 1,
+    PROP_MODE,
+    PROP_HELD,
+    PROP_CLIENT_ID,
+    PROP_TOKEN,
+    PROP_WHY,
+    PROP_AGE,
+    PROP_PID,
+    PROP_PROCESS,
+    PROP_POSITION,
+    PROP_BLOCKED_BY,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+/* ---- from the wire */
+
+static WebLocksMode
+mode_from_wire(const char *word)
+{
+    LockMode mode = LOCK_MODE_EXCLUSIVE;
+
+    lock_mode_from_string(word, &mode);
+    return mode == LOCK_MODE_SHARED ? WEB_LOCKS_MODE_SHARED : WEB_LOCKS_MODE_EXCLUSIVE;
+}
+
+WebLocksLockInfo *
+web_locks_lock_info_new_from_query(sd_bus_message *reply, gboolean held)
+{
+    WebLocksLockInfo *self;
+    const char *name, *mode, *client_id;
+
+    if (sd_bus_message_read(reply, "(sss)", &name, &mode, &client_id) <= 0)
+        return NULL;
+    self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+    g_free(self->name);
+    g_free(self->client_id);
+    self->name = g_strdup(name);
+    self->mode = mode_from_wire(mode);
+    self->client_id = g_strdup(client_id);
+    self->held = held;
+    return self;
+}
+
+static int
+read_string(sd_bus_message *reply, char **field)
+{
+    const char *string;
+    int r = sd_bus_message_read(reply, "v", "s", &string);
+
+    if (r >= 0) {
+        g_free(*field);
+        *field = g_strdup(string);
+    }
+    return r;
+}
+
+static int
+read_strings(sd_bus_message *reply, char ***field)
+{
+    g_autoptr(GStrvBuilder) strings = g_strv_builder_new();
+    const char *string;
+    int r = sd_bus_message_enter_container(reply, 'v', "as");
+
+    if (r >= 0)
+        r = sd_bus_message_enter_container(reply, 'a', "s");
+    if (r < 0)
+        return r;
+    while ((r = sd_bus_message_read_basic(reply, 's', &string)) > 0)
+        g_strv_builder_add(strings, string);
+    if (r >= 0)
+        r = sd_bus_message_exit_container(reply);
+    if (r >= 0)
+        r = sd_bus_message_exit_container(reply);
+    g_strfreev(*field);
+    *field = g_strv_builder_end(strings);
+    return r;
+}
+
+static int
+read_entry(WebLocksLockInfo *self, sd_bus_message *reply, const char *key, guint64 *cursor)
+{
+    const char *word;
+    int r;
+
+    if (strcmp(key, "name") == 0)
+        return read_string(reply, &self->name);
+    if (strcmp(key, "clientId") == 0)
+        return read_string(reply, &self->client_id);
+    if (strcmp(key, "why") == 0)
+        return read_string(reply, &self->why);
+    if (strcmp(key, "process") == 0)
+        return read_string(reply, &self->process);
+    if (strcmp(key, "blockedBy") == 0)
+        return read_strings(reply, &self->blocked_by);
+    if (strcmp(key, "token") == 0)
+        return sd_bus_message_read(reply, "v", "t", &self->token);
+    if (strcmp(key, "age") == 0)
+        return sd_bus_message_read(reply, "v", "t", &self->age_ms);
+    if (strcmp(key, "pid") == 0)
+        return sd_bus_message_read(reply, "v", "u", &self->pid);
+    if (strcmp(key, "position") == 0)
+        return sd_bus_message_read(reply, "v", "u", &self->position);
+    if (strcmp(key, "cursor") == 0)
+        return sd_bus_message_read(reply, "v", "t", cursor);
+    if (strcmp(key, "mode") == 0) {
+        r = sd_bus_message_read(reply, "v", "s", &word);
+        if (r >= 0)
+            self->mode = mode_from_wire(word);
+        return r;
+    }
+    if (strcmp(key, "state") == 0) {
+        r = sd_bus_message_read(reply, "v", "s", &word);
+        if (r >= 0)
+            self->held = strcmp(word, WIRE_STATE_HELD) == 0;
+        return r;
+    }
+    return sd_bus_message_skip(reply, "v"); /* of a later service */
+}
+
+WebLocksLockInfo *
+web_locks_lock_info_new_from_inspect(sd_bus_message *reply, guint64 *out_cursor)
+{
+    g_autoptr(WebLocksLockInfo) self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+    const char *key;
+    int r;
+
+    if (sd_bus_message_enter_container(reply, 'a', "{sv}") <= 0)
+        return NULL;
+    while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
+        r = sd_bus_message_read_basic(reply, 's', &key);
+        if (r >= 0)
+            r = read_entry(self, reply, key, out_cursor);
+        if (r >= 0)
+            r = sd_bus_message_exit_container(reply);
+        if (r < 0)
+            return NULL;
+    }
+    if (r < 0 || sd_bus_message_exit_container(reply) < 0)
+        return NULL;
+    return g_steal_pointer(&self);
+}
+
+gboolean
+web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other)
+{
+    return self->held == other->held && self->mode == other->mode &&
+           strcmp(self->name, other->name) == 0 && strcmp(self->client_id, other->client_id) == 0;
+}
+
+/* ---- what it tells */
+
+/**
+ * web_locks_lock_info_get_name:
+ * @self: a lock info
+ *
+ * Gets the resource name.
+ *
+ * Returns: (transfer none): the name
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_name(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->name;
+}
+
+/**
+ * web_locks_lock_info_get_mode:
+ * @self: a lock info
+ *
+ * Gets the lock mode.
+ *
+ * Returns: the mode
+ * Since: 0.1
+ */
+WebLocksMode
+web_locks_lock_info_get_mode(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), WEB_LOCKS_MODE_EXCLUSIVE);
+    return self->mode;
+}
+
+/**
+ * web_locks_lock_info_get_held:
+ * @self: a lock info
+ *
+ * Gets whether it is held, and not waiting.
+ *
+ * Returns: %TRUE: held; %FALSE: waiting
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_info_get_held(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), FALSE);
+    return self->held;
+}
+
+/**
+ * web_locks_lock_info_get_client_id:
+ * @self: a lock info
+ *
+ * Gets whose it is: the unique name of its agent on the bus, as
+ * [property@WebLocks.Agent:client-id].
+ *
+ * Returns: (transfer none): the unique name
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_client_id(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->client_id;
+}
+
+/**
+ * web_locks_lock_info_get_token:
+ * @self: a lock info
+ *
+ * Gets the fencing token of a held lock. Only inspecting tells it.
+ *
+ * Returns: the token; 0 if it waits, or is not told
+ * Since: 0.1
+ */
+guint64
+web_locks_lock_info_get_token(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->token;
+}
+
+/**
+ * web_locks_lock_info_get_why:
+ * @self: a lock info
+ *
+ * Gets what its client says the lock is for. Only inspecting tells it.
+ *
+ * Returns: (transfer none): a few words; "" if there are none
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_why(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->why;
+}
+
+/**
+ * web_locks_lock_info_get_age:
+ * @self: a lock info
+ *
+ * Gets for how long it has been held, or has waited. Only inspecting tells it.
+ *
+ * Returns: milliseconds
+ * Since: 0.1
+ */
+guint64
+web_locks_lock_info_get_age(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->age_ms;
+}
+
+/**
+ * web_locks_lock_info_get_pid:
+ * @self: a lock info
+ *
+ * Gets the process of its client. Only inspecting tells it.
+ *
+ * Returns: the process id; 0 if it is not known
+ * Since: 0.1
+ */
+guint
+web_locks_lock_info_get_pid(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->pid;
+}
+
+/**
+ * web_locks_lock_info_get_process:
+ * @self: a lock info
+ *
+ * Gets the name of the process of its client. Only inspecting tells it.
+ *
+ * Returns: (transfer none): the name; "" if it is not known
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_process(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->process;
+}
+
+/**
+ * web_locks_lock_info_get_position:
+ * @self: a lock info
+ *
+ * Gets its place among those who wait for the name: 1 is next. Only inspecting tells it.
+ *
+ * Returns: the place; 0 if it is held
+ * Since: 0.1
+ */
+guint
+web_locks_lock_info_get_position(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->position;
+}
+
+/**
+ * web_locks_lock_info_get_blocked_by:
+ * @self: a lock info
+ *
+ * Gets who must let go before it can be granted. Only inspecting tells it.
+ *
+ * Returns: (transfer none) (array zero-terminated=1): client ids
+ * Since: 0.1
+ */
+const char *const *
+web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return (const char *const *)self->blocked_by;
+}
+
+/* ---- GObject */
+
+static void
+web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksLockInfo *self = WEB_LOCKS_LOCK_INFO(object);
+
+    switch (id) {
+    case PROP_NAME:
+        g_value_set_string(value, self->name);
+        break;
+    case PROP_MODE:
+        g_value_set_enum(value, (int)self->mode);
+        break;
+    case PROP_HELD:
+        g_value_set_boolean(value, self->held);
+        break;
+    case PROP_CLIENT_ID:
+        g_value_set_string(value, self->client_id);
+        break;
+    case PROP_TOKEN:
+        g_value_set_uint64(value, self->token);
+        break;
+    case PROP_WHY:
+        g_value_set_string(value, self->why);
+        break;
+    case PROP_AGE:
+        g_value_set_uint64(value, self->age_ms);
+        break;
+    case PROP_PID:
+        g_value_set_uint(value, self->pid);
+        break;
+    case PROP_PROCESS:
+        g_value_set_string(value, self->process);
+        break;
+    case PROP_POSITION:
+        g_value_set_uint(value, self->position);
+        break;
+    case PROP_BLOCKED_BY:
+        g_value_set_boxed(value, self->blocked_by);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_lock_info_finalize(GObject *object)
+{
+    WebLocksLockInfo *self = WEB_LOCKS_LOCK_INFO(object);
+
+    g_free(self->name);
+    g_free(self->client_id);
+    g_free(self->why);
+    g_free(self->process);
+    g_strfreev(self->blocked_by);
+    G_OBJECT_CLASS(web_locks_lock_info_parent_class)->finalize(object);
+}
+
+static void
+web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_lock_info_get_property;
+    object_class->finalize = web_locks_lock_info_finalize;
+
+    /**
+     * WebLocksLockInfo:name:
+     *
+     * The resource name.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_NAME] = g_param_spec_string("name", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:mode:
+     *
+     * Exclusive or shared.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_MODE] =
+        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    /**
+     * WebLocksLockInfo:held:
+     *
+     * Whether it is held, and not waiting.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksLockInfo:client-id:
+     *
+     * Whose it is: the unique name of its agent on the bus.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_CLIENT_ID] = g_param_spec_string("client-id", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:token:
+     *
+     * The fencing token; 0 if it waits, or is not told.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_TOKEN] = g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    /**
+     * WebLocksLockInfo:why:
+     *
+     * What its client says the lock is for.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:age:
+     *
+     * For how long it has been held, or has waited, in milliseconds.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_AGE] = g_param_spec_uint64("age", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    /**
+     * WebLocksLockInfo:pid:
+     *
+     * The process id of its client; 0 if it is not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_PID] = g_param_spec_uint("pid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    /**
+     * WebLocksLockInfo:process:
+     *
+     * The name of the process of its client.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_PROCESS] = g_param_spec_string("process", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:position:
+     *
+     * Its place among those who wait for the name: 1 is next, and 0 is held.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_POSITION] = g_param_spec_uint("position", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    /**
+     * WebLocksLockInfo:blocked-by:
+     *
+     * The client ids of those who must let go before it can be granted.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_BLOCKED_BY] = g_param_spec_boxed("blocked-by", NULL, NULL, G_TYPE_STRV, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_lock_info_init(WebLocksLockInfo *self)
+{
+    self->name = g_strdup("");
+    self->client_id = g_strdup("");
+    self->why = g_strdup("");
+    self->process = g_strdup("");
+    self->blocked_by = g_new0(char *, 1);
+}

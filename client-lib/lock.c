@@ -1,0 +1,352 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/lock-private.h"
+
+#include "client-lib/error-private.h"
+#include "client-lib/sync.h"
+
+/**
+ * WebLocksLock:
+ *
+ * A lock that was granted (section 2.3 of the standard).
+ *
+ * It is held until it is released, until the last reference to it is dropped (then without waiting
+ * for the service's word), or until it is lost: see [signal@WebLocks.Lock::lost]. It keeps the
+ * connection of its agent open, but not the [class@WebLocks.Agent] object.
+ *
+ * After a `fork()` only the parent holds it: in the child it is not held, and dropping it there
+ * releases nothing.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksLock {
+    GObject parent;
+    Hold *hold;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksLock, web_locks_lock, G_TYPE_OBJECT)
+
+enum {
+    PROP_NAME = 1,
+    PROP_MODE,
+    PROP_TOKEN,
+    PROP_HELD,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+enum {
+    SIGNAL_LOST,
+    N_SIGNALS,
+};
+static guint signals[N_SIGNALS];
+
+WebLocksLock *
+web_locks_lock_new(Hold *hold)
+{
+    WebLocksLock *self = g_object_new(WEB_LOCKS_TYPE_LOCK, NULL);
+
+    self->hold = hold_ref(hold);
+    g_weak_ref_set(&hold->lock, self);
+    return self;
+}
+
+void
+web_locks_lock_tell_lost(WebLocksLock *self, const char *reason)
+{
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+    g_signal_emit(self, signals[SIGNAL_LOST], 0, reason);
+}
+
+GError *
+web_locks_lock_get_loss(WebLocksLock *self)
+{
+    if (hold_is_held(self->hold))
+        return NULL;
+    return error_new_from_reason(self->hold->loss_reason != NULL ? self->hold->loss_reason : "");
+}
+
+void
+web_locks_lock_drop(WebLocksLock *self)
+{
+    hold_drop(self->hold);
+}
+
+/**
+ * web_locks_lock_get_name:
+ * @self: a lock
+ *
+ * Gets the resource name that is locked (section 2.1 of the standard).
+ *
+ * Returns: (transfer none): the name
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_get_name(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), NULL);
+    return self->hold->name;
+}
+
+/**
+ * web_locks_lock_get_mode:
+ * @self: a lock
+ *
+ * Gets the lock mode (section 2.3 of the standard).
+ *
+ * Returns: the mode
+ * Since: 0.1
+ */
+WebLocksMode
+web_locks_lock_get_mode(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), WEB_LOCKS_MODE_EXCLUSIVE);
+    return self->hold->mode;
+}
+
+/**
+ * web_locks_lock_get_token:
+ * @self: a lock
+ *
+ * Gets the fencing token: greater than that of every lock granted before in this bucket.
+ *
+ * A resource that remembers the greatest token it has seen can refuse a late writer, whose lock was
+ * stolen meanwhile.
+ *
+ * Returns: the token, never 0
+ * Since: 0.1
+ */
+guint64
+web_locks_lock_get_token(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), 0);
+    return self->hold->token;
+}
+
+/**
+ * web_locks_lock_get_held:
+ * @self: a lock
+ *
+ * Gets whether the lock is still held, as far as is known here.
+ *
+ * Returns: %FALSE once it is released or lost
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_get_held(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), FALSE);
+    return hold_is_held(self->hold);
+}
+
+typedef struct {
+    Hold *hold;
+    GTask *task;
+} ReleaseStart;
+
+static void
+start_release(gpointer data)
+{
+    g_autofree ReleaseStart *start = data;
+    g_autoptr(Hold) hold = start->hold;
+
+    hold_release(hold, start->task);
+}
+
+/**
+ * web_locks_lock_release_async:
+ * @self: a lock
+ * @cancellable: (nullable): has an effect only if it is cancelled already: then nothing is released
+ * @callback: (scope async) (nullable): called when the lock is released
+ * @user_data: for @callback
+ *
+ * Releases the lock (section 4.2 of the standard).
+ *
+ * Since: 0.1
+ */
+void
+web_locks_lock_release_async(WebLocksLock *self,
+                             GCancellable *cancellable,
+                             GAsyncReadyCallback callback,
+                             gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    ReleaseStart *start;
+    gboolean was_held;
+
+    g_return_if_fail(WEB_LOCKS_IS_LOCK(self));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_lock_release_async);
+    if (g_task_return_error_if_cancelled(task))
+        return;
+    /* From here on the lock is given up, and the answer is the truth about it. */
+    g_task_set_check_cancellable(task, FALSE);
+    if (!connection_is_of_this_process(self->hold->connection)) {
+        g_task_return_new_error(task, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                                "The lock belongs to the process that forked this one");
+        return;
+    }
+
+    was_held = hold_is_held(self->hold);
+    start = g_new(ReleaseStart, 1);
+    start->hold = hold_ref(self->hold);
+    start->task = g_steal_pointer(&task);
+    connection_run(self->hold->connection, start_release, start, NULL);
+    if (was_held && !hold_is_held(self->hold))
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+}
+
+/**
+ * web_locks_lock_release_finish:
+ * @self: a lock
+ * @result: the result of web_locks_lock_release_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_lock_release_async() began.
+ *
+ * If it fails with a [error@WebLocks.Error], the lock is not held all the same: with
+ * [error@WebLocks.Error.STOLEN] it was stolen before, with [error@WebLocks.Error.UNAVAILABLE] it
+ * was lost with the service or the connection, with [error@WebLocks.Error.NOT_HELD] it was released
+ * before.
+ *
+ * Returns: whether the lock was held until now
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), FALSE);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_lock_release_async), FALSE);
+    return g_task_propagate_boolean(G_TASK(result), error);
+}
+
+/**
+ * web_locks_lock_release_sync:
+ * @self: a lock
+ * @cancellable: (nullable): has an effect only if it is cancelled already
+ * @error: return location for an error
+ *
+ * Releases the lock, and waits for the service's word.
+ *
+ * See web_locks_lock_release_finish() for errors.
+ *
+ * Returns: whether the lock was held until now
+ * Since: 0.1
+ */
+gboolean
+web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall call;
+    gboolean done;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), FALSE);
+
+    sync_call_begin(&call, self->hold->connection);
+    web_locks_lock_release_async(self, cancellable, sync_call_done, &call);
+    done = web_locks_lock_release_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return done;
+}
+
+/* ---- GObject */
+
+static void
+web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksLock *self = WEB_LOCKS_LOCK(object);
+
+    switch (id) {
+    case PROP_NAME:
+        g_value_set_string(value, self->hold->name);
+        break;
+    case PROP_MODE:
+        g_value_set_enum(value, (int)self->hold->mode);
+        break;
+    case PROP_TOKEN:
+        g_value_set_uint64(value, self->hold->token);
+        break;
+    case PROP_HELD:
+        g_value_set_boolean(value, hold_is_held(self->hold));
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_lock_finalize(GObject *object)
+{
+    WebLocksLock *self = WEB_LOCKS_LOCK(object);
+
+    hold_drop(self->hold);
+    hold_unref(self->hold);
+    G_OBJECT_CLASS(web_locks_lock_parent_class)->finalize(object);
+}
+
+static void
+web_locks_lock_class_init(WebLocksLockClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_lock_get_property;
+    object_class->finalize = web_locks_lock_finalize;
+
+    /**
+     * WebLocksLock:name:
+     *
+     * The resource name that is locked.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_NAME] = g_param_spec_string("name", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLock:mode:
+     *
+     * Exclusive or shared.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_MODE] =
+        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    /**
+     * WebLocksLock:token:
+     *
+     * The fencing token: greater than that of every lock granted before in this bucket.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_TOKEN] = g_param_spec_uint64("token", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    /**
+     * WebLocksLock:held:
+     *
+     * Whether the lock is still held.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_HELD] = g_param_spec_boolean("held", NULL, NULL, FALSE, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+
+    /**
+     * WebLocksLock::lost:
+     * @self: the lock
+     * @reason: `stolen`, `lost` (the service went away and could not keep it) or `terminated` (the
+     *   connection to the bus ended)
+     *
+     * The lock was taken away. Emitted once at most, in the main context of the agent, and never
+     * from within a call of this library. Who connects to it late looks at
+     * [property@WebLocks.Lock:held] after connecting.
+     *
+     * Since: 0.1
+     */
+    signals[SIGNAL_LOST] = g_signal_new("lost", WEB_LOCKS_TYPE_LOCK, G_SIGNAL_RUN_LAST, 0, NULL,
+                                        NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+}
+
+static void
+web_locks_lock_init(WebLocksLock *self)
+{
+}

@@ -1,0 +1,429 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/manager-private.h"
+
+#include <string.h>
+
+#include "client-lib/agent-private.h"
+#include "client-lib/request.h"
+#include "client-lib/sync.h"
+#include "common/wire-names.h"
+#include "common/wire-string.h"
+
+/**
+ * WebLocksManager:
+ *
+ * One storage bucket, with its names and locks, as seen by one agent (section 2.2 of the standard).
+ *
+ * Locks of one name exclude each other only within a bucket. An application uses its application id
+ * as the bucket's name. The buckets of other users, and of sandboxed applications, are other
+ * buckets even if they have the same name.
+ *
+ * It needs no opening and no closing, and two managers of one bucket are the same bucket.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksManager {
+    GObject parent;
+    WebLocksAgent *agent;
+    char *bucket;
+    char *path;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
+
+enum {
+    PROP_AGENT = 1,
+    PROP_BUCKET,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+/* ---- making one */
+
+WebLocksManager *
+web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error)
+{
+    WebLocksManager *self;
+    g_autofree char *path = NULL;
+    size_t length = strlen(bucket);
+
+    if (length == 0 || length > WIRE_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
+        !wire_string_is_carriable(bucket)) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                    "The name of a bucket has 1 to %d bytes of UTF-8", WIRE_BUCKET_BYTES_MAX);
+        return NULL;
+    }
+    if (sd_bus_path_encode(WIRE_BUCKET_PREFIX, bucket, &path) < 0)
+        g_assert_not_reached();
+
+    self = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
+    self->agent = g_object_ref(agent);
+    self->bucket = g_strdup(bucket);
+    self->path = g_steal_pointer(&path);
+    return self;
+}
+
+static void
+on_agent_connected(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) task = data;
+    WebLocksManager *self = g_task_get_task_data(task);
+    GError *error = NULL;
+
+    if (web_locks_agent_connect_finish(WEB_LOCKS_AGENT(source), result, &error))
+        g_task_return_pointer(task, g_object_ref(self), g_object_unref);
+    else
+        g_task_return_error(task, error);
+}
+
+/**
+ * web_locks_manager_new_async:
+ * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
+ * @cancellable: (nullable): ends the wait
+ * @callback: (scope async) (nullable): called when the bus is connected
+ * @user_data: for @callback
+ *
+ * Makes a manager for a bucket on the session bus, with the default agent of this main context, and
+ * connects that.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_manager_new_async(const char *bucket,
+                            GCancellable *cancellable,
+                            GAsyncReadyCallback callback,
+                            gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    g_autoptr(WebLocksAgent) agent = NULL;
+    WebLocksManager *self;
+    GError *error = NULL;
+
+    g_return_if_fail(bucket != NULL);
+
+    task = g_task_new(NULL, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_manager_new_async);
+    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    self = web_locks_manager_new_for_agent(agent, bucket, &error);
+    if (self == NULL) {
+        g_task_return_error(task, error);
+        return;
+    }
+    g_task_set_task_data(task, self, g_object_unref);
+    web_locks_agent_connect_async(agent, cancellable, on_agent_connected, g_steal_pointer(&task));
+}
+
+/**
+ * web_locks_manager_new_finish:
+ * @result: the result of web_locks_manager_new_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_manager_new_async() began. Fails with `G_IO_ERROR_INVALID_ARGUMENT` if that
+ * is no name for a bucket, with [error@WebLocks.Error.UNAVAILABLE] if there is no bus.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_manager_new_finish(GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_new_async), NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_manager_new_sync:
+ * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
+ * @cancellable: (nullable): ends the wait
+ * @error: return location for an error
+ *
+ * Makes a manager for a bucket on the session bus, with the default agent of this main context, and
+ * connects that.
+ *
+ * See web_locks_manager_new_finish() for errors.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError **error)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) self = NULL;
+
+    g_return_val_if_fail(bucket != NULL, NULL);
+
+    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    self = web_locks_manager_new_for_agent(agent, bucket, error);
+    if (self == NULL || !web_locks_agent_connect_sync(agent, cancellable, error))
+        return NULL;
+    return g_steal_pointer(&self);
+}
+
+/* ---- what it is */
+
+Connection *
+web_locks_manager_get_connection(WebLocksManager *self)
+{
+    return web_locks_agent_get_connection(self->agent);
+}
+
+const char *
+web_locks_manager_get_path(WebLocksManager *self)
+{
+    return self->path;
+}
+
+/**
+ * web_locks_manager_get_agent:
+ * @self: a manager
+ *
+ * Gets the agent that sees the bucket.
+ *
+ * Returns: (transfer none): the agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_manager_get_agent(WebLocksManager *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    return self->agent;
+}
+
+/**
+ * web_locks_manager_get_bucket:
+ * @self: a manager
+ *
+ * Gets the bucket's name. That of a private bucket is a secret: whoever has it, and is the same
+ * user in the same sandbox, can use the bucket by web_locks_agent_get_manager().
+ *
+ * Returns: (transfer none): the name
+ * Since: 0.1
+ */
+const char *
+web_locks_manager_get_bucket(WebLocksManager *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    return self->bucket;
+}
+
+/* ---- request [4.1] */
+
+gboolean
+web_locks_manager_check_name(const char *name, GError **error)
+{
+    if (g_utf8_validate(name, -1, NULL) && wire_string_is_carriable(name))
+        return TRUE;
+    g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                        "A name is UTF-8 without noncharacters");
+    return FALSE;
+}
+
+typedef struct {
+    char *name;
+    RequestOptions options;
+    GTask *task;
+} RequestStart;
+
+static void
+start_request(gpointer data)
+{
+    g_autofree RequestStart *start = data;
+    WebLocksManager *self = g_task_get_source_object(start->task);
+
+    request_start(web_locks_manager_get_connection(self), self->path, start->name, &start->options,
+                  start->task);
+    request_options_clear(&start->options);
+    g_free(start->name);
+}
+
+void
+web_locks_manager_start_request(WebLocksManager *self,
+                                const char *name,
+                                const RequestOptions *options,
+                                GTask *task)
+{
+    RequestStart *start = g_new0(RequestStart, 1);
+
+    start->name = g_strdup(name);
+    request_options_copy(&start->options, options);
+    start->task = task;
+    connection_run(web_locks_manager_get_connection(self), start_request, start, NULL);
+}
+
+/**
+ * web_locks_manager_request_async:
+ * @self: a manager
+ * @name: the resource name: UTF-8, at most 1,024 bytes, no `-` at the beginning; "" is a name too
+ * @options: (nullable): how the lock is asked for; %NULL for the defaults
+ * @cancellable: (nullable): gives the request up
+ * @callback: (scope async) (nullable): called when the lock is granted, or will not be
+ * @user_data: for @callback
+ *
+ * Asks for a lock (section 4.1 of the standard). Requests of one name are granted in the order in
+ * which they were made.
+ *
+ * The @cancellable is the `AbortSignal` of the standard (section 4.3). If it is cancelled already,
+ * nothing is asked; while the request waits, cancelling ends it; once the lock is granted it has no
+ * effect. It can't go together with [property@WebLocks.Options:steal] or
+ * [property@WebLocks.Options:if-available].
+ *
+ * Since: 0.1
+ */
+void
+web_locks_manager_request_async(WebLocksManager *self,
+                                const char *name,
+                                WebLocksOptions *options,
+                                GCancellable *cancellable,
+                                GAsyncReadyCallback callback,
+                                gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    g_auto(RequestOptions) values = {0};
+    GError *error = NULL;
+
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
+    g_return_if_fail(name != NULL);
+    g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_manager_request_async);
+    request_options_init(&values, options, cancellable != NULL);
+    if (!web_locks_manager_check_name(name, &error) ||
+        !request_options_check(&values, name, &error)) {
+        g_task_return_error(task, error);
+        return;
+    }
+    if (!g_task_return_error_if_cancelled(task))
+        web_locks_manager_start_request(self, name, &values, g_steal_pointer(&task));
+}
+
+/**
+ * web_locks_manager_request_finish:
+ * @self: a manager
+ * @result: the result of web_locks_manager_request_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_manager_request_async() began.
+ *
+ * %NULL without an error says that the lock was not available, which only happens with
+ * [property@WebLocks.Options:if-available].
+ *
+ * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`,
+ * [error@WebLocks.Error.NOT_SUPPORTED], [error@WebLocks.Error.SECURITY],
+ * [error@WebLocks.Error.TIMEOUT], [error@WebLocks.Error.LIMITS],
+ * [error@WebLocks.Error.INVALID_STATE], [error@WebLocks.Error.ABORT] and
+ * [error@WebLocks.Error.UNAVAILABLE].
+ *
+ * Returns: (transfer full) (nullable): the lock
+ * Since: 0.1
+ */
+WebLocksLock *
+web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_request_async), NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_manager_request_sync:
+ * @self: a manager
+ * @name: the resource name
+ * @options: (nullable): how the lock is asked for; %NULL for the defaults
+ * @cancellable: (nullable): gives the request up, from another thread
+ * @error: return location for an error
+ *
+ * Asks for a lock, and waits until it is granted: see web_locks_manager_request_async() and
+ * web_locks_manager_request_finish(). Nothing else that belongs to the main context of the agent
+ * runs meanwhile.
+ *
+ * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
+ * Since: 0.1
+ */
+WebLocksLock *
+web_locks_manager_request_sync(WebLocksManager *self,
+                               const char *name,
+                               WebLocksOptions *options,
+                               GCancellable *cancellable,
+                               GError **error)
+{
+    SyncCall call;
+    WebLocksLock *lock;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(name != NULL, NULL);
+
+    sync_call_begin(&call, web_locks_manager_get_connection(self));
+    web_locks_manager_request_async(self, name, options, cancellable, sync_call_done, &call);
+    lock = web_locks_manager_request_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return lock;
+}
+
+/* ---- GObject */
+
+static void
+web_locks_manager_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
+
+    switch (id) {
+    case PROP_AGENT:
+        g_value_set_object(value, self->agent);
+        break;
+    case PROP_BUCKET:
+        g_value_set_string(value, self->bucket);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_manager_finalize(GObject *object)
+{
+    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
+
+    g_clear_object(&self->agent);
+    g_free(self->bucket);
+    g_free(self->path);
+    G_OBJECT_CLASS(web_locks_manager_parent_class)->finalize(object);
+}
+
+static void
+web_locks_manager_class_init(WebLocksManagerClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_manager_get_property;
+    object_class->finalize = web_locks_manager_finalize;
+
+    /**
+     * WebLocksManager:agent:
+     *
+     * The agent that sees the bucket.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_AGENT] = g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags);
+    /**
+     * WebLocksManager:bucket:
+     *
+     * The bucket's name.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_BUCKET] = g_param_spec_string("bucket", NULL, NULL, NULL, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_manager_init(WebLocksManager *self)
+{
+}

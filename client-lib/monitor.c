@@ -1,0 +1,525 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/call.h"
+#include "client-lib/ledger.h"
+#include "client-lib/lock-info-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/queries.h"
+#include "client-lib/sync.h"
+
+/* Signals say that something has changed; what is so then, Query says: state beats remembered
+ * signals. No signal says that somebody begins to wait. That can only be where something is held,
+ * and only then we ask again now and then. */
+#define LOOK_AGAIN_MS 1000
+/* Bursts of signals are worth one question. */
+#define BURST_MS 20
+
+/**
+ * WebLocksMonitor:
+ *
+ * What is held and what waits in a storage bucket, in list models that stay true by themselves.
+ *
+ * Grants and ends are seen at once, those who begin to wait within a second. While there is no lock
+ * service the lists are empty.
+ *
+ * The lists change in the main context of the agent.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksMonitor {
+    GObject parent;
+    WebLocksManager *manager;
+    GListStore *held;
+    GListStore *pending;
+
+    LedgerWatch *watch;
+    GWeakRef *weak_self; /* what the watch, and other things that wait, know of us */
+    GSource *timer;
+    guint watched_owner; /* the owner change since which the service tells us */
+    gboolean is_watched;
+    gboolean is_refreshing;
+    gboolean is_dirty; /* it changed since the refreshing began */
+    GTask *ready;      /* web_locks_monitor_new_async() */
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, G_TYPE_OBJECT)
+
+enum {
+    PROP_MANAGER = 1,
+    PROP_HELD,
+    PROP_PENDING,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+static void refresh(WebLocksMonitor *self);
+
+static Connection *
+get_connection(WebLocksMonitor *self)
+{
+    return web_locks_manager_get_connection(self->manager);
+}
+
+/* ---- when to look */
+
+static void
+stop_timer(WebLocksMonitor *self)
+{
+    if (self->timer == NULL)
+        return;
+    g_source_destroy(self->timer);
+    g_clear_pointer(&self->timer, g_source_unref);
+}
+
+static void
+weak_ref_free(gpointer data)
+{
+    GWeakRef *ref = data;
+
+    g_weak_ref_clear(ref);
+    g_free(ref);
+}
+
+static GWeakRef *
+weak_ref_new(WebLocksMonitor *self)
+{
+    GWeakRef *ref = g_new(GWeakRef, 1);
+
+    g_weak_ref_init(ref, self);
+    return ref;
+}
+
+static void
+refresh_if_alive(gpointer data)
+{
+    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
+
+    if (self != NULL)
+        refresh(self);
+}
+
+static gboolean
+on_timer(gpointer data)
+{
+    refresh_if_alive(data);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+refresh_in(WebLocksMonitor *self, guint ms)
+{
+    stop_timer(self);
+    self->timer = g_timeout_source_new(ms);
+    g_source_set_callback(self->timer, on_timer, weak_ref_new(self), weak_ref_free);
+    g_source_attach(self->timer, connection_get_context(get_connection(self)));
+}
+
+/* From within a message: no list may change now. */
+static void
+on_signal(gpointer data)
+{
+    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
+
+    if (self == NULL)
+        return;
+    if (self->is_refreshing)
+        self->is_dirty = TRUE;
+    else
+        connection_emit(get_connection(self), refresh_if_alive, weak_ref_new(self), weak_ref_free);
+}
+
+static void
+on_owner_changed(gpointer data)
+{
+    on_signal(data);
+    weak_ref_free(data);
+}
+
+/* ---- looking */
+
+static gboolean
+is_same(GListModel *a, guint at_a, GListModel *b, guint at_b)
+{
+    g_autoptr(WebLocksLockInfo) info_a = g_list_model_get_item(a, at_a);
+    g_autoptr(WebLocksLockInfo) info_b = g_list_model_get_item(b, at_b);
+
+    return web_locks_lock_info_equal(info_a, info_b);
+}
+
+/* Only what differs is replaced, so that a view keeps its place. */
+static void
+update_store(GListStore *store, GListModel *now)
+{
+    const guint n_before = g_list_model_get_n_items(G_LIST_MODEL(store));
+    const guint n_now = g_list_model_get_n_items(now);
+    guint n_first = 0, n_last = 0;
+    g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_object_unref);
+
+    while (n_first < MIN(n_before, n_now) && is_same(G_LIST_MODEL(store), n_first, now, n_first))
+        n_first++;
+    while (n_last < MIN(n_before, n_now) - n_first &&
+           is_same(G_LIST_MODEL(store), n_before - 1 - n_last, now, n_now - 1 - n_last))
+        n_last++;
+    for (guint i = n_first; i < n_now - n_last; i++)
+        g_ptr_array_add(added, g_list_model_get_item(now, i));
+    if (added->len > 0 || n_before > n_first + n_last)
+        g_list_store_splice(store, n_first, n_before - n_first - n_last, added->pdata, added->len);
+}
+
+static SdBusMessage *
+build_refresh(Connection *connection, GTask *task)
+{
+    WebLocksMonitor *self = g_task_get_source_object(task);
+    const char *path = web_locks_manager_get_path(self->manager);
+    SdBusMessage *message;
+    int enable = 1;
+
+    if (self->is_watched && self->watched_owner == connection_get_owner_changes(connection))
+        return call_new_to_bucket(connection, path, "Query");
+    self->is_watched = FALSE;
+    message = call_new_to_bucket(connection, path, "Watch");
+    if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
+        g_assert_not_reached();
+    return message;
+}
+
+static gpointer
+read_refresh(sd_bus_message *reply, GTask *task, GError **error)
+{
+    WebLocksMonitor *self = g_task_get_source_object(task);
+
+    if (self->is_watched)
+        return queries_read_query(reply, error);
+    self->is_watched = TRUE;
+    self->watched_owner = connection_get_owner_changes(get_connection(self));
+    return NULL; /* now Query */
+}
+
+static void
+on_refresh_failed(WebLocksMonitor *self, GError *error)
+{
+    Connection *connection = get_connection(self);
+
+    g_list_store_remove_all(self->held);
+    g_list_store_remove_all(self->pending);
+    self->is_watched = FALSE;
+    if (self->ready != NULL) {
+        g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
+
+        g_task_return_error(ready, error);
+        return;
+    }
+    g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
+            error->message);
+    g_error_free(error);
+    if (!connection_is_over(connection))
+        connection_when_owner_changes(connection, on_owner_changed, weak_ref_new(self));
+}
+
+static void
+on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
+{
+    WebLocksMonitor *self = WEB_LOCKS_MONITOR(source);
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    GError *error = NULL;
+
+    self->is_refreshing = FALSE;
+    snapshot = g_task_propagate_pointer(G_TASK(result), &error);
+    if (snapshot == NULL) {
+        on_refresh_failed(self, error);
+        return;
+    }
+    if (self->is_dirty)
+        refresh_in(self, BURST_MS);
+    else if (g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)) > 0)
+        refresh_in(self, LOOK_AGAIN_MS);
+    update_store(self->held, web_locks_snapshot_get_held(snapshot));
+    update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
+    if (self->ready != NULL) {
+        g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
+
+        g_task_return_pointer(ready, g_object_ref(self), g_object_unref);
+    }
+}
+
+/* In the agent's context, which its answer comes back to. */
+static void
+refresh(WebLocksMonitor *self)
+{
+    Connection *connection = get_connection(self);
+    GMainContext *context = connection_get_dispatch_context(connection);
+    GTask *task;
+
+    if (self->is_refreshing) {
+        self->is_dirty = TRUE;
+        return;
+    }
+    stop_timer(self);
+    self->is_refreshing = TRUE;
+    self->is_dirty = FALSE;
+    g_main_context_push_thread_default(context);
+    task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
+                      on_refreshed, NULL);
+    call_run_for_task(connection, task, build_refresh, read_refresh, g_object_unref);
+    g_main_context_pop_thread_default(context);
+}
+
+/* ---- making one */
+
+static void
+start_monitor(gpointer data)
+{
+    WebLocksMonitor *self = data;
+
+    self->weak_self = weak_ref_new(self);
+    self->watch =
+        ledger_add_watch(connection_get_ledger(get_connection(self)),
+                         web_locks_manager_get_path(self->manager), on_signal, self->weak_self);
+    refresh(self);
+}
+
+/**
+ * web_locks_monitor_new_async:
+ * @manager: the bucket
+ * @cancellable: (nullable): ends the wait
+ * @callback: (scope async) (nullable): called when the lists are there
+ * @user_data: for @callback
+ *
+ * Makes a monitor of a bucket.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_monitor_new_async(WebLocksManager *manager,
+                            GCancellable *cancellable,
+                            GAsyncReadyCallback callback,
+                            gpointer user_data)
+{
+    WebLocksMonitor *self;
+
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
+    self->manager = g_object_ref(manager);
+    self->ready = g_task_new(NULL, cancellable, callback, user_data);
+    g_task_set_source_tag(self->ready, web_locks_monitor_new_async);
+    connection_run(get_connection(self), start_monitor, self, g_object_unref);
+}
+
+/**
+ * web_locks_monitor_new_finish:
+ * @result: the result of web_locks_monitor_new_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_monitor_new_async() began.
+ *
+ * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.LIMITS] (a client can watch 64 buckets),
+ * [error@WebLocks.Error.SECURITY], [error@WebLocks.Error.INVALID_STATE] and
+ * [error@WebLocks.Error.UNAVAILABLE].
+ *
+ * Returns: (transfer full): a monitor whose lists are true
+ * Since: 0.1
+ */
+WebLocksMonitor *
+web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_monitor_new_async), NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_monitor_new_sync:
+ * @manager: the bucket
+ * @cancellable: (nullable): ends the wait
+ * @error: return location for an error
+ *
+ * Makes a monitor of a bucket, and waits until its lists are there.
+ *
+ * See web_locks_monitor_new_finish() for errors.
+ *
+ * Returns: (transfer full): a monitor whose lists are true
+ * Since: 0.1
+ */
+WebLocksMonitor *
+web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error)
+{
+    SyncCall call;
+    WebLocksMonitor *self;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
+
+    sync_call_begin(&call, web_locks_manager_get_connection(manager));
+    web_locks_monitor_new_async(manager, cancellable, sync_call_done, &call);
+    self = web_locks_monitor_new_finish(sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return self;
+}
+
+/**
+ * web_locks_monitor_get_manager:
+ * @self: a monitor
+ *
+ * Gets the bucket that is monitored.
+ *
+ * Returns: (transfer none): the manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_monitor_get_manager(WebLocksMonitor *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MONITOR(self), NULL);
+    return self->manager;
+}
+
+/**
+ * web_locks_monitor_get_held:
+ * @self: a monitor
+ *
+ * Gets the locks that are held.
+ *
+ * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
+ * Since: 0.1
+ */
+GListModel *
+web_locks_monitor_get_held(WebLocksMonitor *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MONITOR(self), NULL);
+    return G_LIST_MODEL(self->held);
+}
+
+/**
+ * web_locks_monitor_get_pending:
+ * @self: a monitor
+ *
+ * Gets the requests that wait; those of one name stand in the order of their requests.
+ *
+ * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
+ * Since: 0.1
+ */
+GListModel *
+web_locks_monitor_get_pending(WebLocksMonitor *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MONITOR(self), NULL);
+    return G_LIST_MODEL(self->pending);
+}
+
+/* ---- the end */
+
+typedef struct {
+    Connection *connection;
+    LedgerWatch *watch;
+    GWeakRef *weak_self;
+    char *path;
+    gboolean is_watched;
+} Farewell;
+
+static void
+end_watch(gpointer data)
+{
+    g_autofree Farewell *self = data;
+    g_autofree char *path = self->path;
+    g_autoptr(Connection) connection = self->connection;
+    int enable = 0;
+
+    if (ledger_remove_watch(connection_get_ledger(connection), self->watch) && self->is_watched &&
+        connection_is_open(connection) && connection_is_of_this_process(connection)) {
+        g_autoptr(SdBusMessage) message = call_new_to_bucket(connection, path, "Watch");
+
+        if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
+            g_assert_not_reached();
+        call_send_quietly(message);
+    }
+    weak_ref_free(self->weak_self);
+}
+
+static void
+web_locks_monitor_finalize(GObject *object)
+{
+    WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
+
+    stop_timer(self);
+    if (self->watch != NULL) {
+        Connection *connection = get_connection(self);
+        Farewell *farewell = g_new(Farewell, 1);
+
+        farewell->connection = connection_ref(connection);
+        farewell->watch = self->watch;
+        farewell->weak_self = self->weak_self;
+        farewell->path = g_strdup(web_locks_manager_get_path(self->manager));
+        farewell->is_watched = self->is_watched;
+        connection_run(connection, end_watch, farewell, NULL);
+    }
+    g_clear_object(&self->manager);
+    g_object_unref(self->held);
+    g_object_unref(self->pending);
+    G_OBJECT_CLASS(web_locks_monitor_parent_class)->finalize(object);
+}
+
+/* ---- GObject */
+
+static void
+web_locks_monitor_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
+
+    switch (id) {
+    case PROP_MANAGER:
+        g_value_set_object(value, self->manager);
+        break;
+    case PROP_HELD:
+        g_value_set_object(value, self->held);
+        break;
+    case PROP_PENDING:
+        g_value_set_object(value, self->pending);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_monitor_class_init(WebLocksMonitorClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_monitor_get_property;
+    object_class->finalize = web_locks_monitor_finalize;
+
+    /**
+     * WebLocksMonitor:manager:
+     *
+     * The bucket that is monitored.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_MANAGER] =
+        g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+    /**
+     * WebLocksMonitor:held:
+     *
+     * The locks that are held: a list model of [class@WebLocks.LockInfo].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_HELD] = g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    /**
+     * WebLocksMonitor:pending:
+     *
+     * The requests that wait: a list model of [class@WebLocks.LockInfo].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_PENDING] = g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_monitor_init(WebLocksMonitor *self)
+{
+    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+}

@@ -1,0 +1,398 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/options-private.h"
+
+/**
+ * WebLocksOptions:
+ *
+ * How a lock is asked for: the `LockOptions` of the standard (section 3.1), with a time-out and a
+ * word for people besides.
+ *
+ * A request copies its options when it begins; changing them later changes nothing for it. The
+ * `signal` of the standard is the [class@Gio.Cancellable] of the request.
+ *
+ * Since: 0.1
+ */
+struct _WebLocksOptions {
+    GObject parent;
+    RequestOptions values;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksOptions, web_locks_options, G_TYPE_OBJECT)
+
+enum {
+    PROP_MODE = 1,
+    PROP_IF_AVAILABLE,
+    PROP_STEAL,
+    PROP_TIMEOUT,
+    PROP_WHY,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+/* ---- as plain data */
+
+void
+request_options_copy(RequestOptions *self, const RequestOptions *other)
+{
+    *self = *other;
+    self->why = g_strdup(other->why);
+}
+
+void
+request_options_init(RequestOptions *self, WebLocksOptions *options, gboolean signal)
+{
+    static const RequestOptions defaults = {WEB_LOCKS_MODE_EXCLUSIVE};
+
+    request_options_copy(self, options != NULL ? &options->values : &defaults);
+    self->signal = signal;
+}
+
+void
+request_options_clear(RequestOptions *self)
+{
+    g_clear_pointer(&self->why, g_free);
+}
+
+gboolean
+request_options_check(const RequestOptions *self, const char *name, GError **error)
+{
+    const char *broken = NULL;
+
+    if (name[0] == '-')
+        broken = "Names that begin with '-' are reserved";
+    else if (self->steal && self->if_available)
+        broken = "'steal' and 'if-available' exclude each other";
+    else if (self->steal && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)
+        broken = "Only an exclusive lock can be stolen";
+    else if (self->signal && (self->steal || self->if_available))
+        broken = "A cancellable goes with neither 'steal' nor 'if-available'";
+    if (broken != NULL) {
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
+        return FALSE;
+    }
+    if (self->timeout_ms > 0 && self->if_available) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            "'timeout' and 'if-available' exclude each other");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- the object */
+
+/**
+ * web_locks_options_new:
+ *
+ * Creates options with the defaults: exclusive, waiting for ever.
+ *
+ * Returns: (transfer full): new options
+ * Since: 0.1
+ */
+WebLocksOptions *
+web_locks_options_new(void)
+{
+    return g_object_new(WEB_LOCKS_TYPE_OPTIONS, NULL);
+}
+
+/**
+ * web_locks_options_get_mode:
+ * @self: options
+ *
+ * Gets the lock mode.
+ *
+ * Returns: the mode
+ * Since: 0.1
+ */
+WebLocksMode
+web_locks_options_get_mode(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), WEB_LOCKS_MODE_EXCLUSIVE);
+    return self->values.mode;
+}
+
+/**
+ * web_locks_options_set_mode:
+ * @self: options
+ * @mode: exclusive or shared
+ *
+ * Sets the lock mode (section 2.3 of the standard).
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    g_return_if_fail(mode == WEB_LOCKS_MODE_EXCLUSIVE || mode == WEB_LOCKS_MODE_SHARED);
+    if (self->values.mode == mode)
+        return;
+    self->values.mode = mode;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_MODE]);
+}
+
+/**
+ * web_locks_options_get_if_available:
+ * @self: options
+ *
+ * Gets whether the lock is wanted now or not at all.
+ *
+ * Returns: whether the request never waits
+ * Since: 0.1
+ */
+gboolean
+web_locks_options_get_if_available(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), FALSE);
+    return self->values.if_available;
+}
+
+/**
+ * web_locks_options_set_if_available:
+ * @self: options
+ * @if_available: whether the request never waits
+ *
+ * Sets whether the lock is wanted now or not at all. A request that can't be granted at once then
+ * gives no lock, and no error.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_if_available(WebLocksOptions *self, gboolean if_available)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    if_available = if_available != FALSE;
+    if (self->values.if_available == if_available)
+        return;
+    self->values.if_available = if_available;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_IF_AVAILABLE]);
+}
+
+/**
+ * web_locks_options_get_steal:
+ * @self: options
+ *
+ * Gets whether the lock is taken from whoever holds it.
+ *
+ * Returns: whether the request steals
+ * Since: 0.1
+ */
+gboolean
+web_locks_options_get_steal(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), FALSE);
+    return self->values.steal;
+}
+
+/**
+ * web_locks_options_set_steal:
+ * @self: options
+ * @steal: whether the request steals
+ *
+ * Sets whether the lock is taken from whoever holds it, before everyone who waits. The holders are
+ * told by [signal@WebLocks.Lock::lost]; they may still be at work, and that is the danger of it.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_steal(WebLocksOptions *self, gboolean steal)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    steal = steal != FALSE;
+    if (self->values.steal == steal)
+        return;
+    self->values.steal = steal;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_STEAL]);
+}
+
+/**
+ * web_locks_options_get_timeout:
+ * @self: options
+ *
+ * Gets how long the request waits.
+ *
+ * Returns: milliseconds; 0 is for ever
+ * Since: 0.1
+ */
+guint
+web_locks_options_get_timeout(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), 0);
+    return self->values.timeout_ms;
+}
+
+/**
+ * web_locks_options_set_timeout:
+ * @self: options
+ * @timeout_ms: milliseconds of the monotonic clock; 0 is for ever
+ *
+ * Sets how long the request waits before it fails with [error@WebLocks.Error.TIMEOUT].
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_timeout(WebLocksOptions *self, guint timeout_ms)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    if (self->values.timeout_ms == timeout_ms)
+        return;
+    self->values.timeout_ms = timeout_ms;
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_TIMEOUT]);
+}
+
+/**
+ * web_locks_options_get_why:
+ * @self: options
+ *
+ * Gets what people are told the lock is for.
+ *
+ * Returns: (transfer none) (nullable): a few words, or %NULL
+ * Since: 0.1
+ */
+const char *
+web_locks_options_get_why(WebLocksOptions *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_OPTIONS(self), NULL);
+    return self->values.why;
+}
+
+/**
+ * web_locks_options_set_why:
+ * @self: options
+ * @why: (nullable): at most 256 bytes of UTF-8, or %NULL
+ *
+ * Sets what people are told the lock is for, when they inspect who holds it.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_options_set_why(WebLocksOptions *self, const char *why)
+{
+    g_return_if_fail(WEB_LOCKS_IS_OPTIONS(self));
+    if (g_strcmp0(self->values.why, why) == 0)
+        return;
+    g_free(self->values.why);
+    self->values.why = g_strdup(why);
+    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_WHY]);
+}
+
+/* ---- GObject */
+
+static void
+web_locks_options_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksOptions *self = WEB_LOCKS_OPTIONS(object);
+
+    switch (id) {
+    case PROP_MODE:
+        g_value_set_enum(value, (int)self->values.mode);
+        break;
+    case PROP_IF_AVAILABLE:
+        g_value_set_boolean(value, self->values.if_available);
+        break;
+    case PROP_STEAL:
+        g_value_set_boolean(value, self->values.steal);
+        break;
+    case PROP_TIMEOUT:
+        g_value_set_uint(value, self->values.timeout_ms);
+        break;
+    case PROP_WHY:
+        g_value_set_string(value, self->values.why);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_options_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+    WebLocksOptions *self = WEB_LOCKS_OPTIONS(object);
+
+    switch (id) {
+    case PROP_MODE:
+        web_locks_options_set_mode(self, (WebLocksMode)g_value_get_enum(value));
+        break;
+    case PROP_IF_AVAILABLE:
+        web_locks_options_set_if_available(self, g_value_get_boolean(value));
+        break;
+    case PROP_STEAL:
+        web_locks_options_set_steal(self, g_value_get_boolean(value));
+        break;
+    case PROP_TIMEOUT:
+        web_locks_options_set_timeout(self, g_value_get_uint(value));
+        break;
+    case PROP_WHY:
+        web_locks_options_set_why(self, g_value_get_string(value));
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_options_finalize(GObject *object)
+{
+    request_options_clear(&WEB_LOCKS_OPTIONS(object)->values);
+    G_OBJECT_CLASS(web_locks_options_parent_class)->finalize(object);
+}
+
+static void
+web_locks_options_class_init(WebLocksOptionsClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READWRITE | G_PARAM_EXPLICIT_NOTIFY | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_options_get_property;
+    object_class->set_property = web_locks_options_set_property;
+    object_class->finalize = web_locks_options_finalize;
+
+    /**
+     * WebLocksOptions:mode:
+     *
+     * Exclusive, or shared with others that are shared.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_MODE] =
+        g_param_spec_enum("mode", NULL, NULL, WEB_LOCKS_TYPE_MODE, WEB_LOCKS_MODE_EXCLUSIVE, flags);
+    /**
+     * WebLocksOptions:if-available:
+     *
+     * Whether the lock is wanted now or not at all.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_IF_AVAILABLE] = g_param_spec_boolean("if-available", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksOptions:steal:
+     *
+     * Whether the lock is taken from whoever holds it.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_STEAL] = g_param_spec_boolean("steal", NULL, NULL, FALSE, flags);
+    /**
+     * WebLocksOptions:timeout:
+     *
+     * How long the request waits, in milliseconds; 0 is for ever.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_TIMEOUT] = g_param_spec_uint("timeout", NULL, NULL, 0, G_MAXUINT32, 0, flags);
+    /**
+     * WebLocksOptions:why:
+     *
+     * What people are told the lock is for.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_WHY] = g_param_spec_string("why", NULL, NULL, NULL, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_options_init(WebLocksOptions *self)
+{
+}

@@ -1,0 +1,272 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Several locks in one call: asked for one after the other, in one order for everybody, so that
+ * nobody can wait for somebody who waits for them (section 5.1 of the standard); all or none. */
+
+#include <string.h>
+
+#include "client-lib/lock-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/sync.h"
+
+typedef struct {
+    GPtrArray *names; /* sorted, each once */
+    GPtrArray *locks; /* of the first so many names */
+    RequestOptions options;
+    gint64 deadline_us; /* of the monotonic clock; 0: none */
+} RequestMany;
+
+static void
+request_many_free(gpointer data)
+{
+    RequestMany *self = data;
+
+    g_ptr_array_unref(self->names);
+    g_ptr_array_unref(self->locks);
+    request_options_clear(&self->options);
+    g_free(self);
+}
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static GPtrArray *
+sort_names(const char *const *names)
+{
+    GPtrArray *sorted = g_ptr_array_new_with_free_func(g_free);
+
+    for (; *names != NULL; names++)
+        g_ptr_array_add(sorted, g_strdup(*names));
+    g_ptr_array_sort(sorted, compare_names);
+    for (guint i = 1; i < sorted->len;) {
+        if (strcmp(sorted->pdata[i - 1], sorted->pdata[i]) == 0)
+            g_ptr_array_remove_index(sorted, i);
+        else
+            i++;
+    }
+    return sorted;
+}
+
+/* What was taken so far is let go before the caller hears that it does not get it. */
+static void
+drop_locks(RequestMany *self)
+{
+    for (guint i = 0; i < self->locks->len; i++)
+        web_locks_lock_drop(g_ptr_array_index(self->locks, i));
+    g_ptr_array_set_size(self->locks, 0);
+}
+
+static void
+fail(GTask *task, GError *error)
+{
+    drop_locks(g_task_get_task_data(task));
+    g_task_return_error(task, error);
+}
+
+static void
+unref_array(gpointer data)
+{
+    g_ptr_array_unref(data);
+}
+
+/* One that was lost while we waited for another is no success. */
+static void
+return_locks(GTask *task)
+{
+    RequestMany *self = g_task_get_task_data(task);
+
+    for (guint i = 0; i < self->locks->len; i++) {
+        GError *error = web_locks_lock_get_loss(g_ptr_array_index(self->locks, i));
+
+        if (error != NULL) {
+            fail(task, error);
+            return;
+        }
+    }
+    g_task_return_pointer(task, g_ptr_array_ref(self->locks), unref_array);
+}
+
+static void on_lock(GObject *source, GAsyncResult *result, gpointer data);
+
+/* Takes the task. */
+static void
+request_next(GTask *take_task)
+{
+    g_autoptr(GTask) task = take_task;
+    RequestMany *self = g_task_get_task_data(task);
+    GTask *part;
+
+    if (g_task_return_error_if_cancelled(task)) {
+        drop_locks(self);
+        return;
+    }
+    if (self->locks->len == self->names->len) {
+        return_locks(task);
+        return;
+    }
+    if (self->deadline_us != 0) {
+        gint64 left_ms = (self->deadline_us - g_get_monotonic_time() + 999) / 1000;
+
+        if (left_ms <= 0) {
+            fail(task, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
+                                           "The locks were not granted in time"));
+            return;
+        }
+        self->options.timeout_ms = (guint)left_ms;
+    }
+    part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
+                      g_object_ref(task));
+    web_locks_manager_start_request(g_task_get_source_object(task),
+                                    g_ptr_array_index(self->names, self->locks->len),
+                                    &self->options, part);
+}
+
+static void
+on_lock(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GTask) task = data;
+    RequestMany *self = g_task_get_task_data(task);
+    GError *error = NULL;
+    WebLocksLock *lock = g_task_propagate_pointer(G_TASK(result), &error);
+
+    if (error != NULL) {
+        fail(task, error);
+    } else if (lock == NULL) {
+        drop_locks(self);
+        g_task_return_pointer(task, NULL, NULL);
+    } else {
+        g_autoptr(GMainContext) context = g_main_context_ref(g_task_get_context(task));
+
+        g_ptr_array_add(self->locks, lock);
+        g_main_context_push_thread_default(context);
+        request_next(g_steal_pointer(&task));
+        g_main_context_pop_thread_default(context);
+    }
+}
+
+static gboolean
+check(const RequestMany *self, GError **error)
+{
+    for (guint i = 0; i < self->names->len; i++)
+        if (!web_locks_manager_check_name(self->names->pdata[i], error) ||
+            !request_options_check(&self->options, self->names->pdata[i], error))
+            return FALSE;
+    return TRUE;
+}
+
+/**
+ * web_locks_manager_request_many_async:
+ * @self: a manager
+ * @names: (array zero-terminated=1): resource names, in any order
+ * @options: (nullable): how each lock is asked for; %NULL for the defaults
+ * @cancellable: (nullable): gives all of the requests up
+ * @callback: (scope async) (nullable): called when all locks are granted, or one will not be
+ * @user_data: for @callback
+ *
+ * Asks for several locks at once: all or none.
+ *
+ * They are asked for one after the other in the order of the bytes of their names, whatever order
+ * they are given in: so two callers that want some of the same locks can't wait for each other for
+ * ever (section 5.1 of the standard), as long as each asks only once for all it needs. A name given
+ * twice counts once. The time-out of @options is for all of them together.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_manager_request_many_async(WebLocksManager *self,
+                                     const char *const *names,
+                                     WebLocksOptions *options,
+                                     GCancellable *cancellable,
+                                     GAsyncReadyCallback callback,
+                                     gpointer user_data)
+{
+    g_autoptr(GTask) task = NULL;
+    RequestMany *many;
+    GError *error = NULL;
+
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
+    g_return_if_fail(names != NULL);
+    g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_manager_request_many_async);
+    many = g_new0(RequestMany, 1);
+    many->names = sort_names(names);
+    many->locks = g_ptr_array_new_with_free_func(g_object_unref);
+    request_options_init(&many->options, options, cancellable != NULL);
+    if (many->options.timeout_ms > 0)
+        many->deadline_us =
+            g_get_monotonic_time() + many->options.timeout_ms * G_GINT64_CONSTANT(1000);
+    g_task_set_task_data(task, many, request_many_free);
+    if (!check(many, &error)) {
+        g_task_return_error(task, error);
+        return;
+    }
+    request_next(g_steal_pointer(&task));
+}
+
+/**
+ * web_locks_manager_request_many_finish:
+ * @self: a manager
+ * @result: the result of web_locks_manager_request_many_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_manager_request_many_async() began.
+ *
+ * %NULL without an error says that not all of them were available, which only happens with
+ * [property@WebLocks.Options:if-available]. Besides the errors of
+ * web_locks_manager_request_finish() there is [error@WebLocks.Error.STOLEN]: one of the locks was
+ * stolen while another was waited for.
+ *
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of their
+ *   names
+ * Since: 0.1
+ */
+GPtrArray *
+web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_manager_request_many_async),
+                         NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_manager_request_many_sync:
+ * @self: a manager
+ * @names: (array zero-terminated=1): resource names, in any order
+ * @options: (nullable): how each lock is asked for; %NULL for the defaults
+ * @cancellable: (nullable): gives all of the requests up, from another thread
+ * @error: return location for an error
+ *
+ * Asks for several locks at once, and waits until all are granted: see
+ * web_locks_manager_request_many_async() and web_locks_manager_request_many_finish().
+ *
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of their
+ *   names; %NULL without an error if not all were available
+ * Since: 0.1
+ */
+GPtrArray *
+web_locks_manager_request_many_sync(WebLocksManager *self,
+                                    const char *const *names,
+                                    WebLocksOptions *options,
+                                    GCancellable *cancellable,
+                                    GError **error)
+{
+    SyncCall call;
+    GPtrArray *locks;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(names != NULL, NULL);
+
+    sync_call_begin(&call, web_locks_manager_get_connection(self));
+    web_locks_manager_request_many_async(self, names, options, cancellable, sync_call_done, &call);
+    locks = web_locks_manager_request_many_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return locks;
+}

@@ -1,0 +1,335 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/request.h"
+
+#include "client-lib/call.h"
+#include "client-lib/error-private.h"
+#include "client-lib/ledger.h"
+#include "client-lib/lock-private.h"
+#include "common/wire-names.h"
+
+/* A service that can't make up its mind is no service. */
+#define ATTEMPTS_MAX 16
+
+struct Request {
+    Connection *connection;
+    char *path;
+    char *name;
+    RequestOptions options;
+    guint64 key; /* unique on this connection */
+    guint n_attempts;
+
+    guint64 id;              /* 0: the service has not said it yet */
+    gboolean is_in_ledger;   /* it waits */
+    gboolean awaits_restart; /* it is said again when the service's owner changes */
+    Call *call;              /* a Request or an Abort, not answered yet */
+
+    GTask *task; /* NULL: the application has its answer, or wants none */
+    GSource *cancelled;
+    WebLocksLock *lock; /* the result, until it is told */
+    GError *error;
+};
+
+static void request_send(Request *self);
+
+const guint64 *
+request_get_id(const Request *self)
+{
+    return &self->id;
+}
+
+static void
+request_free(Request *self)
+{
+    g_assert(self->task == NULL && self->call == NULL && !self->is_in_ledger);
+    request_options_clear(&self->options);
+    g_free(self->path);
+    g_free(self->name);
+    connection_unref(self->connection);
+    g_free(self);
+}
+
+/* Frees it if nobody will ask for it any more. */
+static void
+request_settle(Request *self)
+{
+    if (self->task == NULL && self->call == NULL && !self->is_in_ledger && !self->awaits_restart)
+        request_free(self);
+}
+
+static void
+request_leave_ledger(Request *self)
+{
+    if (self->is_in_ledger)
+        ledger_remove_waiting(connection_get_ledger(self->connection), self);
+    self->is_in_ledger = FALSE;
+}
+
+static void
+request_stop_watching_cancellable(Request *self)
+{
+    if (self->cancelled == NULL)
+        return;
+    g_source_destroy(self->cancelled);
+    g_clear_pointer(&self->cancelled, g_source_unref);
+}
+
+/* ---- the result */
+
+static void
+request_return(gpointer data)
+{
+    Request *self = data;
+    g_autoptr(GTask) task = g_steal_pointer(&self->task);
+    WebLocksLock *lock = g_steal_pointer(&self->lock);
+    GError *error = g_steal_pointer(&self->error);
+
+    request_settle(self);
+    if (error != NULL)
+        g_task_return_error(task, error);
+    else
+        g_task_return_pointer(task, lock, g_object_unref);
+}
+
+/* The one of `lock` and `error` that isn't NULL is the result; none: it was not available. */
+static void
+request_finish(Request *self, WebLocksLock *lock, GError *error)
+{
+    request_stop_watching_cancellable(self);
+    request_leave_ledger(self);
+    self->lock = lock;
+    self->error = error;
+    connection_defer(self->connection, request_return, self);
+}
+
+static void
+request_fail(Request *self, GError *error)
+{
+    if (self->task != NULL) {
+        request_finish(self, NULL, error);
+        return;
+    }
+    g_error_free(error);
+    request_leave_ledger(self);
+    request_settle(self);
+}
+
+/* A grant that crosses the cancellation goes back at once. */
+static void
+request_grant(Request *self, guint64 token)
+{
+    g_autoptr(Hold) hold =
+        hold_new(self->connection, self->path, self->id, token, self->name, self->options.mode);
+
+    if (self->task == NULL) {
+        hold_drop(hold);
+        request_leave_ledger(self);
+        request_settle(self);
+    } else if (g_cancellable_is_cancelled(g_task_get_cancellable(self->task))) {
+        GError *error = NULL;
+
+        hold_drop(hold);
+        g_cancellable_set_error_if_cancelled(g_task_get_cancellable(self->task), &error);
+        request_finish(self, NULL, error);
+    } else {
+        request_finish(self, web_locks_lock_new(hold), NULL);
+    }
+}
+
+void
+request_on_granted(Request *self, guint64 token)
+{
+    request_grant(self, token);
+}
+
+void
+request_on_ended(Request *self, const GError *error)
+{
+    request_fail(self, g_error_copy(error));
+}
+
+/* ---- abort [4.3] */
+
+static void request_abort(Request *self);
+
+static void
+on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
+{
+    Request *self = data;
+
+    self->call = NULL;
+    if (self->is_in_ledger && g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+        request_abort(self);
+        return;
+    }
+    /* Whatever it says: had there been a grant, the signal would have come before. */
+    request_leave_ledger(self);
+    request_settle(self);
+}
+
+static void
+request_abort(Request *self)
+{
+    g_autoptr(SdBusMessage) message = call_new_to_bucket(self->connection, self->path, "Abort");
+    g_autoptr(GError) error = NULL;
+
+    if (sd_bus_message_append_basic(message, 't', &self->id) < 0)
+        g_assert_not_reached();
+    self->call = call_send(self->connection, message, CALL_NO_TIMEOUT, on_aborted, self, &error);
+    if (self->call == NULL)
+        g_debug("An Abort was not sent: %s", error->message);
+}
+
+static gboolean
+on_cancelled(GCancellable *cancellable, gpointer data)
+{
+    Request *self = data;
+    g_autoptr(GTask) task = g_steal_pointer(&self->task);
+
+    request_stop_watching_cancellable(self);
+    if (self->is_in_ledger)
+        request_abort(self);
+    /* Else the service's answer is awaited, and what it gives is handed back. */
+    request_settle(self);
+    g_task_return_error_if_cancelled(task);
+    return G_SOURCE_REMOVE;
+}
+
+/* ---- request [4.1] */
+
+static void
+on_restarted(gpointer data)
+{
+    Request *self = data;
+
+    self->awaits_restart = FALSE;
+    if (self->task != NULL)
+        request_send(self);
+    else
+        request_settle(self);
+}
+
+static gboolean
+request_try_again(Request *self, const GError *error)
+{
+    if (self->n_attempts == ATTEMPTS_MAX)
+        return FALSE;
+    /* Somebody answered in the service's place. Its own answer is lost; the key brings it back. */
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+        request_send(self);
+        return TRUE;
+    }
+    /* The service was about to leave, as it does when nobody needs it. The next call after that
+     * brings it back. */
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE) &&
+        connection_is_open(self->connection) && self->task != NULL) {
+        self->awaits_restart = TRUE;
+        connection_when_owner_changes(self->connection, on_restarted, self);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static void
+on_answered(sd_bus_message *reply, const GError *error, gpointer data)
+{
+    Request *self = data;
+    guint64 token;
+
+    self->call = NULL;
+    if (error != NULL) {
+        if (request_try_again(self, error))
+            return;
+        request_fail(self,
+                     error->domain == CALL_ERROR ? error_new_unreadable() : g_error_copy(error));
+        return;
+    }
+    if (sd_bus_message_read(reply, "tt", &self->id, &token) < 0) {
+        request_fail(self, error_new_unreadable());
+        return;
+    }
+
+    if (self->id == 0) {
+        if (self->task != NULL)
+            request_finish(self, NULL, NULL);
+        else
+            request_settle(self);
+    } else if (token != 0) {
+        request_grant(self, token);
+    } else {
+        ledger_add_waiting(connection_get_ledger(self->connection), self);
+        self->is_in_ledger = TRUE;
+        if (self->task == NULL)
+            request_abort(self);
+    }
+}
+
+static int
+append_options(sd_bus_message *message, const RequestOptions *options, guint64 key)
+{
+    int r = sd_bus_message_open_container(message, 'a', "{sv}");
+
+    if (r >= 0)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_KEY, "t", key);
+    if (r >= 0 && options->mode == WEB_LOCKS_MODE_SHARED)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_MODE, "s", "shared");
+    if (r >= 0 && options->if_available)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_IF_AVAILABLE, "b", 1);
+    if (r >= 0 && options->steal)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_STEAL, "b", 1);
+    if (r >= 0 && options->signal)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_SIGNAL, "b", 1);
+    if (r >= 0 && options->timeout_ms > 0)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_TIMEOUT, "u", options->timeout_ms);
+    if (r >= 0 && options->why != NULL)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_WHY, "s", options->why);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static void
+request_send(Request *self)
+{
+    g_autoptr(SdBusMessage) message = NULL;
+    GError *error = NULL;
+    int r;
+
+    self->n_attempts++;
+    if (connection_open(self->connection, &error)) {
+        message = call_new_to_bucket(self->connection, self->path, "Request");
+        r = sd_bus_message_append_basic(message, 's', self->name);
+        if (r >= 0)
+            r = append_options(message, &self->options, self->key);
+        if (r < 0)
+            error = error_new_from_errno(r);
+        else
+            self->call =
+                call_send(self->connection, message, CALL_NO_TIMEOUT, on_answered, self, &error);
+    }
+    if (error != NULL)
+        request_fail(self, error);
+}
+
+void
+request_start(Connection *connection,
+              const char *path,
+              const char *name,
+              const RequestOptions *options,
+              GTask *task)
+{
+    Request *self = g_new0(Request, 1);
+    GCancellable *cancellable = g_task_get_cancellable(task);
+
+    self->connection = connection_ref(connection);
+    self->path = g_strdup(path);
+    self->name = g_strdup(name);
+    request_options_copy(&self->options, options);
+    self->key = connection_next_key(connection);
+    self->task = task;
+    if (cancellable != NULL) {
+        self->cancelled = g_cancellable_source_new(cancellable);
+        g_source_set_callback(self->cancelled, G_SOURCE_FUNC(on_cancelled), self, NULL);
+        g_source_attach(self->cancelled, connection_get_dispatch_context(connection));
+    }
+    request_send(self);
+}

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A lock request [4.1] on its way: from the call to the grant, the refusal or the cancellation.
+ *
+ * The request is sent with a key, so it can be said again when there is no answer that can be
+ * believed. Cancelling completes the task at once; the request lives on until the service has
+ * confirmed, and hands back a grant that crossed. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+#include "client-lib/connection.h"
+#include "client-lib/options-private.h"
+
+typedef struct Request Request;
+
+/* Takes the task, whose result is a WebLocksLock, or NULL if it was not available. `options` has
+ * been checked. Call it by connection_run()'s rules: with the context acquired. */
+void request_start(Connection *connection,
+                   const char *path,
+                   const char *name,
+                   const RequestOptions *options,
+                   GTask *task);
+
+/* Where its id is, as long as it lives: 0 until the service has said it. */
+const guint64 *request_get_id(const Request *self);
+
+/* What the service, or the end of the connection, tells about one that waits. */
+void request_on_granted(Request *self, guint64 token);
+void request_on_ended(Request *self, const GError *error);

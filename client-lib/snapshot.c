@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/snapshot-private.h"
+
+/**
+ * WebLocksSnapshot:
+ *
+ * What is held and what waits in a storage bucket at one moment (section 4.5 of the standard).
+ *
+ * Since: 0.1
+ */
+struct _WebLocksSnapshot {
+    GObject parent;
+    GListStore *held;
+    GListStore *pending;
+};
+
+G_DEFINE_FINAL_TYPE(WebLocksSnapshot, web_locks_snapshot, G_TYPE_OBJECT)
+
+enum {
+    PROP_HELD = 1,
+    PROP_PENDING,
+    N_PROPS,
+};
+static GParamSpec *properties[N_PROPS];
+
+WebLocksSnapshot *
+web_locks_snapshot_new(void)
+{
+    return g_object_new(WEB_LOCKS_TYPE_SNAPSHOT, NULL);
+}
+
+void
+web_locks_snapshot_take(WebLocksSnapshot *self, WebLocksLockInfo *info)
+{
+    g_list_store_append(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
+    g_object_unref(info);
+}
+
+/**
+ * web_locks_snapshot_get_held:
+ * @self: a snapshot
+ *
+ * Gets the locks that are held.
+ *
+ * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
+ * Since: 0.1
+ */
+GListModel *
+web_locks_snapshot_get_held(WebLocksSnapshot *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
+    return G_LIST_MODEL(self->held);
+}
+
+/**
+ * web_locks_snapshot_get_pending:
+ * @self: a snapshot
+ *
+ * Gets the requests that wait; those of one name stand in the order of their requests.
+ *
+ * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
+ * Since: 0.1
+ */
+GListModel *
+web_locks_snapshot_get_pending(WebLocksSnapshot *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
+    return G_LIST_MODEL(self->pending);
+}
+
+static void
+web_locks_snapshot_get_property(GObject *object, guint id, GValue *value, GParamSpec *pspec)
+{
+    WebLocksSnapshot *self = WEB_LOCKS_SNAPSHOT(object);
+
+    switch (id) {
+    case PROP_HELD:
+        g_value_set_object(value, self->held);
+        break;
+    case PROP_PENDING:
+        g_value_set_object(value, self->pending);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_snapshot_finalize(GObject *object)
+{
+    WebLocksSnapshot *self = WEB_LOCKS_SNAPSHOT(object);
+
+    g_object_unref(self->held);
+    g_object_unref(self->pending);
+    G_OBJECT_CLASS(web_locks_snapshot_parent_class)->finalize(object);
+}
+
+static void
+web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
+{
+    GObjectClass *object_class = G_OBJECT_CLASS(class);
+    const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+
+    object_class->get_property = web_locks_snapshot_get_property;
+    object_class->finalize = web_locks_snapshot_finalize;
+
+    /**
+     * WebLocksSnapshot:held:
+     *
+     * The locks that are held: a list model of [class@WebLocks.LockInfo].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_HELD] = g_param_spec_object("held", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    /**
+     * WebLocksSnapshot:pending:
+     *
+     * The requests that wait: a list model of [class@WebLocks.LockInfo].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_PENDING] = g_param_spec_object("pending", NULL, NULL, G_TYPE_LIST_MODEL, flags);
+    g_object_class_install_properties(object_class, N_PROPS, properties);
+}
+
+static void
+web_locks_snapshot_init(WebLocksSnapshot *self)
+{
+    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+}

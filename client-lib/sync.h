@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Sync calls: the async one, on a context that runs nothing of the application's.
+ *
+ *     SyncCall call;
+ *     sync_call_begin(&call, connection);
+ *     x_async(..., sync_call_done, &call);
+ *     result = x_finish(..., sync_call_wait(&call), error);
+ *     sync_call_end(&call);
+ */
+
+#pragma once
+
+#include "client-lib/connection.h"
+
+typedef struct {
+    Connection *connection;
+    GMainContext *context;
+    gboolean is_inside; /* the connection's events are processed by `context` */
+    GAsyncResult *result;
+} SyncCall;
+
+void sync_call_begin(SyncCall *self, Connection *connection);
+void sync_call_done(GObject *source, GAsyncResult *result, gpointer self);
+GAsyncResult *sync_call_wait(SyncCall *self);
+void sync_call_end(SyncCall *self);

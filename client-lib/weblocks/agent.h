@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <weblocks/types.h>
+
+G_BEGIN_DECLS
+
+#define WEB_LOCKS_TYPE_AGENT (web_locks_agent_get_type())
+WEB_LOCKS_PUBLIC
+G_DECLARE_FINAL_TYPE(WebLocksAgent, web_locks_agent, WEB_LOCKS, AGENT, GObject)
+
+WEB_LOCKS_PUBLIC
+void web_locks_agent_new_async(GBusType bus_type,
+                               GCancellable *cancellable,
+                               GAsyncReadyCallback callback,
+                               gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_agent_new_finish(GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksAgent *
+web_locks_agent_new_sync(GBusType bus_type, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
+void web_locks_agent_new_for_address_async(const char *address,
+                                           GCancellable *cancellable,
+                                           GAsyncReadyCallback callback,
+                                           gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_agent_new_for_address_sync(const char *address,
+                                                    GCancellable *cancellable,
+                                                    GError **error);
+
+WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_agent_get_default(GBusType bus_type);
+
+WEB_LOCKS_PUBLIC
+const char *web_locks_agent_get_client_id(WebLocksAgent *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_agent_get_connected(WebLocksAgent *self);
+WEB_LOCKS_PUBLIC
+void web_locks_agent_connect_async(WebLocksAgent *self,
+                                   GCancellable *cancellable,
+                                   GAsyncReadyCallback callback,
+                                   gpointer user_data);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+gboolean
+web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
+WEB_LOCKS_PUBLIC
+void web_locks_agent_close(WebLocksAgent *self);
+
+WEB_LOCKS_PUBLIC
+WebLocksManager *
+web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_agent_create_private_manager(WebLocksAgent *self);
+
+WEB_LOCKS_PUBLIC
+void web_locks_agent_list_buckets_async(WebLocksAgent *self,
+                                        GCancellable *cancellable,
+                                        GAsyncReadyCallback callback,
+                                        gpointer user_data);
+WEB_LOCKS_PUBLIC
+char **
+web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+char **
+web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
+
+G_END_DECLS

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <weblocks/types.h>
+
+G_BEGIN_DECLS
+
+/**
+ * WEB_LOCKS_ERROR:
+ *
+ * The error domain of [error@WebLocks.Error].
+ *
+ * Since: 0.1
+ */
+#define WEB_LOCKS_ERROR (web_locks_error_quark())
+
+/**
+ * WebLocksError:
+ * @WEB_LOCKS_ERROR_NOT_SUPPORTED: the name is reserved, or the options exclude each other
+ * @WEB_LOCKS_ERROR_SECURITY: the service could not find out, or does not allow, who the caller is
+ * @WEB_LOCKS_ERROR_INVALID_STATE: the agent is closed, or belongs to another process (after a fork)
+ * @WEB_LOCKS_ERROR_ABORT: a wait ended because its own agent was closed
+ * @WEB_LOCKS_ERROR_STOLEN: the lock was stolen from its holder
+ * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request passed before it was granted
+ * @WEB_LOCKS_ERROR_NOT_HELD: the lock was released before
+ * @WEB_LOCKS_ERROR_LIMITS: a limit of the service is reached; the message names it
+ * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or went away
+ *
+ * What can go wrong with locks.
+ *
+ * A cancelled operation is not among them: it fails with `G_IO_ERROR_CANCELLED`. Nor is an argument
+ * that can never be right: that is `G_IO_ERROR_INVALID_ARGUMENT`.
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    WEB_LOCKS_ERROR_NOT_SUPPORTED,
+    WEB_LOCKS_ERROR_SECURITY,
+    WEB_LOCKS_ERROR_INVALID_STATE,
+    WEB_LOCKS_ERROR_ABORT,
+    WEB_LOCKS_ERROR_STOLEN,
+    WEB_LOCKS_ERROR_TIMEOUT,
+    WEB_LOCKS_ERROR_NOT_HELD,
+    WEB_LOCKS_ERROR_LIMITS,
+    WEB_LOCKS_ERROR_UNAVAILABLE,
+} WebLocksError;
+
+WEB_LOCKS_PUBLIC
+GQuark web_locks_error_quark(void);
+
+WEB_LOCKS_PUBLIC
+GType web_locks_error_get_type(void);
+#define WEB_LOCKS_TYPE_ERROR (web_locks_error_get_type())
+
+G_END_DECLS

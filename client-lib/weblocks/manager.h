@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <weblocks/types.h>
+
+G_BEGIN_DECLS
+
+#define WEB_LOCKS_TYPE_MANAGER (web_locks_manager_get_type())
+WEB_LOCKS_PUBLIC
+G_DECLARE_FINAL_TYPE(WebLocksManager, web_locks_manager, WEB_LOCKS, MANAGER, GObject)
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_new_async(const char *bucket,
+                                 GCancellable *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_manager_new_finish(GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksManager *
+web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_manager_get_agent(WebLocksManager *self);
+WEB_LOCKS_PUBLIC
+const char *web_locks_manager_get_bucket(WebLocksManager *self);
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_request_async(WebLocksManager *self,
+                                     const char *name,
+                                     WebLocksOptions *options,
+                                     GCancellable *cancellable,
+                                     GAsyncReadyCallback callback,
+                                     gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksLock *
+web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksLock *web_locks_manager_request_sync(WebLocksManager *self,
+                                             const char *name,
+                                             WebLocksOptions *options,
+                                             GCancellable *cancellable,
+                                             GError **error);
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_request_many_async(WebLocksManager *self,
+                                          const char *const *names,
+                                          WebLocksOptions *options,
+                                          GCancellable *cancellable,
+                                          GAsyncReadyCallback callback,
+                                          gpointer user_data);
+WEB_LOCKS_PUBLIC
+GPtrArray *
+web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+GPtrArray *web_locks_manager_request_many_sync(WebLocksManager *self,
+                                               const char *const *names,
+                                               WebLocksOptions *options,
+                                               GCancellable *cancellable,
+                                               GError **error);
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_query_async(WebLocksManager *self,
+                                   GCancellable *cancellable,
+                                   GAsyncReadyCallback callback,
+                                   gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksSnapshot *
+web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksSnapshot *
+web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_inspect_async(WebLocksManager *self,
+                                     const char *name,
+                                     GCancellable *cancellable,
+                                     GAsyncReadyCallback callback,
+                                     gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksSnapshot *
+web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksSnapshot *web_locks_manager_inspect_sync(WebLocksManager *self,
+                                                 const char *name,
+                                                 GCancellable *cancellable,
+                                                 GError **error);
+
+G_END_DECLS

@@ -1,0 +1,36 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <weblocks/types.h>
+
+G_BEGIN_DECLS
+
+#define WEB_LOCKS_TYPE_MONITOR (web_locks_monitor_get_type())
+WEB_LOCKS_PUBLIC
+G_DECLARE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, WEB_LOCKS, MONITOR, GObject)
+
+WEB_LOCKS_PUBLIC
+void web_locks_monitor_new_async(WebLocksManager *manager,
+                                 GCancellable *cancellable,
+                                 GAsyncReadyCallback callback,
+                                 gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksMonitor *web_locks_monitor_new_finish(GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksMonitor *
+web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_monitor_get_manager(WebLocksMonitor *self);
+WEB_LOCKS_PUBLIC
+GListModel *web_locks_monitor_get_held(WebLocksMonitor *self);
+WEB_LOCKS_PUBLIC
+GListModel *web_locks_monitor_get_pending(WebLocksMonitor *self);
+
+G_END_DECLS

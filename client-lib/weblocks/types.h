@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <gio/gio.h>
+
+G_BEGIN_DECLS
+
+/* What is declared without it, the shared library does not export. */
+#define WEB_LOCKS_PUBLIC __attribute__((visibility("default"))) extern
+
+typedef struct _WebLocksAgent WebLocksAgent;
+typedef struct _WebLocksManager WebLocksManager;
+typedef struct _WebLocksOptions WebLocksOptions;
+typedef struct _WebLocksLock WebLocksLock;
+typedef struct _WebLocksLockInfo WebLocksLockInfo;
+typedef struct _WebLocksSnapshot WebLocksSnapshot;
+typedef struct _WebLocksMonitor WebLocksMonitor;
+
+/**
+ * WebLocksMode:
+ * @WEB_LOCKS_MODE_EXCLUSIVE: nobody else holds a lock of that name
+ * @WEB_LOCKS_MODE_SHARED: others may hold shared locks of that name too
+ *
+ * Lock modes (section 2.3 of the standard).
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    WEB_LOCKS_MODE_EXCLUSIVE,
+    WEB_LOCKS_MODE_SHARED,
+} WebLocksMode;
+
+WEB_LOCKS_PUBLIC
+GType web_locks_mode_get_type(void);
+#define WEB_LOCKS_TYPE_MODE (web_locks_mode_get_type())
+
+G_END_DECLS

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Web Locks for desktop processes: the one header to include. */
+
+#pragma once
+
+#define WEB_LOCKS_INSIDE
+
+#include <weblocks/agent.h>
+#include <weblocks/error.h>
+#include <weblocks/lock-info.h>
+#include <weblocks/lock.h>
+#include <weblocks/manager.h>
+#include <weblocks/monitor.h>
+#include <weblocks/options.h>
+#include <weblocks/snapshot.h>
+#include <weblocks/types.h>
+
+#undef WEB_LOCKS_INSIDE
