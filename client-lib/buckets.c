@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The buckets of an agent: getting at one, making a private one, listing those in use. */
+
+#include <sys/random.h>
+
+#include "client-lib/agent-private.h"
+#include "client-lib/call.h"
+#include "client-lib/error-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/sync.h"
+
+/**
+ * web_locks_agent_get_manager:
+ * @self: an agent
+ * @bucket: the bucket's name: 1 to 255 bytes of UTF-8; an application uses its application id
+ * @error: return location for an error
+ *
+ * Gets a manager for a bucket. Nothing is sent for it.
+ *
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if that is no name for a bucket.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **error)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+    g_return_val_if_fail(bucket != NULL, NULL);
+    return web_locks_manager_new_for_agent(self, bucket, error);
+}
+
+/**
+ * web_locks_agent_create_private_manager:
+ * @self: an agent
+ *
+ * Makes a manager for a bucket that nobody else can find: its name can't be guessed. Hand
+ * [property@WebLocks.Manager:bucket] to those who shall share it.
+ *
+ * Returns: (transfer full): a manager
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_agent_create_private_manager(WebLocksAgent *self)
+{
+    guint64 random[2];
+    g_autofree char *bucket = NULL;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        g_error("The system has no random numbers");
+    bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
+                             random[0], random[1]);
+    return web_locks_manager_new_for_agent(self, bucket, NULL);
+}
+
+static SdBusMessage *
+build_buckets(Connection *connection, GTask *task)
+{
+    return call_new_to_service(connection, "Buckets");
+}
+
+static gpointer
+read_buckets(sd_bus_message *reply, GTask *task, GError **error)
+{
+    g_autoptr(GStrvBuilder) buckets = g_strv_builder_new();
+    const char *bucket;
+    int r = sd_bus_message_enter_container(reply, 'a', "s");
+
+    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &bucket)) > 0)
+        g_strv_builder_add(buckets, bucket);
+    if (r < 0) {
+        g_propagate_error(error, error_new_unreadable());
+        return NULL;
+    }
+    return g_strv_builder_end(buckets);
+}
+
+static void
+free_strings(gpointer data)
+{
+    g_strfreev(data);
+}
+
+/**
+ * web_locks_agent_list_buckets_async:
+ * @self: an agent
+ * @cancellable: (nullable): ends the call
+ * @callback: (scope async) (nullable): called with the answer
+ * @user_data: for @callback
+ *
+ * Asks which of the caller's buckets have a lock or a request now.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_agent_list_buckets_async(WebLocksAgent *self,
+                                   GCancellable *cancellable,
+                                   GAsyncReadyCallback callback,
+                                   gpointer user_data)
+{
+    GTask *task;
+
+    g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(self, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
+    call_run_for_task(web_locks_agent_get_connection(self), task, build_buckets, read_buckets,
+                      free_strings);
+}
+
+/**
+ * web_locks_agent_list_buckets_finish:
+ * @self: an agent
+ * @result: the result of web_locks_agent_list_buckets_async()
+ * @error: return location for an error
+ *
+ * Ends what web_locks_agent_list_buckets_async() began.
+ *
+ * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.SECURITY],
+ * [error@WebLocks.Error.INVALID_STATE] and [error@WebLocks.Error.UNAVAILABLE].
+ *
+ * Returns: (transfer full) (array zero-terminated=1): the names of the buckets
+ * Since: 0.1
+ */
+char **
+web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, self), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_agent_list_buckets_async),
+                         NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_agent_list_buckets_sync:
+ * @self: an agent
+ * @cancellable: (nullable): ends the call
+ * @error: return location for an error
+ *
+ * Asks which of the caller's buckets have a lock or a request now, and waits for the answer.
+ *
+ * See web_locks_agent_list_buckets_finish() for errors.
+ *
+ * Returns: (transfer full) (array zero-terminated=1): the names of the buckets
+ * Since: 0.1
+ */
+char **
+web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall call;
+    char **buckets;
+
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
+
+    sync_call_begin(&call, web_locks_agent_get_connection(self));
+    web_locks_agent_list_buckets_async(self, cancellable, sync_call_done, &call);
+    buckets = web_locks_agent_list_buckets_finish(self, sync_call_wait(&call), error);
+    sync_call_end(&call);
+    return buckets;
+}
