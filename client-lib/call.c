@@ -152,7 +152,6 @@ static void
 task_call_return(gpointer data)
 {
     g_autofree TaskCall *self = data;
-    g_autoptr(Connection) connection = self->connection;
     g_autoptr(GTask) task = self->task;
 
     if (self->cancelled != NULL) {
@@ -163,6 +162,7 @@ task_call_return(gpointer data)
         g_task_return_error(task, self->error);
     else
         g_task_return_pointer(task, self->result, self->result_free);
+    connection_unref(self->connection);
 }
 
 static void task_call_answered(sd_bus_message *reply, const GError *error, gpointer data);

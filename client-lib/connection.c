@@ -178,6 +178,7 @@ send_to_context(GMainContext *context, ConnectionFunc func, gpointer data, GDest
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_callback(source, run_once, parcel, parcel_free);
     g_source_attach(source, context);
+    /* cppcheck-suppress memleak ; the source has it */
 }
 
 void
@@ -470,7 +471,7 @@ static const SdBusSourceHooks source_hooks = {
 static void
 on_name_owner(sd_bus_message *reply, const GError *error, gpointer data)
 {
-    g_autoptr(Connection) self = data; /* the call's reference */
+    Connection *self = data; /* the call has a reference */
     const char *owner = NULL, *client_id;
 
     if (self->state != STATE_OPEN)
@@ -499,10 +500,7 @@ follow_owner(Connection *self, GError **error)
         sd_bus_message_append(ask, "s", WIRE_BUS_NAME) < 0)
         g_assert_not_reached();
     call_send_quietly(match);
-    if (call_send(self, ask, CALL_NO_TIMEOUT, on_name_owner, connection_ref(self), error) != NULL)
-        return TRUE;
-    connection_unref(self);
-    return FALSE;
+    return call_send(self, ask, CALL_NO_TIMEOUT, on_name_owner, self, error) != NULL;
 }
 
 static int
@@ -542,7 +540,6 @@ attach_sync_source(Connection *self)
 gboolean
 connection_open(Connection *self, GError **error)
 {
-    g_autoptr(GError) local_error = NULL;
     int r;
 
     if (!connection_is_of_this_process(self)) {

@@ -152,13 +152,13 @@ static void
 release_return(gpointer data)
 {
     g_autofree Release *release = data;
-    g_autoptr(Hold) hold = release->hold;
     g_autoptr(GTask) task = release->task;
 
     if (release->error != NULL)
         g_task_return_error(task, release->error);
     else
         g_task_return_boolean(task, TRUE);
+    hold_unref(release->hold);
 }
 
 static void release_send(Release *release);

@@ -223,9 +223,8 @@ web_locks_manager_request_many_async(WebLocksManager *self,
  * web_locks_manager_request_finish() there is [error@WebLocks.Error.STOLEN]: one of the locks was
  * stolen while another was waited for.
  *
- * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of their
- *   names
- * Since: 0.1
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of
+ * their names Since: 0.1
  */
 GPtrArray *
 web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
@@ -247,9 +246,8 @@ web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *resul
  * Asks for several locks at once, and waits until all are granted: see
  * web_locks_manager_request_many_async() and web_locks_manager_request_many_finish().
  *
- * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of their
- *   names; %NULL without an error if not all were available
- * Since: 0.1
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of
+ * their names; %NULL without an error if not all were available Since: 0.1
  */
 GPtrArray *
 web_locks_manager_request_many_sync(WebLocksManager *self,

@@ -76,8 +76,11 @@ sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data
 
     do {
         r = sd_bus_process(self->bus, NULL);
-    } while (r > 0 && --n_left > 0 && may_read(self));
+    } while (r > 0 && --n_left > 0 && !g_source_is_destroyed(source) && may_read(self));
 
+    /* A message may have been the last thing that our user lived for. */
+    if (g_source_is_destroyed(source))
+        return G_SOURCE_REMOVE;
     if (hooks->after_batch != NULL)
         hooks->after_batch(self->data);
 
