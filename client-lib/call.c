@@ -13,22 +13,18 @@ call_error_quark(void)
 }
 
 struct Call {
+    ConnectionPart part;
     Connection *connection;
     SdBusSlot *slot;
-    GList link; /* of the connection's calls */
     CallAnswered answered;
     gpointer data;
 };
 
 static SdBusMessage *
-new_call(Connection *connection,
-         const char *destination,
-         const char *path,
-         const char *interface,
-         const char *method)
+new_call(Connection *connection, const char *path, const char *interface, const char *method)
 {
     SdBusMessage *message = NULL;
-    int r = sd_bus_message_new_method_call(connection_get_bus(connection), &message, destination,
+    int r = sd_bus_message_new_method_call(connection_get_bus(connection), &message, WIRE_BUS_NAME,
                                            path, interface, method);
 
     g_assert(r >= 0); /* no name comes from outside */
@@ -38,25 +34,19 @@ new_call(Connection *connection,
 SdBusMessage *
 call_new_to_bucket(Connection *connection, const char *path, const char *method)
 {
-    return new_call(connection, WIRE_BUS_NAME, path, WIRE_LOCKS_INTERFACE, method);
+    return new_call(connection, path, WIRE_LOCKS_INTERFACE, method);
 }
 
 SdBusMessage *
 call_new_to_service(Connection *connection, const char *method)
 {
-    return new_call(connection, WIRE_BUS_NAME, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, method);
-}
-
-SdBusMessage *
-call_new_to_driver(Connection *connection, const char *method)
-{
-    return new_call(connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, method);
+    return new_call(connection, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, method);
 }
 
 static void
 call_free(Call *self)
 {
-    g_queue_unlink(connection_get_calls(self->connection), &self->link);
+    connection_remove_part(self->connection, &self->part);
     g_clear_pointer(&self->slot, sd_bus_slot_unref);
     connection_unref(self->connection);
     g_free(self);
@@ -80,6 +70,15 @@ on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
     return 1;
 }
 
+/* The connection ended. The part is the first thing in a call. */
+static void
+call_end(ConnectionPart *part, const GError *error)
+{
+    g_autoptr(Call) self = (Call *)part;
+
+    self->answered(NULL, error, self->data);
+}
+
 Call *
 call_send(Connection *connection,
           sd_bus_message *message,
@@ -94,8 +93,8 @@ call_send(Connection *connection,
     self->connection = connection_ref(connection);
     self->answered = answered;
     self->data = data;
-    self->link.data = self;
-    g_queue_push_tail_link(connection_get_calls(connection), &self->link);
+    self->part.end = call_end;
+    connection_add_part(connection, &self->part);
     r = sd_bus_call_async(connection_get_bus(connection), &self->slot, message, on_answer, self,
                           timeout_us);
     if (r < 0) {
@@ -120,18 +119,6 @@ call_send_quietly(sd_bus_message *message)
     r = sd_bus_send(sd_bus_message_get_bus(message), message, NULL);
     if (r < 0)
         g_debug("A message was not sent: %s", g_strerror(-r));
-}
-
-void
-call_fail_all(Connection *connection, const GError *error)
-{
-    GQueue *calls = connection_get_calls(connection);
-
-    while (!g_queue_is_empty(calls)) {
-        g_autoptr(Call) self = g_queue_peek_head(calls);
-
-        self->answered(NULL, error, self->data);
-    }
 }
 
 /* ---- for a task */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A method call to the service or to the bus, and its answer.
+/* A method call to the service, and its answer.
  *
- * The answer comes by a callback, once, from within sd-bus: it may change state and defer, no more.
- * It comes as an error too when the connection ends, or when somebody who isn't the service has
- * sent it (CALL_ERROR_FORGED). */
+ * The answer comes by a callback, once, from within sd-bus: it may change state and defer, no
+ * more. It comes as an error too when the connection ends, or when somebody who isn't the service
+ * has sent it (CALL_ERROR_FORGED). */
 
 #pragma once
 
@@ -30,7 +30,6 @@ typedef void (*CallAnswered)(sd_bus_message *reply, const GError *error, gpointe
 /* A call to the bucket object `path`, or to the service; the connection is open. */
 SdBusMessage *call_new_to_bucket(Connection *connection, const char *path, const char *method);
 SdBusMessage *call_new_to_service(Connection *connection, const char *method);
-SdBusMessage *call_new_to_driver(Connection *connection, const char *method);
 
 /* Sends it. NULL, with `error` set, if that fails: then `answered` is not called. The Call lives
  * until it is answered or cancelled; the caller need not keep it. */
@@ -46,9 +45,6 @@ void call_cancel(Call *self);
 
 /* Sends it, and wants no answer. */
 void call_send_quietly(sd_bus_message *message);
-
-/* For connection.c: answers all calls with `error`. */
-void call_fail_all(Connection *connection, const GError *error);
 
 /* Calls whose answer is the result of a task: `build` makes the message, `read` makes the result.
  * NULL without an error from `read` says that the answer goes on, and `build` is to make the next

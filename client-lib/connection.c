@@ -6,9 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client-lib/call.h"
 #include "client-lib/error-private.h"
-#include "client-lib/ledger.h"
 #include "common/sd-bus-source.h"
 #include "common/wire-names.h"
 
@@ -41,7 +39,7 @@ struct Connection {
     guint64 last_key;
 
     Ledger *ledger;
-    GQueue calls;         /* of Call: call.c's */
+    GQueue parts;         /* of ConnectionPart */
     GQueue settled;       /* of Continuation: until the bus has answered */
     GQueue owner_changes; /* of Continuation: until the owner changes */
 
@@ -119,7 +117,7 @@ connection_free(gpointer data)
 {
     Connection *self = data;
 
-    g_assert(g_queue_is_empty(&self->calls));
+    g_assert(g_queue_is_empty(&self->parts));
     destroy_source(&self->source);
     destroy_source(&self->sync_source);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
@@ -236,10 +234,17 @@ connection_get_ledger(const Connection *self)
     return self->ledger;
 }
 
-GQueue *
-connection_get_calls(Connection *self)
+void
+connection_add_part(Connection *self, ConnectionPart *part)
 {
-    return &self->calls;
+    part->link.data = part;
+    g_queue_push_tail_link(&self->parts, &part->link);
+}
+
+void
+connection_remove_part(Connection *self, ConnectionPart *part)
+{
+    g_queue_unlink(&self->parts, &part->link);
 }
 
 guint64
@@ -340,7 +345,7 @@ owner_changed(Connection *self, const char *owner)
         g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
                                                       "The lock service went away");
 
-        ledger_end_all(self->ledger, error, WIRE_REASON_LOST);
+        ledger_end_all(self->ledger, WIRE_REASON_LOST, error);
     }
     g_free(self->owner);
     self->owner = g_strdup(owner);
@@ -424,8 +429,12 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
     destroy_source(&self->source);
     destroy_source(&self->sync_source);
     g_clear_pointer(&self->owner, g_free);
-    call_fail_all(self, error);
-    ledger_end_all(self->ledger, error, WIRE_REASON_TERMINATED);
+    while (!g_queue_is_empty(&self->parts)) {
+        ConnectionPart *part = g_queue_peek_head(&self->parts);
+
+        part->end(part, error);
+    }
+    ledger_end_all(self->ledger, WIRE_REASON_TERMINATED, error);
     continuations_run(&self->owner_changes);
     self->is_settled = TRUE;
     continuations_run(&self->settled);
@@ -468,39 +477,41 @@ static const SdBusSourceHooks source_hooks = {
     .on_closed = on_closed,
 };
 
-static void
-on_name_owner(sd_bus_message *reply, const GError *error, gpointer data)
+static int
+on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
-    Connection *self = data; /* the call has a reference */
-    const char *owner = NULL, *client_id;
+    Connection *self = userdata;
+    const char *owner, *client_id;
 
-    if (self->state != STATE_OPEN)
-        return;
+    connection_begin_batch(self);
+    if (sd_bus_get_unique_name(self->bus, &client_id) < 0)
+        return 1; /* the connection ended: who closes it says so */
+    self->client_id = g_strdup(client_id);
     /* An error says that nobody owns it, which is what is so if there is no NameOwnerChanged. */
-    if (reply != NULL && sd_bus_message_read_basic(reply, 's', &owner) > 0)
+    if (is_from(reply, WIRE_DRIVER_NAME) && sd_bus_message_get_error(reply) == NULL
+        && sd_bus_message_read_basic(reply, 's', &owner) > 0)
         owner_changed(self, owner);
-    if (sd_bus_get_unique_name(self->bus, &client_id) >= 0)
-        self->client_id = g_strdup(client_id);
     self->is_settled = TRUE;
     continuations_run(&self->settled);
     tell_changed(self);
+    return 1;
 }
 
 /* Subscribe, then ask, so that no change is missed in between. */
-static gboolean
-follow_owner(Connection *self, GError **error)
+static int
+follow_owner(Connection *self)
 {
-    g_autoptr(SdBusMessage) match = call_new_to_driver(self, "AddMatch");
-    g_autoptr(SdBusMessage) ask = call_new_to_driver(self, "GetNameOwner");
+    static const char match[] =
+        "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE
+        "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'";
+    int r = sd_bus_call_method_async(self->bus, NULL, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                     WIRE_DRIVER_INTERFACE, "AddMatch", NULL, NULL, "s", match);
 
-    if (sd_bus_message_append(match, "s",
-                              "type='signal',sender='" WIRE_DRIVER_NAME
-                              "',interface='" WIRE_DRIVER_INTERFACE
-                              "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'") < 0 ||
-        sd_bus_message_append(ask, "s", WIRE_BUS_NAME) < 0)
-        g_assert_not_reached();
-    call_send_quietly(match);
-    return call_send(self, ask, CALL_NO_TIMEOUT, on_name_owner, self, error) != NULL;
+    if (r >= 0)
+        r = sd_bus_call_method_async(self->bus, NULL, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                     WIRE_DRIVER_INTERFACE, "GetNameOwner", on_name_owner, self,
+                                     "s", WIRE_BUS_NAME);
+    return r;
 }
 
 static int
@@ -561,6 +572,8 @@ connection_open(Connection *self, GError **error)
     r = open_bus(self, &self->bus);
     if (r >= 0)
         r = sd_bus_add_filter(self->bus, NULL, on_message, self);
+    if (r >= 0)
+        r = follow_owner(self);
     if (r < 0) {
         g_clear_pointer(&self->bus, sd_bus_unref);
         g_propagate_prefixed_error(error, error_new_from_errno(r), "No connection to the bus: ");
@@ -570,10 +583,6 @@ connection_open(Connection *self, GError **error)
     self->source = sd_bus_source_attach(self->bus, self->context, &source_hooks, self);
     if (self->n_syncs > 0)
         attach_sync_source(self);
-    if (!follow_owner(self, error)) {
-        connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE, "No connection to the bus");
-        return FALSE;
-    }
     return TRUE;
 }
 

@@ -19,10 +19,10 @@
 
 #include <gio/gio.h>
 
+#include "client-lib/ledger.h"
 #include "common/sd-bus.h"
 
 typedef struct Connection Connection;
-typedef struct Ledger Ledger;
 
 typedef void (*ConnectionFunc)(gpointer data);
 
@@ -97,7 +97,14 @@ void connection_when_owner_changes(Connection *self, ConnectionFunc func, gpoint
 GMainContext *connection_begin_sync(Connection *self);
 void connection_end_sync(Connection *self);
 
-/* For call.c: an answer is being processed; and calls without one, which end with the connection.
- */
+/* For call.c: an answer is being processed. */
 void connection_begin_batch(Connection *self);
-GQueue *connection_get_calls(Connection *self);
+
+/* Part of what has to end when the connection does; `end` takes it out. */
+typedef struct ConnectionPart ConnectionPart;
+struct ConnectionPart {
+    GList link;
+    void (*end)(ConnectionPart *part, const GError *error);
+};
+void connection_add_part(Connection *self, ConnectionPart *part);
+void connection_remove_part(Connection *self, ConnectionPart *part);

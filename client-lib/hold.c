@@ -7,9 +7,30 @@
 
 #include "client-lib/call.h"
 #include "client-lib/error-private.h"
-#include "client-lib/ledger.h"
-#include "client-lib/lock-private.h"
 #include "common/wire-names.h"
+
+static void hold_lose(LedgerEntry *entry, const char *reason, const GError *error);
+static const LedgerEntryFuncs hold_funcs = {.ended = hold_lose};
+
+static Ledger *
+get_ledger(Hold *self)
+{
+    return connection_get_ledger(self->connection);
+}
+
+static Hold *
+from_entry(LedgerEntry *entry)
+{
+    return (Hold *)((char *)entry - G_STRUCT_OFFSET(Hold, entry));
+}
+
+/* The ledger's reference, given back. */
+static void
+leave_ledger(Hold *self)
+{
+    ledger_remove(get_ledger(self), &self->entry);
+    hold_unref(self);
+}
 
 Hold *
 hold_new(Connection *connection,
@@ -23,14 +44,15 @@ hold_new(Connection *connection,
 
     self->connection = connection_ref(connection);
     self->path = g_strdup(path);
-    self->id = id;
+    self->entry.id = id;
+    self->entry.funcs = &hold_funcs;
     self->token = token;
     self->name = g_strdup(name);
     self->mode = mode;
     self->state = HOLD_HELD;
     g_weak_ref_init(&self->lock, NULL);
-    ledger_add_held(connection_get_ledger(connection), self);
-    return self;
+    ledger_add(get_ledger(self), &self->entry);
+    return hold_ref(self);
 }
 
 Hold *
@@ -86,15 +108,24 @@ static void
 tell_lost(gpointer data)
 {
     Hold *self = data;
-    g_autoptr(WebLocksLock) lock = g_weak_ref_get(&self->lock);
+    g_autoptr(GObject) lock = g_weak_ref_get(&self->lock);
 
     if (lock != NULL)
-        web_locks_lock_tell_lost(lock, self->loss_reason);
+        self->tell_lost(lock, self->loss_reason);
 }
 
 void
-hold_lose(Hold *self, const char *reason)
+hold_set_lock(Hold *self, gpointer lock, void (*tell)(gpointer lock, const char *reason))
 {
+    self->tell_lost = tell;
+    g_weak_ref_set(&self->lock, lock);
+}
+
+static void
+hold_lose(LedgerEntry *entry, const char *reason, const GError *error)
+{
+    Hold *self = from_entry(entry);
+
     if (g_atomic_int_get(&self->state) == HOLD_RELEASED) {
         /* It crossed our Release, whose answer will say that there was nothing to release. As a
          * watcher of the bucket we are told of our own Release too. */
@@ -106,7 +137,7 @@ hold_lose(Hold *self, const char *reason)
     if (!hold_move(self, HOLD_LOST))
         return;
     connection_emit(self->connection, tell_lost, hold_ref(self), hold_unref);
-    ledger_remove_held(connection_get_ledger(self->connection), self);
+    leave_ledger(self);
 }
 
 /* ---- let go */
@@ -116,7 +147,7 @@ new_release(const Hold *self)
 {
     SdBusMessage *message = call_new_to_bucket(self->connection, self->path, "Release");
 
-    if (sd_bus_message_append_basic(message, 't', &self->id) < 0)
+    if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
     return message;
 }
@@ -131,7 +162,7 @@ drop_in_context(gpointer data)
 
         call_send_quietly(message);
     }
-    ledger_remove_held(connection_get_ledger(self->connection), self);
+    leave_ledger(self);
 }
 
 void
@@ -174,7 +205,7 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
         release_send(release);
         return;
     }
-    ledger_remove_held(connection_get_ledger(hold->connection), hold);
+    leave_ledger(hold);
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD)) {
         /* Said twice, and done the first time? */
         if (hold->loss_reason != NULL)

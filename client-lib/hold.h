@@ -12,6 +12,7 @@
 #include <weblocks/weblocks.h>
 
 #include "client-lib/connection.h"
+#include "client-lib/ledger.h"
 
 typedef enum {
     HOLD_HELD,
@@ -20,9 +21,9 @@ typedef enum {
 } HoldState;
 
 typedef struct {
+    LedgerEntry entry;
     Connection *connection;
     char *path; /* of the bucket object */
-    guint64 id;
     guint64 token;
     char *name;
     WebLocksMode mode;
@@ -30,9 +31,10 @@ typedef struct {
     int state;               /* a HoldState; atomic */
     const char *loss_reason; /* the wire's word; written before `state` */
     GWeakRef lock;           /* the WebLocksLock */
+    void (*tell_lost)(gpointer lock, const char *reason);
 } Hold;
 
-/* In the ledger from the start. */
+/* In the ledger, and in it until it isn't held any more. */
 Hold *hold_new(Connection *connection,
                const char *path,
                guint64 id,
@@ -46,8 +48,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Hold, hold_unref)
 /* FALSE in the child of a fork too. */
 gboolean hold_is_held(const Hold *self);
 
-/* The service, or the end of the connection, took it away. */
-void hold_lose(Hold *self, const char *reason);
+/* The object that is told, in the connection's context, if the hold is lost; a weak reference. */
+void hold_set_lock(Hold *self, gpointer lock, void (*tell_lost)(gpointer lock, const char *reason));
 
 /* Lets go of it, and waits for no answer; nothing if it isn't held. From any thread. */
 void hold_drop(Hold *self);

@@ -10,13 +10,12 @@
 
 struct LedgerWatch {
     char *path;
-    ConnectionFunc changed;
+    void (*changed)(gpointer data);
     gpointer data;
 };
 
 struct Ledger {
-    GHashTable *waiting; /* id -> Request, borrowed */
-    GHashTable *held;    /* id -> Hold */
+    GHashTable *entries; /* id -> LedgerEntry, borrowed */
     GPtrArray *watches;  /* of LedgerWatch */
 };
 
@@ -34,8 +33,7 @@ ledger_new(void)
 {
     Ledger *self = g_new0(Ledger, 1);
 
-    self->waiting = g_hash_table_new(g_int64_hash, g_int64_equal);
-    self->held = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, hold_unref);
+    self->entries = g_hash_table_new(g_int64_hash, g_int64_equal);
     self->watches = g_ptr_array_new_with_free_func(ledger_watch_free);
     return self;
 }
@@ -43,74 +41,52 @@ ledger_new(void)
 void
 ledger_free(Ledger *self)
 {
-    g_assert(g_hash_table_size(self->waiting) == 0);
+    g_assert(g_hash_table_size(self->entries) == 0);
     g_assert(self->watches->len == 0);
-    g_hash_table_unref(self->waiting);
-    g_hash_table_unref(self->held);
+    g_hash_table_unref(self->entries);
     g_ptr_array_unref(self->watches);
     g_free(self);
 }
 
 void
-ledger_add_waiting(Ledger *self, Request *request)
+ledger_add(Ledger *self, LedgerEntry *entry)
 {
-    g_hash_table_insert(self->waiting, (gpointer)request_get_id(request), request);
+    g_hash_table_replace(self->entries, &entry->id, entry);
 }
 
 void
-ledger_remove_waiting(Ledger *self, Request *request)
+ledger_remove(Ledger *self, LedgerEntry *entry)
 {
-    g_hash_table_remove(self->waiting, request_get_id(request));
-}
-
-void
-ledger_add_held(Ledger *self, Hold *hold)
-{
-    g_hash_table_insert(self->held, &hold->id, hold_ref(hold));
-}
-
-void
-ledger_remove_held(Ledger *self, Hold *hold)
-{
-    g_hash_table_remove(self->held, &hold->id);
+    if (g_hash_table_lookup(self->entries, &entry->id) == entry)
+        g_hash_table_remove(self->entries, &entry->id);
 }
 
 /* ---- what the service tells */
 
 static void
-on_granted(Ledger *self, guint64 id, sd_bus_message *signal)
+on_granted(LedgerEntry *entry, sd_bus_message *signal)
 {
-    Request *request = g_hash_table_lookup(self->waiting, &id);
     guint64 token;
 
-    /* Of another client, and told to us as a watcher. */
-    if (request == NULL)
+    /* As watchers we are told too of what was granted in a reply. */
+    if (entry->funcs->granted == NULL)
         return;
-    if (sd_bus_message_skip(signal, "sss") < 0 ||
-        sd_bus_message_read_basic(signal, 't', &token) <= 0)
-        return;
-    request_on_granted(request, token);
+    if (sd_bus_message_skip(signal, "sss") >= 0 &&
+        sd_bus_message_read_basic(signal, 't', &token) > 0)
+        entry->funcs->granted(entry, token);
 }
 
 static void
-on_released(Ledger *self, guint64 id, sd_bus_message *signal)
+on_released(LedgerEntry *entry, sd_bus_message *signal)
 {
-    Request *request = g_hash_table_lookup(self->waiting, &id);
-    Hold *hold = g_hash_table_lookup(self->held, &id);
+    g_autoptr(GError) error = NULL;
     const char *reason;
 
-    if (request == NULL && hold == NULL)
-        return;
     if (sd_bus_message_skip(signal, "sss") < 0 ||
         sd_bus_message_read_basic(signal, 's', &reason) <= 0)
         return;
-    if (request != NULL) {
-        g_autoptr(GError) error = error_new_from_reason(reason);
-
-        request_on_ended(request, error);
-    } else {
-        hold_lose(hold, reason);
-    }
+    error = error_new_from_reason(reason);
+    entry->funcs->ended(entry, reason, error);
 }
 
 static gboolean
@@ -132,14 +108,15 @@ void
 ledger_on_signal(Ledger *self, sd_bus_message *signal)
 {
     const char *path = sd_bus_message_get_path(signal);
+    LedgerEntry *entry = NULL;
     guint64 id;
 
-    if (is_about_us(signal, &id)) {
-        if (sd_bus_message_is_signal(signal, NULL, "Granted"))
-            on_granted(self, id, signal);
-        else if (sd_bus_message_is_signal(signal, NULL, "Released"))
-            on_released(self, id, signal);
-    }
+    if (is_about_us(signal, &id))
+        entry = g_hash_table_lookup(self->entries, &id);
+    if (entry != NULL && sd_bus_message_is_signal(signal, NULL, "Granted"))
+        on_granted(entry, signal);
+    else if (entry != NULL && sd_bus_message_is_signal(signal, NULL, "Released"))
+        on_released(entry, signal);
     for (guint i = 0; i < self->watches->len; i++) {
         const LedgerWatch *watch = g_ptr_array_index(self->watches, i);
 
@@ -151,15 +128,15 @@ ledger_on_signal(Ledger *self, sd_bus_message *signal)
 /* ---- the end of all */
 
 void
-ledger_end_all(Ledger *self, const GError *error, const char *reason)
+ledger_end_all(Ledger *self, const char *reason, const GError *error)
 {
-    g_autoptr(GList) waiting = g_hash_table_get_values(self->waiting);
-    g_autoptr(GList) held = g_hash_table_get_values(self->held);
+    g_autoptr(GList) entries = g_hash_table_get_values(self->entries);
 
-    for (GList *l = waiting; l != NULL; l = l->next)
-        request_on_ended(l->data, error);
-    for (GList *l = held; l != NULL; l = l->next)
-        hold_lose(l->data, reason);
+    for (GList *l = entries; l != NULL; l = l->next) {
+        LedgerEntry *entry = l->data;
+
+        entry->funcs->ended(entry, reason, error);
+    }
     for (guint i = 0; i < self->watches->len; i++) {
         const LedgerWatch *watch = g_ptr_array_index(self->watches, i);
 
@@ -170,7 +147,7 @@ ledger_end_all(Ledger *self, const GError *error, const char *reason)
 /* ---- watches */
 
 LedgerWatch *
-ledger_add_watch(Ledger *self, const char *path, ConnectionFunc changed, gpointer data)
+ledger_add_watch(Ledger *self, const char *path, void (*changed)(gpointer data), gpointer data)
 {
     LedgerWatch *watch = g_new(LedgerWatch, 1);
 

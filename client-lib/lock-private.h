@@ -12,9 +12,6 @@
 /* The application's handle of a hold: when the last reference is gone, so is the lock. */
 WebLocksLock *web_locks_lock_new(Hold *hold);
 
-/* Emits `lost`. */
-void web_locks_lock_tell_lost(WebLocksLock *self, const char *reason);
-
 /* Why it is not held; NULL while it is. */
 GError *web_locks_lock_get_loss(WebLocksLock *self);
 

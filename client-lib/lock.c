@@ -42,21 +42,21 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
+static void
+tell_lost(gpointer lock, const char *reason)
+{
+    g_object_notify_by_pspec(G_OBJECT(lock), properties[PROP_HELD]);
+    g_signal_emit(lock, signals[SIGNAL_LOST], 0, reason);
+}
+
 WebLocksLock *
 web_locks_lock_new(Hold *hold)
 {
     WebLocksLock *self = g_object_new(WEB_LOCKS_TYPE_LOCK, NULL);
 
     self->hold = hold_ref(hold);
-    g_weak_ref_set(&hold->lock, self);
+    hold_set_lock(hold, self, tell_lost);
     return self;
-}
-
-void
-web_locks_lock_tell_lost(WebLocksLock *self, const char *reason)
-{
-    g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
-    g_signal_emit(self, signals[SIGNAL_LOST], 0, reason);
 }
 
 GError *

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 #include "client-lib/call.h"
-#include "client-lib/ledger.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/queries.h"

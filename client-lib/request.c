@@ -12,7 +12,8 @@
 /* A service that can't make up its mind is no service. */
 #define ATTEMPTS_MAX 16
 
-struct Request {
+typedef struct {
+    LedgerEntry entry; /* its id is 0 until the service has said it */
     Connection *connection;
     char *path;
     char *name;
@@ -20,7 +21,6 @@ struct Request {
     guint64 key; /* unique on this connection */
     guint n_attempts;
 
-    guint64 id;              /* 0: the service has not said it yet */
     gboolean is_in_ledger;   /* it waits */
     gboolean awaits_restart; /* it is said again when the service's owner changes */
     Call *call;              /* a Request or an Abort, not answered yet */
@@ -29,15 +29,9 @@ struct Request {
     GSource *cancelled;
     WebLocksLock *lock; /* the result, until it is told */
     GError *error;
-};
+} Request;
 
 static void request_send(Request *self);
-
-const guint64 *
-request_get_id(const Request *self)
-{
-    return &self->id;
-}
 
 static void
 request_free(Request *self)
@@ -62,7 +56,7 @@ static void
 request_leave_ledger(Request *self)
 {
     if (self->is_in_ledger)
-        ledger_remove_waiting(connection_get_ledger(self->connection), self);
+        ledger_remove(connection_get_ledger(self->connection), &self->entry);
     self->is_in_ledger = FALSE;
 }
 
@@ -119,8 +113,8 @@ request_fail(Request *self, GError *error)
 static void
 request_grant(Request *self, guint64 token)
 {
-    g_autoptr(Hold) hold =
-        hold_new(self->connection, self->path, self->id, token, self->name, self->options.mode);
+    g_autoptr(Hold) hold = hold_new(self->connection, self->path, self->entry.id, token, self->name,
+                                    self->options.mode);
 
     if (self->task == NULL) {
         hold_drop(hold);
@@ -137,17 +131,20 @@ request_grant(Request *self, guint64 token)
     }
 }
 
-void
-request_on_granted(Request *self, guint64 token)
+static void
+on_granted(LedgerEntry *entry, guint64 token)
 {
-    request_grant(self, token);
+    request_grant((Request *)entry, token);
 }
 
-void
-request_on_ended(Request *self, const GError *error)
+static void
+on_ended(LedgerEntry *entry, const char *reason, const GError *error)
 {
-    request_fail(self, g_error_copy(error));
+    request_fail((Request *)entry, g_error_copy(error));
 }
+
+/* The entry is the first thing in a request. */
+static const LedgerEntryFuncs request_funcs = {on_granted, on_ended};
 
 /* ---- abort [4.3] */
 
@@ -174,7 +171,7 @@ request_abort(Request *self)
     g_autoptr(SdBusMessage) message = call_new_to_bucket(self->connection, self->path, "Abort");
     g_autoptr(GError) error = NULL;
 
-    if (sd_bus_message_append_basic(message, 't', &self->id) < 0)
+    if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
     self->call = call_send(self->connection, message, CALL_NO_TIMEOUT, on_aborted, self, &error);
     if (self->call == NULL)
@@ -245,12 +242,12 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
                      error->domain == CALL_ERROR ? error_new_unreadable() : g_error_copy(error));
         return;
     }
-    if (sd_bus_message_read(reply, "tt", &self->id, &token) < 0) {
+    if (sd_bus_message_read(reply, "tt", &self->entry.id, &token) < 0) {
         request_fail(self, error_new_unreadable());
         return;
     }
 
-    if (self->id == 0) {
+    if (self->entry.id == 0) {
         if (self->task != NULL)
             request_finish(self, NULL, NULL);
         else
@@ -258,7 +255,8 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
     } else if (token != 0) {
         request_grant(self, token);
     } else {
-        ledger_add_waiting(connection_get_ledger(self->connection), self);
+        self->entry.funcs = &request_funcs;
+        ledger_add(connection_get_ledger(self->connection), &self->entry);
         self->is_in_ledger = TRUE;
         if (self->task == NULL)
             request_abort(self);

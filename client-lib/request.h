@@ -14,8 +14,6 @@
 #include "client-lib/connection.h"
 #include "client-lib/options-private.h"
 
-typedef struct Request Request;
-
 /* Takes the task, whose result is a WebLocksLock, or NULL if it was not available. `options` has
  * been checked. Call it by connection_run()'s rules: with the context acquired. */
 void request_start(Connection *connection,
@@ -23,10 +21,3 @@ void request_start(Connection *connection,
                    const char *name,
                    const RequestOptions *options,
                    GTask *task);
-
-/* Where its id is, as long as it lives: 0 until the service has said it. */
-const guint64 *request_get_id(const Request *self);
-
-/* What the service, or the end of the connection, tells about one that waits. */
-void request_on_granted(Request *self, guint64 token);
-void request_on_ended(Request *self, const GError *error);
