@@ -488,8 +488,8 @@ on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         return 1; /* the connection ended: who closes it says so */
     self->client_id = g_strdup(client_id);
     /* An error says that nobody owns it, which is what is so if there is no NameOwnerChanged. */
-    if (is_from(reply, WIRE_DRIVER_NAME) && sd_bus_message_get_error(reply) == NULL
-        && sd_bus_message_read_basic(reply, 's', &owner) > 0)
+    if (is_from(reply, WIRE_DRIVER_NAME) && sd_bus_message_get_error(reply) == NULL &&
+        sd_bus_message_read_basic(reply, 's', &owner) > 0)
         owner_changed(self, owner);
     self->is_settled = TRUE;
     continuations_run(&self->settled);
