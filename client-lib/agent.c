@@ -4,6 +4,7 @@
 #include "client-lib/agent-private.h"
 
 #include "client-lib/sync.h"
+#include "client-lib/ticket.h"
 
 /**
  * WebLocksAgent:
@@ -14,11 +15,9 @@
  * A process has as many agents as it has parts that should exclude each other; mostly one, the
  * default one: web_locks_agent_get_default().
  *
- * An agent and everything that comes from it belong to the main context that was thread-default
- * when the agent was made: their signals are emitted there, and that context must run for
- * asynchronous calls to make progress. Results come to the context that was thread-default at the
- * call. A sync call has the agent's context for itself until it returns. Threads with a context of
- * their own make agents of their own.
+ * It may be used by any thread. Results of asynchronous calls come to the main context that was
+ * thread-default at the call; signals come to the one that was thread-default when the agent was
+ * made. That context has to run for asynchronous calls to make progress. Sync calls need none.
  *
  * Since: 0.1
  */
@@ -329,71 +328,44 @@ web_locks_agent_get_default(GBusType bus_type)
 
 typedef struct {
     Connection *connection;
-    GTask *task; /* NULL: cancelled */
-    GSource *cancelled;
+    GTask *task;
+    Ticket *ticket; /* NULL: cancelled */
 } Connect;
-
-static void
-connect_stop_watching_cancellable(Connect *self)
-{
-    if (self->cancelled == NULL)
-        return;
-    g_source_destroy(self->cancelled);
-    g_clear_pointer(&self->cancelled, g_source_unref);
-}
-
-static void
-connect_return(gpointer data)
-{
-    g_autofree Connect *self = data;
-    g_autoptr(Connection) connection = self->connection;
-    g_autoptr(GTask) task = self->task;
-    GError *error = NULL;
-
-    connect_stop_watching_cancellable(self);
-    if (task == NULL)
-        return;
-    if (connection_open(connection, &error))
-        g_task_return_boolean(task, TRUE);
-    else
-        g_task_return_error(task, error);
-}
 
 static void
 on_settled(gpointer data)
 {
-    Connect *self = data;
+    g_autofree Connect *self = data;
+    GError *error = NULL;
 
-    connection_defer(self->connection, connect_return, self);
+    if (self->ticket == NULL)
+        return;
+    if (connection_open(self->connection, &error))
+        ticket_return_boolean(self->ticket, TRUE);
+    else
+        ticket_return_error(self->ticket, error);
 }
 
-static gboolean
-on_connect_cancelled(GCancellable *cancellable, gpointer data)
+static void
+on_connect_cancelled(gpointer data)
 {
     Connect *self = data;
-    g_autoptr(GTask) task = g_steal_pointer(&self->task);
 
-    connect_stop_watching_cancellable(self);
-    g_task_return_error_if_cancelled(task);
-    return G_SOURCE_REMOVE;
+    ticket_free(g_steal_pointer(&self->ticket));
 }
 
 static void
 start_connect(gpointer data)
 {
     Connect *self = data;
-    GCancellable *cancellable = g_task_get_cancellable(self->task);
 
-    if (!connection_open(self->connection, NULL)) {
-        connection_defer(self->connection, connect_return, self);
-        return;
-    }
-    if (cancellable != NULL) {
-        self->cancelled = g_cancellable_source_new(cancellable);
-        g_source_set_callback(self->cancelled, G_SOURCE_FUNC(on_connect_cancelled), self, NULL);
-        g_source_attach(self->cancelled, connection_get_dispatch_context(self->connection));
-    }
-    connection_when_settled(self->connection, on_settled, self);
+    self->ticket = ticket_new(self->connection, self->task, on_connect_cancelled, self);
+    if (ticket_return_if_cancelled(self->ticket))
+        g_free(self);
+    else if (connection_open(self->connection, NULL))
+        connection_when_settled(self->connection, on_settled, self);
+    else
+        on_settled(self);
 }
 
 /**
@@ -426,9 +398,9 @@ web_locks_agent_connect_async(WebLocksAgent *self,
     if (g_task_return_error_if_cancelled(task))
         return;
     connect = g_new0(Connect, 1);
-    connect->connection = connection_ref(self->connection);
+    connect->connection = self->connection;
     connect->task = g_steal_pointer(&task);
-    connection_run(self->connection, start_connect, connect, NULL);
+    connection_run(self->connection, start_connect, connect);
 }
 
 /**
@@ -480,18 +452,6 @@ web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GEr
     return done;
 }
 
-static void
-close_connection(gpointer data)
-{
-    connection_close(data);
-}
-
-static void
-unref_connection(gpointer data)
-{
-    connection_unref(data);
-}
-
 /**
  * web_locks_agent_close:
  * @self: an agent
@@ -505,8 +465,7 @@ void
 web_locks_agent_close(WebLocksAgent *self)
 {
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
-    connection_run(self->connection, close_connection, connection_ref(self->connection),
-                   unref_connection);
+    connection_close(self->connection);
 }
 
 /* ---- what it is */

@@ -4,6 +4,7 @@
 #include "client-lib/call.h"
 
 #include "client-lib/error-private.h"
+#include "client-lib/ticket.h"
 #include "common/wire-names.h"
 
 GQuark
@@ -60,7 +61,6 @@ on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
     const sd_bus_error *wire_error = sd_bus_message_get_error(reply);
     g_autoptr(GError) error = NULL;
 
-    connection_begin_batch(self->connection);
     if (!connection_believes_reply(self->connection, reply))
         error = g_error_new_literal(CALL_ERROR, CALL_ERROR_FORGED,
                                     "The answer did not come from the lock service");
@@ -125,31 +125,25 @@ call_send_quietly(sd_bus_message *message)
 
 typedef struct {
     Connection *connection;
-    GTask *task;
-    Call *call; /* NULL: the result is on its way */
-    GSource *cancelled;
+    Ticket *ticket;
+    Call *call;
     CallBuild build;
     CallRead read;
     GDestroyNotify result_free;
-    gpointer result;
-    GError *error;
 } TaskCall;
 
 static void
-task_call_return(gpointer data)
+task_call_free(TaskCall *self)
 {
-    g_autofree TaskCall *self = data;
-    g_autoptr(GTask) task = self->task;
-
-    if (self->cancelled != NULL) {
-        g_source_destroy(self->cancelled);
-        g_source_unref(self->cancelled);
-    }
-    if (self->error != NULL)
-        g_task_return_error(task, self->error);
-    else
-        g_task_return_pointer(task, self->result, self->result_free);
     connection_unref(self->connection);
+    g_free(self);
+}
+
+static void
+task_call_fail(TaskCall *self, GError *error)
+{
+    ticket_return_error(self->ticket, error);
+    task_call_free(self);
 }
 
 static void task_call_answered(sd_bus_message *reply, const GError *error, gpointer data);
@@ -158,78 +152,82 @@ static void
 task_call_send(TaskCall *self)
 {
     g_autoptr(SdBusMessage) message = NULL;
+    GError *error = NULL;
 
-    if (connection_open(self->connection, &self->error)) {
-        message = self->build(self->connection, self->task);
+    if (connection_open(self->connection, &error)) {
+        message = self->build(self->connection, ticket_get_task(self->ticket));
         self->call = call_send(self->connection, message, CALL_DEFAULT_TIMEOUT, task_call_answered,
-                               self, &self->error);
+                               self, &error);
     }
-    if (self->call == NULL)
-        connection_defer(self->connection, task_call_return, self);
+    if (error != NULL)
+        task_call_fail(self, error);
 }
 
 static void
 task_call_answered(sd_bus_message *reply, const GError *error, gpointer data)
 {
     TaskCall *self = data;
+    gpointer result;
+    GError *read_error = NULL;
 
-    self->call = NULL;
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED))
-        self->error =
-            g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, error->message);
-    else if (error != NULL)
-        self->error = g_error_copy(error);
-    else
-        self->result = self->read(reply, self->task, &self->error);
-
-    if (self->result == NULL && self->error == NULL)
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+        task_call_fail(self, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
+                                                 error->message));
+        return;
+    }
+    if (error != NULL) {
+        task_call_fail(self, g_error_copy(error));
+        return;
+    }
+    result = self->read(reply, ticket_get_task(self->ticket), &read_error);
+    if (read_error != NULL) {
+        task_call_fail(self, read_error);
+    } else if (result == NULL) {
         task_call_send(self);
-    else
-        connection_defer(self->connection, task_call_return, self);
+    } else {
+        ticket_return_pointer(self->ticket, result, self->result_free);
+        task_call_free(self);
+    }
 }
 
-static gboolean
-task_call_cancelled(GCancellable *cancellable, gpointer data)
+static void
+task_call_cancelled(gpointer data)
 {
     TaskCall *self = data;
 
-    if (self->call == NULL)
-        return G_SOURCE_REMOVE;
-    call_cancel(g_steal_pointer(&self->call));
-    g_cancellable_set_error_if_cancelled(cancellable, &self->error);
-    task_call_return(self);
-    return G_SOURCE_REMOVE;
+    call_cancel(self->call);
+    ticket_free(self->ticket);
+    task_call_free(self);
 }
+
+typedef struct {
+    TaskCall *call;
+    GTask *task;
+} TaskCallStart;
 
 static void
 task_call_start(gpointer data)
 {
-    TaskCall *self = data;
-    GCancellable *cancellable = g_task_get_cancellable(self->task);
+    TaskCallStart *start = data;
 
-    if (cancellable != NULL) {
-        self->cancelled = g_cancellable_source_new(cancellable);
-        g_source_set_callback(self->cancelled, G_SOURCE_FUNC(task_call_cancelled), self, NULL);
-        g_source_attach(self->cancelled, connection_get_dispatch_context(self->connection));
-    }
-    task_call_send(self);
+    start->call->ticket =
+        ticket_new(start->call->connection, start->task, task_call_cancelled, start->call);
+    if (ticket_return_if_cancelled(start->call->ticket))
+        task_call_free(start->call);
+    else
+        task_call_send(start->call);
 }
 
 void
 call_run_for_task(
     Connection *connection, GTask *task, CallBuild build, CallRead read, GDestroyNotify result_free)
 {
-    TaskCall *self;
+    TaskCallStart start = {NULL, task};
 
-    if (g_task_return_error_if_cancelled(task)) {
-        g_object_unref(task);
-        return;
-    }
-    self = g_new0(TaskCall, 1);
-    self->connection = connection_ref(connection);
-    self->task = task;
-    self->build = build;
-    self->read = read;
-    self->result_free = result_free;
-    connection_run(connection, task_call_start, self, NULL);
+    start.call = g_new0(TaskCall, 1);
+    start.call->connection = connection_ref(connection);
+    start.call->build = build;
+    start.call->read = read;
+    start.call->result_free = result_free;
+    connection_run(connection, task_call_start, &start);
 }

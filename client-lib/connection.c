@@ -3,10 +3,11 @@
 
 #include "client-lib/connection.h"
 
+#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client-lib/error-private.h"
+#include "client-lib/post.h"
 #include "common/sd-bus-source.h"
 #include "common/wire-names.h"
 
@@ -22,33 +23,39 @@ typedef struct {
     gpointer data;
 } Continuation;
 
+/* What a source knows; it may outlive the connection. */
+typedef struct {
+    Gate *gate;
+    Connection *connection;
+} SourceData;
+
+/* A context of sync calls, and its own source of the same connection. */
+typedef struct {
+    GMainContext *context;
+    GSource *source; /* NULL: not open */
+    gboolean is_taken;
+} SyncSeat;
+
 struct Connection {
     gatomicrefcount n_refs;
+    Gate *gate;
     GMainContext *context;
-    pid_t pid;
     GBusType bus_type;
     char *address;
 
-    ConnectionState state;
+    int state; /* a ConnectionState; atomic */
     sd_bus *bus;
     GSource *source;
-    char *client_id;
-    char *owner; /* unique name of the service; NULL: nobody serves */
+    GPtrArray *seats; /* of SyncSeat */
+    char *client_id;  /* atomic */
+    char *owner;      /* unique name of the service; NULL: nobody serves */
     guint n_owner_changes;
     gboolean is_settled;
     guint64 last_key;
 
     Ledger *ledger;
-    GQueue parts;         /* of ConnectionPart */
-    GQueue settled;       /* of Continuation: until the bus has answered */
-    GQueue owner_changes; /* of Continuation: until the owner changes */
-
-    GQueue deferred; /* of Continuation */
-    gboolean is_in_batch;
-
-    GMainContext *sync_context; /* made with the first sync call */
-    GSource *sync_source;
-    guint n_syncs;
+    GQueue parts;   /* of ConnectionPart */
+    GQueue settled; /* of Continuation: until the bus has answered */
 
     ConnectionFunc changed;
     gpointer changed_data;
@@ -82,14 +89,34 @@ continuations_run(GQueue *queue)
 
 /* ---- life */
 
+static void
+destroy_source(GSource **source)
+{
+    if (*source == NULL)
+        return;
+    g_source_destroy(*source);
+    g_clear_pointer(source, g_source_unref);
+}
+
+static void
+sync_seat_free(gpointer data)
+{
+    SyncSeat *seat = data;
+
+    destroy_source(&seat->source);
+    g_main_context_unref(seat->context);
+    g_free(seat);
+}
+
 Connection *
 connection_new(GBusType bus_type, const char *address)
 {
     Connection *self = g_new0(Connection, 1);
 
     g_atomic_ref_count_init(&self->n_refs);
+    self->gate = gate_new();
     self->context = g_main_context_ref_thread_default();
-    self->pid = getpid();
+    self->seats = g_ptr_array_new_with_free_func(sync_seat_free);
     self->bus_type = bus_type;
     self->address = g_strdup(address);
     self->ledger = ledger_new();
@@ -104,109 +131,55 @@ connection_ref(Connection *self)
 }
 
 static void
-destroy_source(GSource **source)
+connection_free(Connection *self)
 {
-    if (*source == NULL)
-        return;
-    g_source_destroy(*source);
-    g_clear_pointer(source, g_source_unref);
-}
+    Gate *gate = self->gate;
 
-static void
-connection_free(gpointer data)
-{
-    Connection *self = data;
-
+    gate_enter(gate); /* a source of ours may be at it in another thread */
     g_assert(g_queue_is_empty(&self->parts));
     destroy_source(&self->source);
-    destroy_source(&self->sync_source);
+    g_ptr_array_unref(self->seats);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
     if (self->bus != NULL)
         sd_bus_close(self->bus);
     g_clear_pointer(&self->bus, sd_bus_unref);
+    gate_leave(gate);
+
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
-    g_queue_clear_full(&self->deferred, g_free);
     g_queue_clear_full(&self->settled, g_free);
-    g_queue_clear_full(&self->owner_changes, g_free);
     ledger_free(self->ledger);
-    g_clear_pointer(&self->sync_context, g_main_context_unref);
     g_main_context_unref(self->context);
     g_free(self->client_id);
     g_free(self->owner);
     g_free(self->address);
     g_free(self);
-}
-
-static gboolean
-run_once(gpointer data)
-{
-    Continuation *continuation = data;
-
-    if (continuation->func != NULL)
-        continuation->func(continuation->data);
-    return G_SOURCE_REMOVE;
-}
-
-typedef struct {
-    Continuation continuation;
-    GDestroyNotify destroy;
-} Parcel;
-
-static void
-parcel_free(gpointer data)
-{
-    Parcel *parcel = data;
-
-    if (parcel->destroy != NULL)
-        parcel->destroy(parcel->continuation.data);
-    g_free(parcel);
-}
-
-static void
-send_to_context(GMainContext *context, ConnectionFunc func, gpointer data, GDestroyNotify destroy)
-{
-    g_autoptr(GSource) source = g_idle_source_new();
-    Parcel *parcel = g_new(Parcel, 1);
-
-    parcel->continuation.func = func;
-    parcel->continuation.data = data;
-    parcel->destroy = destroy;
-    g_source_set_static_name(source, "weblocks");
-    g_source_set_priority(source, G_PRIORITY_DEFAULT);
-    g_source_set_callback(source, run_once, parcel, parcel_free);
-    g_source_attach(source, context);
-    /* cppcheck-suppress memleak ; the source has it */
+    gate_unref(gate);
 }
 
 void
 connection_unref(Connection *self)
 {
-    g_autoptr(GMainContext) context = NULL;
-
-    if (!g_atomic_ref_count_dec(&self->n_refs))
-        return;
-
-    context = g_main_context_ref(self->context);
-    if (g_main_context_acquire(context)) {
+    if (g_atomic_ref_count_dec(&self->n_refs))
         connection_free(self);
-        g_main_context_release(context);
-    } else {
-        /* As the destroy function, so that it is freed even if the context never runs again. */
-        send_to_context(context, NULL, self, connection_free);
-    }
 }
 
 gboolean
 connection_is_of_this_process(const Connection *self)
 {
-    return getpid() == self->pid;
+    return gate_is_of_this_process(self->gate);
+}
+
+static ConnectionState
+get_state(const Connection *self)
+{
+    return (ConnectionState)g_atomic_int_get(&self->state);
 }
 
 gboolean
 connection_is_open(const Connection *self)
 {
-    return self->state == STATE_OPEN;
+    return get_state(self) == STATE_OPEN;
 }
 
 gboolean
@@ -219,7 +192,7 @@ connection_is_over(const Connection *self)
 const char *
 connection_get_client_id(const Connection *self)
 {
-    return self->client_id;
+    return g_atomic_pointer_get(&((Connection *)self)->client_id);
 }
 
 sd_bus *
@@ -259,10 +232,10 @@ connection_get_context(const Connection *self)
     return self->context;
 }
 
-GMainContext *
-connection_get_dispatch_context(const Connection *self)
+Gate *
+connection_get_gate(const Connection *self)
 {
-    return self->n_syncs > 0 ? self->sync_context : self->context;
+    return self->gate;
 }
 
 void
@@ -285,53 +258,35 @@ tell_changed(Connection *self)
 
 /* ---- when things run */
 
+/* The source of the connection's own context may be asleep while another thread has left sd-bus
+ * something to do: to write on, to process what is read already. */
 static void
-flush_deferred(Connection *self)
+wake_context(Connection *self)
 {
-    self->is_in_batch = FALSE;
-    continuations_run(&self->deferred);
-}
+    uint64_t ready_us;
 
-static void
-flush_deferred_later(gpointer data)
-{
-    flush_deferred(data);
-}
-
-static void
-unref_connection(gpointer data)
-{
-    connection_unref(data);
+    if (get_state(self) != STATE_OPEN || g_main_context_is_owner(self->context))
+        return;
+    if (sd_bus_get_timeout(self->bus, &ready_us) < 0 || ready_us != UINT64_MAX ||
+        (sd_bus_get_events(self->bus) & POLLOUT))
+        g_main_context_wakeup(self->context);
 }
 
 void
-connection_defer(Connection *self, ConnectionFunc func, gpointer data)
+connection_run(Connection *self, ConnectionFunc func, gpointer data)
 {
-    if (g_queue_is_empty(&self->deferred) && !self->is_in_batch)
-        send_to_context(connection_get_dispatch_context(self), flush_deferred_later,
-                        connection_ref(self), unref_connection);
-    continuations_push(&self->deferred, func, data);
+    g_autoptr(Connection) alive = connection_ref(self);
+
+    gate_enter(alive->gate);
+    func(data);
+    wake_context(alive);
+    gate_leave(alive->gate);
 }
 
 void
 connection_emit(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy)
 {
-    send_to_context(self->context, func, data, destroy);
-}
-
-void
-connection_run(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy)
-{
-    g_autoptr(GMainContext) context = g_main_context_ref(self->context);
-
-    if (!g_main_context_acquire(context)) {
-        send_to_context(context, func, data, destroy);
-        return;
-    }
-    func(data);
-    if (destroy != NULL)
-        destroy(data);
-    g_main_context_release(context);
+    post_to_context(self->context, func, data, destroy);
 }
 
 /* ---- messages */
@@ -350,19 +305,14 @@ owner_changed(Connection *self, const char *owner)
     g_free(self->owner);
     self->owner = g_strdup(owner);
     self->n_owner_changes++;
-    continuations_run(&self->owner_changes);
-}
+    /* Each may take itself out, or add others at the end. */
+    for (GList *l = self->parts.head, *next; l != NULL; l = next) {
+        ConnectionPart *part = l->data;
 
-void
-connection_when_owner_changes(Connection *self, ConnectionFunc func, gpointer data)
-{
-    continuations_push(&self->owner_changes, func, data);
-}
-
-void
-connection_begin_batch(Connection *self)
-{
-    self->is_in_batch = TRUE;
+        next = l->next;
+        if (part->owner_changed != NULL)
+            part->owner_changed(part);
+    }
 }
 
 guint
@@ -397,7 +347,6 @@ on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     Connection *self = userdata;
     const char *name, *old_owner, *new_owner;
 
-    connection_begin_batch(self);
     if (sd_bus_message_is_signal(message, WIRE_DRIVER_INTERFACE, "NameOwnerChanged")) {
         if (is_from(message, WIRE_DRIVER_NAME) &&
             sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) >= 0 &&
@@ -418,16 +367,14 @@ on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 static void
 connection_end(Connection *self, ConnectionState state, WebLocksError code, const char *text)
 {
-    g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, code, text);
+    g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, (int)code, text);
 
-    if (self->state != STATE_OPEN && state == STATE_GONE)
-        return;
-    self->state = state;
-    connection_ref(self);
+    g_atomic_int_set(&self->state, (int)state);
     if (self->bus != NULL)
         sd_bus_close(self->bus);
     destroy_source(&self->source);
-    destroy_source(&self->sync_source);
+    for (guint i = 0; i < self->seats->len; i++)
+        destroy_source(&((SyncSeat *)self->seats->pdata[i])->source);
     g_clear_pointer(&self->owner, g_free);
     while (!g_queue_is_empty(&self->parts)) {
         ConnectionPart *part = g_queue_peek_head(&self->parts);
@@ -435,47 +382,80 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
         part->end(part, error);
     }
     ledger_end_all(self->ledger, WIRE_REASON_TERMINATED, error);
-    continuations_run(&self->owner_changes);
     self->is_settled = TRUE;
     continuations_run(&self->settled);
     tell_changed(self);
-    connection_unref(self);
 }
 
 static void
-on_closed(gpointer data)
+end_by_application(gpointer data)
 {
     Connection *self = data;
 
-    if (!connection_is_of_this_process(self))
-        return;
-    connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE,
-                   "The connection to the bus ended");
+    if (get_state(self) != STATE_CLOSED)
+        connection_end(self, STATE_CLOSED, WEB_LOCKS_ERROR_ABORT, "The agent was closed");
 }
 
 void
 connection_close(Connection *self)
 {
-    if (!connection_is_of_this_process(self) || self->state == STATE_CLOSED)
-        return;
-    connection_end(self, STATE_CLOSED, WEB_LOCKS_ERROR_ABORT, "The agent was closed");
+    g_autoptr(Connection) alive = connection_ref(self);
+
+    if (connection_is_of_this_process(alive))
+        connection_run(alive, end_by_application, alive);
 }
 
-/* ---- the beginning */
+/* ---- the source */
 
 static void
-after_batch(gpointer data)
+source_enter(gpointer data)
 {
-    Connection *self = connection_ref(data);
+    gate_enter(((SourceData *)data)->gate);
+}
 
-    flush_deferred(self);
-    connection_unref(self);
+static void
+source_leave(gpointer data)
+{
+    gate_leave(((SourceData *)data)->gate);
+}
+
+/* The source is not destroyed, so the connection is there. */
+static void
+source_closed(gpointer data)
+{
+    Connection *self = ((SourceData *)data)->connection;
+
+    if (connection_is_of_this_process(self) && get_state(self) == STATE_OPEN)
+        connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE,
+                       "The connection to the bus ended");
+}
+
+static void
+source_data_free(gpointer data)
+{
+    SourceData *source_data = data;
+
+    gate_unref(source_data->gate);
+    g_free(source_data);
 }
 
 static const SdBusSourceHooks source_hooks = {
-    .after_batch = after_batch,
-    .on_closed = on_closed,
+    .enter = source_enter,
+    .leave = source_leave,
+    .on_closed = source_closed,
 };
+
+static GSource *
+attach_source(Connection *self, GMainContext *context)
+{
+    SourceData *source_data = g_new(SourceData, 1);
+
+    source_data->gate = gate_ref(self->gate);
+    source_data->connection = self;
+    return sd_bus_source_attach(self->bus, context, &source_hooks, source_data, source_data_free);
+}
+
+/* ---- the beginning */
 
 static int
 on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
@@ -483,10 +463,9 @@ on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     Connection *self = userdata;
     const char *owner, *client_id;
 
-    connection_begin_batch(self);
     if (sd_bus_get_unique_name(self->bus, &client_id) < 0)
         return 1; /* the connection ended: who closes it says so */
-    self->client_id = g_strdup(client_id);
+    g_atomic_pointer_set(&self->client_id, g_strdup(client_id));
     /* An error says that nobody owns it, which is what is so if there is no NameOwnerChanged. */
     if (is_from(reply, WIRE_DRIVER_NAME) && sd_bus_message_get_error(reply) == NULL &&
         sd_bus_message_read_basic(reply, 's', &owner) > 0)
@@ -542,12 +521,6 @@ open_bus(Connection *self, sd_bus **out_bus)
     return r;
 }
 
-static void
-attach_sync_source(Connection *self)
-{
-    self->sync_source = sd_bus_source_attach(self->bus, self->sync_context, &source_hooks, self);
-}
-
 gboolean
 connection_open(Connection *self, GError **error)
 {
@@ -558,15 +531,20 @@ connection_open(Connection *self, GError **error)
                             "The agent belongs to the process that forked this one");
         return FALSE;
     }
-    if (self->state == STATE_OPEN)
+    switch (get_state(self)) {
+    case STATE_OPEN:
         return TRUE;
-    if (self->state != STATE_NEW) {
-        g_set_error_literal(error, WEB_LOCKS_ERROR,
-                            self->state == STATE_CLOSED ? WEB_LOCKS_ERROR_INVALID_STATE
-                                                        : WEB_LOCKS_ERROR_UNAVAILABLE,
-                            self->state == STATE_CLOSED ? "The agent is closed"
-                                                        : "The connection to the bus has ended");
+    case STATE_CLOSED:
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                            "The agent is closed");
         return FALSE;
+    case STATE_GONE:
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
+                            "The connection to the bus has ended");
+        return FALSE;
+    case STATE_NEW:
+    default:
+        break;
     }
 
     r = open_bus(self, &self->bus);
@@ -579,10 +557,13 @@ connection_open(Connection *self, GError **error)
         g_propagate_prefixed_error(error, error_new_from_errno(r), "No connection to the bus: ");
         return FALSE;
     }
-    self->state = STATE_OPEN;
-    self->source = sd_bus_source_attach(self->bus, self->context, &source_hooks, self);
-    if (self->n_syncs > 0)
-        attach_sync_source(self);
+    g_atomic_int_set(&self->state, STATE_OPEN);
+    self->source = attach_source(self, self->context);
+    for (guint i = 0; i < self->seats->len; i++) {
+        SyncSeat *seat = self->seats->pdata[i];
+
+        seat->source = attach_source(self, seat->context);
+    }
     return TRUE;
 }
 
@@ -590,30 +571,56 @@ void
 connection_when_settled(Connection *self, ConnectionFunc func, gpointer data)
 {
     if (self->is_settled)
-        connection_defer(self, func, data);
+        func(data);
     else
         continuations_push(&self->settled, func, data);
 }
 
 /* ---- sync calls */
 
-GMainContext *
-connection_begin_sync(Connection *self)
+static SyncSeat *
+find_free_seat(Connection *self)
 {
-    if (!g_main_context_acquire(self->context))
-        return NULL;
-    if (self->sync_context == NULL)
-        self->sync_context = g_main_context_new();
-    if (self->n_syncs++ == 0 && self->state == STATE_OPEN && self->sync_source == NULL)
-        attach_sync_source(self);
-    return self->sync_context;
+    SyncSeat *seat;
+
+    for (guint i = 0; i < self->seats->len; i++) {
+        seat = self->seats->pdata[i];
+        if (!seat->is_taken)
+            return seat;
+    }
+    seat = g_new0(SyncSeat, 1);
+    seat->context = g_main_context_new();
+    if (get_state(self) == STATE_OPEN)
+        seat->source = attach_source(self, seat->context);
+    g_ptr_array_add(self->seats, seat);
+    return seat;
 }
 
-void
-connection_end_sync(Connection *self)
+GMainContext *
+connection_take_sync_context(Connection *self)
 {
-    if (--self->n_syncs == 0 && !g_queue_is_empty(&self->deferred))
-        send_to_context(self->context, flush_deferred_later, connection_ref(self),
-                        unref_connection);
-    g_main_context_release(self->context);
+    SyncSeat *seat;
+
+    gate_enter(self->gate);
+    seat = find_free_seat(self);
+    seat->is_taken = TRUE;
+    gate_leave(self->gate);
+    return seat->context;
+}
+
+/* Others that wait must not rely on us any more to process what is read already. */
+void
+connection_give_sync_context(Connection *self, GMainContext *context)
+{
+    gate_enter(self->gate);
+    for (guint i = 0; i < self->seats->len; i++) {
+        SyncSeat *seat = self->seats->pdata[i];
+
+        if (seat->context == context)
+            seat->is_taken = FALSE;
+        else if (seat->is_taken)
+            g_main_context_wakeup(seat->context);
+    }
+    wake_context(self);
+    gate_leave(self->gate);
 }

@@ -3,10 +3,11 @@
 
 /* The bus connection of an agent: what it sends, whom it believes, when it may call out.
  *
- * - It belongs to the main context that was thread-default when it was made. Whoever has acquired
- *   that context may touch it; connection_run() gets others there. So it needs no locks.
- * - Nothing of the application runs while sd-bus processes a message. Handlers change state at once
- *   and leave the telling to connection_defer() (results) and connection_emit() (signals).
+ * - All of it is touched inside its gate only: connection_run(). So any thread may use it. Messages
+ *   are processed by whatever context comes by: the one that was thread-default when the connection
+ *   was made, or that of a sync call.
+ * - Nothing of the application runs inside. Messages change state at once; results leave by
+ * tickets, signals by connection_emit().
  * - What a message says is believed only from the owner of the service's name and from the bus.
  * - It opens with the first call that needs it. Once closed it stays closed: a clientId isn't used
  *   again [2.4].
@@ -19,6 +20,7 @@
 
 #include <gio/gio.h>
 
+#include "client-lib/gate.h"
 #include "client-lib/ledger.h"
 #include "common/sd-bus.h"
 
@@ -32,12 +34,10 @@ Connection *connection_ref(Connection *self);
 void connection_unref(Connection *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_unref)
 
-/* Opens it if it isn't open. FALSE: closed, of another process, or there is no bus. Messages can be
- * sent on TRUE; they wait in sd-bus until the bus has said hello. */
-gboolean connection_open(Connection *self, GError **error);
+/* ---- from any thread */
 
-/* `func` is called once, when the bus has said who we are and who serves, or never will. */
-void connection_when_settled(Connection *self, ConnectionFunc func, gpointer data);
+/* Runs `func` inside the gate. */
+void connection_run(Connection *self, ConnectionFunc func, gpointer data);
 
 /* Closes it for good; all that is held or awaited ends. */
 void connection_close(Connection *self);
@@ -47,8 +47,34 @@ gboolean connection_is_open(const Connection *self);
 /* It was closed, or ended, or is another process's: it can't be used any more. */
 gboolean connection_is_over(const Connection *self);
 
+/* Whether this process made it: FALSE in the child of a fork. */
+gboolean connection_is_of_this_process(const Connection *self);
+
 /* NULL until the bus has said it. */
 const char *connection_get_client_id(const Connection *self);
+
+/* Where its signals are emitted. */
+GMainContext *connection_get_context(const Connection *self);
+
+/* Calls `func` from that context, never from within a sync call, then `destroy`. */
+void connection_emit(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy);
+
+/* A context that processes the connection's messages, and nothing of the application's, until it is
+ * given back. */
+GMainContext *connection_take_sync_context(Connection *self);
+void connection_give_sync_context(Connection *self, GMainContext *context);
+
+/* ---- inside the gate */
+
+Gate *connection_get_gate(const Connection *self);
+
+/* Opens it if it isn't open. FALSE: closed, of another process, or there is no bus. Messages can be
+ * sent on TRUE; they wait in sd-bus until the bus has said hello. */
+gboolean connection_open(Connection *self, GError **error);
+
+/* `func` is called once, when the bus has said who we are and who serves, or never will; at once if
+ * that is so. */
+void connection_when_settled(Connection *self, ConnectionFunc func, gpointer data);
 
 /* `changed` is called when it opened or closed, until the connection is freed; set it once. */
 void connection_set_watcher(Connection *self,
@@ -56,55 +82,26 @@ void connection_set_watcher(Connection *self,
                             gpointer data,
                             GDestroyNotify destroy);
 
-/* Whether this process made it: FALSE in the child of a fork. */
-gboolean connection_is_of_this_process(const Connection *self);
-
 sd_bus *connection_get_bus(const Connection *self);
 Ledger *connection_get_ledger(const Connection *self);
 
 /* A key for a request, not used before on this connection. */
 guint64 connection_next_key(Connection *self);
 
-GMainContext *connection_get_context(const Connection *self);
-
-/* Where events of the connection are processed right now: its context, but a sync call's context
- * while one runs. */
-GMainContext *connection_get_dispatch_context(const Connection *self);
-
 /* Whether a message comes from the service; from the service or the bus. */
 gboolean connection_believes_signal(const Connection *self, sd_bus_message *signal);
 gboolean connection_believes_reply(const Connection *self, sd_bus_message *reply);
 
-/* Runs `func`, now if this thread has or gets the connection's context, else when that context runs
- * next; then `destroy`, which may be NULL. */
-void connection_run(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy);
-
-/* Runs `func` when the messages at hand are processed: for results, which GTask brings to the
- * context they belong to. */
-void connection_defer(Connection *self, ConnectionFunc func, gpointer data);
-
-/* Runs `func` from the connection's context, never from within a sync call: for signals. */
-void connection_emit(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy);
-
 /* How often the service's name has changed its owner. */
 guint connection_get_owner_changes(const Connection *self);
 
-/* `func` is called once, when the service's name changes its owner, or the connection ends. */
-void connection_when_owner_changes(Connection *self, ConnectionFunc func, gpointer data);
-
-/* For sync.c: from begin to end the connection's events are processed by the context returned
- * (borrowed), and its own context is acquired. NULL: another thread has that. */
-GMainContext *connection_begin_sync(Connection *self);
-void connection_end_sync(Connection *self);
-
-/* For call.c: an answer is being processed. */
-void connection_begin_batch(Connection *self);
-
-/* Part of what has to end when the connection does; `end` takes it out. */
+/* Part of what lives with the connection. `end` is called when the connection ends, and takes it
+ * out; `owner_changed`, which may be NULL, when the service's name has another owner, or none. */
 typedef struct ConnectionPart ConnectionPart;
 struct ConnectionPart {
     GList link;
     void (*end)(ConnectionPart *part, const GError *error);
+    void (*owner_changed)(ConnectionPart *part);
 };
 void connection_add_part(Connection *self, ConnectionPart *part);
 void connection_remove_part(Connection *self, ConnectionPart *part);

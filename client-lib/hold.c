@@ -7,6 +7,7 @@
 
 #include "client-lib/call.h"
 #include "client-lib/error-private.h"
+#include "client-lib/ticket.h"
 #include "common/wire-names.h"
 
 static void hold_lose(LedgerEntry *entry, const char *reason, const GError *error);
@@ -153,7 +154,7 @@ new_release(const Hold *self)
 }
 
 static void
-drop_in_context(gpointer data)
+drop_inside(gpointer data)
 {
     Hold *self = data;
 
@@ -169,27 +170,25 @@ void
 hold_drop(Hold *self)
 {
     if (hold_is_held(self) && hold_move(self, HOLD_RELEASED))
-        connection_run(self->connection, drop_in_context, hold_ref(self), hold_unref);
+        connection_run(self->connection, drop_inside, self);
 }
 
 typedef struct {
     Hold *hold;
-    GTask *task;
+    Ticket *ticket;
     gboolean is_repeated;
-    GError *error;
 } Release;
 
+/* Takes the error, which is NULL if it went well. */
 static void
-release_return(gpointer data)
+release_return(Release *release, GError *error)
 {
-    g_autofree Release *release = data;
-    g_autoptr(GTask) task = release->task;
-
-    if (release->error != NULL)
-        g_task_return_error(task, release->error);
+    if (error != NULL)
+        ticket_return_error(release->ticket, error);
     else
-        g_task_return_boolean(task, TRUE);
+        ticket_return_boolean(release->ticket, TRUE);
     hold_unref(release->hold);
+    g_free(release);
 }
 
 static void release_send(Release *release);
@@ -206,50 +205,60 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
         return;
     }
     leave_ledger(hold);
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD)) {
-        /* Said twice, and done the first time? */
-        if (hold->loss_reason != NULL)
-            release->error = error_new_from_reason(hold->loss_reason);
-        else if (!release->is_repeated)
-            release->error = g_error_copy(error);
-    } else if (error != NULL) {
-        release->error = g_error_copy(error);
-    }
-    connection_defer(hold->connection, release_return, release);
+    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD))
+        release_return(release, error != NULL ? g_error_copy(error) : NULL);
+    else if (hold->loss_reason != NULL)
+        release_return(release, error_new_from_reason(hold->loss_reason));
+    else if (release->is_repeated) /* done the first time */
+        release_return(release, NULL);
+    else
+        release_return(release, g_error_copy(error));
 }
 
 static void
 release_send(Release *release)
 {
     Hold *hold = release->hold;
-    g_autoptr(SdBusMessage) message = NULL;
+    GError *error = NULL;
 
-    if (connection_open(hold->connection, &release->error)) {
-        message = new_release(hold);
-        if (call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release,
-                      &release->error) != NULL)
-            return;
+    if (connection_open(hold->connection, &error)) {
+        g_autoptr(SdBusMessage) message = new_release(hold);
+
+        call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release, &error);
     }
-    connection_defer(hold->connection, release_return, release);
+    if (error != NULL) {
+        leave_ledger(hold);
+        release_return(release, error);
+    }
+}
+
+typedef struct {
+    Hold *hold;
+    GTask *task;
+} ReleaseStart;
+
+static void
+start_release(gpointer data)
+{
+    ReleaseStart *start = data;
+    Hold *hold = start->hold;
+    Release *release = g_new0(Release, 1);
+
+    release->hold = hold_ref(hold);
+    release->ticket = ticket_new(hold->connection, start->task, NULL, NULL);
+    if (hold_move(hold, HOLD_RELEASED))
+        release_send(release);
+    else if (hold->loss_reason != NULL)
+        release_return(release, error_new_from_reason(hold->loss_reason));
+    else
+        release_return(release, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
+                                                    "The lock was released before"));
 }
 
 void
 hold_release(Hold *self, GTask *task)
 {
-    Release *release;
+    ReleaseStart start = {self, task};
 
-    if (!hold_move(self, HOLD_RELEASED)) {
-        if (g_atomic_int_get(&self->state) == HOLD_LOST)
-            g_task_return_error(task, error_new_from_reason(self->loss_reason));
-        else
-            g_task_return_new_error(task, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                                    "The lock was released before");
-        g_object_unref(task);
-        return;
-    }
-
-    release = g_new0(Release, 1);
-    release->hold = hold_ref(self);
-    release->task = task;
-    release_send(release);
+    connection_run(self->connection, start_release, &start);
 }

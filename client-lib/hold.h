@@ -5,7 +5,7 @@
  *
  * It is apart from that object so that the object may be dropped in any thread while the service's
  * word about the lock arrives in another. Its state moves once, from held to one of the others; the
- * connection's context moves it, others may read it. */
+ * connection's gate moves it, others may read it. */
 
 #pragma once
 

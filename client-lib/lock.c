@@ -140,20 +140,6 @@ web_locks_lock_get_held(WebLocksLock *self)
     return hold_is_held(self->hold);
 }
 
-typedef struct {
-    Hold *hold;
-    GTask *task;
-} ReleaseStart;
-
-static void
-start_release(gpointer data)
-{
-    g_autofree ReleaseStart *start = data;
-    g_autoptr(Hold) hold = start->hold;
-
-    hold_release(hold, start->task);
-}
-
 /**
  * web_locks_lock_release_async:
  * @self: a lock
@@ -172,7 +158,6 @@ web_locks_lock_release_async(WebLocksLock *self,
                              gpointer user_data)
 {
     g_autoptr(GTask) task = NULL;
-    ReleaseStart *start;
     gboolean was_held;
 
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self));
@@ -191,10 +176,7 @@ web_locks_lock_release_async(WebLocksLock *self,
     }
 
     was_held = hold_is_held(self->hold);
-    start = g_new(ReleaseStart, 1);
-    start->hold = hold_ref(self->hold);
-    start->task = g_steal_pointer(&task);
-    connection_run(self->hold->connection, start_release, start, NULL);
+    hold_release(self->hold, g_steal_pointer(&task));
     if (was_held && !hold_is_held(self->hold))
         g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
 }

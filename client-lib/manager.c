@@ -223,21 +223,19 @@ web_locks_manager_check_name(const char *name, GError **error)
 }
 
 typedef struct {
-    char *name;
-    RequestOptions options;
+    const char *name;
+    const RequestOptions *options;
     GTask *task;
 } RequestStart;
 
 static void
 start_request(gpointer data)
 {
-    g_autofree RequestStart *start = data;
+    const RequestStart *start = data;
     WebLocksManager *self = g_task_get_source_object(start->task);
 
-    request_start(web_locks_manager_get_connection(self), self->path, start->name, &start->options,
+    request_start(web_locks_manager_get_connection(self), self->path, start->name, start->options,
                   start->task);
-    request_options_clear(&start->options);
-    g_free(start->name);
 }
 
 void
@@ -246,12 +244,9 @@ web_locks_manager_start_request(WebLocksManager *self,
                                 const RequestOptions *options,
                                 GTask *task)
 {
-    RequestStart *start = g_new0(RequestStart, 1);
+    RequestStart start = {name, options, task};
 
-    start->name = g_strdup(name);
-    request_options_copy(&start->options, options);
-    start->task = task;
-    connection_run(web_locks_manager_get_connection(self), start_request, start, NULL);
+    connection_run(web_locks_manager_get_connection(self), start_request, &start);
 }
 
 /**
@@ -295,6 +290,8 @@ web_locks_manager_request_async(WebLocksManager *self,
     request_options_init(&values, options, cancellable != NULL);
     if (!web_locks_manager_check_name(name, &error) ||
         !request_options_check(&values, name, &error)) {
+        /* These come before the cancellable, as in the standard. */
+        g_task_set_check_cancellable(task, FALSE);
         g_task_return_error(task, error);
         return;
     }

@@ -32,11 +32,15 @@ struct _WebLocksMonitor {
     GListStore *held;
     GListStore *pending;
 
+    ConnectionPart part;
+    gboolean is_part;
     LedgerWatch *watch;
     GWeakRef *weak_self; /* what the watch, and other things that wait, know of us */
     GSource *timer;
     guint watched_owner; /* the owner change since which the service tells us */
     gboolean is_watched;
+    gboolean is_watch_asked; /* so it has to be taken back */
+    int is_told;             /* that it changed, and a look is on its way; atomic */
     gboolean is_refreshing;
     gboolean is_dirty; /* it changed since the refreshing began */
     GTask *ready;      /* web_locks_monitor_new_async() */
@@ -93,9 +97,16 @@ static void
 refresh_if_alive(gpointer data)
 {
     g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
+    GMainContext *context;
 
-    if (self != NULL)
-        refresh(self);
+    if (self == NULL)
+        return;
+    g_atomic_int_set(&self->is_told, FALSE);
+    /* The answer is to come back to where we are. */
+    context = connection_get_context(get_connection(self));
+    g_main_context_push_thread_default(context);
+    refresh(self);
+    g_main_context_pop_thread_default(context);
 }
 
 static gboolean
@@ -114,25 +125,34 @@ refresh_in(WebLocksMonitor *self, guint ms)
     g_source_attach(self->timer, connection_get_context(get_connection(self)));
 }
 
-/* From within a message: no list may change now. */
+/* Inside the gate: no list may change now. */
 static void
 on_signal(gpointer data)
 {
     g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
 
-    if (self == NULL)
-        return;
-    if (self->is_refreshing)
-        self->is_dirty = TRUE;
-    else
+    if (self != NULL && g_atomic_int_compare_and_exchange(&self->is_told, FALSE, TRUE))
         connection_emit(get_connection(self), refresh_if_alive, weak_ref_new(self), weak_ref_free);
 }
 
 static void
-on_owner_changed(gpointer data)
+on_owner_changed(ConnectionPart *part)
 {
-    on_signal(data);
-    weak_ref_free(data);
+    WebLocksMonitor *self =
+        (WebLocksMonitor *)((char *)part - G_STRUCT_OFFSET(WebLocksMonitor, part));
+
+    on_signal(self->weak_self);
+}
+
+static void
+on_connection_ended(ConnectionPart *part, const GError *error)
+{
+    WebLocksMonitor *self =
+        (WebLocksMonitor *)((char *)part - G_STRUCT_OFFSET(WebLocksMonitor, part));
+
+    connection_remove_part(get_connection(self), part);
+    self->is_part = FALSE;
+    on_signal(self->weak_self);
 }
 
 /* ---- looking */
@@ -177,6 +197,7 @@ build_refresh(Connection *connection, GTask *task)
     if (self->is_watched && self->watched_owner == connection_get_owner_changes(connection))
         return call_new_to_bucket(connection, path, "Query");
     self->is_watched = FALSE;
+    self->is_watch_asked = TRUE;
     message = call_new_to_bucket(connection, path, "Watch");
     if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
         g_assert_not_reached();
@@ -198,8 +219,6 @@ read_refresh(sd_bus_message *reply, GTask *task, GError **error)
 static void
 on_refresh_failed(WebLocksMonitor *self, GError *error)
 {
-    Connection *connection = get_connection(self);
-
     g_list_store_remove_all(self->held);
     g_list_store_remove_all(self->pending);
     self->is_watched = FALSE;
@@ -212,8 +231,8 @@ on_refresh_failed(WebLocksMonitor *self, GError *error)
     g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
             error->message);
     g_error_free(error);
-    if (!connection_is_over(connection))
-        connection_when_owner_changes(connection, on_owner_changed, weak_ref_new(self));
+    if (self->is_dirty)
+        refresh_in(self, BURST_MS);
 }
 
 static void
@@ -242,12 +261,9 @@ on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
     }
 }
 
-/* In the agent's context, which its answer comes back to. */
 static void
 refresh(WebLocksMonitor *self)
 {
-    Connection *connection = get_connection(self);
-    GMainContext *context = connection_get_dispatch_context(connection);
     GTask *task;
 
     if (self->is_refreshing) {
@@ -257,17 +273,15 @@ refresh(WebLocksMonitor *self)
     stop_timer(self);
     self->is_refreshing = TRUE;
     self->is_dirty = FALSE;
-    g_main_context_push_thread_default(context);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
-    call_run_for_task(connection, task, build_refresh, read_refresh, g_object_unref);
-    g_main_context_pop_thread_default(context);
+    call_run_for_task(get_connection(self), task, build_refresh, read_refresh, g_object_unref);
 }
 
 /* ---- making one */
 
 static void
-start_monitor(gpointer data)
+start_watching(gpointer data)
 {
     WebLocksMonitor *self = data;
 
@@ -275,7 +289,10 @@ start_monitor(gpointer data)
     self->watch =
         ledger_add_watch(connection_get_ledger(get_connection(self)),
                          web_locks_manager_get_path(self->manager), on_signal, self->weak_self);
-    refresh(self);
+    self->part.end = on_connection_ended;
+    self->part.owner_changed = on_owner_changed;
+    connection_add_part(get_connection(self), &self->part);
+    self->is_part = TRUE;
 }
 
 /**
@@ -304,7 +321,9 @@ web_locks_monitor_new_async(WebLocksManager *manager,
     self->manager = g_object_ref(manager);
     self->ready = g_task_new(NULL, cancellable, callback, user_data);
     g_task_set_source_tag(self->ready, web_locks_monitor_new_async);
-    connection_run(get_connection(self), start_monitor, self, g_object_unref);
+    connection_run(get_connection(self), start_watching, self);
+    refresh(self);
+    g_object_unref(self);
 }
 
 /**
@@ -407,30 +426,25 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
 
 /* ---- the end */
 
-typedef struct {
-    Connection *connection;
-    LedgerWatch *watch;
-    GWeakRef *weak_self;
-    char *path;
-    gboolean is_watched;
-} Farewell;
-
 static void
-end_watch(gpointer data)
+stop_watching(gpointer data)
 {
-    g_autofree Farewell *self = data;
-    g_autofree char *path = self->path;
-    g_autoptr(Connection) connection = self->connection;
+    WebLocksMonitor *self = data;
+    Connection *connection = get_connection(self);
     int enable = 0;
 
-    if (ledger_remove_watch(connection_get_ledger(connection), self->watch) && self->is_watched &&
-        connection_is_open(connection) && connection_is_of_this_process(connection)) {
-        g_autoptr(SdBusMessage) message = call_new_to_bucket(connection, path, "Watch");
+    if (ledger_remove_watch(connection_get_ledger(connection), self->watch) &&
+        self->is_watch_asked && connection_is_open(connection) &&
+        connection_is_of_this_process(connection)) {
+        g_autoptr(SdBusMessage) message =
+            call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Watch");
 
         if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
             g_assert_not_reached();
         call_send_quietly(message);
     }
+    if (self->is_part)
+        connection_remove_part(connection, &self->part);
     weak_ref_free(self->weak_self);
 }
 
@@ -440,17 +454,8 @@ web_locks_monitor_finalize(GObject *object)
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
 
     stop_timer(self);
-    if (self->watch != NULL) {
-        Connection *connection = get_connection(self);
-        Farewell *farewell = g_new(Farewell, 1);
-
-        farewell->connection = connection_ref(connection);
-        farewell->watch = self->watch;
-        farewell->weak_self = self->weak_self;
-        farewell->path = g_strdup(web_locks_manager_get_path(self->manager));
-        farewell->is_watched = self->is_watched;
-        connection_run(connection, end_watch, farewell, NULL);
-    }
+    if (self->watch != NULL)
+        connection_run(get_connection(self), stop_watching, self);
     g_clear_object(&self->manager);
     g_object_unref(self->held);
     g_object_unref(self->pending);

@@ -204,6 +204,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
             g_get_monotonic_time() + many->options.timeout_ms * G_GINT64_CONSTANT(1000);
     g_task_set_task_data(task, many, request_many_free);
     if (!check(many, &error)) {
+        g_task_set_check_cancellable(task, FALSE);
         g_task_return_error(task, error);
         return;
     }

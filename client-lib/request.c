@@ -7,13 +7,15 @@
 #include "client-lib/error-private.h"
 #include "client-lib/ledger.h"
 #include "client-lib/lock-private.h"
+#include "client-lib/ticket.h"
 #include "common/wire-names.h"
 
 /* A service that can't make up its mind is no service. */
 #define ATTEMPTS_MAX 16
 
 typedef struct {
-    LedgerEntry entry; /* its id is 0 until the service has said it */
+    LedgerEntry entry;   /* its id is 0 until the service has said it */
+    ConnectionPart part; /* while it awaits the service's restart */
     Connection *connection;
     char *path;
     char *name;
@@ -25,10 +27,7 @@ typedef struct {
     gboolean awaits_restart; /* it is said again when the service's owner changes */
     Call *call;              /* a Request or an Abort, not answered yet */
 
-    GTask *task; /* NULL: the application has its answer, or wants none */
-    GSource *cancelled;
-    WebLocksLock *lock; /* the result, until it is told */
-    GError *error;
+    Ticket *ticket; /* NULL: the application has its answer */
 } Request;
 
 static void request_send(Request *self);
@@ -36,7 +35,7 @@ static void request_send(Request *self);
 static void
 request_free(Request *self)
 {
-    g_assert(self->task == NULL && self->call == NULL && !self->is_in_ledger);
+    g_assert(self->ticket == NULL && self->call == NULL && !self->is_in_ledger);
     request_options_clear(&self->options);
     g_free(self->path);
     g_free(self->name);
@@ -48,7 +47,7 @@ request_free(Request *self)
 static void
 request_settle(Request *self)
 {
-    if (self->task == NULL && self->call == NULL && !self->is_in_ledger && !self->awaits_restart)
+    if (self->ticket == NULL && self->call == NULL && !self->is_in_ledger && !self->awaits_restart)
         request_free(self);
 }
 
@@ -60,52 +59,25 @@ request_leave_ledger(Request *self)
     self->is_in_ledger = FALSE;
 }
 
-static void
-request_stop_watching_cancellable(Request *self)
-{
-    if (self->cancelled == NULL)
-        return;
-    g_source_destroy(self->cancelled);
-    g_clear_pointer(&self->cancelled, g_source_unref);
-}
-
 /* ---- the result */
 
-static void
-request_return(gpointer data)
-{
-    Request *self = data;
-    g_autoptr(GTask) task = g_steal_pointer(&self->task);
-    WebLocksLock *lock = g_steal_pointer(&self->lock);
-    GError *error = g_steal_pointer(&self->error);
-
-    request_settle(self);
-    if (error != NULL)
-        g_task_return_error(task, error);
-    else
-        g_task_return_pointer(task, lock, g_object_unref);
-}
-
-/* The one of `lock` and `error` that isn't NULL is the result; none: it was not available. */
-static void
-request_finish(Request *self, WebLocksLock *lock, GError *error)
-{
-    request_stop_watching_cancellable(self);
-    request_leave_ledger(self);
-    self->lock = lock;
-    self->error = error;
-    connection_defer(self->connection, request_return, self);
-}
-
+/* Takes the error. */
 static void
 request_fail(Request *self, GError *error)
 {
-    if (self->task != NULL) {
-        request_finish(self, NULL, error);
-        return;
-    }
-    g_error_free(error);
     request_leave_ledger(self);
+    if (self->ticket != NULL)
+        ticket_return_error(g_steal_pointer(&self->ticket), error);
+    else
+        g_error_free(error);
+    request_settle(self);
+}
+
+static void
+request_be_unavailable(Request *self)
+{
+    if (self->ticket != NULL)
+        ticket_return_pointer(g_steal_pointer(&self->ticket), NULL, NULL);
     request_settle(self);
 }
 
@@ -116,19 +88,13 @@ request_grant(Request *self, guint64 token)
     g_autoptr(Hold) hold = hold_new(self->connection, self->path, self->entry.id, token, self->name,
                                     self->options.mode);
 
-    if (self->task == NULL) {
+    request_leave_ledger(self);
+    if (self->ticket == NULL || ticket_is_cancelled(self->ticket))
         hold_drop(hold);
-        request_leave_ledger(self);
-        request_settle(self);
-    } else if (g_cancellable_is_cancelled(g_task_get_cancellable(self->task))) {
-        GError *error = NULL;
-
-        hold_drop(hold);
-        g_cancellable_set_error_if_cancelled(g_task_get_cancellable(self->task), &error);
-        request_finish(self, NULL, error);
-    } else {
-        request_finish(self, web_locks_lock_new(hold), NULL);
-    }
+    if (self->ticket != NULL)
+        ticket_return_pointer(g_steal_pointer(&self->ticket), web_locks_lock_new(hold),
+                              g_object_unref);
+    request_settle(self);
 }
 
 static void
@@ -178,33 +144,45 @@ request_abort(Request *self)
         g_debug("An Abort was not sent: %s", error->message);
 }
 
-static gboolean
-on_cancelled(GCancellable *cancellable, gpointer data)
+/* If the service has not answered yet, what it gives will be handed back. */
+static void
+on_cancelled(gpointer data)
 {
     Request *self = data;
-    g_autoptr(GTask) task = g_steal_pointer(&self->task);
 
-    request_stop_watching_cancellable(self);
+    ticket_free(g_steal_pointer(&self->ticket));
     if (self->is_in_ledger)
         request_abort(self);
-    /* Else the service's answer is awaited, and what it gives is handed back. */
     request_settle(self);
-    g_task_return_error_if_cancelled(task);
-    return G_SOURCE_REMOVE;
 }
 
 /* ---- request [4.1] */
 
-static void
-on_restarted(gpointer data)
+static Request *
+request_stop_awaiting(ConnectionPart *part)
 {
-    Request *self = data;
+    Request *self = (Request *)((char *)part - G_STRUCT_OFFSET(Request, part));
 
+    connection_remove_part(self->connection, part);
     self->awaits_restart = FALSE;
-    if (self->task != NULL)
+    return self;
+}
+
+static void
+on_restarted(ConnectionPart *part)
+{
+    Request *self = request_stop_awaiting(part);
+
+    if (self->ticket != NULL)
         request_send(self);
     else
         request_settle(self);
+}
+
+static void
+on_never_restarted(ConnectionPart *part, const GError *error)
+{
+    request_fail(request_stop_awaiting(part), g_error_copy(error));
 }
 
 static gboolean
@@ -220,9 +198,11 @@ request_try_again(Request *self, const GError *error)
     /* The service was about to leave, as it does when nobody needs it. The next call after that
      * brings it back. */
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE) &&
-        connection_is_open(self->connection) && self->task != NULL) {
+        connection_is_open(self->connection) && self->ticket != NULL) {
         self->awaits_restart = TRUE;
-        connection_when_owner_changes(self->connection, on_restarted, self);
+        self->part.end = on_never_restarted;
+        self->part.owner_changed = on_restarted;
+        connection_add_part(self->connection, &self->part);
         return TRUE;
     }
     return FALSE;
@@ -248,17 +228,14 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
     }
 
     if (self->entry.id == 0) {
-        if (self->task != NULL)
-            request_finish(self, NULL, NULL);
-        else
-            request_settle(self);
+        request_be_unavailable(self);
     } else if (token != 0) {
         request_grant(self, token);
     } else {
         self->entry.funcs = &request_funcs;
         ledger_add(connection_get_ledger(self->connection), &self->entry);
         self->is_in_ledger = TRUE;
-        if (self->task == NULL)
+        if (self->ticket == NULL)
             request_abort(self);
     }
 }
@@ -316,18 +293,17 @@ request_start(Connection *connection,
               GTask *task)
 {
     Request *self = g_new0(Request, 1);
-    GCancellable *cancellable = g_task_get_cancellable(task);
 
     self->connection = connection_ref(connection);
     self->path = g_strdup(path);
     self->name = g_strdup(name);
     request_options_copy(&self->options, options);
     self->key = connection_next_key(connection);
-    self->task = task;
-    if (cancellable != NULL) {
-        self->cancelled = g_cancellable_source_new(cancellable);
-        g_source_set_callback(self->cancelled, G_SOURCE_FUNC(on_cancelled), self, NULL);
-        g_source_attach(self->cancelled, connection_get_dispatch_context(connection));
+    self->ticket = ticket_new(connection, task, on_cancelled, self);
+    if (!ticket_return_if_cancelled(self->ticket)) {
+        request_send(self);
+        return;
     }
-    request_send(self);
+    self->ticket = NULL;
+    request_settle(self);
 }

@@ -15,7 +15,7 @@
 #include "client-lib/options-private.h"
 
 /* Takes the task, whose result is a WebLocksLock, or NULL if it was not available. `options` has
- * been checked. Call it by connection_run()'s rules: with the context acquired. */
+ * been checked. Call it inside the connection's gate. */
 void request_start(Connection *connection,
                    const char *path,
                    const char *name,

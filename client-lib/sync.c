@@ -6,11 +6,8 @@
 void
 sync_call_begin(SyncCall *self, Connection *connection)
 {
-    GMainContext *inside = connection_begin_sync(connection);
-
     self->connection = connection_ref(connection);
-    self->is_inside = inside != NULL;
-    self->context = inside != NULL ? g_main_context_ref(inside) : g_main_context_new();
+    self->context = connection_take_sync_context(connection);
     self->result = NULL;
     g_main_context_push_thread_default(self->context);
 }
@@ -33,9 +30,7 @@ void
 sync_call_end(SyncCall *self)
 {
     g_main_context_pop_thread_default(self->context);
-    if (self->is_inside)
-        connection_end_sync(self->connection);
     g_clear_object(&self->result);
-    g_main_context_unref(self->context);
+    connection_give_sync_context(self->connection, self->context);
     connection_unref(self->connection);
 }

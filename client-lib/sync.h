@@ -17,7 +17,6 @@
 typedef struct {
     Connection *connection;
     GMainContext *context;
-    gboolean is_inside; /* the connection's events are processed by `context` */
     GAsyncResult *result;
 } SyncCall;
 

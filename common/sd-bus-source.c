@@ -15,7 +15,15 @@ typedef struct {
     GIOCondition waits_for;
     const SdBusSourceHooks *hooks;
     gpointer data;
+    GDestroyNotify data_free;
 } SdBusSource;
+
+static void
+call_hook(const SdBusSource *self, void (*hook)(gpointer data))
+{
+    if (hook != NULL)
+        hook(self->data);
+}
 
 /* GLib wakes the context for each modification, even from its own thread: so only real ones. */
 static void
@@ -37,13 +45,11 @@ may_read(const SdBusSource *self)
 
 /* Says what to wait for: sd-bus changes its mind with each message read or queued. */
 static gboolean
-sd_bus_source_prepare(GSource *source, int *timeout_ms)
+is_ready(SdBusSource *self)
 {
-    SdBusSource *self = (SdBusSource *)source;
     int events = sd_bus_get_events(self->bus);
     uint64_t ready_us;
 
-    *timeout_ms = -1;
     if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0)
         return TRUE; /* closed: dispatch will find out and say so */
 
@@ -54,8 +60,21 @@ sd_bus_source_prepare(GSource *source, int *timeout_ms)
     wait_for(self, events);
     if (ready_us == 0)
         return TRUE; /* messages are read already and wait to be processed */
-    g_source_set_ready_time(source, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
+    g_source_set_ready_time(&self->parent, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
     return FALSE;
+}
+
+static gboolean
+sd_bus_source_prepare(GSource *source, int *timeout_ms)
+{
+    SdBusSource *self = (SdBusSource *)source;
+    gboolean ready;
+
+    *timeout_ms = -1;
+    call_hook(self, self->hooks->enter);
+    ready = g_source_is_destroyed(source) || is_ready(self);
+    call_hook(self, self->hooks->leave);
+    return ready;
 }
 
 static gboolean
@@ -66,31 +85,46 @@ sd_bus_source_check(GSource *source)
     return g_source_query_unix_fd(source, self->fd_tag) != 0;
 }
 
+/* A message may be the last thing that our user lived for: then the source is destroyed. */
+static int
+process_batch(SdBusSource *self)
+{
+    guint n_left = BATCH_MESSAGES;
+    int r = 0;
+
+    while (n_left-- > 0 && !g_source_is_destroyed(&self->parent) && may_read(self)) {
+        r = sd_bus_process(self->bus, NULL);
+        if (r <= 0)
+            break;
+    }
+    return r;
+}
+
 static gboolean
 sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     SdBusSource *self = (SdBusSource *)source;
-    const SdBusSourceHooks *hooks = self->hooks;
-    guint n_left = BATCH_MESSAGES;
+    gboolean is_over;
     int r;
 
-    do {
-        r = sd_bus_process(self->bus, NULL);
-    } while (r > 0 && --n_left > 0 && !g_source_is_destroyed(source) && may_read(self));
-
-    /* A message may have been the last thing that our user lived for. */
-    if (g_source_is_destroyed(source))
+    call_hook(self, self->hooks->enter);
+    if (g_source_is_destroyed(source)) {
+        call_hook(self, self->hooks->leave);
         return G_SOURCE_REMOVE;
-    if (hooks->after_batch != NULL)
-        hooks->after_batch(self->data);
+    }
+    r = process_batch(self);
+    call_hook(self, self->hooks->leave);
+    call_hook(self, self->hooks->after_batch);
 
+    call_hook(self, self->hooks->enter);
+    is_over = g_source_is_destroyed(source);
     /* What sd-bus itself wanted to send and had no room for is lost; no more than that. */
-    if ((r >= 0 || sd_bus_wants_room(r)) && sd_bus_is_open(self->bus) > 0)
-        return G_SOURCE_CONTINUE;
-
-    if (hooks->on_closed != NULL && !g_source_is_destroyed(source))
-        hooks->on_closed(self->data);
-    return G_SOURCE_REMOVE;
+    if (!is_over && ((r < 0 && !sd_bus_wants_room(r)) || sd_bus_is_open(self->bus) <= 0)) {
+        call_hook(self, self->hooks->on_closed);
+        is_over = TRUE;
+    }
+    call_hook(self, self->hooks->leave);
+    return is_over ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
 }
 
 static void
@@ -98,7 +132,11 @@ sd_bus_source_finalize(GSource *source)
 {
     SdBusSource *self = (SdBusSource *)source;
 
+    call_hook(self, self->hooks->enter);
     g_clear_pointer(&self->bus, sd_bus_unref);
+    call_hook(self, self->hooks->leave);
+    if (self->data_free != NULL)
+        self->data_free(self->data);
 }
 
 static GSourceFuncs sd_bus_source_funcs = {
@@ -112,15 +150,20 @@ GSource *
 sd_bus_source_attach(sd_bus *bus,
                      GMainContext *context,
                      const SdBusSourceHooks *hooks,
-                     gpointer data)
+                     gpointer data,
+                     GDestroyNotify data_free)
 {
     GSource *source = g_source_new(&sd_bus_source_funcs, sizeof(SdBusSource));
     SdBusSource *self = (SdBusSource *)source;
 
     g_source_set_static_name(source, "sd-bus");
+    /* It never is: but GLib takes the fd of others out of the poll set while they are dispatched.
+     */
+    g_source_set_can_recurse(source, TRUE);
     self->bus = sd_bus_ref(bus);
     self->hooks = hooks;
     self->data = data;
+    self->data_free = data_free;
     self->waits_for = G_IO_IN;
     self->fd_tag = g_source_add_unix_fd(source, sd_bus_get_fd(bus), self->waits_for);
     g_source_attach(source, context);

@@ -6,7 +6,11 @@
  * The source reads and processes up to a batch of messages each time the context comes by, then
  * calls `after_batch` once, so that the effects of a batch can leave together. While `may_read`
  * says no, it only writes: then those who send more than they read have to wait. When the
- * connection ends, `on_closed` is called once, last, and the source is destroyed. Each may be NULL.
+ * connection ends, `on_closed` is called once, last, and the source is destroyed.
+ *
+ * A connection that several threads use has a source in each one's context; then `enter` and
+ * `leave` are put around all that touches the connection, and all hooks but `after_batch` are
+ * called in between. Each hook may be NULL.
  */
 
 #pragma once
@@ -19,11 +23,15 @@ typedef struct {
     void (*after_batch)(gpointer data);
     gboolean (*may_read)(gpointer data);
     void (*on_closed)(gpointer data);
+    void (*enter)(gpointer data);
+    void (*leave)(gpointer data);
 } SdBusSourceHooks;
 
 /* Attaches to `context` (NULL is the default one) and holds a reference on `bus`; `hooks` must
- * outlive it. The caller owns the source: g_source_destroy() it, then unref. */
+ * outlive it. `data_free`, which may be NULL, is called when all is done. The caller owns the
+ * source: g_source_destroy() it, then unref. */
 GSource *sd_bus_source_attach(sd_bus *bus,
                               GMainContext *context,
                               const SdBusSourceHooks *hooks,
-                              gpointer data);
+                              gpointer data,
+                              GDestroyNotify data_free);

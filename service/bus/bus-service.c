@@ -114,7 +114,7 @@ bus_service_start(BusService *service)
         (r = lifecycle_take_name(edge)) < 0)
         return r;
 
-    service->bus_source = sd_bus_source_attach(edge->bus, NULL, &bus_hooks, edge);
+    service->bus_source = sd_bus_source_attach(edge->bus, NULL, &bus_hooks, edge, NULL);
     return 0;
 }
 
