@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cli/listing.h"
+
+#include <unistd.h>
+
+#include "cli/lock-output.h"
+#include "cli/status.h"
+
+/* One bucket's snapshot. */
+typedef struct {
+    char *bucket;
+    WebLocksSnapshot *snapshot;
+} Page;
+
+static void
+page_free(gpointer data)
+{
+    Page *page = data;
+
+    g_free(page->bucket);
+    g_object_unref(page->snapshot);
+    g_free(page);
+}
+
+static gboolean
+take_page(const Listing *listing,
+          WebLocksAgent *agent,
+          const char *bucket,
+          GPtrArray *pages,
+          GError **error)
+{
+    g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(agent, bucket, error);
+    WebLocksSnapshot *snapshot;
+    Page *page;
+
+    if (manager == NULL)
+        return FALSE;
+    if (listing->detailed)
+        snapshot = web_locks_manager_inspect_sync(manager, listing->name, NULL, error);
+    else
+        snapshot = web_locks_manager_query_sync(manager, NULL, error);
+    if (snapshot == NULL)
+        return FALSE;
+    page = g_new0(Page, 1);
+    page->bucket = g_strdup(bucket);
+    page->snapshot = snapshot;
+    g_ptr_array_add(pages, page);
+    return TRUE;
+}
+
+/* Owned pages; NULL with an error. */
+static GPtrArray *
+take_pages(const Listing *listing, GError **error)
+{
+    g_autoptr(WebLocksAgent) agent = target_connect(&listing->target, error);
+    g_autoptr(GPtrArray) pages = g_ptr_array_new_with_free_func(page_free);
+    g_auto(GStrv) buckets = NULL;
+
+    if (agent == NULL)
+        return NULL;
+    if (!listing->all_buckets)
+        return take_page(listing, agent, listing->target.bucket, pages, error)
+                   ? g_steal_pointer(&pages)
+                   : NULL;
+    buckets = web_locks_agent_list_buckets_sync(agent, NULL, error);
+    if (buckets == NULL)
+        return NULL;
+    for (guint i = 0; buckets[i] != NULL; i++) {
+        if (!take_page(listing, agent, buckets[i], pages, error))
+            return NULL;
+    }
+    return g_steal_pointer(&pages);
+}
+
+/* With all buckets, each is a member of one object. */
+static void
+print_json(const Listing *listing, GPtrArray *pages)
+{
+    Json json;
+
+    json_init(&json);
+    json_open(&json, NULL, '{');
+    for (guint i = 0; i < pages->len; i++) {
+        const Page *page = pages->pdata[i];
+
+        if (listing->all_buckets)
+            json_open(&json, page->bucket, '{');
+        lock_output_snapshot(&json, page->snapshot, listing->detailed);
+        if (listing->all_buckets)
+            json_close(&json, '}');
+    }
+    json_close(&json, '}');
+    json_print(&json);
+    json_clear(&json);
+}
+
+static void
+append_list(GPtrArray *rows, GListModel *list)
+{
+    guint n = g_list_model_get_n_items(list);
+
+    for (guint i = 0; i < n; i++)
+        g_ptr_array_add(rows, g_list_model_get_item(list, i));
+}
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return strcmp(web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)a),
+                  web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
+}
+
+/* By name, what is held first, then who waits, in the order of the queue: the sort is stable. */
+static void
+add_rows(const Listing *listing, Table *table, const Page *page)
+{
+    g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
+
+    append_list(rows, web_locks_snapshot_get_held(page->snapshot));
+    append_list(rows, web_locks_snapshot_get_pending(page->snapshot));
+    g_ptr_array_sort(rows, compare_names);
+    for (guint i = 0; i < rows->len; i++)
+        lock_output_row(table, listing->all_buckets ? page->bucket : NULL, rows->pdata[i],
+                        listing->detailed);
+}
+
+Status
+listing_print(const Listing *listing)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) pages = take_pages(listing, &error);
+    g_autoptr(Table) table = NULL;
+    Status status = STATUS_OK;
+
+    if (pages == NULL)
+        return complain_of(error);
+    if (listing->json) {
+        print_json(listing, pages);
+        flush_output(&status);
+        return status;
+    }
+    table = table_new(lock_output_headings(listing->all_buckets, listing->detailed),
+                      isatty(STDOUT_FILENO));
+    for (guint i = 0; i < pages->len; i++)
+        add_rows(listing, table, pages->pdata[i]);
+    table_print(table);
+    flush_output(&status);
+    return status;
+}
+
+gboolean
+listing_parse(Listing *listing, const Verb *verb, int *argc, char ***argv, int *out_status)
+{
+    const Option options[] = {{"all-buckets", 'a', NULL,
+                               "All buckets that have a lock or a request now", option_set,
+                               &listing->all_buckets},
+                              {"json", 'j', NULL, "Print JSON", option_set, &listing->json},
+                              target_bucket_option(&listing->target),
+                              target_system_option(&listing->target),
+                              {NULL}};
+
+    return options_parse(verb, options, argc, argv, out_status);
+}

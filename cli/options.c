@@ -1,0 +1,212 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cli/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/status.h"
+#include "cli/verbs.h"
+
+#define HELP_COLUMN 34
+
+static const Option help_option = {"help", 'h', NULL, "Print this, and end", NULL, NULL};
+
+gboolean
+option_set(const char *value, gpointer into, GError **error)
+{
+    *(gboolean *)into = TRUE;
+    return TRUE;
+}
+
+gboolean
+option_unset(const char *value, gpointer into, GError **error)
+{
+    *(gboolean *)into = FALSE;
+    return TRUE;
+}
+
+gboolean
+option_text(const char *value, gpointer into, GError **error)
+{
+    if (!g_utf8_validate(value, -1, NULL)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is no UTF-8", value);
+        return FALSE;
+    }
+    *(const char **)into = value;
+    return TRUE;
+}
+
+/* Decimal, in every locale with a point. strtod() knows more: signs, hexadecimal, "inf". What is
+ * too large for it becomes infinite, which is what was meant. */
+gboolean
+option_seconds(const char *value, gpointer into, GError **error)
+{
+    char *end = NULL;
+    double seconds = 0;
+
+    if (g_ascii_isdigit(value[0]) || (value[0] == '.' && g_ascii_isdigit(value[1])))
+        seconds = g_ascii_strtod(value, &end);
+    if (end == NULL || *end != '\0' || strpbrk(value, "xX") != NULL) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is no number of seconds",
+                    value);
+        return FALSE;
+    }
+    *(double *)into = seconds;
+    return TRUE;
+}
+
+gboolean
+option_status(const char *value, gpointer into, GError **error)
+{
+    guint64 status;
+
+    if (!g_ascii_string_to_unsigned(value, 10, 0, 255, &status, NULL)) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "'%s' is no exit status from 0 to 255", value);
+        return FALSE;
+    }
+    *(int *)into = (int)status;
+    return TRUE;
+}
+
+static void
+print_option(const Option *option)
+{
+    GString *names = g_string_new("  ");
+
+    if (option->letter != 0)
+        g_string_append_printf(names, "-%c, ", option->letter);
+    else
+        g_string_append(names, "    ");
+    g_string_append_printf(names, "--%s", option->name);
+    for (const Option *alias = option + 1;
+         option != &help_option && alias->name != NULL && alias->help == NULL; alias++)
+        g_string_append_printf(names, ", --%s", alias->name);
+    if (option->argument != NULL)
+        g_string_append_printf(names, " %s", option->argument);
+    if (names->len > HELP_COLUMN - 2)
+        g_string_append_printf(names, "\n%*s", HELP_COLUMN, "");
+    printf("%-*s%s\n", HELP_COLUMN, names->str, option->help);
+    g_string_free(names, TRUE);
+}
+
+static void
+print_help(const Verb *verb, const Option *options)
+{
+    printf("usage: weblocks %s [OPTION...]%s%s\n\n%s.\n\n", verb->name,
+           *verb->arguments != '\0' ? " " : "", verb->arguments, verb->help);
+    for (; options->name != NULL; options++) {
+        if (options->help != NULL)
+            print_option(options);
+    }
+    print_option(&help_option);
+}
+
+int
+options_complain(const Verb *verb, const char *format, ...)
+{
+    g_autofree char *message = NULL;
+    va_list arguments;
+
+    va_start(arguments, format);
+    message = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    complain("%s", message);
+    complain("'weblocks %s --help' tells more", verb->name);
+    return STATUS_USAGE;
+}
+
+/* What getopt_long() wants, made from our tables. */
+typedef struct {
+    GArray *longs; /* struct option; `val` is 1 + the index of ours */
+    GString *shorts;
+} Getopt;
+
+static void
+getopt_add(Getopt *self, const Option *option, int value)
+{
+    const struct option entry = {
+        option->name, option->argument != NULL ? required_argument : no_argument, NULL, value};
+
+    g_array_append_val(self->longs, entry);
+    if (option->letter != 0)
+        g_string_append_printf(self->shorts, "%c%s", option->letter,
+                               option->argument != NULL ? ":" : "");
+}
+
+static const Option *
+find_option(const Option *options, int value)
+{
+    guint index = 0;
+
+    /* Letters are above, long names below. */
+    if (value >= 0x1000)
+        return &options[value - 0x1000];
+    while (options[index].letter != value)
+        index++;
+    return &options[index];
+}
+
+static gboolean
+take_option(const Verb *verb, const Option *option, const char *value)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (option->take(value, option->into, &error))
+        return TRUE;
+    options_complain(verb, "--%s: %s", option->name, error->message);
+    return FALSE;
+}
+
+static void
+complain_of_argument(const Verb *verb, int kind, const char *word)
+{
+    g_autofree char *name =
+        optopt > 0 && optopt < 0x80 ? g_strdup_printf("-%c", optopt) : g_strdup(word);
+
+    if (kind == ':')
+        options_complain(verb, "%s wants a value", name);
+    else if (optopt >= 0x1000)
+        options_complain(verb, "%s takes no value", name);
+    else
+        options_complain(verb, "There is no option %s, or more than one", name);
+}
+
+gboolean
+options_parse(const Verb *verb, const Option *options, int *argc, char ***argv, int *out_status)
+{
+    Getopt getopt = {g_array_new(TRUE, TRUE, sizeof(struct option)),
+                     g_string_new(verb->options_first ? "+:" : ":")};
+    gboolean good = TRUE;
+    int found;
+
+    for (int i = 0; options[i].name != NULL; i++)
+        getopt_add(&getopt, &options[i], 0x1000 + i);
+    getopt_add(&getopt, &help_option, 'h');
+    opterr = 0;
+    *out_status = STATUS_USAGE;
+
+    while (good && (found = getopt_long(*argc, *argv, getopt.shorts->str,
+                                        (struct option *)getopt.longs->data, NULL)) != -1) {
+        if (found == 'h') {
+            print_help(verb, options);
+            *out_status = STATUS_OK;
+            good = FALSE;
+        } else if (found == '?' || found == ':') {
+            complain_of_argument(verb, found, (*argv)[optind - 1]);
+            good = FALSE;
+        } else {
+            good = take_option(verb, find_option(options, found), optarg);
+        }
+    }
+    *argc -= optind;
+    *argv += optind;
+    g_array_unref(getopt.longs);
+    g_string_free(getopt.shorts, TRUE);
+    return good;
+}

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks query`: the snapshot of the standard [4.5]. */
+
+#include "cli/listing.h"
+#include "cli/status.h"
+#include "cli/verbs.h"
+
+int
+verb_query(const Verb *verb, int argc, char **argv)
+{
+    Listing listing = {.target = TARGET_DEFAULT};
+    int status;
+
+    if (!listing_parse(&listing, verb, &argc, &argv, &status))
+        return status;
+    if (argc > 0)
+        return options_complain(verb, "What is '%s'?", argv[0]);
+    return listing_print(&listing);
+}

@@ -1,0 +1,470 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks run`: a command that runs while a lock is held.
+ *
+ * wait -> run -> release: in each phase there is one thing to wait for, a signal may come, and from
+ * the grant on the lock may be lost. All of it is events of one main loop; no phase is left twice.
+ * The command stays in our process group, so keys of the terminal reach it and us alike. */
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "cli/child.h"
+#include "cli/lock-output.h"
+#include "cli/signals.h"
+#include "cli/status.h"
+#include "cli/target.h"
+#include "cli/verbs.h"
+
+/* The service counts milliseconds in 32 bits, and 0 is for ever: so is what does not fit. */
+#define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
+/* How long a service that does not answer can keep us when there is nothing left to do. */
+#define FAREWELL_MS 3000
+/* The service's limit for `why`. */
+#define WHY_BYTES_MAX 256
+
+typedef struct {
+    Target target;
+    gboolean shared;
+    gboolean nonblock;
+    gboolean steal;
+    gboolean verbose;
+    gboolean ignore_loss;
+    double wait; /* seconds; negative: for ever */
+    double grace;
+    int conflict_status;
+    const char *why;
+} RunOptions;
+
+typedef enum { PHASE_WAIT, PHASE_RUN, PHASE_RELEASE } Phase;
+
+typedef struct {
+    RunOptions options;
+    const char *name;
+    char **command;
+    GMainLoop *loop;
+    GCancellable *cancellable;
+    WebLocksAgent *agent;
+    WebLocksManager *manager;
+    WebLocksLock *lock;
+    gint64 began_us;
+    Phase phase;
+    int signal; /* that ended the wait; 0: none */
+    gboolean lost;
+    pid_t pid;
+    int status; /* to end with */
+} Run;
+
+static void
+finish(Run *run, int status)
+{
+    run->status = status;
+    g_main_loop_quit(run->loop);
+}
+
+static gboolean
+on_farewell_over(gpointer data)
+{
+    Run *run = data;
+
+    complain("The service does not answer");
+    g_main_loop_quit(run->loop);
+    return G_SOURCE_REMOVE;
+}
+
+/* Losing the lock. */
+
+static const char *
+describe_loss(const char *reason)
+{
+    if (g_strcmp0(reason, "stolen") == 0)
+        return "was stolen";
+    if (g_strcmp0(reason, "lost") == 0)
+        return "was lost: the service is gone";
+    return "was lost: the bus is gone";
+}
+
+static gboolean
+on_grace_over(gpointer data)
+{
+    Run *run = data;
+
+    if (run->phase == PHASE_RUN) {
+        complain("'%s' is still there; killing it", run->command[0]);
+        kill(run->pid, SIGKILL);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+static void
+end_command(Run *run)
+{
+    kill(run->pid, SIGTERM);
+    /* A stopped process would think of it only when it goes on. */
+    kill(run->pid, SIGCONT);
+    g_timeout_add((guint)MIN(run->options.grace * 1000, (double)G_MAXINT32), on_grace_over, run);
+}
+
+static void
+on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+{
+    Run *run = data;
+    gboolean runs = run->phase == PHASE_RUN;
+
+    if (run->lost)
+        return;
+    run->lost = TRUE;
+    complain("The lock '%s' %s%s", run->name, describe_loss(reason),
+             !runs                      ? ""
+             : run->options.ignore_loss ? "; the command goes on without it"
+                                        : "; ending the command");
+    if (runs && !run->options.ignore_loss)
+        end_command(run);
+}
+
+/* Releasing it. */
+
+static int
+status_at_end(Run *run, int status)
+{
+    return run->lost && !run->options.ignore_loss ? STATUS_LOST : status;
+}
+
+static void
+on_released(GObject *lock, GAsyncResult *result, gpointer data)
+{
+    Run *run = data;
+    g_autoptr(GError) error = NULL;
+
+    /* Whatever the reason: as the command ended, we may not have had the lock any more. */
+    if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !run->lost) {
+        run->lost = TRUE;
+        complain("The lock '%s' was lost: %s", run->name, error->message);
+    }
+    finish(run, status_at_end(run, run->status));
+}
+
+static void
+start_release(Run *run, int status)
+{
+    run->phase = PHASE_RELEASE;
+    run->status = status_at_end(run, status);
+    if (run->lost) {
+        finish(run, run->status);
+        return;
+    }
+    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    web_locks_lock_release_async(run->lock, NULL, on_released, run);
+}
+
+/* The command. */
+
+/* Owned; the environment of the command. */
+static char **
+make_environment(Run *run)
+{
+    g_autofree char *token =
+        g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_get_token(run->lock));
+    char **env = g_get_environ();
+
+    env = g_environ_setenv(env, "WEBLOCKS_NAME", run->name, TRUE);
+    return g_environ_setenv(env, "WEBLOCKS_TOKEN", token, TRUE);
+}
+
+static void
+start_command(Run *run)
+{
+    g_auto(GStrv) env = make_environment(run);
+    int error;
+
+    if (run->options.verbose)
+        complain("running '%s'", run->command[0]);
+    error = child_start(run->command, env, !run->options.ignore_loss, &run->pid);
+    if (error == 0) {
+        run->phase = PHASE_RUN;
+        return;
+    }
+    complain("'%s': %s", run->command[0], g_strerror(error));
+    if (run->pid < 0)
+        start_release(run, STATUS_SYSTEM);
+    else
+        start_release(run, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+/* Waiting for the lock. */
+
+static void
+on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
+{
+    Run *run = data;
+    g_autoptr(WebLocksSnapshot) snapshot =
+        web_locks_manager_inspect_finish(WEB_LOCKS_MANAGER(manager), result, NULL);
+    GListModel *held = snapshot != NULL ? web_locks_snapshot_get_held(snapshot) : NULL;
+    guint n = held != NULL ? g_list_model_get_n_items(held) : 0;
+
+    for (guint i = 0; i < n; i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+        g_autofree char *who = lock_output_who(info);
+
+        complain("'%s' is held by %s", run->name, who);
+    }
+    g_main_loop_quit(run->loop);
+}
+
+static void
+end_in_conflict(Run *run)
+{
+    run->status = run->options.conflict_status;
+    if (!run->options.verbose) {
+        g_main_loop_quit(run->loop);
+        return;
+    }
+    complain("did not get '%s' in %.6f s", run->name,
+             (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC);
+    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    web_locks_manager_inspect_async(run->manager, run->name, NULL, on_inspected, run);
+}
+
+static void
+on_requested(GObject *manager, GAsyncResult *result, gpointer data)
+{
+    Run *run = data;
+    g_autoptr(GError) error = NULL;
+
+    run->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
+    if (run->signal != 0) {
+        /* Aborted; or granted a moment before, and given back as we leave the bus. */
+        finish(run, STATUS_SIGNALLED + run->signal);
+    } else if (run->lock != NULL) {
+        g_signal_connect(run->lock, "lost", G_CALLBACK(on_lost), run);
+        if (run->options.verbose)
+            complain("got '%s' in %.6f s, token %" G_GUINT64_FORMAT, run->name,
+                     (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC,
+                     web_locks_lock_get_token(run->lock));
+        if (web_locks_lock_get_held(run->lock)) {
+            start_command(run);
+        } else {
+            /* Granted and taken again before we heard of either. */
+            complain("The lock '%s' was lost before the command began", run->name);
+            finish(run, STATUS_LOST);
+        }
+    } else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT)) {
+        end_in_conflict(run);
+    } else {
+        finish(run, complain_of(error));
+    }
+}
+
+/* D-Bus strings can't carry these, such as U+FFFF; each has three or four bytes. */
+static void
+replace_noncharacters(char *text)
+{
+    for (char *next; *text != '\0'; text = next) {
+        gunichar character = g_utf8_get_char(text);
+
+        next = g_utf8_next_char(text);
+        if ((character & 0xfffe) == 0xfffe || (character >= 0xfdd0 && character <= 0xfdef))
+            memset(text, '?', (gsize)(next - text));
+    }
+}
+
+/* Owned; the start of the command line, unless the user said why. */
+static char *
+make_why(Run *run)
+{
+    g_autofree char *line = NULL;
+    g_autofree char *text = NULL;
+    gsize length;
+
+    if (run->options.why != NULL)
+        return g_strdup(run->options.why);
+    line = g_strjoinv(" ", run->command);
+    text = g_utf8_make_valid(line, -1);
+    replace_noncharacters(text);
+    length = strlen(text);
+    if (length > WHY_BYTES_MAX)
+        length = (gsize)(g_utf8_find_prev_char(text, text + WHY_BYTES_MAX + 1) - text);
+    return g_strndup(text, length);
+}
+
+static guint
+timeout_ms(double seconds)
+{
+    double ms = ceil(seconds * 1000);
+
+    return seconds < 0 || ms > TIMEOUT_MS_MAX ? 0 : (guint)ms;
+}
+
+static void
+request(Run *run)
+{
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    g_autofree char *why = make_why(run);
+
+    if (run->options.shared)
+        web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
+    web_locks_options_set_if_available(options, run->options.nonblock);
+    web_locks_options_set_steal(options, run->options.steal);
+    if (!run->options.nonblock)
+        web_locks_options_set_timeout(options, timeout_ms(run->options.wait));
+    web_locks_options_set_why(options, why);
+    /* These two have their answer at once; the standard wants no AbortSignal with them. */
+    if (run->options.nonblock || run->options.steal)
+        g_clear_object(&run->cancellable);
+    web_locks_manager_request_async(run->manager, run->name, options, run->cancellable,
+                                    on_requested, run);
+}
+
+static void
+on_connected(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Run *run = data;
+    g_autoptr(GError) error = NULL;
+
+    run->agent = web_locks_agent_new_finish(result, &error);
+    if (run->signal != 0) {
+        finish(run, STATUS_SIGNALLED + run->signal);
+        return;
+    }
+    if (run->agent != NULL)
+        run->manager = web_locks_agent_get_manager(run->agent, run->options.target.bucket, &error);
+    if (run->manager != NULL)
+        request(run);
+    else
+        finish(run, complain_of(error));
+}
+
+/* Signals. */
+
+static void
+end_wait(Run *run, int number)
+{
+    gboolean again = run->signal != 0;
+
+    if (!again) {
+        run->signal = number;
+        run->status = STATUS_SIGNALLED + number;
+    }
+    /* Impatience, or nothing to abort: we leave the bus, and that ends the request too. */
+    if (again || run->cancellable == NULL) {
+        g_main_loop_quit(run->loop);
+        return;
+    }
+    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    g_cancellable_cancel(run->cancellable);
+}
+
+static void
+on_signal(int number, gboolean from_terminal, gpointer data)
+{
+    Run *run = data;
+    int status;
+
+    if (number == SIGCHLD) {
+        if (run->phase == PHASE_RUN && child_reap(run->pid, &status))
+            start_release(run, status);
+    } else if (run->phase == PHASE_WAIT) {
+        end_wait(run, number);
+    } else if (run->phase == PHASE_RELEASE) {
+        g_main_loop_quit(run->loop);
+    } else if (!from_terminal || number == SIGHUP) {
+        /* A key's signal has gone to our whole group already; a second one might mean more. */
+        kill(run->pid, number);
+    }
+}
+
+/* What is left leaves the bus with us; nothing is worth waiting for any more. */
+static void
+clear(Run *run)
+{
+    if (run->lock != NULL)
+        g_signal_handlers_disconnect_by_data(run->lock, run);
+    g_clear_object(&run->lock);
+    g_clear_object(&run->manager);
+    g_clear_object(&run->agent);
+    g_clear_object(&run->cancellable);
+    g_main_loop_unref(run->loop);
+}
+
+static int
+run_command(const RunOptions *options, const char *name, char **command)
+{
+    Run run = {.options = *options, .name = name, .command = command, .status = STATUS_SOFTWARE};
+
+    signals_take();
+    run.loop = g_main_loop_new(NULL, FALSE);
+    run.cancellable = g_cancellable_new();
+    run.began_us = g_get_monotonic_time();
+    if (signals_watch(on_signal, &run) == 0) {
+        complain("Can't watch signals: %s", g_strerror(errno));
+        return STATUS_SYSTEM;
+    }
+    web_locks_agent_new_async(target_bus(&options->target), run.cancellable, on_connected, &run);
+    g_main_loop_run(run.loop);
+    clear(&run);
+    return run.status;
+}
+
+static gboolean
+option_on_loss(const char *value, gpointer into, GError **error)
+{
+    *(gboolean *)into = strcmp(value, "ignore") == 0;
+    if (*(gboolean *)into || strcmp(value, "kill") == 0)
+        return TRUE;
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is neither kill nor ignore",
+                value);
+    return FALSE;
+}
+
+int
+verb_run(const Verb *verb, int argc, char **argv)
+{
+    RunOptions run = {
+        .target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1, .grace = 5};
+    const Option options[] = {
+        {"shared", 's', NULL, "Share the lock with others who do", option_set, &run.shared},
+        {"exclusive", 'x', NULL, "Have the lock alone (default)", option_unset, &run.shared},
+        {"nonblock", 'n', NULL, "Don't wait: take the lock now or not at all", option_set,
+         &run.nonblock},
+        {"nb", 0, NULL, NULL, option_set, &run.nonblock},
+        {"wait", 'w', "SECONDS", "Wait no longer than that", option_seconds, &run.wait},
+        {"timeout", 0, "SECONDS", NULL, option_seconds, &run.wait},
+        {"conflict-exit-code", 'E', "STATUS",
+         "What to end with if the lock was not to be had"
+         " (default: 1)",
+         option_status, &run.conflict_status},
+        {"steal", 0, NULL, "Take the lock from those who hold it", option_set, &run.steal},
+        {"why", 0, "TEXT", "What to tell those who look (default: the command)", option_text,
+         &run.why},
+        {"on-loss", 0, "kill|ignore",
+         "What becomes of the command if the lock is lost"
+         " (default: kill)",
+         option_on_loss, &run.ignore_loss},
+        {"grace", 0, "SECONDS", "How long it then has to end by itself (default: 5)",
+         option_seconds, &run.grace},
+        {"verbose", 'v', NULL, "Say how long it took, or who was in the way", option_set,
+         &run.verbose},
+        target_bucket_option(&run.target),
+        target_system_option(&run.target),
+        {NULL}};
+    const char *name;
+    int status;
+
+    if (!options_parse(verb, options, &argc, &argv, &status))
+        return status;
+    if (argc < 1)
+        return options_complain(verb, "Which name?");
+    name = argv[0];
+    argv += argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
+    if (*argv == NULL)
+        return options_complain(verb, "Which command?");
+    if (!g_utf8_validate(name, -1, NULL))
+        return options_complain(verb, "'%s' is no UTF-8", name);
+    run.nonblock = run.nonblock || (run.wait >= 0 && run.wait <= 0);
+    if (run.steal && (run.shared || run.wait >= 0 || run.nonblock))
+        return options_complain(verb, "--steal excludes --shared, --nonblock and --wait");
+    return run_command(&run, name, argv);
+}

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cli/signals.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int taken[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+static sigset_t mask_taken, mask_before;
+static struct sigaction pipe_before, child_before;
+
+static SignalHandler watch_handler;
+static gpointer watch_data;
+
+void
+signals_ignore_pipe(void)
+{
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    sigaction(SIGPIPE, &ignore, &pipe_before);
+}
+
+void
+signals_take(void)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+
+    sigemptyset(&mask_taken);
+    for (guint i = 0; i < G_N_ELEMENTS(taken); i++) {
+        struct sigaction before;
+
+        sigaction(taken[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN)
+            sigaddset(&mask_taken, taken[i]);
+    }
+    sigaddset(&mask_taken, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &mask_taken, &mask_before);
+    /* Who ignores it has no children to wait for. */
+    sigaction(SIGCHLD, &plain, &child_before);
+}
+
+void
+signals_restore(void)
+{
+    sigaction(SIGPIPE, &pipe_before, NULL);
+    sigaction(SIGCHLD, &child_before, NULL);
+    sigprocmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+static gboolean
+on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    struct signalfd_siginfo info;
+
+    while (read(fd, &info, sizeof info) == sizeof info)
+        watch_handler((int)info.ssi_signo, info.ssi_code == SI_KERNEL, watch_data);
+    return G_SOURCE_CONTINUE;
+}
+
+guint
+signals_watch(SignalHandler handler, gpointer data)
+{
+    int fd = signalfd(-1, &mask_taken, SFD_CLOEXEC | SFD_NONBLOCK);
+
+    watch_handler = handler;
+    watch_data = data;
+    return fd >= 0 ? g_unix_fd_add(fd, G_IO_IN, on_readable, NULL) : 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks steal`: breaks the locks of a name.
+ *
+ * A stolen lock has a new holder: this process, which lets go of it at once. So those who held it
+ * lose it, and the next one who waits gets it. */
+
+#include <stdio.h>
+
+#include "cli/lock-output.h"
+#include "cli/status.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+
+static void
+print_losers(GListModel *held, const char *name)
+{
+    g_autofree char *safe_name = text_for_terminal(name);
+    guint n = g_list_model_get_n_items(held);
+
+    for (guint i = 0; i < n; i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+        g_autofree char *who = lock_output_who(info);
+        g_autofree char *safe_who = text_for_terminal(who);
+
+        printf("%s: taken from %s\n", safe_name, safe_who);
+    }
+}
+
+/* Takes the lock and gives it up. That somebody was quicker to steal it from us is fine: it is
+ * broken all the same. */
+static gboolean
+break_lock(WebLocksManager *manager, const char *name, const char *why, GError **error)
+{
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) release_error = NULL;
+
+    web_locks_options_set_steal(options, TRUE);
+    if (why != NULL)
+        web_locks_options_set_why(options, why);
+    lock = web_locks_manager_request_sync(manager, name, options, NULL, error);
+    if (lock == NULL)
+        return FALSE;
+    if (!web_locks_lock_release_sync(lock, NULL, &release_error) &&
+        !g_error_matches(release_error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN)) {
+        g_propagate_error(error, g_steal_pointer(&release_error));
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static Status
+steal(const Target *target, const char *name, const char *why)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = target_get_manager(target, &error);
+    g_autoptr(WebLocksSnapshot) before = NULL;
+    Status status = STATUS_OK;
+    GListModel *held;
+
+    if (manager != NULL)
+        before = web_locks_manager_inspect_sync(manager, name, NULL, &error);
+    if (before == NULL)
+        return complain_of(error);
+    held = web_locks_snapshot_get_held(before);
+    if (g_list_model_get_n_items(held) == 0) {
+        complain("Nobody holds '%s'", name);
+        return STATUS_CONFLICT;
+    }
+    if (!break_lock(manager, name, why, &error))
+        return complain_of(error);
+    print_losers(held, name);
+    flush_output(&status);
+    return status;
+}
+
+int
+verb_steal(const Verb *verb, int argc, char **argv)
+{
+    Target target = TARGET_DEFAULT;
+    const char *why = NULL;
+    const Option options[] = {{"why", 0, "TEXT",
+                               "What to tell those who look, for the moment that it takes",
+                               option_text, &why},
+                              target_bucket_option(&target),
+                              target_system_option(&target),
+                              {NULL}};
+    int status;
+
+    if (!options_parse(verb, options, &argc, &argv, &status))
+        return status;
+    if (argc < 1)
+        return options_complain(verb, "Which name?");
+    if (argc > 1)
+        return options_complain(verb, "What is '%s'?", argv[1]);
+    if (!g_utf8_validate(argv[0], -1, NULL))
+        return options_complain(verb, "'%s' is no UTF-8", argv[0]);
+    return steal(&target, argv[0], why);
+}

@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks watch`: locks as they come and go.
+ *
+ * On a terminal a table that is always true; elsewhere a line for each lock or request that is
+ * added or removed. It ends by a signal as any program does, for it has nothing to put in order. */
+
+#include <glib-unix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/lock-output.h"
+#include "cli/status.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "cli/verbs.h"
+
+/* Changes within that time are shown together. */
+#define REDRAW_MS 50
+
+#define TERMINAL_HOME       "\033[H"
+#define TERMINAL_CLEAR_LINE "\033[K"
+#define TERMINAL_CLEAR_REST "\033[J"
+
+typedef struct {
+    Target target;
+    gboolean json;
+    gboolean terminal;
+    GMainLoop *loop;
+    WebLocksMonitor *monitor;
+    /* WebLocksLockInfo: the lists as they were last told of */
+    GPtrArray *held;
+    GPtrArray *pending;
+    guint redraw_id;
+    int status;
+} Watch;
+
+static void
+finish(Watch *watch, int status)
+{
+    watch->status = status;
+    g_main_loop_quit(watch->loop);
+}
+
+/* The output goes out line by line; once nobody reads it, there is nothing more to do. */
+static void
+flush(Watch *watch)
+{
+    Status status = STATUS_OK;
+
+    if (!flush_output(&status))
+        finish(watch, (int)status);
+}
+
+/* As a table. */
+
+static void
+add_rows(Table *table, GListModel *list)
+{
+    guint n = g_list_model_get_n_items(list);
+
+    for (guint i = 0; i < n; i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+
+        lock_output_row(table, NULL, info, FALSE);
+    }
+}
+
+static void
+draw_line(char *line, guint columns)
+{
+    text_cut(line, columns);
+    printf("%s" TERMINAL_CLEAR_LINE "\n", line);
+}
+
+static void
+draw(Watch *watch)
+{
+    g_autoptr(Table) table = table_new(lock_output_headings(FALSE, FALSE), TRUE);
+    GListModel *held = web_locks_monitor_get_held(watch->monitor);
+    GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
+    g_autofree char *bucket = text_for_terminal(watch->target.bucket);
+    g_autofree char *title =
+        g_strdup_printf("%s: %u held, %u pending", bucket, g_list_model_get_n_items(held),
+                        g_list_model_get_n_items(pending));
+    g_autoptr(GPtrArray) lines = NULL;
+    struct winsize size = {0};
+    guint rows;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 || size.ws_col == 0)
+        size = (struct winsize){.ws_row = 24, .ws_col = 80};
+    add_rows(table, held);
+    add_rows(table, pending);
+    lines = table_to_lines(table);
+    /* The last row stays empty: the cursor is there. */
+    rows = MIN(lines->len, MAX(size.ws_row, 3) - 2u);
+    fputs(TERMINAL_HOME, stdout);
+    draw_line(title, size.ws_col);
+    for (guint i = 0; i < rows; i++)
+        draw_line(lines->pdata[i], size.ws_col);
+    fputs(TERMINAL_CLEAR_REST, stdout);
+    flush(watch);
+}
+
+static gboolean
+on_redraw(gpointer data)
+{
+    Watch *watch = data;
+
+    watch->redraw_id = 0;
+    draw(watch);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_resized(gpointer data)
+{
+    draw(data);
+    return G_SOURCE_CONTINUE;
+}
+
+/* As lines. */
+
+static void
+print_change(Watch *watch, const char *change, const char *state, WebLocksLockInfo *info)
+{
+    static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE", "CLIENT", NULL};
+    g_autoptr(Table) table = NULL;
+
+    if (watch->json) {
+        Json json;
+
+        json_init(&json);
+        json_open(&json, NULL, '{');
+        json_string(&json, "change", change);
+        json_string(&json, "state", state);
+        lock_output_members(&json, info, FALSE);
+        json_close(&json, '}');
+        json_print(&json);
+        json_clear(&json);
+        return;
+    }
+    table = table_new(headings, FALSE);
+    table_add(table, change);
+    table_add(table, state);
+    table_add(table, web_locks_lock_info_get_name(info));
+    table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
+    table_add(table, web_locks_lock_info_get_client_id(info));
+    table_print(table);
+}
+
+static gboolean
+is_same(WebLocksLockInfo *a, WebLocksLockInfo *b)
+{
+    return a == b ||
+           (web_locks_lock_info_get_mode(a) == web_locks_lock_info_get_mode(b) &&
+            g_str_equal(web_locks_lock_info_get_name(a), web_locks_lock_info_get_name(b)) &&
+            g_str_equal(web_locks_lock_info_get_client_id(a),
+                        web_locks_lock_info_get_client_id(b)));
+}
+
+/* Takes an entry like that out of `infos`, if there is one. */
+static gboolean
+take_same(GPtrArray *infos, WebLocksLockInfo *info)
+{
+    for (guint i = 0; i < infos->len; i++) {
+        if (is_same(infos->pdata[i], info)) {
+            g_ptr_array_remove_index(infos, i);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* A list may be told anew as a whole: what is in both the old and the new part has not changed. */
+static void
+print_changes(Watch *watch,
+              GListModel *list,
+              GPtrArray *known,
+              guint position,
+              guint n_removed,
+              guint n_added)
+{
+    const char *state = known == watch->held ? "held" : "pending";
+    g_autoptr(GPtrArray) removed = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_object_unref);
+
+    for (guint i = 0; i < n_removed; i++)
+        g_ptr_array_add(removed, g_object_ref(known->pdata[position + i]));
+    if (n_removed > 0)
+        g_ptr_array_remove_range(known, position, n_removed);
+    for (guint i = 0; i < n_added; i++) {
+        WebLocksLockInfo *info = g_list_model_get_item(list, position + i);
+
+        g_ptr_array_insert(known, (int)(position + i), info);
+        if (n_removed == 0 || !take_same(removed, info))
+            g_ptr_array_add(added, g_object_ref(info));
+    }
+    for (guint i = 0; i < removed->len; i++)
+        print_change(watch, "removed", state, removed->pdata[i]);
+    for (guint i = 0; i < added->len; i++)
+        print_change(watch, "added", state, added->pdata[i]);
+    flush(watch);
+}
+
+static void
+on_items_changed(GListModel *list, guint position, guint removed, guint added, gpointer data)
+{
+    Watch *watch = data;
+    GPtrArray *known =
+        list == web_locks_monitor_get_held(watch->monitor) ? watch->held : watch->pending;
+
+    if (!watch->terminal)
+        print_changes(watch, list, known, position, removed, added);
+    else if (watch->redraw_id == 0)
+        watch->redraw_id = g_timeout_add(REDRAW_MS, on_redraw, watch);
+}
+
+/* Ends. */
+
+static gboolean
+on_output_closed(int fd, GIOCondition condition, gpointer data)
+{
+    finish(data, STATUS_OK);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
+{
+    if (web_locks_agent_get_connected(agent))
+        return;
+    complain("The bus is gone");
+    finish(data, STATUS_UNAVAILABLE);
+}
+
+static void
+start(Watch *watch)
+{
+    WebLocksAgent *agent =
+        web_locks_manager_get_agent(web_locks_monitor_get_manager(watch->monitor));
+    GListModel *held = web_locks_monitor_get_held(watch->monitor);
+    GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
+
+    g_signal_connect(agent, "notify::connected", G_CALLBACK(on_connected_changed), watch);
+    on_connected_changed(agent, NULL, watch);
+    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
+    g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
+    /* Of a pipe that nobody reads any more, poll() tells without being asked. */
+    g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
+    if (watch->terminal) {
+        g_unix_signal_add(SIGWINCH, on_resized, watch);
+        draw(watch);
+        return;
+    }
+    print_changes(watch, held, watch->held, 0, 0, g_list_model_get_n_items(held));
+    print_changes(watch, pending, watch->pending, 0, 0, g_list_model_get_n_items(pending));
+}
+
+static int
+watch_bucket(Watch *watch)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = target_get_manager(&watch->target, &error);
+
+    if (manager != NULL)
+        watch->monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    if (watch->monitor == NULL)
+        return complain_of(error);
+    watch->loop = g_main_loop_new(NULL, FALSE);
+    watch->held = g_ptr_array_new_with_free_func(g_object_unref);
+    watch->pending = g_ptr_array_new_with_free_func(g_object_unref);
+    watch->status = -1;
+    start(watch);
+    if (watch->status < 0)
+        g_main_loop_run(watch->loop);
+    g_main_loop_unref(watch->loop);
+    g_ptr_array_unref(watch->held);
+    g_ptr_array_unref(watch->pending);
+    g_object_unref(watch->monitor);
+    return watch->status;
+}
+
+int
+verb_watch(const Verb *verb, int argc, char **argv)
+{
+    Watch watch = {.target = TARGET_DEFAULT};
+    const Option options[] = {
+        {"json", 'j', NULL, "Print JSON, an object a line", option_set, &watch.json},
+        target_bucket_option(&watch.target),
+        target_system_option(&watch.target),
+        {NULL}};
+    int status;
+
+    if (!options_parse(verb, options, &argc, &argv, &status))
+        return status;
+    if (argc > 0)
+        return options_complain(verb, "What is '%s'?", argv[0]);
+    watch.terminal = !watch.json && isatty(STDOUT_FILENO);
+    return watch_bucket(&watch);
+}

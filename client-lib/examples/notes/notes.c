@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* weblocks-notes FILE: a notes editor of which any number may have a file open, and one may save
+ * it, as the standard's section 1.2 has it for the tabs of a browser.
+ *
+ * primary.c says who that is, queue.c who else is there, fenced-file.c sees to it that late writers
+ * fail, notes-window.c shows it all. */
+
+#include <glib-unix.h>
+
+#include "notes-window.h"
+
+static void
+on_open(GtkApplication *application, GFile **files, int n_files)
+{
+    for (int i = 0; i < n_files; i++) {
+        const char *path = g_file_peek_path(files[i]);
+
+        if (path != NULL)
+            gtk_window_present(GTK_WINDOW(notes_window_new(application, path)));
+    }
+}
+
+static void
+on_activate(GtkApplication *application)
+{
+    g_printerr("usage: weblocks-notes FILE...\n");
+}
+
+static void
+on_startup(GtkApplication *application)
+{
+    g_autoptr(GtkCssProvider) css = gtk_css_provider_new();
+
+    gtk_css_provider_load_from_resource(css, NOTES_RESOURCES "notes.css");
+    gtk_style_context_add_provider_for_display(gdk_display_get_default(), GTK_STYLE_PROVIDER(css),
+                                               GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
+}
+
+/* The end of the session is no reason to lose text. */
+static gboolean
+on_sigterm(gpointer application)
+{
+    g_autoptr(GList) windows = g_list_copy(gtk_application_get_windows(application));
+
+    for (GList *link = windows; link != NULL; link = link->next)
+        gtk_window_close(link->data);
+    return G_SOURCE_CONTINUE;
+}
+
+int
+main(int argc, char **argv)
+{
+    /* Every start is a process of its own: that several may run is the point. */
+    g_autoptr(GtkApplication) application = gtk_application_new(
+        NOTES_APPLICATION_ID, G_APPLICATION_NON_UNIQUE | G_APPLICATION_HANDLES_OPEN);
+
+    g_signal_connect(application, "startup", G_CALLBACK(on_startup), NULL);
+    g_signal_connect(application, "activate", G_CALLBACK(on_activate), NULL);
+    g_signal_connect(application, "open", G_CALLBACK(on_open), NULL);
+    g_unix_signal_add(SIGTERM, on_sigterm, application);
+    return g_application_run(G_APPLICATION(application), argc, argv);
+}

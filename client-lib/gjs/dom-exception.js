@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// DOMException: the platform's, or one of its shape where GJS has none; and how the errors of the
+// library become the exceptions that the standard names.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+import WebLocks from 'gi://WebLocks?version=1';
+
+// The legacy codes of the names that can be met here.
+const CODES = {
+    NotSupportedError: 9,
+    InvalidStateError: 11,
+    SecurityError: 18,
+    NetworkError: 19,
+    AbortError: 20,
+    QuotaExceededError: 22,
+    TimeoutError: 23,
+};
+
+export const DOMException = globalThis.DOMException ?? class DOMException extends Error {
+    #name;
+
+    constructor(message = '', name = 'Error') {
+        super(`${message}`);
+        this.#name = `${name}`;
+    }
+
+    get name() {
+        return this.#name;
+    }
+
+    get code() {
+        return CODES[this.#name] ?? 0;
+    }
+
+    get [Symbol.toStringTag]() {
+        return 'DOMException';
+    }
+};
+
+const NAMES = new Map([
+    [WebLocks.Error.NOT_SUPPORTED, 'NotSupportedError'],
+    [WebLocks.Error.SECURITY, 'SecurityError'],
+    [WebLocks.Error.INVALID_STATE, 'InvalidStateError'],
+    [WebLocks.Error.ABORT, 'AbortError'],
+    [WebLocks.Error.STOLEN, 'AbortError'],
+    [WebLocks.Error.TIMEOUT, 'TimeoutError'],
+    [WebLocks.Error.NOT_HELD, 'InvalidStateError'],
+    [WebLocks.Error.LIMITS, 'QuotaExceededError'],
+    [WebLocks.Error.UNAVAILABLE, 'NetworkError'],
+]);
+
+// What a promise is rejected with where the library failed with `error`, which is its cause.
+export function exceptionFor(error) {
+    if (!(error instanceof GLib.Error))
+        return error;
+    let exception;
+    if (error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.INVALID_ARGUMENT))
+        exception = new TypeError(error.message);
+    else if (error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED))
+        exception = new DOMException(error.message, 'AbortError');
+    else if (error instanceof WebLocks.Error)
+        exception = new DOMException(error.message, NAMES.get(error.code) ?? 'UnknownError');
+    else
+        exception = new DOMException(error.message, 'UnknownError');
+    Object.defineProperty(exception, 'cause', {
+        value: error, configurable: true, writable: true,
+    });
+    return exception;
+}
+
+// What the promise of a holder is rejected with whose lock ended by itself, for one of the reasons
+// that the signal `lost` tells.
+export function lossException(reason) {
+    switch (reason) {
+    case 'stolen':
+        return new DOMException('The lock was stolen by another request.', 'AbortError');
+    case 'terminated':
+        return new DOMException('The lock is lost: its connection to the bus has ended.',
+            'NetworkError');
+    default:
+        return new DOMException('The lock is lost: the lock service went away.', 'NetworkError');
+    }
+}

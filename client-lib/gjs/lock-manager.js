@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// LockManager and Lock of the standard, on the library's manager and lock.
+//
+// What keeps what alive: a request that waits is kept by the library's operation; a lock that is
+// held, by `heldLocks`, until its callback's promise settles, even if nothing else can reach that
+// promise any more. A Lock that a script keeps for longer holds nothing.
+
+import Gio from 'gi://Gio';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {isAbortSignal, onAbort} from './abort.js';
+import {DOMException, exceptionFor, lossException} from './dom-exception.js';
+import {fromWireName, toWireName, toWireText} from './names.js';
+import {
+    defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
+} from './webidl.js';
+
+// Scripts can't construct these objects; the module can.
+const KEY = Symbol('LockManager');
+
+const heldLocks = new Set();
+
+const LOCK_OPTIONS = {
+    ifAvailable: Boolean,
+    mode: value => toEnum(value, ['shared', 'exclusive'], 'The mode'),
+    signal: toAbortSignal,
+    steal: Boolean,
+    // Not of the standard.
+    timeout: value => toInteger(value, 0xffffffff, 'The timeout'),
+    why: value => toWireText(toDOMString(value, 'The option why')),
+};
+
+function toAbortSignal(value) {
+    if (!isAbortSignal(value))
+        throw new TypeError('The signal is not an AbortSignal.');
+    return value;
+}
+
+function modeName(mode) {
+    return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
+}
+
+// Calls METHOD_async of one of the library's objects; a promise for what METHOD_finish returns.
+function call(object, method, ...args) {
+    return new Promise((resolve, reject) => {
+        object[`${method}_async`](...args, (source, result) => {
+            try {
+                resolve(source[`${method}_finish`](result));
+            } catch (error) {
+                reject(error);
+            }
+        });
+    });
+}
+
+export class Lock {
+    #name;
+    #mode;
+    #token;
+
+    constructor(key, name, mode, token) {
+        if (key !== KEY)
+            throw new TypeError('Illegal constructor.');
+        this.#name = name;
+        this.#mode = mode;
+        this.#token = token;
+    }
+
+    get name() {
+        return this.#name;
+    }
+
+    get mode() {
+        return this.#mode;
+    }
+
+    // Not of the standard: the fencing token, a number that only grows within a bucket.
+    get token() {
+        return this.#token;
+    }
+}
+
+export class LockManager {
+    #open;
+    #opened = null;
+
+    // `open` returns the library's manager, and is called when it is first needed.
+    constructor(key, open) {
+        if (key !== KEY)
+            throw new TypeError('Illegal constructor.');
+        this.#open = open;
+    }
+
+    get #manager() {
+        this.#opened ??= this.#open();
+        return this.#opened;
+    }
+
+    // Two overloads; in both the last argument is the callback.
+    async request(name, _callback) {
+        const manager = this.#manager;
+        const count = Math.min(arguments.length, 3);
+        if (count < 2)
+            throw new TypeError(`request: 2 arguments required, but only ${count} present.`);
+        const request = {name: toDOMString(name, 'The name')};
+        const options = count === 3 ? arguments[1] : undefined;
+        Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
+        request.callback = toCallback(arguments[count - 1], 'The callback');
+        check(request);
+        return requestLock(manager, request);
+    }
+
+    async query() {
+        const snapshot = await call(this.#manager, 'query', null).catch(error => {
+            throw exceptionFor(error);
+        });
+        return {held: lockInfos(snapshot.held), pending: lockInfos(snapshot.pending)};
+    }
+}
+
+defineInterface(Lock, ['name', 'mode']);
+defineInterface(LockManager, ['request', 'query']);
+
+export function newLockManager(open) {
+    return new LockManager(KEY, open);
+}
+
+// The checks of the method request(), in the standard's order.
+function check({name, mode, steal, ifAvailable, signal}) {
+    const refuse = message => {
+        throw new DOMException(message, 'NotSupportedError');
+    };
+    if (name.startsWith('-'))
+        refuse("Names that begin with '-' are reserved.");
+    if (steal && ifAvailable)
+        refuse('The options steal and ifAvailable exclude each other.');
+    if (steal && mode === 'shared')
+        refuse('Only an exclusive lock can be stolen.');
+    if (signal && (steal || ifAvailable))
+        refuse('The option signal excludes steal and ifAvailable.');
+    signal?.throwIfAborted();
+}
+
+function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
+    return new WebLocks.Options({
+        mode: mode === 'shared' ? WebLocks.Mode.SHARED : WebLocks.Mode.EXCLUSIVE,
+        ifAvailable: ifAvailable ?? false,
+        steal: steal ?? false,
+        timeout: timeout ?? 0,
+        why: why ?? '',
+    });
+}
+
+// "Request a lock": the promise that request() returns. An abort settles it when the library has
+// told the service, so that a query after it finds nothing of the request.
+function requestLock(manager, request) {
+    return new Promise((resolve, reject) => {
+        const {name, signal} = request;
+        const cancellable = signal ? new Gio.Cancellable() : null;
+        const forgetSignal = signal ? onAbort(signal, () => cancellable.cancel()) : () => {};
+        call(manager, 'request', toWireName(name), libraryOptions(request), cancellable).then(
+            lock => {
+                forgetSignal();
+                if (signal?.aborted)
+                    release(lock).then(() => reject(signal.reason));
+                else if (lock === null)
+                    resolve(invoke(request.callback, null));
+                else
+                    hold(lock, request, resolve, reject);
+            },
+            error => {
+                forgetSignal();
+                reject(signal?.aborted ? signal.reason : exceptionFor(error));
+            }).catch(reject);
+    });
+}
+
+// Invokes the callback; a promise for its result. What it throws is the reason of a rejection, even
+// if it has a method `then`; what it returns is waited for if it has one.
+function invoke(callback, lock) {
+    return new Promise(resolve => resolve(callback(lock)));
+}
+
+// Releases the lock. Null, or the reason why it was no longer held.
+function release(lock) {
+    return call(lock, 'release', null).then(() => null, exceptionFor);
+}
+
+// Runs the callback, and holds the lock until its promise has settled. If the lock is lost before,
+// request()'s promise is rejected at once, and the callback goes on.
+function hold(lock, {name, callback}, resolve, reject) {
+    heldLocks.add(lock);
+    const lostId = lock.connect('lost', (_lock, reason) => reject(lossException(reason)));
+    // It may have been lost on its way here; the attempt to release it tells why.
+    if (!lock.held)
+        release(lock).then(reject);
+
+    const waiting = invoke(callback, new Lock(KEY, name, modeName(lock.mode), lock.token));
+    const settle = async isFulfilled => {
+        lock.disconnect(lostId);
+        const loss = await release(lock);
+        heldLocks.delete(lock);
+        // A callback that failed has more to say than a service that is gone.
+        if (loss !== null && (isFulfilled || loss.name === 'AbortError'))
+            reject(loss);
+        else
+            resolve(waiting);
+    };
+    waiting.then(() => settle(true), () => settle(false));
+}
+
+function lockInfos(list) {
+    const infos = [];
+    for (let i = 0; i < list.get_n_items(); i++) {
+        const info = list.get_item(i);
+        infos.push({
+            name: fromWireName(info.name),
+            mode: modeName(info.mode),
+            clientId: info.clientId,
+        });
+    }
+    return infos;
+}

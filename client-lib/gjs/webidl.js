@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The conversions of arguments that Web IDL prescribes, as far as Web Locks needs them. They throw
+// a TypeError, or what a script's own toString() or getter throws.
+
+export function toDOMString(value, what) {
+    if (typeof value === 'symbol')
+        throw new TypeError(`${what} is a symbol, which can't be converted to a string.`);
+    return `${value}`;
+}
+
+export function toEnum(value, values, what) {
+    const string = toDOMString(value, what);
+    if (!values.includes(string))
+        throw new TypeError(`${what} is '${string}', which is none of '${values.join("', '")}'.`);
+    return string;
+}
+
+export function toCallback(value, what) {
+    if (typeof value !== 'function')
+        throw new TypeError(`${what} is not a function.`);
+    return value;
+}
+
+// An integer from 0 to `most`, or a TypeError ([EnforceRange]).
+export function toInteger(value, most, what) {
+    if (typeof value === 'bigint' || typeof value === 'symbol')
+        throw new TypeError(`${what} is not a number.`);
+    const number = Math.trunc(Number(value));
+    if (!(number >= 0 && number <= most))
+        throw new TypeError(`${what} is not a number from 0 to ${most}.`);
+    return number;
+}
+
+// The members of a dictionary: `members` has a function for each, which converts the value and is
+// not called for one that is not there. They are read in alphabetical order.
+export function toDictionary(value, members, what) {
+    const dictionary = {};
+    if (value === undefined || value === null)
+        return dictionary;
+    if (typeof value !== 'object' && typeof value !== 'function')
+        throw new TypeError(`${what} is not an object.`);
+    for (const member of Object.keys(members).sort()) {
+        const given = value[member];
+        if (given !== undefined)
+            dictionary[member] = members[member](given);
+    }
+    return dictionary;
+}
+
+// Makes a class look like an interface: its methods and attributes can be enumerated.
+export function defineInterface(class_, enumerable) {
+    for (const member of enumerable) {
+        const descriptor = Object.getOwnPropertyDescriptor(class_.prototype, member);
+        Object.defineProperty(class_.prototype, member, {...descriptor, enumerable: true});
+    }
+    Object.defineProperty(class_.prototype, Symbol.toStringTag, {
+        value: class_.name, configurable: true,
+    });
+}

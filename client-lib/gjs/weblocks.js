@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Web Locks for GJS. `locks` has the shape of navigator.locks, and `bucket(name).locks` that of the
+// lock manager of a storage bucket. Both talk through the session bus, as one agent.
+//
+// The bucket of `locks` is named after the application: it is the id of the default
+// Gio.Application, or `default` where there is none with an id. That is looked up when `locks` is
+// first used, and stays.
+
+import Gio from 'gi://Gio';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {exceptionFor} from './dom-exception.js';
+import {newLockManager} from './lock-manager.js';
+import {isCarriable} from './names.js';
+import {defineInterface, toDOMString} from './webidl.js';
+
+export {AbortController, AbortSignal} from './abort.js';
+export {DOMException} from './dom-exception.js';
+export {Lock, LockManager} from './lock-manager.js';
+
+const KEY = Symbol('StorageBucket');
+
+function sessionAgent() {
+    return WebLocks.Agent.get_default(Gio.BusType.SESSION);
+}
+
+function defaultBucketName() {
+    return Gio.Application.get_default()?.applicationId || 'default';
+}
+
+// A bucket of that name, or a TypeError: 1 to 255 bytes of UTF-8.
+function openManager(agent, name) {
+    if (!isCarriable(name))
+        throw new TypeError('The name of a storage bucket must be Unicode text without U+0000.');
+    try {
+        return agent.get_manager(name);
+    } catch (error) {
+        throw exceptionFor(error);
+    }
+}
+
+export class StorageBucket {
+    #name;
+    #locks;
+
+    constructor(key, agent, name) {
+        if (key !== KEY)
+            throw new TypeError('Illegal constructor.');
+        const manager = openManager(agent, name);
+        this.#name = name;
+        this.#locks = newLockManager(() => manager);
+    }
+
+    get name() {
+        return this.#name;
+    }
+
+    get locks() {
+        return this.#locks;
+    }
+}
+
+defineInterface(StorageBucket, ['name', 'locks']);
+
+export const locks = newLockManager(() => openManager(sessionAgent(), defaultBucketName()));
+
+export function bucket(name) {
+    return new StorageBucket(KEY, sessionAgent(), toDOMString(name, 'The name'));
+}
+
+// `locks` and `bucket` of another agent, such as one on the system bus:
+// forAgent(WebLocks.Agent.get_default(Gio.BusType.SYSTEM)).locks
+export function forAgent(agent) {
+    if (!(agent instanceof WebLocks.Agent))
+        throw new TypeError('The agent is not a WebLocks.Agent.');
+    return Object.freeze({
+        locks: newLockManager(() => openManager(agent, defaultBucketName())),
+        bucket: name => new StorageBucket(KEY, agent, toDOMString(name, 'The name')),
+    });
+}
+
+// A LockManager on a manager of the library, such as one of agent.create_private_manager().
+export function forManager(manager) {
+    if (!(manager instanceof WebLocks.Manager))
+        throw new TypeError('The manager is not a WebLocks.Manager.');
+    return newLockManager(() => manager);
+}

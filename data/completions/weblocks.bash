@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=bash
+#
+# Completion of weblocks(1) for bash. bash-completion loads it, and has the helpers used here.
+
+# _weblocks_ask ARGUMENT...: the first column of what `weblocks query` prints, of the bus that the
+# command line is about. What has no plain characters is escaped there; nobody types that.
+_weblocks_ask() {
+  # A service that does not answer must not hang the shell.
+  LC_ALL=C.UTF-8 timeout 2 "$_weblocks_command" query "${_weblocks_system[@]}" "$@" 2>/dev/null |
+    cut -f 1 | sed '/\\/d' | sort -u
+}
+
+# Offers the lines of standard input that go on as $cur does, quoted for the shell.
+_weblocks_offer() {
+  local word quoted
+  while IFS= read -r word; do
+    printf -v quoted %q "$word"
+    case $cur in
+      [\"\']*) [[ $word == "${cur#?}"* ]] && COMPREPLY+=("$word") ;;
+      *) [[ $quoted == "$cur"* || $word == "$cur"* ]] && COMPREPLY+=("$quoted") ;;
+    esac
+  done
+}
+
+# Finds what was said before the cursor: the verb's options, and its first argument.
+_weblocks_look_back() {
+  local index=2 word
+  _weblocks_system=()
+  _weblocks_bucket=()
+  # Where the first argument is; if none came before the cursor, where it may be.
+  while ((index < cword)); do
+    word=${words[index]}
+    case $word in
+      --)
+        ((++index))
+        break
+        ;;
+      --system) _weblocks_system=(--system) ;;
+      --bucket=*) _weblocks_bucket=(--bucket "${word#*=}") ;;
+      -b | --bucket)
+        _weblocks_bucket=(--bucket "${words[index + 1]}")
+        ((++index))
+        ;;
+      -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
+      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace) ((++index)) ;;
+      --*) ;;
+      # Letters may stand together; only the last can want the next word.
+      -*[wEb]) ((++index)) ;;
+      -*) ;;
+      *) break ;;
+    esac
+    ((++index))
+  done
+  _weblocks_first=$index
+}
+
+_weblocks_options() {
+  case $1 in
+    run)
+      echo --shared --exclusive --nonblock --wait= --timeout= --conflict-exit-code= --steal --why= \
+        --on-loss= --grace= --verbose --bucket= --system --help
+      ;;
+    query | inspect) echo --all-buckets --json --bucket= --system --help ;;
+    watch) echo --json --bucket= --system --help ;;
+    steal) echo --why= --bucket= --system --help ;;
+    help) echo --help ;;
+    *) echo --help --version ;;
+  esac
+}
+
+_weblocks_words() {
+  local IFS=$' \t\n'
+  mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+}
+
+# The value of an option, if the cursor is at one.
+_weblocks_value() {
+  local option=$prev
+  if [[ $cur == --*=* ]]; then
+    option=${cur%%=*}
+    cur=${cur#*=}
+  fi
+  case $option in
+    -b | --bucket) _weblocks_offer < <(_weblocks_ask --all-buckets) ;;
+    --on-loss) _weblocks_words 'kill ignore' ;;
+    -w | -E | --wait | --timeout | --conflict-exit-code | --why | --grace) ;;
+    *) return 1 ;;
+  esac
+}
+
+_weblocks() {
+  local cur prev words cword
+  local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
+  local verbs='run query inspect watch steal help'
+  _init_completion -n =: || return
+
+  if ((cword == 1)); then
+    if [[ $cur == -* ]]; then
+      _weblocks_words "$(_weblocks_options '')"
+    else
+      _weblocks_words "$verbs"
+    fi
+    return
+  fi
+
+  _weblocks_look_back
+  if ((_weblocks_first >= cword)); then
+    if [[ ${words[cword - 1]} != -- ]] || ((cword == 2)); then
+      _weblocks_value && return
+      if [[ $cur == -* ]]; then
+        _weblocks_words "$(_weblocks_options "${words[1]}")"
+        return
+      fi
+    fi
+    case ${words[1]} in
+      run | inspect | steal)
+        _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
+        __ltrim_colon_completions "$cur"
+        ;;
+      help) _weblocks_words "$verbs" ;;
+    esac
+  elif [[ ${words[1]} == run ]]; then
+    if [[ ${words[_weblocks_first + 1]} == -- ]] && ((_weblocks_first + 1 < cword)); then
+      ((++_weblocks_first))
+    fi
+    _command_offset $((_weblocks_first + 1))
+  elif ! _weblocks_value && [[ $cur == -* ]]; then
+    _weblocks_words "$(_weblocks_options "${words[1]}")"
+  fi
+} && complete -F _weblocks weblocks

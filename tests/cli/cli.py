@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests of the command `weblocks` share: running it, and talking with what it runs."""
+
+import os
+import pty
+import subprocess
+import tempfile
+import time
+
+from buses import PATIENCE, die_with_parent, end, environment, readable, spawn, wait_exit
+from harness import BusTestCase, wait_for
+from rawbus import RawClient
+
+# Says that it runs, waits for a line or the end of its input, and ends with that status.
+TALKER = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
+
+
+class Job:
+    """A `weblocks` process that goes on while the test does something else."""
+
+    def __init__(self, arguments, env, ignoring='', **options):
+        command = [environment('WEBLOCKS_CLI'), *arguments]
+        if ignoring:
+            # As nohup does, or a shell for what runs in the background.
+            command = ['sh', '-c', f'trap "" {ignoring}; exec "$@"', 'sh', *command]
+        self._stderr = tempfile.TemporaryFile()
+        self._data = b''
+        options.setdefault('stdin', subprocess.PIPE)
+        options.setdefault('stdout', subprocess.PIPE)
+        self.process = spawn(command, stderr=self._stderr, env=env, bufsize=0, **options)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def line(self, timeout=PATIENCE):
+        """The next line of its standard output, without the end; None at the end."""
+        deadline = time.monotonic() + timeout
+        while b'\n' not in self._data:
+            left = deadline - time.monotonic()
+            if not readable(self.process.stdout, left):
+                raise TimeoutError(f'{self.process.args} said only {self._data!r}, {self.said()!r}')
+            chunk = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                return None
+            self._data += chunk
+        line, _, self._data = self._data.partition(b'\n')
+        return line.decode()
+
+    def tell(self, text=''):
+        self.process.stdin.write(text.encode() + b'\n')
+
+    def said(self):
+        """Its standard error up to now."""
+        size = self._stderr.seek(0, os.SEEK_END)
+        return os.pread(self._stderr.fileno(), size, 0).decode(errors='replace')
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=PATIENCE):
+        """Its exit status; minus the signal, if one killed it."""
+        return wait_exit(self.process, timeout)
+
+    def child(self):
+        """The process id of the command that it runs."""
+        with open(f'/proc/{self.pid}/task/{self.pid}/children', encoding='ascii') as file:
+            return int(file.read().split()[0])
+
+    def end(self):
+        end(self.process)
+        self._stderr.close()
+
+
+class Terminal:
+    """A terminal of 100 columns and 30 rows, with a `weblocks` as the leader of its session."""
+
+    def __init__(self, arguments, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                die_with_parent()
+                command = environment('WEBLOCKS_CLI')
+                os.execve(command, [command, *arguments], env)
+            finally:
+                os._exit(99)
+        os.set_blocking(self.fd, False)
+        self.text = ''
+
+    def read(self):
+        """What was shown up to now."""
+        try:
+            while readable(self.fd, 0):
+                chunk = os.read(self.fd, 1 << 16)
+                if not chunk:
+                    break
+                self.text += chunk.decode(errors='replace')
+        except OSError:
+            pass  # EIO: nobody has it open any more
+        return self.text
+
+    def wait_for(self, text):
+        wait_for(lambda: text in self.read(), what=f'{text!r} on the terminal')
+
+    def press(self, keys):
+        os.write(self.fd, keys)
+
+    def wait(self):
+        """The status as a shell has it."""
+        def ended():
+            self.read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return (status,) if pid else None
+        status = os.waitstatus_to_exitcode(wait_for(ended, what='end of weblocks')[0])
+        self.pid = None
+        return status if status >= 0 else 128 - status
+
+    def end(self):
+        if self.pid is not None:
+            os.kill(self.pid, 9)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+class CliTestCase(BusTestCase):
+    """With a bus and a service for the class, and `weblocks` processes that see no other bus."""
+
+    def setUp(self):
+        super().setUp()
+        self.locks = RawClient(self.bus.address)
+        self.addCleanup(self.locks.close)
+
+    def env(self, **more):
+        return {**self.bus.environment(), 'DBUS_SYSTEM_BUS_ADDRESS': 'unix:path=/nowhere', **more}
+
+    def weblocks(self, *arguments, env=None, **options):
+        """Runs it to its end; the result has returncode, stdout and stderr."""
+        options.setdefault('stdin', subprocess.DEVNULL)
+        options.setdefault('text', True)
+        return subprocess.run([environment('WEBLOCKS_CLI'), *arguments], env=env or self.env(),
+                              capture_output=True, timeout=PATIENCE, check=False,
+                              preexec_fn=die_with_parent, **options)
+
+    def check(self, status, *arguments, **options):
+        """Runs it; its standard output, if it ends with that status."""
+        done = self.weblocks(*arguments, **options)
+        self.assertEqual(done.returncode, status, f'{arguments}: {done.stdout!r}, {done.stderr!r}')
+        return done.stdout
+
+    def job(self, *arguments, env=None, **options):
+        job = Job(arguments, env or self.env(), **options)
+        self.addCleanup(job.end)
+        return job
+
+    def running(self, *arguments, command=TALKER, **options):
+        """`weblocks run` with a command that has said 'on' already."""
+        job = self.job('run', *arguments, *command, **options)
+        line = job.line()
+        self.assertEqual(line, 'on', job.said())
+        return job
+
+    def terminal(self, *arguments, **env):
+        terminal = Terminal(arguments, self.env(TERM='xterm', **env))
+        self.addCleanup(terminal.end)
+        return terminal
+
+    def held(self, name, bucket='default'):
+        """The modes in which the name is held."""
+        return [mode for held, mode, _ in self.locks.query(bucket)[0] if held == name]
+
+    def pending(self, name, bucket='default'):
+        return [mode for held, mode, _ in self.locks.query(bucket)[1] if held == name]
+
+    def wait_pending(self, name, count=1, bucket='default'):
+        wait_for(lambda: len(self.pending(name, bucket)) == count,
+                 what=f'{count} waiting for {name}')
+
+    def wait_free(self, name, bucket='default'):
+        wait_for(lambda: not self.held(name, bucket), what=f'{name} to be free')
+
+    def entry(self, name, bucket='default'):
+        """What Inspect tells of the only lock or request of that name."""
+        entries, _ = self.locks.inspect(bucket, name=name)
+        self.assertEqual(len(entries), 1, entries)
+        return entries[0]

@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The Tab key in real shells, on a terminal, with names from a live bus."""
+
+import os
+import pty
+import shutil
+import tempfile
+import time
+
+from buses import PATIENCE, die_with_parent, environment, readable
+from cli import CliTestCase
+from harness import main
+
+BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
+
+# Each shell writes its command line to a FIFO on Ctrl+T, and a line when it is ready for more.
+BASH_RC = f'''
+source {BASH_COMPLETION}
+PS1='$ '
+HISTFILE=
+bind 'set enable-bracketed-paste off'
+bind 'set completion-query-items 0'
+bind 'set page-completions off'
+bind -x '"\\C-t": printf "%s\\n" "$READLINE_LINE" >"$LINES_TO"'
+PROMPT_COMMAND='unset PROMPT_COMMAND; echo ready >"$LINES_TO"'
+'''
+
+ZSH_RC = '''
+fpath=("$COMPLETIONS" $fpath)
+autoload -Uz compinit && compinit -u -D
+bindkey -e
+LISTMAX=1000
+tell() { print -r -- "$BUFFER" >"$LINES_TO" }
+zle -N tell
+bindkey '^T' tell
+precmd() { precmd() { }; echo ready >"$LINES_TO" }
+'''
+
+
+class Shell:
+    """An interactive shell on a terminal of its own."""
+
+    def __init__(self, argv, env, directory):
+        fifo = os.path.join(directory, 'lines')
+        os.mkfifo(fifo)
+        # Open both ways: it has always a writer.
+        self.lines = os.open(fifo, os.O_RDWR)
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                die_with_parent()
+                os.execve(shutil.which(argv[0]), argv, {**env, 'LINES_TO': fifo})
+            finally:
+                os._exit(99)
+        self.shown = b''
+        self._data = b''
+        said = self.line()
+        if said != 'ready':
+            raise RuntimeError(f'{argv[0]} said {said!r}')
+
+    def line(self):
+        """The next line that it writes; what it shows meanwhile is kept for a failure."""
+        deadline = time.monotonic() + PATIENCE
+        while b'\n' not in self._data:
+            if readable(self.lines, 0.01):
+                self._data += os.read(self.lines, 1 << 16)
+            if readable(self.fd, 0):
+                self.shown += os.read(self.fd, 1 << 16)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'the shell shows only {self.shown!r}')
+        line, _, self._data = self._data.partition(b'\n')
+        return line.decode()
+
+    def complete(self, text):
+        """What becomes of the text on the command line when Tab is pressed."""
+        os.write(self.fd, b'\x15' + text.encode() + b'\t\x14')
+        return self.line()
+
+    def end(self):
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        os.close(self.lines)
+
+
+class Completion:
+    """The cases, for every shell. Where a completion goes on is up to the shell: ends are cut."""
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory(prefix='weblocks-shell-')
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        commands = os.path.join(self.directory, 'bin')
+        os.mkdir(commands)
+        os.symlink(environment('WEBLOCKS_CLI'), os.path.join(commands, 'weblocks'))
+        self.client_a = self.client()
+        env = self.env(TERM='xterm', LC_ALL='C.UTF-8', HOME=self.directory,
+                       PATH=f'{commands}:{os.environ["PATH"]}')
+        self.shell = self.start_shell(env)
+        self.addCleanup(self.shell.end)
+
+    def check_completed(self, text, wanted):
+        self.assertEqual(self.shell.complete(text).rstrip(), wanted, self.shell.shown)
+
+    def test_verbs(self):
+        for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
+                            ('st', 'steal'), ('h', 'help')):
+            self.check_completed(f'weblocks {begin}', f'weblocks {verb}')
+        self.check_completed('weblocks --v', 'weblocks --version')
+        self.check_completed('weblocks help st', 'weblocks help steal')
+
+    def test_options(self):
+        for begin, end in (('run --sh', 'run --shared'),
+                           ('run --conf', 'run --conflict-exit-code='),
+                           ('run --on-loss=i', 'run --on-loss=ignore'),
+                           ('run --on-loss k', 'run --on-loss kill'),
+                           ('query --j', 'query --json'),
+                           ('inspect --all', 'inspect --all-buckets'),
+                           ('watch --sy', 'watch --system'),
+                           ('inspect name --j', 'inspect name --json'),
+                           ('steal --w', 'steal --why=')):
+            self.check_completed(f'weblocks {begin}', f'weblocks {end}')
+
+    def test_names(self):
+        self.client_a.request('printer')
+        self.client_a.request('scanner')
+        for verb in ('run', 'inspect', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
+                     'run --wait=5', 'run --'):
+            self.check_completed(f'weblocks {verb} pri', f'weblocks {verb} printer')
+
+    def test_names_that_need_quotes(self):
+        self.client_a.request('my $HOME; it')
+        self.check_completed('weblocks run my', 'weblocks run my\\ \\$HOME\\;\\ it')
+        self.check_completed("weblocks run 'my", "weblocks run 'my $HOME; it'")
+
+    def test_names_with_colons(self):
+        self.client_a.request('file:///a/b')
+        self.check_completed('weblocks run fil', 'weblocks run file:///a/b')
+        self.check_completed('weblocks run file:///', 'weblocks run file:///a/b')
+
+    def test_names_that_nobody_types(self):
+        """They are not offered, so the one that is left is completed."""
+        self.client_a.request('odd\x1b[2J')
+        self.client_a.request('odd\nname')
+        self.client_a.request('odd-one')
+        self.check_completed('weblocks run odd', 'weblocks run odd-one')
+
+    def test_buckets(self):
+        self.client_a.request('there', 'org.example.Editor')
+        self.client_a.request('thenot')
+        for option in ('--bucket ', '--bucket=', '-b '):
+            self.check_completed(f'weblocks query {option}org.ex',
+                                 f'weblocks query {option}org.example.Editor')
+            self.check_completed(f'weblocks run {option}org.example.Editor the',
+                                 f'weblocks run {option}org.example.Editor there')
+
+    def test_the_command_after_the_name(self):
+        for begin in ('weblocks run name', 'weblocks run -s name', 'weblocks run name --',
+                      'weblocks run -w 5 name'):
+            self.check_completed(f'{begin} weblo', f'{begin} weblocks')
+            # With arguments of its own.
+            self.check_completed(f'{begin} weblocks que', f'{begin} weblocks query')
+
+    def test_files_as_arguments_of_the_command(self):
+        path = os.path.join(self.directory, 'some-file')
+        with open(path, 'w', encoding='ascii'):
+            pass
+        self.check_completed(f'weblocks run name cat {self.directory}/some',
+                             f'weblocks run name cat {path}')
+
+    def test_a_service_that_does_not_answer(self):
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        self.check_completed('weblocks run pri', 'weblocks run pri')
+
+
+class Bash(Completion, CliTestCase):
+    def start_shell(self, env):
+        if not os.path.exists(BASH_COMPLETION):
+            self.skipTest('no bash-completion')
+        # Found as when it is installed: by its name, when first needed.
+        folder = os.path.join(self.directory, 'share', 'completions')
+        os.makedirs(folder)
+        shutil.copy(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.bash'),
+                    os.path.join(folder, 'weblocks'))
+        rc = os.path.join(self.directory, 'rc')
+        with open(rc, 'w', encoding='utf-8') as file:
+            file.write(BASH_RC)
+        env['BASH_COMPLETION_USER_DIR'] = os.path.dirname(folder)
+        return Shell(['bash', '--noprofile', '--rcfile', rc, '-i'], env, self.directory)
+
+
+class Zsh(Completion, CliTestCase):
+    def start_shell(self, env):
+        if not shutil.which('zsh'):
+            self.skipTest('no zsh')
+        with open(os.path.join(self.directory, '.zshrc'), 'w', encoding='utf-8') as file:
+            file.write(ZSH_RC)
+        env.update(ZDOTDIR=self.directory,
+                   COMPLETIONS=os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions'))
+        return Shell(['zsh', '-d', '-i'], env, self.directory)
+
+
+if __name__ == '__main__':
+    main()

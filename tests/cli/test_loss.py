@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks run: the lock is lost, or can't be had at all."""
+
+import os
+import signal
+import time
+
+from buses import Bus, process_stat
+from cli import TALKER, CliTestCase
+from harness import RawClient, main, wait_for
+from test_signals import LISTEN
+
+# Goes on whatever it is told; only SIGKILL ends it.
+DEAF = ('sh', '-c', 'trap "" TERM; echo on; while :; do sleep 0.05; done')
+
+
+class Stolen(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+
+    def steal(self):
+        return self.client().steal(self.name)
+
+    def test_the_command_is_ended(self):
+        job = self.running(self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
+        self.steal()
+        self.assertEqual(job.wait(), 75)
+        self.assertEqual(job.said(),
+                         f"weblocks: The lock '{self.name}' was stolen; ending the command\n")
+
+    def test_a_shared_lock_too(self):
+        jobs = [self.running('-s', self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
+                for _ in range(2)]
+        self.steal()
+        self.assertEqual([job.wait() for job in jobs], [75, 75])
+
+    def test_it_gets_sigterm_and_may_end_in_peace(self):
+        job = self.running(self.name, command=LISTEN)
+        self.steal()
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        self.assertEqual((job.line(), job.wait()), (None, 75))
+
+    def test_it_is_killed_when_the_grace_is_over(self):
+        job = self.running('--grace', '0.3', self.name, command=DEAF)
+        start = time.monotonic()
+        self.steal()
+        self.assertEqual(job.wait(), 75)
+        self.assertGreaterEqual(time.monotonic() - start, 0.3)
+        self.assertIn("weblocks: 'sh' is still there; killing it\n", job.said())
+
+    def test_no_grace(self):
+        job = self.running('--grace=0', self.name, command=DEAF)
+        self.steal()
+        self.assertEqual(job.wait(), 75)
+
+    def test_grace_for_ever(self):
+        job = self.running('--grace=1e30', self.name, command=LISTEN)
+        self.steal()
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        self.assertEqual(job.wait(), 75)
+
+    def test_a_command_that_is_stopped(self):
+        job = self.running('--grace=1000', self.name,
+                           command=('sh', '-c', 'echo on; kill -STOP $$'))
+        child = job.child()
+        wait_for(lambda: process_stat(child)[0] == 'T', what='the command to stop')
+        self.steal()
+        self.assertEqual(job.wait(), 75)
+
+    def test_on_loss_ignore(self):
+        for option in (('--on-loss=ignore',), ('--on-loss', 'ignore')):
+            job = self.running(*option, self.name, command=LISTEN)
+            thief = self.client()
+            lock, _ = thief.steal(self.name)
+            wait_for(job.said, what='a word about it')
+            self.assertEqual(job.said(), f"weblocks: The lock '{self.name}' was stolen; "
+                                         'the command goes on without it\n')
+            job.tell()
+            self.assertEqual((job.line(), job.wait()), (None, 7))
+            # The thief's lock is not ours to release.
+            self.assertEqual(self.held(self.name), ['exclusive'])
+            thief.release(lock)
+
+    def test_on_loss_kill(self):
+        job = self.running('--on-loss=ignore', '--on-loss=kill', self.name)
+        self.steal()
+        self.assertEqual(job.wait(), 75)
+
+    def test_noticed_at_the_end_only(self):
+        """The command ends well, but by then the lock was another's."""
+        for option, status in (('--on-loss=kill', 75), ('--on-loss=ignore', 3)):
+            name = self.unique()
+            job = self.running(option, name, command=('sh', '-c', 'echo on; read x; exit 3'))
+            job.signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
+            self.client().steal(name)
+            child = job.child()
+            job.tell()
+            wait_for(lambda: process_stat(child)[0] == 'Z', what='end of the command')
+            job.signal(signal.SIGCONT)
+            self.assertEqual(job.wait(), status)
+            self.assertIn(f"weblocks: The lock '{name}' was ", job.said())
+
+    def test_before_the_command_began(self):
+        """Granted and stolen while we were not looking: the command never runs."""
+        holder = self.client()
+        lock, _ = holder.request(self.name)
+        for option in ('--on-loss=kill', '--on-loss=ignore'):
+            job = self.job('run', option, self.name, 'echo', 'ran')
+            self.wait_pending(self.name)
+            job.signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
+            holder.release(lock)
+            lock, _ = holder.steal(self.name)
+            job.signal(signal.SIGCONT)
+            self.assertEqual((job.line(), job.wait()), (None, 75))
+            self.assertRegex(job.said(), f"^weblocks: The lock '{self.name}' was .*\n$")
+
+    def test_a_steal_by_our_own_command(self):
+        job = self.running(self.name, command=LISTEN)
+        self.check(0, 'steal', self.name)
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        self.assertEqual(job.wait(), 75)
+
+    def test_signals_go_on_meanwhile(self):
+        job = self.running(self.name, command=LISTEN)
+        self.steal()
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.signal(signal.SIGUSR1)
+        self.assertEqual(job.line(), f'got {int(signal.SIGUSR1)}')
+        job.tell()
+        self.assertEqual(job.wait(), 75)
+
+
+class ServiceGone(CliTestCase):
+    """Each test has a service of its own, and ends it."""
+
+    service = False
+
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+        self.own = self.start_service()
+
+    def ended(self, end):
+        job = self.running(self.name, command=LISTEN)
+        ignoring = self.running('--on-loss=ignore', '-b', 'other', self.name, command=LISTEN)
+        waiting = self.job('run', self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        end()
+        self.own.wait_exit()
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        self.assertEqual(job.wait(), 75)
+        self.assertIn(f"weblocks: The lock '{self.name}' was lost", job.said())
+        wait_for(ignoring.said, what='a word about it')
+        ignoring.tell()
+        self.assertEqual((ignoring.line(), ignoring.wait()), (None, 7))
+        return waiting
+
+    def test_killed(self):
+        waiting = self.ended(lambda: self.own.signal(signal.SIGKILL))
+        self.assertEqual(waiting.wait(), 69)
+        self.assertIsNone(waiting.line())
+
+    def test_told_to_end(self):
+        waiting = self.ended(lambda: self.own.signal(signal.SIGTERM))
+        self.assertEqual(waiting.wait(), 69)
+        self.assertIsNone(waiting.line())
+
+    def test_hangs_when_the_command_ends(self):
+        job = self.running(self.name)
+        self.own.pause()
+        job.tell('3')
+        self.assertEqual(job.wait(), 3)
+        self.assertEqual(job.said(), 'weblocks: The service does not answer\n')
+        self.own.resume()
+        self.wait_free(self.name)
+
+    def tearDown(self):
+        self.own.end()
+        super().tearDown()
+
+
+class Nothing(CliTestCase):
+    """No service, no bus."""
+
+    service = False
+
+    def check_all(self, **env):
+        for line in (('run', 'x', 'echo', 'ran'), ('run', '-n', 'x', 'echo', 'ran'), ('query',),
+                     ('query', '--all-buckets'), ('inspect',), ('inspect', 'x', '--json'),
+                     ('watch',), ('steal', 'x')):
+            done = self.weblocks(*line, env=self.env(**env))
+            self.assertEqual((done.returncode, done.stdout), (69, ''), (line, done.stderr))
+            self.assertRegex(done.stderr, '^weblocks: .+\n$')
+
+    def test_no_service(self):
+        self.check_all()
+
+    def test_no_bus(self):
+        self.check_all(DBUS_SESSION_BUS_ADDRESS='unix:path=/no/such/socket')
+
+    def test_no_address(self):
+        env = self.env()
+        del env['DBUS_SESSION_BUS_ADDRESS']
+        self.check(69, 'query', env=env)
+
+
+class Limits(CliTestCase):
+    arguments = ('--limit=requestsPerClient=1', '--limit=requestsPerUid=2')
+
+    def test_a_limit_of_the_service(self):
+        for _ in range(2):
+            self.client().request(self.unique())
+        done = self.weblocks('run', self.unique(), 'echo', 'ran')
+        self.assertEqual((done.returncode, done.stdout), (69, ''))
+        self.assertIn('requestsPerUid', done.stderr)
+
+
+class BusGone(CliTestCase):
+    """With a bus that the test may kill."""
+
+    service = False
+
+    def test_the_bus_dies(self):
+        bus = Bus().start()
+        self.addCleanup(bus.stop)
+        mine = self.bus
+        type(self).bus, type(self).control = bus, RawClient(bus.address)
+        try:
+            service = self.start_service()
+            job = self.running(self.unique(), command=LISTEN)
+            waiting = self.job('run', '-s', self.unique(), *TALKER)
+            self.assertEqual(waiting.line(), 'on')
+            watch = self.job('watch')
+            self.assertIsNotNone(watch.line())
+        finally:
+            type(self).control.close()
+            type(self).bus, type(self).control = mine, RawClient(mine.address)
+        bus.kill()
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        self.assertEqual(job.wait(), 75)
+        self.assertIn('was lost: the bus is gone', job.said())
+        self.assertEqual(waiting.wait(), 75)
+        self.assertEqual((watch.wait(), watch.said()), (69, 'weblocks: The bus is gone\n'))
+        service.wait_exit()
+        self.services.remove(service)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,414 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks run: who gets the lock when, what the command gets, and what it ends with."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from buses import environment, spawn, wait_exit
+from cli import TALKER, CliTestCase
+from harness import main, wait_for
+
+
+class Status(CliTestCase):
+    """What `run` ends with, and that the lock is free then."""
+
+    def run_sh(self, status, script):
+        name = self.unique()
+        self.check(status, 'run', name, 'sh', '-c', script)
+        self.assertEqual(self.held(name), [])
+
+    def test_that_of_the_command(self):
+        for status in (0, 1, 2, 64, 75, 126, 127, 128, 255):
+            self.run_sh(status, f'exit {status}')
+
+    def test_a_command_that_a_signal_ends(self):
+        for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1):
+            self.run_sh(128 + number, f'kill -{int(number)} $$')
+
+    def test_a_command_that_is_not_there(self):
+        name = self.unique()
+        for command in ('weblocks-no-such-command', '/no/such/file'):
+            done = self.weblocks('run', name, command)
+            self.assertEqual(done.returncode, 127, done.stderr)
+            self.assertRegex(done.stderr, f"^weblocks: '{command}': No such file or directory\n$")
+            self.assertEqual(self.held(name), [])
+
+    def test_a_command_that_can_not_be_executed(self):
+        name = self.unique()
+        with tempfile.NamedTemporaryFile() as file:
+            for command in ('/', file.name):
+                done = self.weblocks('run', name, command)
+                self.assertEqual(done.returncode, 126, done.stderr)
+                self.assertIn('Permission denied', done.stderr)
+                self.assertEqual(self.held(name), [])
+
+    def test_a_waiter_is_next_when_the_command_is_not_there(self):
+        name = self.unique()
+        other, holder = self.client(), self.client()
+        lock, _ = holder.request(name)
+        job = self.job('run', name, '/no/such/file')
+        self.wait_pending(name)
+        id_, _ = other.request(name)
+        holder.release(lock)
+        self.assertEqual(job.wait(), 127)
+        other.wait_granted(id_)
+
+
+class Modes(CliTestCase):
+    def mode(self, *options):
+        name = self.unique()
+        job = self.running(*options, name)
+        modes = self.held(name)
+        job.tell('3')
+        self.assertEqual(job.wait(), 3)
+        self.assertEqual(self.held(name), [])
+        return modes
+
+    def test_exclusive_or_shared(self):
+        for options, mode in (((), 'exclusive'), (('-x',), 'exclusive'), (('-s',), 'shared'),
+                              (('--exclusive',), 'exclusive'), (('--shared',), 'shared'),
+                              (('-sx',), 'exclusive'), (('-x', '-s'), 'shared'),
+                              (('--sha',), 'shared')):
+            self.assertEqual(self.mode(*options), [mode], options)
+
+    def test_shared_side_by_side_and_a_writer_waits(self):
+        name = self.unique()
+        readers = [self.running('-s', name) for _ in range(3)]
+        self.assertEqual(self.held(name), ['shared'] * 3)
+        writer = self.job('run', name, *TALKER)
+        self.wait_pending(name)
+        # Nobody overtakes the writer.
+        late = self.job('run', '-s', name, *TALKER)
+        self.wait_pending(name, 2)
+        for reader in readers:
+            reader.tell()
+            self.assertEqual(reader.wait(), 0)
+        self.assertEqual(writer.line(), 'on')
+        self.assertEqual((self.held(name), self.pending(name)), (['exclusive'], ['shared']))
+        writer.tell()
+        self.assertEqual(late.line(), 'on')
+        late.tell()
+        self.assertEqual((writer.wait(), late.wait()), (0, 0))
+
+    def test_in_the_order_of_asking(self):
+        name = self.unique()
+        holder = self.client()
+        lock, _ = holder.request(name)
+        with tempfile.NamedTemporaryFile() as file:
+            jobs = []
+            for number in range(4):
+                jobs.append(self.job('run', name, 'sh', '-c', f'echo {number} >> {file.name}'))
+                self.wait_pending(name, number + 1)
+            holder.release(lock)
+            self.assertEqual([job.wait() for job in jobs], [0] * 4)
+            self.assertEqual(file.read(), b'0\n1\n2\n3\n')
+
+    def test_one_at_a_time(self):
+        """Eight processes count in a file, each reading it, thinking, and writing it."""
+        name = self.unique()
+        with tempfile.NamedTemporaryFile('w+') as file:
+            file.write('0')
+            file.flush()
+            script = (f'for i in 1 2 3 4; do {environment("WEBLOCKS_CLI")} run {name} sh -c '
+                      f"'n=$(cat {file.name}); sleep 0.01; echo $((n+1)) > {file.name}'; done")
+            jobs = [spawn(['sh', '-c', script], env=self.env()) for _ in range(8)]
+            for job in jobs:
+                self.addCleanup(job.kill)
+            self.assertEqual([wait_exit(job) for job in jobs], [0] * 8)
+            file.seek(0)
+            self.assertEqual(file.read(), '32\n')
+
+    def test_names(self):
+        for name in ('', ' ', 'a b', 'Ä/ß', 'x-y', "it's", '\n', '\x1b[2J', '👍', 'n' * 1024):
+            job = self.running(name)
+            self.assertEqual(self.held(name), ['exclusive'], repr(name))
+            job.tell()
+            self.assertEqual(job.wait(), 0)
+
+    def test_names_that_can_not_be(self):
+        for name, status in (('-', 64), ('-x', 64), ('n' * 1025, 69), ('a\uffffb', 64)):
+            done = self.weblocks('run', '--', name, 'echo', 'ran')
+            self.assertEqual(done.returncode, status, done)
+            self.assertEqual(done.stdout, '')
+            self.assertRegex(done.stderr, '^weblocks: .*\n$')
+        done = self.weblocks('run', b'\xff', 'echo', 'ran')
+        self.assertEqual((done.returncode, done.stdout), (64, ''))
+
+    def test_buckets(self):
+        name, bucket = self.unique(), self.unique('bucket')
+        for options in (('-b', bucket), ('-b' + bucket,), ('--bucket', bucket),
+                        (f'--bucket={bucket}',)):
+            job = self.running(*options, name)
+            self.assertEqual((self.held(name, bucket), self.held(name)), (['exclusive'], []))
+            job.tell()
+            self.assertEqual(job.wait(), 0)
+        for bucket in ('', 'b' * 256):
+            self.check(64, 'run', '-b', bucket, name, 'true')
+
+    def test_system_bus(self):
+        name = self.unique()
+        env = self.env(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address,
+                       DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
+        job = self.running('--system', name, env=env)
+        self.assertEqual(self.held(name), ['exclusive'])
+        job.tell()
+        self.assertEqual(job.wait(), 0)
+        self.check(69, 'run', name, 'true', env=env)
+
+    def test_why(self):
+        for options, why in ((('--why', 'page 3'), 'page 3'), (('--why=',), ''),
+                             ((), ' '.join(TALKER))):
+            name = self.unique()
+            job = self.running(*options, name)
+            self.assertEqual(self.entry(name)['why'], why)
+            job.tell()
+            self.assertEqual(job.wait(), 0)
+
+    def test_why_of_odd_commands(self):
+        # Cut at 256 bytes, but not within a character; and nothing that no message can carry.
+        for argument, rest in (('ä' * 200, 'ä' * 127), ('a\uffffb', 'a???b'),
+                               (b'\xff', '\ufffd'), ('x' * 300, 'x' * 254)):
+            name = self.unique()
+            job = self.running(name, command=('sh', '-c', TALKER[2], 'é', argument))
+            wanted = ' '.join(('sh', '-c', TALKER[2], 'é', ''))
+            why = self.entry(name)['why']
+            self.assertLessEqual(len(why.encode()), 256)
+            self.assertTrue((wanted + rest).startswith(why) and why.startswith(wanted), why)
+            self.assertGreaterEqual(len(why.encode()), min(255, len((wanted + rest).encode())))
+            job.tell()
+            self.assertEqual(job.wait(), 0)
+
+    def test_a_why_that_is_too_long(self):
+        done = self.weblocks('run', '--why', 'w' * 257, self.unique(), 'echo', 'ran')
+        self.assertEqual((done.returncode, done.stdout), (69, ''), done)
+
+
+class Waiting(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+        self.holder = self.client()
+
+    def hold(self, **options):
+        self.lock, _ = self.holder.request(self.name, **options)
+
+    def check_conflict(self, status, *options):
+        start = time.monotonic()
+        done = self.weblocks('run', *options, self.name, 'echo', 'ran')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (status, '', ''), options)
+        self.assertEqual(self.pending(self.name), [])
+        return time.monotonic() - start
+
+    def test_no_waiting(self):
+        self.hold()
+        for options in (('-n',), ('--nonblock',), ('--nb',), ('-w0',), ('-w', '0.0'),
+                        ('--timeout=0',), ('--wait', '0'), ('-sn',), ('-n', '-w', '60')):
+            self.check_conflict(1, *options)
+
+    def test_no_waiting_and_no_need_to(self):
+        self.check(0, 'run', '-n', self.name, 'true')
+        self.hold(mode='shared')
+        self.check(0, 'run', '-n', '-s', self.name, 'true')
+
+    def test_status_for_a_conflict(self):
+        self.hold()
+        for options in (('-n', '-E', '99'), ('-nE99',), ('-n', '--conflict-exit-code=99'),
+                        ('-w', '.01', '-E', '99')):
+            self.check_conflict(99, *options)
+        self.check_conflict(0, '-n', '-E', '0')
+        self.check_conflict(255, '-n', '-E', '255')
+        self.check(5, 'run', '-E', '99', self.unique('other'), 'sh', '-c', 'exit 5')
+
+    def test_waiting_for_a_while(self):
+        self.hold()
+        for options in (('-w', '0.3'), ('--wait=.3',), ('--timeout', '3e-1')):
+            self.assertGreaterEqual(self.check_conflict(1, *options), 0.3)
+
+    def test_what_rounds_to_nothing_is_not_for_ever(self):
+        self.hold()
+        self.check_conflict(1, '-w', '0.0000001')
+
+    def test_granted_in_time(self):
+        self.hold()
+        job = self.job('run', '-w', '60', self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        self.holder.release(self.lock)
+        self.assertEqual((job.line(), job.wait()), ('ran', 0))
+
+    def timeout_asked_for(self, *options):
+        """The option of the call on the wire; 0 is for ever."""
+        start = self.monitor.position()
+        job = self.job('run', *options, self.name, 'true')
+        self.wait_pending(self.name)
+        calls = [message for message in self.monitor.messages(start, self.monitor.position())
+                 if message.get_member() == 'Request']
+        self.assertEqual(len(calls), 1)
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 128 + signal.SIGTERM)
+        return calls[0].get_body().unpack()[1].get('timeout', 0)
+
+    def test_time_as_the_service_counts_it(self):
+        self.hold()
+        for options, ms in (((), 0), (('-w', '30'), 30000), (('-w', '30.0001'), 30001),
+                            (('-w', '4294967.295'), 4294967295), (('-w', '4294967.296'), 0),
+                            (('-w', '4294968'), 0),
+                            (('-w', '99999999999999999999999'), 0), (('-w', '1e999'), 0)):
+            self.assertEqual(self.timeout_asked_for(*options), ms, options)
+
+    def test_verbose(self):
+        done = self.weblocks('run', '--verbose', self.name, 'true')
+        self.assertRegex(done.stderr, (
+            rf"^weblocks: got '{self.name}' in \d+\.\d{{6}} s, token \d+\n"
+            r"weblocks: running 'true'\n$"))
+        self.hold(why='page 3')
+        for options in (('-n',), ('-w', '0.1')):
+            done = self.weblocks('run', '-v', *options, self.name, 'true')
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, (
+                rf"^weblocks: did not get '{self.name}' in \d+\.\d{{6}} s\n"
+                rf"weblocks: '{self.name}' is held by \S.* \(pid {os.getpid()}, "
+                rf"{self.holder.name}\) for \d+s: page 3\n$"))
+
+    def test_steal(self):
+        self.hold()
+        waiter = self.client()
+        id_, _ = waiter.request(self.name)
+        job = self.running('--steal', self.name)
+        self.holder.wait_released(self.lock, 'stolen')
+        self.assertFalse(waiter.granted(id_))
+        job.tell()
+        self.assertEqual(job.wait(), 0)
+        waiter.wait_granted(id_)
+
+    def test_steal_of_a_free_lock(self):
+        self.check(4, 'run', '--steal', self.name, 'sh', '-c', 'exit 4')
+
+
+class Command(CliTestCase):
+    """What the command gets from us, which is nothing of ours."""
+
+    def test_arguments_are_its_own(self):
+        name = self.unique()
+        for words, output in ((('echo', '--shared', '-n'), '--shared -n\n'),
+                              (('--', 'echo', '--', '-w'), '-- -w\n'),
+                              (('sh', '-c', 'echo "$#"', 'x', '', 'a b'), '2\n')):
+            self.assertEqual(self.check(0, 'run', name, *words), output)
+            self.assertEqual(self.check(0, 'run', '--', name, *words), output)
+
+    def test_standard_streams(self):
+        done = self.weblocks('run', self.unique(), 'sh', '-c', 'cat; echo problem >&2',
+                             stdin=None, input='text\n')
+        self.assertEqual((done.stdout, done.stderr), ('text\n', 'problem\n'))
+
+    def test_environment(self):
+        name = self.unique('ä')
+        job = self.running('-s', name, env=self.env(MINE='yes', WEBLOCKS_TOKEN='old'),
+                           command=('sh', '-c', 'echo on; echo "$WEBLOCKS_NAME"; '
+                                    'echo "$WEBLOCKS_TOKEN"; echo "$MINE"; read end'))
+        self.assertEqual([job.line() for _ in range(3)],
+                         [name, str(self.entry(name)['token']), 'yes'])
+        job.tell()
+        self.assertEqual(job.wait(), 0)
+
+    def compare(self, script, **options):
+        """What a process sees is the same under `weblocks run` and without it."""
+        command = [sys.executable, '-c', script]
+        plain = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                               env=self.env(), check=True, **options).stdout
+        self.assertNotEqual(plain, '')
+        self.assertEqual(self.check(0, 'run', self.unique(), *command, **options), plain)
+        return plain
+
+    def test_descriptors(self):
+        # Without that of the directory that is being listed.
+        script = ('import os; print([fd for fd in os.listdir("/proc/self/fd") '
+                  'if os.path.exists(f"/proc/self/fd/{fd}")])')
+        self.assertEqual(self.compare(script), "['0', '1', '2']\n")
+        with tempfile.TemporaryFile() as file:
+            self.assertIn(f"'{file.fileno()}'", self.compare(script, pass_fds=(file.fileno(),)))
+
+    def test_descriptors_if_there_were_none(self):
+        script = 'ls /proc/self/fd | wc -l'
+        command = environment('WEBLOCKS_CLI')
+        line = f'exec {command} run {self.unique()} sh -c "{script} >$1" x "$1" <&- >&- 2>&-'
+        with tempfile.NamedTemporaryFile() as file:
+            subprocess.run(['sh', '-c', line, 'x', file.name], env=self.env(), check=True)
+            # The file as standard output, and the directory.
+            self.assertEqual(file.read().strip(), b'2')
+
+    def compare_signals(self, prepare):
+        """grep looks, for Python changes some of its own signals."""
+        command = ['grep', '^S[ih][gd][^Q]', '/proc/self/status']
+        options = {'stdin': subprocess.DEVNULL, 'capture_output': True, 'text': True,
+                   'env': self.env(), 'check': True, 'preexec_fn': prepare,
+                   'restore_signals': False}
+        plain = subprocess.run(command, **options).stdout
+        ours = subprocess.run([environment('WEBLOCKS_CLI'), 'run', self.unique(), *command],
+                              **options).stdout
+        self.assertEqual(ours, plain)
+
+    def test_signals_are_as_they_were(self):
+        def ignore(*numbers):
+            return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers]
+        self.compare_signals(lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
+        for numbers in ((signal.SIGPIPE,), (signal.SIGHUP,), (signal.SIGINT, signal.SIGQUIT),
+                        (signal.SIGCHLD,), (signal.SIGTERM, signal.SIGUSR1)):
+            self.compare_signals(ignore(*numbers))
+        self.compare_signals(lambda: signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2}))
+
+    def test_nobody_reads_what_we_say(self):
+        """A lock is not lost because nobody listens."""
+        name = self.unique()
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [environment('WEBLOCKS_CLI'), 'run', '--verbose', name, 'sh', '-c', 'exit 3']
+        done = subprocess.run(command, env=self.env(), stderr=writer, stdin=subprocess.DEVNULL,
+                              check=False)
+        os.close(writer)
+        self.assertEqual(done.returncode, 3)
+
+    def test_process_group_and_session(self):
+        self.compare('import os; print(os.getpgrp(), os.getsid(0))')
+
+    def test_what_stays_in_the_background_has_no_lock(self):
+        name = self.unique()
+        with tempfile.TemporaryDirectory() as directory:
+            fifo = os.path.join(directory, 'fifo')
+            os.mkfifo(fifo)
+            left = f'setsid sh -c \'echo $$; read end <{fifo}\' </dev/null 2>/dev/null &'
+            job = self.job('run', name, 'sh', '-c', left, stdin=subprocess.DEVNULL)
+            pid = int(job.line())
+            self.assertEqual(job.wait(), 0)
+            self.assertEqual(self.held(name), [])
+            os.kill(pid, 0)
+            with open(fifo, 'w', encoding='ascii'):
+                pass
+            wait_for(lambda: not os.path.exists(f'/proc/{pid}'), what='end of the process')
+
+    def test_a_client_per_run(self):
+        name = self.unique()
+        jobs = [self.running('-s', name) for _ in range(2)]
+        ids = {client for held, _, client in self.locks.query()[0] if held == name}
+        self.assertEqual(len(ids), 2)
+        for job in jobs:
+            job.tell()
+            job.wait()
+
+    def test_inspect_shows_our_process(self):
+        name = self.unique()
+        job = self.running(name)
+        entry = self.entry(name)
+        self.assertEqual((entry['pid'], entry['process']), (job.pid, 'weblocks'))
+        job.tell()
+        job.wait()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,449 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks query, inspect, watch and steal: what they print, and how safely."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import unicodedata
+
+from buses import PATIENCE, environment
+from cli import CliTestCase
+from harness import main, wait_for
+
+# Names that would break a line, a table, a terminal or a parser, if let through as they are.
+HOSTILE = ('\n', 'a\nb', '\t', 'a\tb', '\x1b[31mred', '\x1b]0;title\x07', '\x07', '\x7f', '\x9b2J',
+           '\u202eabc', '\u2066x', '\u200f', '\u200b', '\ufeff', '\u2028', '\xad', '\U000e0041',
+           '\ue000', '"', '\\', '\\n', "'", '{"name":1}', '</script>', 'a\rb', '%s%n', ' lead')
+PLAIN = ('', 'x', 'a b', 'Ä', 'ß→∀', '漢字', '👍', 'e\u0301')
+
+
+def is_safe(text):
+    """Whether a terminal shows these characters and does nothing else."""
+    return all(unicodedata.category(character) not in ('Cc', 'Cf', 'Cs', 'Co', 'Cn', 'Zl', 'Zp')
+               for character in text)
+
+
+def unescape(text):
+    """The text again that was written out for people."""
+    def one(match):
+        code = match.group(1)
+        return {'n': '\n', 't': '\t', '\\': '\\'}.get(code) or chr(int(code[2:-1], 16))
+    return re.sub(r'\\(n|t|\\|u\{[0-9a-f]+\})', one, text)
+
+
+class ShowTestCase(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.unique('bucket')
+        self.a, self.b = self.client(), self.client()
+
+    def json(self, *arguments):
+        out = self.check(0, *arguments, '--json', '--bucket', self.bucket)
+        self.assertEqual(out.count('\n'), 1)
+        self.assertTrue(is_safe(out.rstrip('\n')), out)
+        return json.loads(out)
+
+    def rows(self, *arguments):
+        """The plain output, cut into cells."""
+        out = self.check(0, *arguments, '--bucket', self.bucket)
+        self.assertTrue(is_safe(out.replace('\n', '').replace('\t', '')), out)
+        return [[unescape(cell) for cell in line.split('\t')]
+                for line in out.removesuffix('\n').split('\n') if line or out]
+
+    def screen(self, *arguments, **env):
+        """What a terminal is sent, line by line."""
+        terminal = self.terminal(*arguments, '--bucket', self.bucket, **env)
+        self.assertEqual(terminal.wait(), 0, terminal.text)
+        text = terminal.read()
+        self.assertTrue(is_safe(text.replace('\r\n', '')), text)
+        return text.split('\r\n')[:-1]
+
+
+class Query(ShowTestCase):
+    def test_nothing(self):
+        self.assertEqual(self.json('query'), {'held': [], 'pending': []})
+        self.assertEqual(self.check(0, 'query', '-b', self.bucket), '')
+        self.assertEqual(self.screen('query'), ['NAME  MODE  STATE  CLIENT'])
+
+    def fill(self):
+        self.a.request('z', self.bucket)
+        self.a.request('x', self.bucket, mode='shared')
+        self.b.request('x', self.bucket)
+        self.a.request('x', self.bucket, mode='shared')
+        self.a.request('é z', self.bucket)
+
+    def test_json_is_the_snapshot(self):
+        self.fill()
+        snapshot = self.json('query')
+        self.assertEqual(list(snapshot), ['held', 'pending'])
+        for key, listed in zip(snapshot, self.a.query(self.bucket)):
+            self.assertEqual(snapshot[key], [{'name': name, 'mode': mode, 'clientId': client}
+                                             for name, mode, client in listed])
+        self.assertEqual(list(snapshot['held'][0]), ['name', 'mode', 'clientId'])
+        self.assertEqual([entry['mode'] for entry in snapshot['pending']], ['exclusive', 'shared'])
+
+    ROWS = [('x', 'shared', 'held', 'a'), ('x', 'exclusive', 'pending', 'b'),
+            ('x', 'shared', 'pending', 'a'), ('z', 'exclusive', 'held', 'a'),
+            ('é z', 'exclusive', 'held', 'a')]
+
+    def expected(self):
+        return [[*row[:3], getattr(self, row[3]).name] for row in self.ROWS]
+
+    def test_plain(self):
+        self.fill()
+        self.assertEqual(self.rows('query'), self.expected())
+
+    def test_table(self):
+        self.fill()
+        lines = self.screen('query')
+        self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'CLIENT'])
+        self.assertEqual([re.split('  +', line) for line in lines[1:]], self.expected())
+        # Columns stand under their headings.
+        for column in ('MODE', 'STATE', 'CLIENT'):
+            at = lines[0].index(column)
+            self.assertEqual({line[at - 1] for line in lines}, {' '})
+            self.assertNotIn(' ', {line[at] for line in lines})
+
+    def test_table_where_only_ascii_is_known(self):
+        self.fill()
+        lines = self.screen('query', LC_ALL='C')
+        self.assertTrue(lines[-1].startswith('\\u{e9} z  exclusive'), lines)
+
+    def test_plain_where_only_ascii_is_known(self):
+        self.fill()
+        out = subprocess.run([environment('WEBLOCKS_CLI'), 'query', '-b', self.bucket],
+                             env=self.env(LC_ALL='C'), capture_output=True, check=True).stdout
+        self.assertIn('é z\texclusive'.encode(), out)
+
+    def test_wide_and_empty_names_on_a_terminal(self):
+        for name in ('', '漢字', 'e\u0301', 'n' * 200):
+            self.a.request(name, self.bucket)
+        lines = self.screen('query', LC_ALL='C.UTF-8')
+        self.assertEqual([line.split()[0] for line in lines],
+                         ['NAME', '""', 'e\u0301', 'n' * 200, '漢字'])
+        at = lines[0].index('MODE')
+        self.assertEqual([line.index('exclusive') for line in lines[1:]],
+                         [at, at + 1, 202, at - 2])
+
+    def test_hostile_names(self):
+        for name in HOSTILE + PLAIN:
+            self.a.request(name, self.bucket)
+        names = sorted(HOSTILE + PLAIN)
+        self.assertEqual(sorted(entry['name'] for entry in self.json('query')['held']), names)
+        self.assertEqual(sorted(row[0] for row in self.rows('query')), names)
+        self.assertEqual(len(self.screen('query', LC_ALL='C.UTF-8')), len(names) + 1)
+        for name in PLAIN:
+            self.assertIn([name, 'exclusive', 'held', self.a.name],
+                          [line.split('\t') for line in self.check(
+                              0, 'query', '-b', self.bucket).split('\n')])
+
+    def test_all_buckets(self):
+        other = self.unique('ö\n')
+        self.a.request('x', self.bucket)
+        self.b.request('y', other)
+        everything = json.loads(self.check(0, 'query', '-a', '--json'))
+        self.assertEqual(everything[self.bucket]['held'][0]['name'], 'x')
+        self.assertEqual(everything[other], {'pending': [], 'held': [
+            {'name': 'y', 'mode': 'exclusive', 'clientId': self.b.name}]})
+        out = self.check(0, 'query', '--all-buckets').split('\n')
+        self.assertIn(f'{self.bucket}\tx\texclusive\theld\t{self.a.name}', out)
+        escaped = other.replace('\n', '\\n')
+        self.assertIn(f'{escaped}\ty\texclusive\theld\t{self.b.name}', out)
+
+    def test_many(self):
+        """More than fits in one pipe, or one page of the service's answers."""
+        clients = [self.client() for _ in range(3)]
+        for client in clients:
+            for number in range(700):
+                client.request(f'{number} ' + 'n' * 100, self.bucket, mode='shared')
+        self.assertEqual(len(self.json('query')['held']), 2100)
+        self.assertEqual(len(self.json('inspect')['held']), 2100)
+        self.assertEqual(len(self.rows('query')), 2100)
+
+    def test_system_bus(self):
+        self.a.request('x', self.bucket)
+        env = self.env(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address,
+                       DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
+        for verb in ('query', 'inspect'):
+            self.assertIn(self.a.name,
+                          self.check(0, verb, '--system', '-b', self.bucket, env=env))
+
+
+class Inspect(ShowTestCase):
+    KEYS = ['name', 'mode', 'clientId', 'state', 'token', 'age', 'pid', 'process', 'why',
+            'position', 'blockedBy']
+
+    def test_json(self):
+        _, token = self.a.request('x', self.bucket, why='page "3"\n')
+        self.b.request('x', self.bucket, mode='shared')
+        self.a.request('y', self.bucket)
+        snapshot = self.json('inspect')
+        self.assertEqual(list(snapshot), ['held', 'pending'])
+        held = {entry['name']: entry for entry in snapshot['held']}
+        self.assertEqual(sorted(held), ['x', 'y'])
+        entry = held['x']
+        self.assertEqual(list(entry), self.KEYS)
+        self.assertEqual((entry['mode'], entry['clientId'], entry['state'], entry['token'],
+                          entry['pid'], entry['why'], entry['position'], entry['blockedBy']),
+                         ('exclusive', self.a.name, 'held', token, os.getpid(), 'page "3"\n', 0,
+                          []))
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            self.assertEqual(entry['process'], file.read().rstrip('\n'))
+        self.assertIsInstance(entry['age'], int)
+        entry, = snapshot['pending']
+        self.assertEqual((entry['state'], entry['token'], entry['position'], entry['blockedBy'],
+                          entry['why'], entry['mode']),
+                         ('pending', 0, 1, [self.a.name], '', 'shared'))
+
+    def test_one_name(self):
+        for name in ('x', 'xy', ''):
+            self.a.request(name, self.bucket)
+        for name in ('x', '', 'none'):
+            self.assertEqual([entry['name'] for entry in self.json('inspect', name)['held']],
+                             [name] if name != 'none' else [])
+
+    def test_plain(self):
+        _, token = self.a.request('x', self.bucket, why='two words')
+        self.b.request('x', self.bucket)
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            comm = file.read().rstrip('\n')
+        pid = str(os.getpid())
+        rows = self.rows('inspect')
+        for row in rows:
+            self.assertRegex(row.pop(3), r'^\d+s$')
+        self.assertEqual(rows, [
+            ['x', 'exclusive', 'held', self.a.name, pid, comm, str(token), '0', '',
+             'two words'],
+            ['x', 'exclusive', 'pending', self.b.name, pid, comm, '0', '1', self.a.name, '']])
+
+    def test_table(self):
+        self.a.request('x', self.bucket, why='two words')
+        lines = self.screen('inspect', 'x')
+        self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'AGE', 'CLIENT', 'PID',
+                                            'PROCESS', 'TOKEN', 'POSITION', 'BLOCKED-BY', 'WHY'])
+        self.assertTrue(lines[1].endswith('  two words'), lines[1])
+
+    def test_hostile_reasons(self):
+        for number, why in enumerate(HOSTILE):
+            self.a.request(f'{number:02}', self.bucket, why=why)
+        self.assertEqual([row[-1] for row in self.rows('inspect')], list(HOSTILE))
+        self.assertEqual({entry['why'] for entry in self.json('inspect')['held']}, set(HOSTILE))
+        self.screen('inspect')
+
+    def test_all_buckets(self):
+        self.a.request('x', self.bucket)
+        everything = json.loads(self.check(0, 'inspect', '-ja'))
+        self.assertEqual(list(everything[self.bucket]['held'][0]), self.KEYS)
+
+
+class Output(ShowTestCase):
+    """Output that can't be written."""
+
+    def test_a_full_disk(self):
+        self.a.request('x', self.bucket)
+        for line in (('query',), ('query', '-j'), ('inspect',), ('--help',), ('run', '--help'),
+                     ('watch',), ('watch', '--json')):
+            options = () if line[-1] == '--help' else ('-b', self.bucket)
+            with open('/dev/full', 'w', encoding='ascii') as full:
+                done = subprocess.run([environment('WEBLOCKS_CLI'), *line, *options],
+                                      env=self.env(), stdout=full, stderr=subprocess.PIPE,
+                                      check=False, text=True)
+            self.assertEqual(done.returncode, 74, line)
+            self.assertEqual(done.stderr,
+                             "weblocks: Can't write the output: No space left on device\n")
+
+    def test_nobody_reads(self):
+        for number in range(500):
+            self.a.request(f'{number} ' + 'n' * 1000, self.bucket)
+        for verb in ('query', 'inspect'):
+            job = self.job(verb, '-b', self.bucket)
+            self.assertIsNotNone(job.line())
+            job.process.stdout.close()
+            self.assertEqual((job.wait(), job.said()), (0, ''))
+
+    def test_no_standard_output(self):
+        self.a.request('x', self.bucket)
+        for verb in ('query', 'watch', 'watch --json', 'steal x'):
+            line = f'exec {environment("WEBLOCKS_CLI")} {verb} -b {self.bucket} <&- >&-'
+            done = subprocess.run(['sh', '-c', line], env=self.env(), capture_output=True,
+                                  check=False, timeout=PATIENCE, text=True)
+            self.assertEqual((done.returncode, done.stderr), (
+                74, "weblocks: Can't write the output: Bad file descriptor\n"), verb)
+
+
+class Watch(ShowTestCase):
+    def changes(self, job, count):
+        return [json.loads(job.line()) for _ in range(count)]
+
+    def change(self, change, state, name, client, mode='exclusive'):
+        return {'change': change, 'state': state, 'name': name, 'mode': mode,
+                'clientId': client.name}
+
+    def test_json_lines(self):
+        self.a.request('there', self.bucket, mode='shared')
+        job = self.job('watch', '--json', '-b', self.bucket)
+        self.assertEqual(self.changes(job, 1),
+                         [self.change('added', 'held', 'there', self.a, 'shared')])
+        x, _ = self.a.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'x', self.a)])
+        y, _ = self.b.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'pending', 'x', self.b)])
+        self.a.release(x, self.bucket)
+        granted = self.changes(job, 3)
+        for change in (self.change('removed', 'held', 'x', self.a),
+                       self.change('removed', 'pending', 'x', self.b),
+                       self.change('added', 'held', 'x', self.b)):
+            self.assertIn(change, granted)
+        self.b.release(y, self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('removed', 'held', 'x', self.b)])
+        for number in (signal.SIGTERM, signal.SIGINT):
+            job = self.job('watch', '--json', '-b', self.bucket)
+            self.assertEqual(len(self.changes(job, 1)), 1)
+            job.signal(number)
+            self.assertEqual((job.wait(), job.line(), job.said()), (-number, None, ''))
+
+    def test_plain_lines(self):
+        job = self.job('watch', '--bucket', self.bucket)
+        self.wait_watching(job)
+        for name in HOSTILE + PLAIN:
+            id_, _ = self.a.request(name, self.bucket)
+            line = job.line()
+            self.assertTrue(is_safe(line.replace('\t', '')), line)
+            self.assertEqual([unescape(cell) for cell in line.split('\t')],
+                             ['added', 'held', name, 'exclusive', self.a.name])
+            self.a.release(id_, self.bucket)
+            self.assertTrue(job.line().startswith('removed\theld\t'))
+
+    def wait_watching(self, job):
+        """Until it prints what changes."""
+        mark = self.client()
+        id_, _ = mark.request('mark', self.bucket)
+        line = job.line()
+        self.assertTrue(line.startswith('added\theld\tmark\t'), line)
+        mark.release(id_, self.bucket)
+        self.assertTrue(job.line().startswith('removed\theld\tmark\t'))
+
+    def test_a_request_that_is_aborted(self):
+        job = self.job('watch', '--json', '-b', self.bucket)
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'x', self.a)])
+        id_, _ = self.b.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'pending', 'x', self.b)])
+        self.b.abort(id_, self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('removed', 'pending', 'x', self.b)])
+
+    def test_only_what_changed(self):
+        """Many go at once, from between those that stay."""
+        for number in range(9):
+            (self.a if number % 2 else self.b).request(str(number), self.bucket)
+        job = self.job('watch', '--json', '-b', self.bucket)
+        self.assertEqual({change['name'] for change in self.changes(job, 9)}, set('012345678'))
+        self.b.close()
+        self.assertEqual(sorted((change['change'], change['name'], change['clientId'])
+                                for change in self.changes(job, 5)),
+                         [('removed', name, self.b.name) for name in '02468'])
+        self.a.request('last', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'last', self.a)])
+
+    def test_the_reader_leaves(self):
+        self.a.request('x', self.bucket)
+        for option in ((), ('--json',)):
+            job = self.job('watch', '-b', self.bucket, *option)
+            self.assertIsNotNone(job.line())
+            job.process.stdout.close()
+            # Without anything to print.
+            self.assertEqual((job.wait(), job.said()), (0, ''))
+
+    def test_on_a_terminal(self):
+        terminal = self.terminal('watch', '-b', self.bucket, LC_ALL='C.UTF-8')
+        terminal.wait_for(f'{self.bucket}: 0 held, 0 pending')
+        id_, _ = self.a.request('x\x1b[5m', self.bucket)
+        terminal.wait_for(': 1 held, 0 pending')
+        terminal.wait_for(f'x\\u{{1b}}[5m  exclusive  held   {self.a.name}')
+        self.b.request('x\x1b[5m', self.bucket)
+        terminal.wait_for(': 1 held, 1 pending')
+        self.a.release(id_, self.bucket)
+        terminal.wait_for(f'held   {self.b.name}')
+        self.assertNotIn('\x1b[5m', terminal.text)
+        terminal.press(b'\x03')
+        self.assertEqual(terminal.wait(), 130)
+
+    def test_more_than_a_screen(self):
+        for number in range(60):
+            self.a.request(f'{number:02}' + 'w' * 200, self.bucket)
+        terminal = self.terminal('watch', '-b', self.bucket)
+        terminal.wait_for(': 60 held, 0 pending')
+        wait_for(lambda: terminal.read().endswith('\x1b[J'), what='a whole screen')
+        lines = terminal.text.split('\x1b[H')[-1].removesuffix('\x1b[J').split('\x1b[K\r\n')
+        self.assertLess(len(lines), 31)
+        self.assertLessEqual(max(map(len, lines)), 100)
+
+    def test_the_service_comes_and_goes(self):
+        job = self.job('watch', '--json', '-b', self.bucket)
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'x', self.a)])
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        self.assertEqual(self.changes(job, 1), [self.change('removed', 'held', 'x', self.a)])
+        type(self).daemon = self.start_service()
+        # It may need a moment to see that there is a new one: what it missed, it shows then.
+        self.b.request('y', self.bucket)
+        self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'y', self.b)])
+
+
+class Steal(ShowTestCase):
+    def steal(self, status, *arguments):
+        return self.check(status, 'steal', '-b', self.bucket, *arguments)
+
+    def test_the_holder_loses_it(self):
+        id_, _ = self.a.request('x', self.bucket, why='page 3')
+        out = self.steal(0, 'x')
+        self.a.wait_released(id_, 'stolen')
+        self.assertRegex(out, rf'^x: taken from \S.* \(pid {os.getpid()}, {self.a.name}\) '
+                              r'for \d+s: page 3\n$')
+        self.assertEqual(self.a.query(self.bucket), ([], []))
+
+    def test_all_who_share_lose_it(self):
+        for client in (self.a, self.b):
+            client.request('x', self.bucket, mode='shared')
+        out = self.steal(0, '--why', 'because', 'x')
+        self.assertEqual(out.count('\n'), 2)
+        for client in (self.a, self.b):
+            self.assertIn(f'{client.name})', out)
+
+    def test_the_next_one_gets_it(self):
+        self.a.request('x', self.bucket)
+        id_, _ = self.b.request('x', self.bucket)
+        self.steal(0, 'x')
+        self.b.wait_granted(id_)
+
+    def test_nobody_holds_it(self):
+        self.a.request('y', self.bucket)
+        done = self.weblocks('steal', '-b', self.bucket, 'x')
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, '', "weblocks: Nobody holds 'x'\n"))
+        self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
+
+    def test_other_names_and_buckets_stay(self):
+        self.a.request('x', self.bucket)
+        self.a.request('x')
+        self.a.request('y', self.bucket)
+        self.steal(0, 'x')
+        self.assertEqual([held[0] for held in self.a.query(self.bucket)[0]], ['y'])
+        self.assertIn(('x', 'exclusive', self.a.name), self.a.query()[0])
+
+    def test_hostile_text(self):
+        self.a.request('\x1b[2J', self.bucket, why='\x1b[2J\nrm')
+        out = self.steal(0, '\x1b[2J')
+        self.assertTrue(is_safe(out.rstrip('\n')), out)
+
+    def test_a_name_that_can_not_be(self):
+        self.steal(64, 'a\uffffb')
+
+
+if __name__ == '__main__':
+    main()

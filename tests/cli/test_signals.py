@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks run: signals and keys, while it waits and while its command runs."""
+
+import os
+import signal
+import sys
+import tempfile
+
+from buses import PATIENCE, process_stat
+from cli import TALKER, CliTestCase
+from harness import main, wait_for
+
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1,
+          signal.SIGUSR2)
+
+# Prints the signals it gets; ends with status 7 when its input says so.
+LISTENER = f'''
+import os, signal, sys
+for number in {[int(number) for number in ENDING]}:
+    signal.signal(number, lambda number, _: os.write(1, b"got %d\\n" % number))
+os.write(1, b"on\\n")
+sys.stdin.readline()
+sys.exit(7)
+'''
+LISTEN = (sys.executable, '-c', LISTENER)
+
+
+class WhileWaiting(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+        self.holder = self.client()
+        self.lock, _ = self.holder.request(self.name)
+
+    def waiting(self, *options, **more):
+        job = self.job('run', *options, self.name, 'echo', 'ran', **more)
+        self.wait_pending(self.name)
+        return job
+
+    def test_the_request_is_withdrawn(self):
+        watcher = self.client()
+        watcher.watch()
+        for number in ENDING:
+            job = self.waiting()
+            job.signal(number)
+            self.assertEqual((job.wait(), job.line(), job.said()), (128 + number, None, ''))
+            self.assertEqual(self.pending(self.name), [])
+        watcher.sync()
+        self.assertEqual([event.args[4] for event in watcher.signals('Released')],
+                         ['aborted'] * len(ENDING))
+
+    def test_the_next_one_moves_up(self):
+        self.holder.release(self.lock)
+        self.holder.request(self.name, mode='shared')
+        job = self.waiting()
+        reader = self.client()
+        id_, _ = reader.request(self.name, mode='shared')
+        job.signal(signal.SIGINT)
+        reader.wait_granted(id_)
+        self.assertEqual(job.wait(), 130)
+
+    def test_what_was_ignored_stays_ignored(self):
+        job = self.waiting(ignoring='HUP INT')
+        job.signal(signal.SIGHUP)
+        job.signal(signal.SIGINT)
+        # Had they not been ignored, one of them would have come first.
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 143)
+
+    def test_a_service_that_does_not_answer(self):
+        job = self.waiting()
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 143)
+        self.daemon.resume()
+        wait_for(lambda: self.pending(self.name) == [], what='end of the request')
+
+    def test_a_service_that_never_answered(self):
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        for options in ((), ('-n',), ('--steal',), ('-w', '60')):
+            start = self.monitor.position()
+            job = self.job('run', *options, self.name, 'echo', 'ran')
+            wait_for(lambda: any(message.get_member() == 'Request' for message in
+                                 self.monitor.messages(start, self.monitor.position())),
+                     what='the request on the bus')
+            job.signal(signal.SIGINT)
+            self.assertEqual((job.wait(), job.line()), (130, None), options)
+        self.daemon.resume()
+        wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
+
+    def test_key_of_the_terminal(self):
+        terminal = self.terminal('run', self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        terminal.press(b'\x03')
+        self.assertEqual(terminal.wait(), 130)
+        self.assertNotIn('ran', terminal.read())
+        self.assertEqual(self.pending(self.name), [])
+
+
+class WhileRunning(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+
+    def test_sent_on_once_and_the_command_goes_on(self):
+        job = self.running(self.name, command=LISTEN)
+        for number in ENDING:
+            job.signal(number)
+            self.assertEqual(job.line(), f'got {int(number)}')
+        self.assertEqual(self.held(self.name), ['exclusive'])
+        job.tell()
+        # Nothing came twice.
+        self.assertEqual((job.line(), job.wait()), (None, 7))
+        self.assertEqual(self.held(self.name), [])
+
+    def test_a_command_that_ends_by_it(self):
+        for number in ENDING:
+            job = self.running(self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
+            job.signal(number)
+            self.assertEqual(job.wait(), 128 + number)
+            self.assertEqual(self.held(self.name), [])
+
+    def test_keys_reach_the_command_once(self):
+        terminal = self.terminal('run', self.name, *LISTEN)
+        terminal.wait_for('on')
+        for key, number in ((b'\x03', signal.SIGINT), (b'\x1c', signal.SIGQUIT)):
+            # We see it only after the command has: what we sent on would come as a second one.
+            os.kill(terminal.pid, signal.SIGSTOP)
+            terminal.press(key)
+            terminal.wait_for(f'got {int(number)}')
+            os.kill(terminal.pid, signal.SIGCONT)
+            os.kill(terminal.pid, signal.SIGUSR1)
+            terminal.wait_for(f'got {int(signal.SIGUSR1)}')
+            self.assertEqual(terminal.read().count('got'), 2, terminal.text)
+            terminal.text = ''
+        terminal.press(b'\n')
+        self.assertEqual(terminal.wait(), 7)
+
+    def test_stopped_and_continued(self):
+        """As a shell does it with a job: the lock stays."""
+        job = self.running(self.name, start_new_session=True)
+        child = job.child()
+        os.killpg(job.pid, signal.SIGSTOP)
+        for pid in (job.pid, child):
+            wait_for(lambda: process_stat(pid)[0] == 'T', what=f'{pid} to stop')
+        self.assertEqual(self.held(self.name), ['exclusive'])
+        os.killpg(job.pid, signal.SIGCONT)
+        job.tell('4')
+        self.assertEqual(job.wait(), 4)
+
+    def test_we_are_killed(self):
+        """The lock is free at once, and the command is told to end."""
+        job = self.running(self.name, command=LISTEN)
+        waiter = self.client()
+        id_, _ = waiter.request(self.name)
+        job.signal(signal.SIGKILL)
+        waiter.wait_granted(id_)
+        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
+        job.tell()
+        # The kernel may say so once for each of our threads.
+        self.assertLessEqual(set(iter(job.line, None)), {f'got {int(signal.SIGTERM)}'})
+        self.assertEqual(job.wait(), -signal.SIGKILL)
+
+    def test_we_are_killed_and_the_command_shall_go_on(self):
+        job = self.running('--on-loss=ignore', self.name, command=LISTEN)
+        child = job.child()
+        job.signal(signal.SIGKILL)
+        job.wait()
+        self.wait_free(self.name)
+        os.kill(child, signal.SIGUSR1)
+        # Nothing before it.
+        self.assertEqual(job.line(), f'got {int(signal.SIGUSR1)}')
+        job.tell()
+        self.assertIsNone(job.line())
+
+    def test_started_without_sigchld(self):
+        """Who ignores it passes that on; the end of the command is noticed all the same."""
+        with tempfile.TemporaryFile() as file:
+            job = self.job('run', self.name, *TALKER, restore_signals=False, stdout=file)
+            job.tell('6')
+            self.assertEqual(job.wait(PATIENCE), 6)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The command line itself, and that help, manual page and completions all tell the same of it."""
+
+import os
+import re
+import subprocess
+
+from buses import environment
+from cli import CliTestCase
+from harness import main
+
+VERBS = ('run', 'query', 'inspect', 'watch', 'steal', 'help')
+
+
+def data_file(name):
+    with open(os.path.join(environment('WEBLOCKS_DATA_DIR'), name), encoding='utf-8') as file:
+        return file.read()
+
+
+class Wrong(CliTestCase):
+    """What is wrong is said, with status 64, and nothing happens: there is no bus to be had."""
+
+    def setUp(self):
+        super().setUp()
+        self.nowhere = self.env(DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
+
+    def check_wrong(self, *line, says=''):
+        done = self.weblocks(*line, env=self.nowhere)
+        self.assertEqual((done.returncode, done.stdout), (64, ''), (line, done.stderr))
+        self.assertRegex(done.stderr, '^(weblocks: .+\n)+$')
+        self.assertIn(says, done.stderr)
+
+    def test_verbs(self):
+        done = self.weblocks(env=self.nowhere)
+        self.assertEqual((done.returncode, done.stdout), (64, ''))
+        self.assertIn('usage: ', done.stderr)
+        for line in (('no-such-verb',), ('',), ('--no-such-option',), ('-x', 'run'), ('RUN',),
+                     ('help', 'no-such-verb'), ('\x1b[2J',)):
+            self.check_wrong(*line, says='verb')
+        self.check_wrong('help', 'run', 'query', says='query')
+
+    def test_options(self):
+        for verb in VERBS:
+            for option in ('--no-such-option', '-Z', '-nZ' if verb == 'run' else '-Z', '--=x',
+                           '-\x1b', b'-\xff', '--\u202e'):
+                self.check_wrong(verb, option)
+        for line in (('run', '--shared=yes'), ('query', '--json=1'), ('run', '-w'), ('run', '-E'),
+                     ('run', '--on-loss'), ('query', '-b'), ('steal', '--why'),
+                     ('run', '--s', 'x', 'true'), ('run', '--why', b'\xff', 'x', 'true'),
+                     ('query', '-b', b'\xff')):
+            self.check_wrong(*line)
+
+    def test_values(self):
+        for option in ('-w', '--timeout', '--grace'):
+            for value in ('', 'x', '-1', '1s', '1,5', '0x10', 'nan', 'inf', '+1', ' 1', '1 ', '.',
+                          '1e', '--'):
+                self.check_wrong('run', option, value, 'x', 'true', says='number of seconds')
+        for value in ('', 'x', '-1', '256', '1.0', '99999999999999999999', '0x1', ' 1'):
+            self.check_wrong('run', '-E', value, 'x', 'true', says='0 to 255')
+        for value in ('', 'Kill', 'kill ', 'stop'):
+            self.check_wrong('run', f'--on-loss={value}', 'x', 'true', says='neither')
+
+    def test_arguments(self):
+        for line in (('run',), ('run', 'x'), ('run', 'x', '--'), ('run', '--'), ('run', '-s'),
+                     ('query', 'x'), ('watch', 'x'), ('inspect', 'x', 'y'), ('steal',),
+                     ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
+                     ('inspect', b'\xff')):
+            self.check_wrong(*line)
+
+    def test_steal_does_not_go_with_the_rest(self):
+        for option in ('-s', '-n', '-w1', '-w0', '--nb'):
+            self.check_wrong('run', '--steal', option, 'x', 'true', says='--steal')
+
+    def test_terminal_gets_no_orders_in_messages(self):
+        for line in (('\x1b[2J',), ('run', '--\x1b[2J'), ('query', '\x1b[2J'),
+                     ('run', '-w', '\x1b[2J', 'x', 'true'), ('query', '\u202e')):
+            done = self.weblocks(*line, env=self.nowhere)
+            self.assertNotRegex(done.stderr, '[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]')
+
+
+class Right(CliTestCase):
+    def test_options_after_the_name(self):
+        client = self.client()
+        client.request('x')
+        self.assertIn(client.name, self.check(0, 'inspect', 'x', '--json'))
+        self.assertIn(client.name, self.check(0, 'steal', 'x', '--why', 'because'))
+        self.assertEqual(self.check(1, 'steal', '--', '--why'), '')
+
+    def test_version(self):
+        for option in ('--version', '-V'):
+            self.assertRegex(self.check(0, option), r'^weblocks \d+\.\d+\.\d+\n$')
+
+    def test_help(self):
+        text = self.check(0, 'help')
+        for option in ('--help', '-h'):
+            self.assertEqual(self.check(0, option), text)
+        self.assertEqual(re.findall(r'^  (\w+)  ', text, re.M), list(VERBS))
+        for verb in VERBS:
+            text = self.check(0, 'help', verb)
+            self.assertTrue(text.startswith(f'usage: weblocks {verb} [OPTION...]'), text)
+            for option in ('--help', '-h'):
+                self.assertEqual(self.check(0, verb, option), text)
+            # Wins over whatever comes after it.
+            self.assertEqual(self.check(0, verb, '--help', '--no-such-option'), text)
+
+
+class Told(CliTestCase):
+    """Whoever adds an option and forgets to tell of it is reminded here."""
+
+    service = False
+
+    def options(self, verb):
+        """{long name: letter or ''} of all options in the help."""
+        found = {}
+        for line in self.check(0, 'help', verb).splitlines():
+            match = re.match(r'  (?:-(\w), |    )--([\w-]+)(.*)', line)
+            if match:
+                found[match[2]] = match[1] or ''
+                found.update((alias, '') for alias in re.findall(r'(?<=, --)\w+', match[3]))
+        self.assertIn('help', found)
+        return found
+
+    def test_manual_page(self):
+        page = re.sub(r'\\f.', '', data_file('weblocks.1')).replace('\\-', '-').replace('\\ ', ' ')
+        for verb in VERBS:
+            start = page.index(f'\n.SS {verb}\n')
+            section = page[start:page.index('\n.SS', start + 1)]
+            section += page[page.index('\n.SS All verbs'):page.index('\n.SH OUTPUT')]
+            if verb == 'inspect':
+                self.assertIn('The options are those of\n.BR query ', section)
+                section += page[page.index('\n.SS query'):start]
+            for name, letter in self.options(verb).items():
+                self.assertRegex(section, rf'--{name}\b', verb)
+                if letter:
+                    self.assertRegex(section, rf'[ "]-{letter}\b', verb)
+
+    def test_manual_page_has_every_status(self):
+        page = data_file('weblocks.1')
+        section = page[page.index('.SH EXIT STATUS'):page.index('.SH ENVIRONMENT')]
+        said = {int(number) for number in re.findall(r'^\.BI? (\d+)', section, re.M)}
+        self.assertEqual(said, {0, 1, 64, 69, 70, 71, 74, 75, 77, 126, 127, 128})
+
+    def test_bash_completion(self):
+        script = data_file('completions/weblocks.bash')
+        function = script[script.index('_weblocks_options() {'):]
+        function = function[:function.index('\n}\n') + 3]
+        for verb in VERBS:
+            out = subprocess.run(['bash', '-c', f'{function}\n_weblocks_options {verb}'],
+                                 capture_output=True, text=True, check=True).stdout
+            offered = {word.rstrip('=').removeprefix('--') for word in out.split()}
+            # Another name of the same need not be offered.
+            self.assertEqual(offered, set(self.options(verb)) - {'nb'}, verb)
+
+    def test_zsh_completion(self):
+        script = data_file('completions/_weblocks')
+        shared = script[:script.index('case $state')]
+        for verb in VERBS:
+            start = script.index(f'\n        {verb})')
+            section = script[start:script.index(';;', start)] + shared
+            for name, letter in self.options(verb).items():
+                if name != 'nb':
+                    self.assertRegex(section, rf'--{name}\b', verb)
+                if letter:
+                    self.assertRegex(section, rf'[{{(,]-{letter}\b', verb)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The process of an AgentProcess: does what the lines on its standard input say, and tells what
+// comes of it.
+
+import Gio from 'gi://Gio';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {AbortController, bucket, locks} from '../../client-lib/gjs/weblocks.js';
+import {readLine} from './agent-process.js';
+import {deferred} from './testing.js';
+
+const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+const requests = new Map();
+
+function tell(message) {
+    print(JSON.stringify(message));
+}
+
+function tellEnd(id, promise) {
+    promise.then(value => tell({id, value: value ?? null}),
+        error => tell({id, reason: [error.name, error.message]}));
+}
+
+const COMMANDS = {
+    request({id, name, options, bucket: bucketName}) {
+        const end = deferred();
+        const controller = new AbortController();
+        if (options.signal)
+            options.signal = controller.signal;
+        requests.set(id, {end, controller});
+        const manager = bucketName === null ? locks : bucket(bucketName).locks;
+        tellEnd(id, manager.request(name, options, lock => {
+            tell({id, granted: lock && {name: lock.name, mode: lock.mode, token: lock.token}});
+            return end.promise;
+        }));
+    },
+
+    release({id, value}) {
+        requests.get(id).end.resolve(value);
+    },
+
+    abort({id}) {
+        requests.get(id).controller.abort();
+    },
+
+    query({id}) {
+        tellEnd(id, locks.query());
+    },
+
+    close({id}) {
+        agent.close();
+        tell({id, value: null});
+    },
+};
+
+await locks.query();
+tell({clientId: agent.clientId});
+const input = new Gio.DataInputStream({baseStream: Gio.UnixInputStream.new(0, false)});
+for (let line = await readLine(input); line !== null; line = await readLine(input)) {
+    if (line.do === 'exit')
+        break;
+    COMMANDS[line.do](line);
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Agents in processes of their own: AgentProcess is the test's side, agent-main.js runs in the
+// process. Each line through the pipes is one JSON value.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+
+import {assert, deferred, inTime} from './testing.js';
+
+const MAIN = GLib.build_filenamev([
+    GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]), 'agent-main.js',
+]);
+
+export function readLine(stream) {
+    return new Promise((resolve, reject) => {
+        stream.read_line_async(GLib.PRIORITY_DEFAULT, null, (_stream, result) => {
+            try {
+                const [bytes] = stream.read_line_finish(result);
+                resolve(bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes)));
+            } catch (error) {
+                reject(error);
+            }
+        });
+    });
+}
+
+export class AgentProcess {
+    // Starts an agent that ends with the test `t`, if not before.
+    static async start(t) {
+        const agent = new AgentProcess();
+        t.cleanup(() => agent.kill());
+        const {clientId} = await inTime(agent._ready.promise, 'start of an agent process');
+        agent.clientId = clientId;
+        return agent;
+    }
+
+    constructor() {
+        this._process = Gio.Subprocess.new(['gjs', '-m', MAIN],
+            Gio.SubprocessFlags.STDIN_PIPE | Gio.SubprocessFlags.STDOUT_PIPE);
+        this._input = this._process.get_stdin_pipe();
+        this._ready = deferred();
+        this._calls = new Map();
+        this._count = 0;
+        this._listen().catch(error => {
+            this._ready.reject(error);
+            for (const {done} of this._calls.values())
+                done.reject(error);
+        });
+    }
+
+    async _listen() {
+        const lines = new Gio.DataInputStream({baseStream: this._process.get_stdout_pipe()});
+        this._ready.resolve(await readLine(lines));
+        for (let line = await readLine(lines); line !== null; line = await readLine(lines)) {
+            const {granted, done} = this._calls.get(line.id);
+            if ('granted' in line)
+                granted.resolve(line.granted);
+            else if ('reason' in line)
+                done.reject(Object.assign(new Error(line.reason[1]), {name: line.reason[0]}));
+            else
+                done.resolve(line.value);
+        }
+    }
+
+    _send(message) {
+        this._input.write_all(`${JSON.stringify(message)}\n`, null);
+    }
+
+    _call(message) {
+        const id = ++this._count;
+        const call = {granted: deferred(), done: deferred()};
+        call.done.promise.catch(() => {});
+        this._calls.set(id, call);
+        this._send({...message, id});
+        return {
+            granted: call.granted.promise,
+            done: call.done.promise,
+            release: value => {
+                this._send({do: 'release', id, value});
+                return call.done.promise;
+            },
+            abort: () => this._send({do: 'abort', id}),
+        };
+    }
+
+    // What this returns is as a Request of testing.js. With `signal: true` it can be aborted.
+    request(name, options = {}, bucket = null) {
+        return this._call({do: 'request', name, options, bucket});
+    }
+
+    async hold(name, options = {}, bucket = null) {
+        const request = this.request(name, options, bucket);
+        const lock = await inTime(Promise.race([request.granted, request.done]), 'a grant');
+        assert.notEqual(lock, null, 'lock of an agent process');
+        return request;
+    }
+
+    query() {
+        return inTime(this._call({do: 'query'}).done, 'query of an agent process');
+    }
+
+    // The library's way to say goodbye; the process goes on.
+    closeAgent() {
+        return inTime(this._call({do: 'close'}).done, 'close of an agent');
+    }
+
+    _waitGone() {
+        return inTime(new Promise((resolve, reject) => {
+            this._process.wait_async(null, (process, result) => {
+                try {
+                    resolve(process.wait_finish(result));
+                } catch (error) {
+                    reject(error);
+                }
+            });
+        }), 'end of an agent process');
+    }
+
+    // Lets it run to the end of its script, whatever it holds and waits for.
+    async exit() {
+        this._send({do: 'exit'});
+        await this._waitGone();
+        return this._process.get_if_exited() ? this._process.get_exit_status() : null;
+    }
+
+    // SIGKILL, and the wait for its end.
+    async kill() {
+        this._process.force_exit();
+        await this._waitGone();
+    }
+}

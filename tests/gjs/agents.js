@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Agents are processes here: what frames, workers and windows are to the platform. They share, they
+// exclude, and what they had is free when they end, however they end.
+
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {AgentProcess} from './agent-process.js';
+import {assert, run, test, waitFor} from './testing.js';
+
+const shared = {mode: 'shared'};
+
+async function waitPending(name, count) {
+    await waitFor(async () => {
+        const {pending} = await locks.query();
+        return pending.filter(info => info.name === name).length === count;
+    }, `${count} pending requests`);
+}
+
+test('two agents share a lock', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await t.hold(locks, name, shared);
+    await other.hold(name, shared);
+    const {held} = await locks.query();
+    assert.equal(held.length, 2, 'held');
+});
+
+test('an exclusive lock keeps the other agent out until it is released', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    const holder = await t.hold(locks, name);
+    const unavailable = other.request(name, {ifAvailable: true});
+    assert.equal(await unavailable.granted, null);
+    unavailable.release();
+    const waiter = other.request(name);
+    await waitPending(name, 1);
+    await holder.release();
+    assert.equal((await waiter.granted).name, name);
+});
+
+test('the other way round too', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    const holder = await other.hold(name);
+    await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
+    const waiter = t.request(locks, name);
+    await holder.release();
+    await waiter.granted;
+});
+
+test('two other agents exclude each other', async t => {
+    const name = t.name();
+    const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);
+    const holder = await first.hold(name);
+    const waiter = second.request(name);
+    await waitPending(name, 1);
+    assert.equal(await holder.release('result'), 'result');
+    assert.equal((await waiter.granted).mode, 'exclusive');
+});
+
+test('the lock of an agent that is killed is free', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await other.hold(name);
+    const waiter = t.request(locks, name);
+    await other.kill();
+    await waiter.granted;
+});
+
+test('the lock of an agent that ends is free', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await other.hold(name);
+    const waiter = t.request(locks, name);
+    assert.equal(await other.exit(), 0, 'exit status');
+    await waiter.granted;
+});
+
+test('the lock of an agent that says goodbye is free', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    const holder = await other.hold(name);
+    const waiter = t.request(locks, name);
+    await other.closeAgent();
+    await assert.rejects(holder.done, 'NetworkError');
+    await waiter.granted;
+});
+
+test('the request of an agent that is killed is skipped', async t => {
+    const name = t.name();
+    const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);
+    const holder = await t.hold(locks, name);
+    first.request(name);
+    await first.query();
+    const waiter = second.request(name);
+    await second.query();
+    await first.kill();
+    await waitPending(name, 1);
+    await holder.release();
+    await waiter.granted;
+});
+
+test('the request of an agent that ends is skipped', async t => {
+    const name = t.name();
+    const [first, second] = await Promise.all([AgentProcess.start(t), AgentProcess.start(t)]);
+    const holder = await t.hold(locks, name);
+    first.request(name);
+    await first.query();
+    const waiter = second.request(name);
+    await second.query();
+    assert.equal(await first.exit(), 0, 'exit status');
+    await waitPending(name, 1);
+    await holder.release();
+    await waiter.granted;
+});
+
+test('who waited only for a killed one is granted at once', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await t.hold(locks, name, shared);
+    other.request(name);
+    await other.query();
+    const reader = t.request(locks, name, shared);
+    await waitPending(name, 2);
+    await other.kill();
+    await reader.granted;
+});
+
+test('when a holder ends, the first one that waits is granted, and the second not yet', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await other.hold(name);
+    const first = t.request(locks, name);
+    const second = t.request(locks, name);
+    await waitPending(name, 2);
+    await other.kill();
+    await first.granted;
+    const {held, pending} = await locks.query();
+    assert.equal([held.length, pending.length], [1, 1], 'held and pending');
+    assert.equal(second.wasCalled, false, 'second granted early');
+});
+
+test('an agent is killed with requests and locks of every kind', async t => {
+    const [a, b] = [t.name(), t.name()];
+    const other = await AgentProcess.start(t);
+    await other.hold(a, {signal: true});
+    other.request(a, {signal: true}).abort();
+    other.request(a, {signal: true});
+    await other.hold(b, {steal: true});
+    other.request(b, shared);
+    await other.query();
+    await other.kill();
+    await t.hold(locks, a);
+    await t.hold(locks, b);
+});
+
+test('an aborted request of another agent is skipped', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    const holder = await t.hold(locks, name);
+    const request = other.request(name, {signal: true});
+    await waitPending(name, 1);
+    request.abort();
+    await assert.rejects(request.done, 'AbortError');
+    await holder.release();
+    await t.hold(locks, name);
+});
+
+await run();

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The clientId in a snapshot is that by which everybody else knows the agent.
+
+import Gio from 'gi://Gio';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {forAgent, locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, run, test} from './testing.js';
+
+test("the clientId is the agent's", async t => {
+    await t.hold(locks, t.name());
+    const {held} = await locks.query();
+    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    assert.equal(held.map(info => info.clientId), [agent.clientId]);
+});
+
+test('agents of one process are as different as processes', async t => {
+    const name = t.name();
+    const agent = await new Promise((resolve, reject) => {
+        WebLocks.Agent.new_async(Gio.BusType.SESSION, null, (_source, result) => {
+            try {
+                resolve(WebLocks.Agent.new_finish(result));
+            } catch (error) {
+                reject(error);
+            }
+        });
+    });
+    const other = forAgent(agent);
+    await t.hold(locks, name);
+    const waiter = t.request(other.locks, name);
+    await other.locks.query();
+    const {held, pending} = await locks.query();
+    assert.equal(pending.map(info => info.clientId), [agent.clientId]);
+    assert.notEqual(held[0].clientId, agent.clientId);
+
+    agent.close();
+    await assert.rejects(waiter.done, 'AbortError');
+    await assert.rejects(other.locks.request(name, () => {}), 'InvalidStateError');
+    await assert.rejects(other.locks.query(), 'InvalidStateError');
+});
+
+test('closing an agent breaks its locks', async t => {
+    const name = t.name();
+    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    const holder = await t.hold(forAgent(agent).locks, name);
+    agent.close();
+    const error = await assert.rejects(holder.done, 'NetworkError');
+    assert.true(error.message.includes('connection'), error.message);
+    await t.hold(locks, name);
+});
+
+test('forAgent() wants an agent', () => {
+    for (const wrong of [undefined, null, {}, locks])
+        assert.throws(() => forAgent(wrong), TypeError);
+});
+
+await run();

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Garbage collection ends no lock and no request, and finds all that is left of those that ended.
+
+import Gio from 'gi://Gio';
+import System from 'system';
+
+import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, deferred, run, test, waitFor} from './testing.js';
+
+async function collect() {
+    for (let i = 0; i < 3; i++) {
+        System.gc();
+        await new Promise(resolve => setTimeout(resolve, 0));
+    }
+}
+
+async function heldNames() {
+    const {held} = await locks.query();
+    return held.map(info => info.name);
+}
+
+test('a lock whose promise nobody can settle any more is held on', async t => {
+    const name = t.name();
+    const granted = deferred();
+    locks.request(name, () => {
+        granted.resolve();
+        return new Promise(() => {});
+    }).catch(() => {});
+    await granted.promise;
+    for (let i = 0; i < 10; i++) {
+        await collect();
+        assert.equal(await heldNames(), [name], `round ${i}`);
+    }
+    await locks.request(name, {steal: true}, () => {});
+});
+
+test('a request that nobody refers to is granted', async t => {
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const granted = deferred();
+    (() => {
+        const {signal} = new AbortController();
+        locks.request(name, {signal}, lock => granted.resolve(lock.name));
+    })();
+    await collect();
+    holder.release();
+    await collect();
+    assert.equal(await granted.promise, name);
+});
+
+test('a callback that waits for something else is not cut short', async t => {
+    const name = t.name();
+    const result = await locks.request(name, async () => {
+        for (let i = 0; i < 20; i++) {
+            await collect();
+            assert.equal(await heldNames(), [name]);
+        }
+        return 'result';
+    });
+    assert.equal(result, 'result');
+});
+
+// Functions of this name are what the tests below make and expect to be collected.
+const GARBAGE = 'weblocksGarbage';
+
+function makeGarbage(result) {
+    return {[GARBAGE]: () => result}[GARBAGE];
+}
+
+// How much of it there is, and how many of the library's objects scripts hold. WeakRefs are of no
+// use for this: the GJS of today never clears them.
+function count() {
+    const [file, stream] = Gio.File.new_tmp('weblocks-XXXXXX.heap');
+    stream.close(null);
+    System.dumpHeap(file.get_path());
+    const [, bytes] = file.load_contents(null);
+    file.delete(null);
+    const dump = new TextDecoder().decode(bytes);
+    const nodes = pattern => dump.match(new RegExp(`^0x\\w+ \\w ${pattern}`, 'gm'))?.length ?? 0;
+    return {functions: nodes(`Function ${GARBAGE}$`), objects: nodes('GObject_Object ')};
+}
+
+// Of the 50 or more of each that a test makes, the last ones may stay for a while: the stack is
+// scanned conservatively.
+function assertCollected(before, what) {
+    return waitFor(async () => {
+        await collect();
+        const now = count();
+        return now.functions <= before.functions + 10 && now.objects <= before.objects + 10;
+    }, `end of ${what}`);
+}
+
+// What these are given is garbage once they are through: a callback, and its result or reason.
+const WAYS = {
+    'locks that were released': (name, callback) => locks.request(name, callback),
+    'callbacks that failed': (name, callback) =>
+        locks.request(name, () => Promise.reject(callback)).catch(() => {}),
+    'callbacks that got null': (name, callback) => locks.request(name, () =>
+        locks.request(name, {ifAvailable: true}, callback)),
+    'requests that were aborted': (name, callback) => locks.request(name, async () => {
+        const controller = new AbortController();
+        const promise = locks.request(name, {signal: controller.signal}, callback);
+        controller.abort(callback());
+        await promise.catch(() => {});
+    }),
+    'requests with a signal that lives on': (name, callback, signal) =>
+        locks.request(name, {signal}, callback),
+    'requests that timed out': (name, callback) => locks.request(name, () =>
+        locks.request(name, {timeout: 1}, callback).catch(() => {})),
+    'locks that were stolen': async (name, callback) => {
+        const end = deferred();
+        const request = locks.request(name, async () => {
+            const result = callback();
+            await end.promise;
+            return result;
+        });
+        const handled = request.catch(() => {});
+        await locks.query();
+        await locks.request(name, {steal: true}, () => {});
+        await handled;
+        end.resolve();
+    },
+    'wrong arguments': (name, callback) =>
+        locks.request(name, {mode: 'foo', callback}, callback).catch(() => {}),
+};
+
+for (const [what, make] of Object.entries(WAYS)) {
+    test(`nothing stays of ${what}`, async t => {
+        const controller = new AbortController();
+        await locks.query();
+        const before = count();
+        const makeOne = name => make(name, makeGarbage(makeGarbage(null)), controller.signal);
+        for (let i = 0; i < 50; i++)
+            await makeOne(t.name());
+        await assertCollected(before, what);
+        assert.equal(controller.signal.aborted, false);
+    });
+}
+
+test('what stays would be seen', async () => {
+    const before = count();
+    const functions = Array.from({length: 50}, () => makeGarbage(null));
+    const objects = functions.map(() => new Gio.Cancellable());
+    await collect();
+    const after = count();
+    assert.true(after.functions - before.functions >= functions.length - 10, 'functions seen');
+    assert.true(after.objects - before.objects >= objects.length - 10, 'objects seen');
+});
+
+test('a lock object that is kept holds nothing', async t => {
+    const kept = await locks.request(t.name(), lock => lock);
+    await collect();
+    assert.equal(await heldNames(), []);
+    assert.equal(kept.mode, 'exclusive');
+});
+
+test('collections in between 200 requests', async t => {
+    const name = t.name();
+    const order = [];
+    await Promise.all(Array.from({length: 200}, (_value, number) =>
+        locks.request(name, async () => {
+            if (number % 20 === 0)
+                await collect();
+            order.push(number);
+        })));
+    assert.equal(order, Array.from({length: 200}, (_value, number) => number));
+});
+
+await run();

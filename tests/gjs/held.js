@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// How long a lock is held.
+
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, deferred, run, test} from './testing.js';
+
+const isFree = name => locks.request(name, {ifAvailable: true}, lock => lock !== null);
+
+test('a result that is no promise is wrapped, and the lock is free after it', async t => {
+    const name = t.name();
+    assert.equal(await locks.request(name, () => 123), 123);
+    assert.true(await isFree(name), 'free');
+});
+
+test('a lock is held until the promise of its callback is fulfilled', async t => {
+    const name = t.name();
+    const {promise, resolve} = deferred();
+    const granted = deferred();
+    const done = locks.request(name, lock => {
+        granted.resolve(lock);
+        return promise;
+    });
+    await granted.promise;
+    assert.equal(await isFree(name), false, 'free while held');
+    resolve('done');
+    assert.equal(await done, 'done');
+    assert.true(await isFree(name), 'free afterwards');
+});
+
+test('a lock is held until the promise of its callback is rejected', async t => {
+    const name = t.name();
+    const {promise, reject} = deferred();
+    const granted = deferred();
+    const done = locks.request(name, lock => {
+        granted.resolve(lock);
+        return promise;
+    });
+    done.catch(() => {});
+    await granted.promise;
+    assert.equal(await isFree(name), false, 'free while held');
+    const reason = new Error('done');
+    reject(reason);
+    await assert.rejectsWith(done, reason);
+    assert.true(await isFree(name), 'free afterwards');
+});
+
+test('the holder itself does not get the lock again', async t => {
+    const name = t.name();
+    await locks.request(name, async () => {
+        await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
+    });
+});
+
+test('a lock is free after a callback that threw', async t => {
+    const name = t.name();
+    const reason = new Error('thrown');
+    await assert.rejectsWith(locks.request(name, () => {
+        throw reason;
+    }), reason);
+    assert.true(await isFree(name), 'free');
+});
+
+test('a thenable is waited for, and its result is taken', async t => {
+    const name = t.name();
+    const then = deferred();
+    const done = locks.request(name, () => ({then: resolve => then.resolve(resolve)}));
+    const resolve = await then.promise;
+    assert.equal(await isFree(name), false, 'free while held');
+    resolve('of the thenable');
+    assert.equal(await done, 'of the thenable');
+    assert.true(await isFree(name), 'free afterwards');
+});
+
+test('a result that refuses to be converted frees the lock', async t => {
+    const name = t.name();
+    const reason = new Error('of the getter');
+    await assert.rejectsWith(locks.request(name, () => ({
+        get then() {
+            throw reason;
+        },
+    })), reason);
+    assert.true(await isFree(name), 'free');
+});
+
+await run();

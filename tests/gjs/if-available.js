@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The option ifAvailable: now or not at all.
+
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, deferred, run, test} from './testing.js';
+
+const ifAvailable = true;
+
+test('what is free is granted', async t => {
+    const result = await locks.request(t.name(), {ifAvailable}, lock => {
+        assert.notEqual(lock, null);
+        return 'held';
+    });
+    assert.equal(result, 'held');
+});
+
+test('what is taken is null to the callback, whose result is passed on', async t => {
+    const name = t.name();
+    await locks.request(name, async () => {
+        const result = await locks.request(name, {ifAvailable}, async lock => {
+            assert.equal(lock, null);
+            return 123;
+        });
+        assert.equal(result, 123);
+    });
+});
+
+test('what the callback throws when it got null is passed on', async t => {
+    const name = t.name();
+    await locks.request(name, async () => {
+        const reason = new Error('thrown');
+        await assert.rejectsWith(locks.request(name, {ifAvailable}, () => {
+            throw reason;
+        }), reason);
+        await assert.rejectsWith(locks.request(name, {ifAvailable}, async () => {
+            throw reason;
+        }), reason);
+    });
+});
+
+test('other names do not matter', async t => {
+    const name = t.name();
+    await locks.request(name, async () => {
+        await locks.request(t.name(), {ifAvailable}, lock => assert.notEqual(lock, null));
+    });
+});
+
+const COMBINATIONS = [
+    {heldMode: 'shared', mode: 'shared', isGranted: true},
+    {heldMode: 'shared', mode: 'exclusive', isGranted: false},
+    {heldMode: 'exclusive', mode: 'shared', isGranted: false},
+    {heldMode: 'exclusive', mode: 'exclusive', isGranted: false},
+];
+for (const {heldMode, mode, isGranted} of COMBINATIONS) {
+    test(`${mode} while ${heldMode} is held: ${isGranted ? 'granted' : 'null'}`, async t => {
+        const name = t.name();
+        await locks.request(name, {mode: heldMode}, async () => {
+            await locks.request(name, {mode, ifAvailable}, lock => {
+                assert.equal(lock !== null, isGranted, 'granted');
+            });
+        });
+    });
+}
+
+test('shared behind an exclusive one that waits is not available', async t => {
+    const name = t.name();
+    const reader = await t.hold(locks, name, {mode: 'shared'});
+    const writer = t.request(locks, name);
+    await locks.request(name, {mode: 'shared', ifAvailable}, lock => assert.equal(lock, null));
+    reader.release();
+    await writer.granted;
+});
+
+test('granted, and the callback throws', async t => {
+    const reason = new Error('thrown');
+    await assert.rejectsWith(locks.request(t.name(), {ifAvailable}, lock => {
+        assert.notEqual(lock, null);
+        throw reason;
+    }), reason);
+});
+
+test("granted, and the callback's promise is rejected", async t => {
+    const reason = new Error('rejected');
+    await assert.rejectsWith(locks.request(t.name(), {ifAvailable}, async lock => {
+        assert.notEqual(lock, null);
+        await null;
+        throw reason;
+    }), reason);
+});
+
+test('available again as soon as the promise of the one before has settled', async t => {
+    const name = t.name();
+    for (let i = 0; i < 20; i++) {
+        const {promise, resolve} = deferred();
+        const done = locks.request(name, {ifAvailable}, async lock => {
+            assert.notEqual(lock, null, `round ${i}`);
+            await promise;
+        });
+        resolve();
+        await done;
+    }
+});
+
+await run();

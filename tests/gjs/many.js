@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Many requests at once.
+
+import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
+import {AgentProcess} from './agent-process.js';
+import {assert, run, test} from './testing.js';
+
+const numbers = count => Array.from({length: count}, (_value, index) => index);
+
+test('200 requests for one name: one at a time, in order', async t => {
+    const name = t.name();
+    const order = [];
+    let inside = 0;
+    const results = await Promise.all(numbers(200).map(
+        number => locks.request(name, async () => {
+            inside++;
+            assert.equal(inside, 1, 'callbacks at a time');
+            order.push(number);
+            await null;
+            inside--;
+            return number;
+        })));
+    assert.equal(results, numbers(200), 'results');
+    assert.equal(order, numbers(200), 'order');
+});
+
+test('200 requests for 200 names: all at a time', async t => {
+    const requests = numbers(200).map(() => t.request(locks, t.name()));
+    await Promise.all(requests.map(request => request.granted));
+    const {held} = await locks.query();
+    assert.equal(held.length, 200, 'held');
+    await Promise.all(requests.map(request => request.release()));
+});
+
+test('200 requests of all kinds', async t => {
+    const names = [t.name(), t.name(), t.name()];
+    const outcomes = {fulfilled: 0, AbortError: 0, unavailable: 0};
+    await Promise.all(numbers(200).map(async number => {
+        const controller = new AbortController();
+        const options = [
+            {}, {mode: 'shared'}, {ifAvailable: true}, {signal: controller.signal},
+        ][number % 4];
+        const promise = locks.request(names[number % 3], options, async lock => {
+            await null;
+            return lock === null ? 'unavailable' : 'fulfilled';
+        });
+        if (options.signal && number % 8 === 3)
+            controller.abort();
+        outcomes[await promise.catch(error => error.name)]++;
+    }));
+    assert.equal(outcomes.AbortError, 25, 'aborted');
+    assert.equal(outcomes.fulfilled + outcomes.unavailable, 175, 'called');
+});
+
+test('processes take turns', async t => {
+    const name = t.name();
+    const agents = await Promise.all(numbers(3).map(() => AgentProcess.start(t)));
+    const holders = new Set();
+    await Promise.all(agents.map(async agent => {
+        for (let turn = 0; turn < 10; turn++) {
+            const request = await agent.hold(name);
+            holders.add(agent);
+            assert.equal(holders.size, 1, 'holders at a time');
+            holders.delete(agent);
+            await request.release();
+        }
+    }));
+});
+
+await run();

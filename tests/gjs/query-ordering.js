@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Pending requests for one name are listed in the order in which they were made.
+
+import {AgentProcess} from './agent-process.js';
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, run, test} from './testing.js';
+
+for (const round of [[0, 1, 2], [2, 0, 1], [1, 2, 0]]) {
+    test(`requests of three agents, in the order ${round}`, async t => {
+        const name = t.name();
+        const agents = await Promise.all([0, 1, 2].map(() => AgentProcess.start(t)));
+        await t.hold(locks, name);
+        for (const index of round) {
+            agents[index].request(name);
+            // Its answer comes after the service has seen the request.
+            await agents[index].query();
+        }
+        const {pending} = await locks.query();
+        assert.equal(pending.map(info => info.clientId),
+            round.map(index => agents[index].clientId));
+    });
+}
+
+test('requests of one agent stand as they were called', async t => {
+    const name = t.name();
+    const modes = ['shared', 'exclusive', 'exclusive', 'shared', 'exclusive', 'shared'];
+    await t.hold(locks, name);
+    modes.forEach(mode => t.request(locks, name, {mode}));
+    const {pending} = await locks.query();
+    assert.equal(pending.map(info => info.mode), modes);
+});
+
+await run();

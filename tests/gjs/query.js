@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// What query() tells.
+
+import {AgentProcess} from './agent-process.js';
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, run, test} from './testing.js';
+
+const of = (list, name) => list.filter(info => info.name === name);
+
+test('the snapshot is plain: two arrays of name, mode and clientId', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const request = t.request(locks, name, {mode: 'shared'});
+    const snapshot = await locks.query();
+    assert.equal(Object.keys(snapshot).sort(), ['held', 'pending']);
+    for (const list of [snapshot.held, snapshot.pending]) {
+        assert.true(Array.isArray(list), 'array');
+        for (const info of list) {
+            assert.equal(Object.keys(info).sort(), ['clientId', 'mode', 'name']);
+            assert.equal(Object.getPrototypeOf(info) === Object.prototype, true, 'plain object');
+            assert.equal(Object.values(info).map(value => typeof value),
+                ['string', 'string', 'string'], 'types');
+        }
+    }
+    assert.equal(request.wasCalled, false);
+});
+
+test('a lock that is held', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const {held, pending} = await locks.query();
+    assert.equal([held.length, pending.length], [1, 0]);
+    assert.equal([held[0].name, held[0].mode], [name, 'exclusive']);
+    assert.notEqual(held[0].clientId, '');
+});
+
+test('several that are held', async t => {
+    const names = [t.name(), t.name()];
+    await t.hold(locks, names[0]);
+    await t.hold(locks, names[1], {mode: 'shared'});
+    const {held} = await locks.query();
+    assert.equal(of(held, names[0]).map(info => info.mode), ['exclusive']);
+    assert.equal(of(held, names[1]).map(info => info.mode), ['shared']);
+});
+
+test('one that is held, and one that waits for it', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    t.request(locks, name);
+    const {held, pending} = await locks.query();
+    assert.equal(of(held, name).length, 1, 'held');
+    assert.equal(of(pending, name).map(info => info.mode), ['exclusive'], 'pending');
+});
+
+test('shared locks count one by one', async t => {
+    const name = t.name();
+    await t.hold(locks, name, {mode: 'shared'});
+    await t.hold(locks, name, {mode: 'shared'});
+    const {held} = await locks.query();
+    assert.equal(of(held, name).map(info => info.mode), ['shared', 'shared']);
+});
+
+test('shared requests that wait count one by one', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    t.request(locks, name, {mode: 'shared'});
+    t.request(locks, name, {mode: 'shared'});
+    const {held, pending} = await locks.query();
+    assert.equal(of(held, name).map(info => info.mode), ['exclusive'], 'held');
+    assert.equal(of(pending, name).map(info => info.mode), ['shared', 'shared'], 'pending');
+});
+
+test('what one agent holds and waits for has one clientId', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    await t.hold(locks, t.name());
+    t.request(locks, name);
+    const {held, pending} = await locks.query();
+    const ids = new Set([...held, ...pending].map(info => info.clientId));
+    assert.equal([held.length, pending.length, ids.size], [2, 1, 1]);
+});
+
+test('different agents have different clientIds', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await t.hold(locks, name, {mode: 'shared'});
+    await other.hold(name, {mode: 'shared'});
+    const {held} = await locks.query();
+    const ids = new Set(of(held, name).map(info => info.clientId));
+    assert.equal(ids.size, 2, 'clientIds');
+    assert.true(ids.has(other.clientId), "the other's clientId is among them");
+});
+
+test('every agent sees the same', async t => {
+    const name = t.name();
+    const other = await AgentProcess.start(t);
+    await t.hold(locks, name);
+    other.request(name, {mode: 'shared'});
+    await other.query();
+    assert.equal(await other.query(), await locks.query());
+});
+
+test('a deadlock of two agents can be seen', async t => {
+    const [a, b] = [t.name(), t.name()];
+    const other = await AgentProcess.start(t);
+    await t.hold(locks, a);
+    await other.hold(b);
+    t.request(locks, b);
+    other.request(a);
+    await other.query();
+    const {held, pending} = await locks.query();
+    const client = (list, name) => of(list, name).map(info => info.clientId);
+    assert.equal(client(held, b), [other.clientId]);
+    assert.equal(client(pending, a), [other.clientId]);
+    assert.equal(client(held, a), client(pending, b), 'our clientId');
+    assert.notEqual(client(held, a), client(held, b), 'clientId');
+});
+
+await run();

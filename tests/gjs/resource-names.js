@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Any DOMString is a name, unless it begins with a hyphen. What D-Bus can't carry is escaped on the
+// wire.
+
+import GLib from 'gi://GLib';
+import Gio from 'gi://Gio';
+
+import {fromWireName, toWireName} from '../../client-lib/gjs/names.js';
+import {locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, run, show, test} from './testing.js';
+
+const NAMES = [
+    '', 'abc', 'abc\x00def', '\x00', '\uD800', '\uDC00', '\uDC00\uD800', 'a\uD800b\uDC00c',
+    '\uFFFF', '\uFFFE', '\uFDD0', '\uFDEF', '\uFFFD', '\u{1F512}', '\u{10FFFF}', '\u{1FFFE}',
+    '\u{10FFFD}', '\uD800\u{1F512}\uDC00', '\u{1F512}\uDC00', '\uD800\u{1FFFF}',
+    '\uD83D\uD83D\uDD12',
+    '\u0010', '\u0010e', '\u0010u0000', '\u0010\u0010e', '\x01\x7F', 'e', 'u0000', 'ä', 'a\u0308',
+    ' ', '\n', 'x-anything', '/', 'constructor', '__proto__',
+];
+
+async function wireNames() {
+    const reply = await new Promise((resolve, reject) => {
+        Gio.DBus.session.call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default',
+            'org.w3.WebLocks', 'Query', null, new GLib.VariantType('(a(sss)a(sss))'),
+            Gio.DBusCallFlags.NONE, -1, null, (connection, result) => {
+                try {
+                    resolve(connection.call_finish(result));
+                } catch (error) {
+                    reject(error);
+                }
+            });
+    });
+    return reply.recursiveUnpack()[0].map(([name]) => name);
+}
+
+for (const name of NAMES) {
+    test(`${show(name)} is a name like any other`, async () => {
+        await locks.request(name, async lock => {
+            assert.equal(lock.name, name, 'the name of the lock');
+            const {held} = await locks.query();
+            assert.equal(held.map(info => info.name), [name], 'the name in the snapshot');
+            await locks.request(name, {ifAvailable: true}, other => assert.equal(other, null));
+        });
+    });
+}
+
+test('all these names are different', async t => {
+    for (const name of NAMES)
+        await t.hold(locks, name);
+    const {held, pending} = await locks.query();
+    assert.equal(held.map(info => info.name).sort(), [...NAMES].sort());
+    assert.equal(pending, []);
+});
+
+test('a lone surrogate is not U+FFFD', async t => {
+    await t.hold(locks, '\uD800');
+    await locks.request('\uFFFD', {ifAvailable: true}, lock => assert.notEqual(lock, null));
+});
+
+test('a leading hyphen is reserved', async () => {
+    for (const name of ['-', '-foo', '-\x00']) {
+        await assert.rejects(locks.request(name, () => {}), 'NotSupportedError', show(name));
+        await assert.rejects(locks.request(name, {steal: true}, () => {}), 'NotSupportedError');
+    }
+});
+
+test('what goes over the wire', async t => {
+    const forms = {
+        'abc': 'abc',
+        '\x00': '\u0010u0000',
+        '\u0010': '\u0010e',
+        '\uD800': '\u0010ud800',
+        '\uFDD0': '\u0010ufdd0',
+        '\uFFFF': '\u0010uffff',
+        '\u{1FFFE}': '\u0010ud83f\u0010udffe',
+        '\u{1F512}': '\u{1F512}',
+    };
+    for (const [name, wireName] of Object.entries(forms)) {
+        assert.equal(toWireName(name), wireName);
+        const request = await t.hold(locks, name);
+        assert.equal(await wireNames(), [wireName], 'what others see');
+        await request.release();
+    }
+});
+
+test('every code unit survives', () => {
+    for (let unit = 0; unit <= 0xffff; unit++) {
+        for (const name of [String.fromCharCode(unit), `\uD800${String.fromCharCode(unit)}`,
+            `${String.fromCharCode(unit)}\uDFFF`]) {
+            const back = fromWireName(toWireName(name));
+            if (back !== name)
+                throw new Error(`${show(name)} came back as ${show(back)}`);
+        }
+    }
+});
+
+test('wire names that no DOMString becomes are shown as they are', () => {
+    for (const wireName of ['\u0010', '\u0010x', '\u0010u00', '\u0010u0041', '\u0010uD800',
+        '\u0010ud83d\u0010udd12', 'a\u0010'])
+        assert.equal(fromWireName(wireName), wireName);
+});
+
+test('1,024 bytes on the wire fit, and one more does not', async () => {
+    const fits = ['x'.repeat(1024), 'ä'.repeat(512), '\x00'.repeat(170) + 'xxxx'];
+    for (const name of fits) {
+        await locks.request(name, lock => assert.equal(lock.name, name));
+        await assert.rejects(locks.request(`${name}x`, () => {}), 'QuotaExceededError');
+    }
+});
+
+await run();

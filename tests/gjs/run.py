@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs one file of GJS tests on a private bus with a service on it.
+
+run.py [--no-service] FILE [TEST]...
+
+The file's lines of TAP go through. One more says whether it ended in time and well, and whether
+the file or the service had complaints: a promise whose rejection nobody handled is one.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
+
+from buses import FACTOR, Bus, end, environment, spawn, wait_exit
+from harness import RawClient, Service
+from tap import diagnostic
+
+# What a healthy GJS process never says.
+COMPLAINTS = ('Unhandled promise rejection', '-CRITICAL', '-WARNING', '-ERROR', 'JS ERROR',
+              'GLib-GObject', 'Fatal glibc', 'corrupted')
+TIME_LIMIT = 90.0
+
+
+def test_environment(bus):
+    """The bus's environment with what the build told us. PATH decides which gjs."""
+    env = bus.environment()
+    for name in ('WEBLOCKSD', 'WEBLOCKS_TEST_TIMEOUT_FACTOR'):
+        if name in os.environ:
+            env[name] = os.environ[name]
+    # The built library first, then what the machine has.
+    for variable, own in (('GI_TYPELIB_PATH', 'WEBLOCKS_TYPELIB_DIR'),
+                          ('LD_LIBRARY_PATH', 'WEBLOCKS_LIBRARY_DIR')):
+        env[variable] = ':'.join(filter(None, (environment(own), env.get(variable))))
+    return env
+
+
+def run_file(bus, arguments):
+    """Runs gjs, passing its TAP on. Its exit code, its last test number, its complaints."""
+    count = 0
+    planned = None
+    with tempfile.TemporaryFile() as errors:
+        process = spawn(['gjs', '-m', *arguments], stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, stderr=errors, env=test_environment(bus),
+                        text=True, errors='replace')
+        watchdog = spawn([sys.executable, '-c', WATCHDOG, str(process.pid),
+                          str(TIME_LIMIT * FACTOR)], stdin=subprocess.DEVNULL)
+        try:
+            for line in process.stdout:
+                if match := re.fullmatch(r'1\.\.(\d+)\n', line):
+                    planned = int(match[1])
+                    continue
+                count += bool(re.match(r'(not )?ok ', line))
+                print(line, end='', flush=True)
+            code = wait_exit(process)
+        finally:
+            end(watchdog)
+            end(process)
+        errors.seek(0)
+        said = errors.read().decode(errors='replace')
+    problems = [line for line in said.splitlines() if any(word in line for word in COMPLAINTS)]
+    if planned != count or planned == 0:
+        problems.append(f'{count} tests ran, and {planned} were planned')
+    if code not in (0, 1):
+        problems.append(f'gjs ended with {code}')
+    if problems and said:
+        diagnostic(said)
+    return code, count, problems
+
+
+# In a process of its own, since this one waits for lines.
+WATCHDOG = '''
+import os, select, signal, sys
+process = os.pidfd_open(int(sys.argv[1]))
+poll = select.poll()
+poll.register(process, select.POLLIN)
+if not poll.poll(float(sys.argv[2]) * 1000):
+    signal.pidfd_send_signal(process, signal.SIGKILL)
+'''
+
+
+def main():
+    arguments = sys.argv[1:]
+    with_service = arguments[0] != '--no-service'
+    if not with_service:
+        arguments.pop(0)
+    bus = Bus().start()
+    service = None
+    try:
+        if with_service:
+            control = RawClient(bus.address)
+            service = Service(bus).wait_ready(control)
+        code, count, problems = run_file(bus, arguments)
+        if service is not None:
+            control.close()
+            if service.process.poll() is not None:
+                problems.append('weblocksd ended early')
+            elif service.stop() != 0:
+                problems.append(f'weblocksd ended with {service.process.returncode}')
+            problems += service.complaints()
+            if problems:
+                diagnostic(service.stderr())
+    finally:
+        if service is not None:
+            service.end()
+        bus.stop()
+    for problem in problems:
+        diagnostic(problem)
+    print(f"{'not ok' if problems else 'ok'} {count + 1} - no complaints at the end")
+    print(f'1..{count + 1}', flush=True)
+    sys.exit(1 if problems or code != 0 else 0)
+
+
+main()

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Without the service, and when it goes away. This file runs on a bus without one, and starts and
+// kills its own.
+
+import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
+
+import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, deferred, isSettled, run, test, waitFor} from './testing.js';
+
+const DAEMON = GLib.getenv('WEBLOCKSD');
+const [SIGCONT, SIGSTOP] = [18, 19];
+const ADDRESS = GLib.getenv('DBUS_SESSION_BUS_ADDRESS');
+
+async function startService(t) {
+    const process = Gio.Subprocess.new([DAEMON, `--address=${ADDRESS}`], Gio.SubprocessFlags.NONE);
+    const service = {
+        // The signal alone may take effect later.
+        async pause() {
+            process.send_signal(SIGSTOP);
+            const path = `/proc/${process.get_identifier()}/stat`;
+            await waitFor(() => {
+                const stat = new TextDecoder().decode(GLib.file_get_contents(path)[1]);
+                return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+            }, 'end of all activity of the service');
+        },
+
+        resume() {
+            process.send_signal(SIGCONT);
+        },
+
+        async kill() {
+            process.force_exit();
+            await new Promise(resolve => process.wait_async(null, (_process, result) => {
+                process.wait_finish(result);
+                resolve();
+            }));
+        },
+    };
+    t.cleanup(() => service.kill());
+    await waitFor(() => locks.query().then(() => true, () => false), 'service on the bus');
+    return service;
+}
+
+// The tests leave no service behind, so none can be asked what they left.
+const options = {keepsLocks: true};
+
+test('without a service requests and queries are refused', async t => {
+    for (const given of [{}, {ifAvailable: true}, {steal: true}, {mode: 'shared'}]) {
+        const error = await assert.rejects(locks.request(t.name(), given, () => {
+            throw new Error('the callback must not be called');
+        }), 'NetworkError');
+        assert.instance(error, DOMException);
+        assert.notEqual(error.message, '');
+    }
+    await assert.rejects(locks.query(), 'NetworkError');
+}, options);
+
+test('when the service dies, holders are told, and their callbacks go on', async t => {
+    const service = await startService(t);
+    const granted = deferred();
+    const goOn = deferred();
+    let wentOn = false;
+    const done = locks.request(t.name(), async () => {
+        granted.resolve();
+        await goOn.promise;
+        wentOn = true;
+    });
+    done.catch(() => {});
+    await granted.promise;
+    assert.equal(await isSettled(done), false);
+    await service.kill();
+    const error = await assert.rejects(done, 'NetworkError');
+    assert.true(error.message.includes('service'), error.message);
+    assert.equal(wentOn, false);
+    goOn.resolve();
+    await waitFor(() => wentOn, 'the rest of the callback');
+}, options);
+
+test('when the service dies, who waits is told', async t => {
+    const service = await startService(t);
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const waiter = t.request(locks, name);
+    await locks.query();
+    await service.kill();
+    await assert.rejects(waiter.done, 'NetworkError');
+    await assert.rejects(holder.done, 'NetworkError');
+    assert.equal(waiter.wasCalled, false);
+}, options);
+
+test('a service that comes back is used', async t => {
+    const service = await startService(t);
+    const name = t.name();
+    const lost = await t.hold(locks, name);
+    await service.kill();
+    await assert.rejects(lost.done, 'NetworkError');
+    await startService(t);
+    assert.equal(await locks.query(), {held: [], pending: []});
+    const holder = await t.hold(locks, name);
+    // The end of the old callback is not the end of the new lock.
+    await lost.release().catch(() => {});
+    const {held} = await locks.query();
+    assert.equal(held.length, 1);
+    assert.equal(await holder.release('result'), 'result');
+}, options);
+
+test('the promise settles when the service has released the lock, not before', async t => {
+    const service = await startService(t);
+    const holder = await t.hold(locks, t.name());
+    await service.pause();
+    const done = holder.release('result');
+    for (let turn = 0; turn < 20; turn++)
+        await new Promise(resolve => setTimeout(resolve, 1));
+    assert.equal(await isSettled(done), false, 'settled early');
+    service.resume();
+    assert.equal(await done, 'result');
+}, options);
+
+test('a service that dies before it has released the lock', async t => {
+    const service = await startService(t);
+    const holder = await t.hold(locks, t.name());
+    const failing = await t.hold(locks, t.name());
+    await service.pause();
+    const reason = new Error('of the callback');
+    const done = holder.release('result');
+    const failed = failing.fail(reason);
+    for (let turn = 0; turn < 20; turn++)
+        await new Promise(resolve => setTimeout(resolve, 1));
+    await service.kill();
+    await assert.rejects(done, 'NetworkError');
+    await assert.rejectsWith(failed, reason);
+}, options);
+
+await run();

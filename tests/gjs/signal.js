@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The option signal: requests that are given up.
+
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {AbortController, AbortSignal, DOMException, locks} from '../../client-lib/gjs/weblocks.js';
+import {assert, deferred, run, test} from './testing.js';
+
+const unused = () => {
+    throw new Error('the callback must not be called');
+};
+
+test('the signal must be an AbortSignal', async t => {
+    const name = t.name();
+    const controller = new AbortController();
+    const wrong = ['string', 12.34, false, null, {}, Symbol('s'), () => {}, globalThis, controller,
+        Object.create(controller.signal), {aborted: false, addEventListener() {}}];
+    for (const signal of wrong)
+        await assert.rejects(locks.request(name, {signal}, unused), 'TypeError', String(signal));
+});
+
+test('undefined is no signal', async t => {
+    assert.equal(await locks.request(t.name(), {signal: undefined}, () => 'granted'), 'granted');
+});
+
+test('aborted before the request', async t => {
+    const controller = new AbortController();
+    controller.abort();
+    const error = await assert.rejects(
+        locks.request(t.name(), {signal: controller.signal}, unused), 'AbortError');
+    assert.instance(error, DOMException);
+});
+
+test('aborted before the request, for a reason', async t => {
+    const controller = new AbortController();
+    const reason = 'my reason';
+    controller.abort(reason);
+    await assert.rejectsWith(locks.request(t.name(), {signal: controller.signal}, unused), reason);
+});
+
+test('aborted before the request, for the default reason', async t => {
+    const signal = AbortSignal.abort();
+    await assert.rejectsWith(locks.request(t.name(), {signal}, unused), signal.reason);
+});
+
+test('the options are checked before the signal', async t => {
+    const signal = AbortSignal.abort('my reason');
+    await assert.rejects(locks.request('-', {signal}, unused), 'NotSupportedError');
+    await assert.rejects(locks.request(t.name(), {signal, steal: true}, unused),
+        'NotSupportedError');
+});
+
+test('aborted while it waits', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const controller = new AbortController();
+    const promise = locks.request(name, {signal: controller.signal}, unused);
+    const {held, pending} = await locks.query();
+    assert.equal([held.length, pending.length], [1, 1], 'before: held and pending');
+    controller.abort();
+    await assert.rejects(promise, 'AbortError');
+    const after = await locks.query();
+    assert.equal([after.held.length, after.pending.length], [1, 0], 'after: held and pending');
+});
+
+test('aborted by a timer', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const controller = new AbortController();
+    const promise = locks.request(name, {signal: controller.signal}, unused);
+    setTimeout(() => controller.abort(), 10);
+    await assert.rejects(promise, 'AbortError');
+});
+
+test('AbortSignal.timeout() ends a wait', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const signal = AbortSignal.timeout(10);
+    const error = await assert.rejects(locks.request(name, {signal}, unused), 'TimeoutError');
+    assert.equal(signal.reason, error, 'reason');
+});
+
+test('not aborted: granted', async t => {
+    const {signal} = new AbortController();
+    assert.equal(await locks.request(t.name(), {signal}, lock => lock.mode), 'exclusive');
+});
+
+test('aborted right after the call: never granted, and in nobody\'s way', async t => {
+    const name = t.name();
+    for (let i = 0; i < 20; i++) {
+        const controller = new AbortController();
+        const promise = locks.request(name, {signal: controller.signal}, unused);
+        controller.abort();
+        await assert.rejects(promise, 'AbortError');
+        assert.equal(await locks.request(name, () => 'next'), 'next');
+    }
+});
+
+// The abort comes anywhere between the release of the lock and the callback of the next request.
+test('aborted around the grant: called or aborted, and never in anybody\'s way', async t => {
+    const name = t.name();
+    for (let i = 0; i < 30; i++) {
+        const controller = new AbortController();
+        const holder = await t.hold(locks, name);
+        let wasCalled = false;
+        const promise = locks.request(name, {signal: controller.signal}, () => {
+            assert.equal(controller.signal.aborted, false, 'called although aborted');
+            wasCalled = true;
+        });
+        await locks.query();
+        const released = holder.release();
+        for (let turn = 0; turn < i % 10; turn++)
+            await new Promise(resolve => setTimeout(resolve, 0));
+        if (i % 3 === 0)
+            await released;
+        controller.abort();
+        const outcome = await promise.then(() => 'granted', error => error.name);
+        assert.equal(outcome, wasCalled ? 'granted' : 'AbortError', `round ${i}`);
+        assert.equal(await locks.request(name, () => 'next'), 'next');
+    }
+});
+
+// Other events can come between the end of the library's call and ours.
+test('aborted between the grant and the callback: never called, and released', async t => {
+    const name = t.name();
+    const controller = new AbortController();
+    const {prototype} = WebLocks.Manager;
+    const {request_finish: finish} = prototype;
+    t.cleanup(() => (prototype.request_finish = finish));
+    prototype.request_finish = function (result) {
+        const lock = finish.call(this, result);
+        controller.abort('just now');
+        return lock;
+    };
+    await assert.rejectsWith(locks.request(name, {signal: controller.signal}, unused), 'just now');
+    await locks.request(name, {ifAvailable: true}, lock => assert.notEqual(lock, null));
+});
+
+test('an abort after the grant changes nothing', async t => {
+    const name = t.name();
+    const controller = new AbortController();
+    const {promise, resolve} = deferred();
+    const request = locks.request(name, {signal: controller.signal}, async () => {
+        controller.abort();
+        await locks.query();
+        await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
+        await promise;
+        return 'result';
+    });
+    resolve();
+    assert.equal(await request, 'result');
+});
+
+test('an abort after the release changes nothing', async t => {
+    const controller = new AbortController();
+    const promise = locks.request(t.name(), {signal: controller.signal}, () => 'result');
+    assert.equal(await promise, 'result');
+    controller.abort();
+    assert.equal(await promise, 'result');
+});
+
+test('who waited only for the aborted one is granted at once', async t => {
+    const name = t.name();
+    await t.hold(locks, name, {mode: 'shared'});
+    const controller = new AbortController();
+    const writer = locks.request(name, {signal: controller.signal}, unused);
+    const reader = t.request(locks, name, {mode: 'shared'});
+    const {pending} = await locks.query();
+    assert.equal(pending.length, 2, 'pending');
+    controller.abort();
+    await assert.rejects(writer, 'AbortError');
+    await reader.granted;
+});
+
+test('the next one is granted when the holder is through', async t => {
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const controller = new AbortController();
+    const aborted = locks.request(name, {signal: controller.signal}, unused);
+    const next = t.request(locks, name);
+    controller.abort();
+    await assert.rejects(aborted, 'AbortError');
+    await holder.release();
+    await next.granted;
+});
+
+test('the reason is passed on', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    for (const reason of ['my reason', new Error('mine'), null, 0]) {
+        const controller = new AbortController();
+        const promise = locks.request(name, {signal: controller.signal}, unused);
+        controller.abort(reason);
+        await assert.rejectsWith(promise, reason);
+    }
+});
+
+test('the default reason is passed on', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const controller = new AbortController();
+    const promise = locks.request(name, {signal: controller.signal}, unused);
+    controller.abort();
+    await assert.rejects(promise, 'AbortError');
+    await assert.rejectsWith(promise, controller.signal.reason);
+});
+
+test('one signal ends many requests', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    const controller = new AbortController();
+    const promises = Array.from({length: 50},
+        () => locks.request(name, {signal: controller.signal}, unused));
+    const before = await locks.query();
+    assert.equal(before.pending.length, 50, 'pending');
+    controller.abort();
+    for (const promise of promises)
+        await assert.rejects(promise, 'AbortError');
+    const {pending} = await locks.query();
+    assert.equal(pending.length, 0, 'pending afterwards');
+});
+
+await run();

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The option steal.
+
+import Gio from 'gi://Gio';
+import WebLocks from 'gi://WebLocks?version=1';
+
+import {DOMException, locks} from '../../client-lib/gjs/weblocks.js';
+import {AgentProcess} from './agent-process.js';
+import {assert, deferred, isSettled, run, test} from './testing.js';
+
+const steal = true;
+
+test('what is free is granted', async t => {
+    assert.equal(await locks.request(t.name(), {steal}, lock => lock.mode), 'exclusive');
+});
+
+test('what is held is granted too', async t => {
+    const name = t.name();
+    await t.hold(locks, name);
+    assert.equal(await locks.request(name, {steal}, lock => lock.name), name);
+});
+
+test('the promise of the broken holder is rejected, and its callback goes on', async t => {
+    const name = t.name();
+    const granted = deferred();
+    const goOn = deferred();
+    const events = [];
+    const broken = locks.request(name, async lock => {
+        granted.resolve();
+        await goOn.promise;
+        events.push(`still here, with ${lock.mode}`);
+        throw new Error('nobody is told of this');
+    });
+    broken.catch(() => events.push('broken'));
+    await granted.promise;
+    const thief = await t.hold(locks, name, {steal});
+    const error = await assert.rejects(broken, 'AbortError');
+    assert.instance(error, DOMException);
+    assert.equal(error.code, 20);
+    goOn.resolve();
+    await locks.query();
+    assert.equal(events, ['broken', 'still here, with exclusive']);
+    // Its end must not end the thief's lock.
+    const {held} = await locks.query();
+    assert.equal(held.length, 1, 'held');
+    assert.equal(await thief.release('stolen goods'), 'stolen goods');
+});
+
+test('all shared holders are broken', async t => {
+    const name = t.name();
+    const first = await t.hold(locks, name, {mode: 'shared'});
+    const second = await t.hold(locks, name, {mode: 'shared'});
+    await t.hold(locks, name, {steal});
+    await assert.rejects(first.done, 'AbortError');
+    await assert.rejects(second.done, 'AbortError');
+});
+
+test('who waits goes on waiting, and is granted after the thief', async t => {
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const waiter = t.request(locks, name);
+    const thief = await t.hold(locks, name, {steal});
+    await assert.rejects(holder.done, 'AbortError');
+    const {held, pending} = await locks.query();
+    assert.equal([held.length, pending.length], [1, 1], 'held and pending');
+    assert.equal(waiter.wasCalled, false, 'waiter granted early');
+    await thief.release();
+    await waiter.granted;
+    assert.equal(await waiter.release('waiter'), 'waiter');
+});
+
+test('of several thieves the last one wins', async t => {
+    const name = t.name();
+    const thieves = [1, 2, 3].map(() => t.request(locks, name, {steal}));
+    await assert.rejects(thieves[0].done, 'AbortError');
+    await assert.rejects(thieves[1].done, 'AbortError');
+    await thieves[2].granted;
+    assert.equal(await isSettled(thieves[2].done), false);
+    assert.equal(await thieves[2].release('last'), 'last');
+});
+
+test('a lock that was stolen before its callback could run', async t => {
+    const name = t.name();
+    const holder = t.request(locks, name);
+    const thief = t.request(locks, name, {steal});
+    await assert.rejects(holder.done, 'AbortError');
+    await thief.granted;
+    assert.equal(await thief.release('mine'), 'mine');
+});
+
+// The loss can be told between the end of the library's call and ours.
+test('a lock that was stolen between the grant and the callback', async t => {
+    const name = t.name();
+    const {prototype} = WebLocks.Manager;
+    const {request_finish: finish} = prototype;
+    const thief = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    t.cleanup(() => thief.close());
+    prototype.request_finish = function (result) {
+        prototype.request_finish = finish;
+        const lock = finish.call(this, result);
+        thief.get_manager('default').request_sync(name, new WebLocks.Options({steal: true}), null);
+        while (lock.held)
+            this.query_sync(null);
+        // Too late for the signal `lost`.
+        return Object.assign(lock, {connect: () => 0, disconnect() {}});
+    };
+    const broken = t.request(locks, name);
+    await assert.rejects(broken.done, 'AbortError');
+    assert.equal(broken.wasCalled, true);
+});
+
+test('stolen while it is being released', async t => {
+    const name = t.name();
+    for (let i = 0; i < 10; i++) {
+        const holder = await t.hold(locks, name);
+        const done = holder.release('released');
+        const thief = locks.request(name, {steal}, () => 'stolen');
+        assert.equal(await thief, 'stolen');
+        const outcome = await done.catch(error => error.name);
+        assert.true(['released', 'AbortError'].includes(outcome), outcome);
+    }
+});
+
+test('a thief in another process', async t => {
+    const name = t.name();
+    const thief = await AgentProcess.start(t);
+    const holder = await t.hold(locks, name);
+    const loot = await thief.hold(name, {steal});
+    await assert.rejects(holder.done, 'AbortError');
+    const {held} = await locks.query();
+    assert.equal(held.map(info => info.clientId), [thief.clientId]);
+    await loot.release();
+});
+
+test('a victim in another process', async t => {
+    const name = t.name();
+    const victim = await AgentProcess.start(t);
+    const holder = await victim.hold(name);
+    assert.equal(await locks.request(name, {steal}, () => 'stolen'), 'stolen');
+    await assert.rejects(holder.done, 'AbortError');
+    await victim.query();
+});
+
+await run();

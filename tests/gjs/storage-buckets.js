@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Storage buckets: each has a lock manager of its own.
+
+import Gio from 'gi://Gio';
+
+import {bucket, LockManager, locks} from '../../client-lib/gjs/weblocks.js';
+import {AgentProcess} from './agent-process.js';
+import {assert, run, show, test} from './testing.js';
+
+async function conflict(t, first, second) {
+    const name = t.name();
+    await t.hold(first, name);
+    return second.request(name, {ifAvailable: true}, lock => lock === null);
+}
+
+test('the default bucket conflicts with itself', async t => {
+    assert.equal(await conflict(t, locks, locks), true);
+});
+
+test('a named bucket conflicts with itself', async t => {
+    const its = t.bucket().locks;
+    assert.equal(await conflict(t, its, its), true);
+});
+
+test('the default bucket and a named one do not conflict', async t => {
+    assert.equal(await conflict(t, locks, t.bucket().locks), false);
+    assert.equal(await conflict(t, t.bucket().locks, locks), false);
+});
+
+test('two named buckets do not conflict', async t => {
+    assert.equal(await conflict(t, t.bucket().locks, t.bucket().locks), false);
+});
+
+test('two objects of one bucket do', async t => {
+    const first = t.bucket();
+    const second = bucket(first.name);
+    assert.equal(await conflict(t, first.locks, second.locks), true);
+});
+
+test('buckets are shared by processes', async t => {
+    const name = t.name();
+    const its = t.bucket();
+    const other = await AgentProcess.start(t);
+    await other.hold(name, {}, its.name);
+    assert.equal(await its.locks.request(name, {ifAvailable: true}, lock => lock), null);
+    assert.notEqual(await locks.request(name, {ifAvailable: true}, lock => lock), null);
+});
+
+test('a bucket has a name and a lock manager', () => {
+    const its = bucket('org.example.App');
+    assert.equal(its.name, 'org.example.App');
+    assert.instance(its.locks, LockManager);
+    assert.true(its.locks === its.locks, 'the same each time');
+    assert.equal(bucket(123).name, '123');
+});
+
+test('names that a bucket can have', async () => {
+    for (const name of ['a', 'x'.repeat(255), 'Büro/2. Stock', 'a b', '_', '.', '-']) {
+        await bucket(name).locks.request('n', async () => {
+            const {held} = await bucket(name).locks.query();
+            assert.equal(held.length, 1, name);
+        });
+    }
+});
+
+test('names that a bucket can not have', () => {
+    for (const name of ['', 'x'.repeat(256), 'ä'.repeat(128), 'a\x00b', '\uD800', '\uFFFF',
+        Symbol('s')])
+        assert.throws(() => bucket(name), TypeError, show(name));
+});
+
+test('without an application the default bucket is called default', async t => {
+    assert.equal(Gio.Application.get_default(), null);
+    assert.equal(await conflict(t, locks, bucket('default').locks), true);
+});
+
+await run();

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The frame of the tests: test() adds one, `await run()` runs them in turn and prints a line of TAP
+// for each. A test fails if it throws, if it is not through at its deadline, or if it leaves a lock
+// or a request behind. run.py starts the files, and watches what they write to stderr.
+
+import GLib from 'gi://GLib';
+import System from 'system';
+
+import {locks, bucket} from '../../client-lib/gjs/weblocks.js';
+
+const FACTOR = Number(GLib.getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
+// How long anything may take that should take next to no time.
+export const PATIENCE = 20000 * FACTOR;
+
+const tests = [];
+
+export function test(name, body, options = {}) {
+    tests.push({name, body, ...options});
+}
+
+export function show(value) {
+    if (value instanceof Error)
+        return `${value.name}: ${value.message}`;
+    if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint')
+        return String(value);
+    try {
+        return JSON.stringify(value) ?? String(value);
+    } catch {
+        return String(value);
+    }
+}
+
+function fail(what, expected, got) {
+    throw new Error(`${what}: expected ${expected}, got ${got}`);
+}
+
+function same(left, right) {
+    if (Object.is(left, right))
+        return true;
+    if (typeof left !== 'object' || typeof right !== 'object' || !left || !right)
+        return false;
+    const keys = Object.keys(left);
+    return keys.length === Object.keys(right).length &&
+        keys.every(key => Object.hasOwn(right, key) && same(left[key], right[key]));
+}
+
+export const assert = {
+    equal(got, expected, what = 'value') {
+        if (!same(got, expected))
+            fail(what, show(expected), show(got));
+    },
+
+    notEqual(got, other, what = 'value') {
+        if (same(got, other))
+            fail(what, `something else than ${show(other)}`, show(got));
+    },
+
+    true(got, what = 'condition') {
+        assert.equal(got, true, what);
+    },
+
+    instance(got, class_, what = 'object') {
+        if (!(got instanceof class_))
+            fail(what, `a ${class_.name}`, show(got));
+    },
+
+    throws(function_, class_, what = 'call') {
+        let result;
+        try {
+            result = function_();
+        } catch (error) {
+            assert.instance(error, class_, what);
+            return error;
+        }
+        return fail(what, `a ${class_.name} to be thrown`, show(result));
+    },
+
+    // Rejected with an error of that `name`, such as 'AbortError' or 'TypeError'.
+    async rejects(promise, name, what = 'promise') {
+        if (!(promise instanceof Promise))
+            fail(what, 'a promise', show(promise));
+        let result;
+        try {
+            result = await promise;
+        } catch (error) {
+            if (error?.name !== name)
+                fail(what, `rejection with ${name}`, `rejection with ${show(error)}`);
+            return error;
+        }
+        return fail(what, `rejection with ${name}`, `fulfilment with ${show(result)}`);
+    },
+
+    // Rejected with exactly this value.
+    async rejectsWith(promise, reason, what = 'promise') {
+        let result;
+        try {
+            result = await promise;
+        } catch (error) {
+            if (!Object.is(error, reason))
+                fail(what, `rejection with ${show(reason)}`, `rejection with ${show(error)}`);
+            return;
+        }
+        fail(what, `rejection with ${show(reason)}`, `fulfilment with ${show(result)}`);
+    },
+};
+
+// A promise, with the functions that settle it.
+export function deferred() {
+    const result = {};
+    result.promise = new Promise((resolve, reject) => Object.assign(result, {resolve, reject}));
+    return result;
+}
+
+// Fails when the promise is not settled at the deadline. What stops the timer is not its caller's
+// business.
+export function inTime(promise, what, milliseconds = PATIENCE) {
+    let timer;
+    const late = new Promise((_resolve, reject) => {
+        timer = setTimeout(() => reject(new Error(`${what}: not within ${milliseconds} ms`)),
+            milliseconds);
+    });
+    return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+// Waits until the (asynchronous) condition holds; returns its value.
+export async function waitFor(condition, what, milliseconds = PATIENCE) {
+    const deadline = GLib.get_monotonic_time() + milliseconds * 1000;
+    for (;;) {
+        const value = await condition();
+        if (value)
+            return value;
+        if (GLib.get_monotonic_time() > deadline)
+            throw new Error(`${what}: not within ${milliseconds} ms`);
+        await new Promise(resolve => setTimeout(resolve, 5));
+    }
+}
+
+export async function isSettled(promise) {
+    let settled = false;
+    const note = () => (settled = true);
+    promise.then(note, note);
+    await new Promise(resolve => setTimeout(resolve, 0));
+    return settled;
+}
+
+// A request whose lock is held until release() or fail() is called: `granted` is a promise for the
+// callback's argument, `done` is what request() returned.
+export class Request {
+    constructor(manager, name, options = {}) {
+        this._end = deferred();
+        this._called = deferred();
+        this.granted = this._called.promise;
+        this.wasCalled = false;
+        this.done = manager.request(name, options, lock => {
+            this.wasCalled = true;
+            this._called.resolve(lock);
+            return this._end.promise;
+        });
+        // Whoever awaits `done` sees a rejection; nobody has to.
+        this.done.catch(() => {});
+    }
+
+    release(value) {
+        this._end.resolve(value);
+        return this.done;
+    }
+
+    fail(reason) {
+        this._end.reject(reason);
+        return this.done;
+    }
+}
+
+class TestContext {
+    constructor(name) {
+        this._prefix = `${name} `;
+        this._count = 0;
+        this._cleanups = [];
+        this.buckets = [];
+    }
+
+    // A resource name that no other test uses.
+    name() {
+        return `${this._prefix}${++this._count}`;
+    }
+
+    // The locks of a bucket that no other test uses.
+    bucket() {
+        this.buckets.push(bucket(`test.${tests.length}.${this.name()}`.slice(0, 100)));
+        return this.buckets.at(-1);
+    }
+
+    cleanup(function_) {
+        this._cleanups.push(function_);
+    }
+
+    // A Request that ends with the test, if not before.
+    request(manager, name, options) {
+        const request = new Request(manager, name, options);
+        this.cleanup(() => request.release().catch(() => {}));
+        return request;
+    }
+
+    // The same, once it is granted.
+    async hold(manager, name, options) {
+        const request = this.request(manager, name, options);
+        await Promise.race([request.granted, request.done]);
+        return request;
+    }
+
+    async end() {
+        // All of them at once: one may wait for another.
+        await Promise.all(this._cleanups.map(async function_ => function_()));
+        if (this.keepsLocks)
+            return;
+        const nothing = {held: [], pending: []};
+        for (const manager of [locks, ...this.buckets.map(({locks: its}) => its)])
+            assert.equal(await manager.query(), nothing, 'what the test left behind');
+    }
+}
+
+function diagnostic(text) {
+    for (const line of String(text).split('\n'))
+        print(`# ${line}`);
+}
+
+async function runOne({name, body, keepsLocks}) {
+    const context = new TestContext(name);
+    context.keepsLocks = keepsLocks ?? false;
+    let failure = null;
+    const attempt = async (part, what) => {
+        try {
+            await inTime(part(), what);
+        } catch (error) {
+            failure ??= error ?? new Error('undefined or null was thrown');
+            diagnostic(`${show(error)}\n${error?.stack ?? ''}`.trimEnd());
+        }
+    };
+    await attempt(async () => body(context), 'the test');
+    await attempt(() => context.end(), 'the end of the test');
+    return failure === null;
+}
+
+// Runs all tests of the file, or those named on the command line, and ends the process.
+export async function run() {
+    let count = 0;
+    let failed = 0;
+    for (const entry of tests) {
+        if (ARGV.length > 0 && !ARGV.includes(entry.name))
+            continue;
+        const isGood = await runOne(entry);
+        failed += isGood ? 0 : 1;
+        print(`${isGood ? 'ok' : 'not ok'} ${++count} - ${entry.name}`);
+    }
+    print(`1..${count}`);
+    System.exit(failed === 0 ? 0 : 1);
+}

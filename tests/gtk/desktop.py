@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A display that only the test knows, and weblocks-notes on it, used by keyboard as people do."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
+
+from buses import end, environment, readable, spawn, wait_exit, PATIENCE
+from harness import wait_for
+
+TOOLS = ('Xvfb', 'xdotool')
+
+
+def missing_tools():
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+class Display:
+    """An X server without a screen, on the first display that is free. It needs no window manager:
+    who has the keyboard focus, the test says."""
+
+    def __init__(self, size='1280x800'):
+        ours, theirs = os.pipe()
+        self.process = spawn(['Xvfb', '-displayfd', str(theirs), '-screen', '0', f'{size}x24',
+                              '-nolisten', 'tcp', '-noreset', '-dpi', '96'],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, pass_fds=(theirs,))
+        os.close(theirs)
+        try:
+            data = b''
+            while not data.endswith(b'\n'):
+                if not readable(ours, PATIENCE):
+                    raise TimeoutError('Xvfb does not say its display')
+                chunk = os.read(ours, 64)
+                if not chunk:
+                    raise RuntimeError(f'Xvfb ended with {self.process.wait()}')
+                data += chunk
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            os.close(ours)
+        self.name = ':' + data.decode().strip()
+
+    def xdotool(self, *arguments):
+        """What it says, or None if it fails: it does when it finds no window."""
+        result = subprocess.run(['xdotool', *map(str, arguments)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, encoding='utf-8', check=False,
+                                env={**os.environ, 'DISPLAY': self.name}, timeout=PATIENCE)
+        return result.stdout.strip() if result.returncode == 0 else None
+
+    def stop(self):
+        """It leaves a lock file and a socket in /tmp unless it is asked to end."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            wait_exit(self.process)
+        end(self.process)
+
+
+class Notes:
+    """One weblocks-notes process, and its window."""
+
+    TITLE = re.compile(r'(?P<unsaved>• )?(?P<file>.*?) – (?P<read_only>Read only: )?'
+                       r'(?P<holder>.*?)(?: \(pid (?P<pid>[0-9]+)\) is editing)?,'
+                       r' (?P<waiting>[0-9]+) waiting$')
+
+    def __init__(self, display, bus, path, **environ):
+        self.display = display
+        self.path = path
+        self.log_path = os.path.join(bus.directory, f'notes-{os.urandom(4).hex()}.log')
+        self._log = open(self.log_path, 'wb')
+        self.process = spawn(
+            [environment('WEBLOCKS_NOTES'), path], stdin=subprocess.DEVNULL, stdout=self._log,
+            stderr=self._log,
+            env={**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
+                 'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
+                 'GTK_IM_MODULE': 'gtk-im-context-simple', 'GTK_THEME': 'Default',
+                 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'G_DEBUG': 'fatal-criticals',
+                 # GTK and what it uses keep things to the end.
+                 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0',
+                 **environ})
+        self.window = self.wait_for(self._find_window, 'window')
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def log(self):
+        with open(self.log_path, encoding='utf-8', errors='replace') as file:
+            return file.read()
+
+    def wait_for(self, condition, what):
+        def check():
+            if self.process.poll() is not None:
+                raise RuntimeError(f'weblocks-notes ({self.pid}) ended with '
+                                   f'{self.process.returncode}, waiting for {what}:\n{self.log()}')
+            return condition()
+        return wait_for(check, what=f'{what} of weblocks-notes ({self.pid})', every=0.1)
+
+    def _find_window(self):
+        found = self.display.xdotool('search', '--onlyvisible', '--pid', self.pid)
+        return found.splitlines()[-1] if found else None
+
+    def title(self):
+        return self.display.xdotool('getwindowname', self.window) or ''
+
+    def state(self):
+        """The parts of the title, as a dictionary."""
+        match = self.TITLE.match(self.title())
+        return match.groupdict() if match else {}
+
+    def is_editing(self):
+        state = self.state()
+        return bool(state) and not state['read_only']
+
+    def wait_state(self, **wanted):
+        """Waits until the title says so: file, read_only, unsaved, holder, pid, waiting."""
+        def holds():
+            state = self.state()
+            return state and all(
+                bool(state[key]) == value if isinstance(value, bool) else state[key] == str(value)
+                for key, value in wanted.items())
+        try:
+            self.wait_for(holds, f'title with {wanted}')
+        except TimeoutError as error:
+            raise TimeoutError(f'{error}; it is {self.title()!r}') from None
+
+    def wait_editing(self, **wanted):
+        self.wait_state(read_only=False, **wanted)
+
+    def wait_read_only(self, **wanted):
+        self.wait_state(read_only=True, **wanted)
+
+    def focus(self):
+        self.display.xdotool('windowfocus', '--sync', self.window)
+
+    def type(self, text):
+        self.focus()
+        self.display.xdotool('type', '--delay', 5, text)
+
+    def press(self, keys):
+        self.focus()
+        self.display.xdotool('key', keys)
+
+    def freeze(self):
+        """SIGSTOP, and wait until it has stopped."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def ask_to_end(self):
+        """As the end of a session does; its exit code."""
+        self.process.terminate()
+        return wait_exit(self.process)
+
+    def close(self):
+        end(self.process)
+        self._log.close()

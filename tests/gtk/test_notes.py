@@ -1,0 +1,337 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks-notes: of all windows on a file one may save it, whatever happens to the others.
+
+Seen as people see it (window titles, files) and, from outside, by Inspect. What is typed is one
+key: as soon as the title tells of unsaved text, all of it is there.
+"""
+
+import glob
+import os
+import signal
+import unittest
+
+from desktop import Display, Notes, missing_tools
+from harness import BusTestCase, main, wait_for
+
+BUCKET = 'org.w3.WebLocks.Notes'
+
+
+class NotesTestCase(BusTestCase):
+    time_limit = 120.0
+
+    @classmethod
+    def setUpClass(cls):
+        missing = missing_tools()
+        if missing:
+            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
+        super().setUpClass()
+        # GApplication tells the whole bus of its actions; the service must tell nobody anything.
+        every = cls.monitor.broadcasts
+        cls.monitor.broadcasts = lambda: [
+            message for message in every() if message.get_interface().startswith('org.w3.')]
+        cls.display = Display()
+        cls.addClassCleanup(cls.display.stop)
+
+    def setUp(self):
+        super().setUp()
+        self.directory = os.path.join(self.bus.directory, self._testMethodName)
+        os.mkdir(self.directory)
+        self.path = os.path.join(self.directory, 'shopping.txt')
+        self.write('bread\n')
+        self.outside = self.client()
+        self.windows = []
+
+    def open(self, path=None):
+        notes = Notes(self.display, self.bus, path or self.path)
+        self.addCleanup(notes.close)
+        self.windows.append(notes)
+        return notes
+
+    def open_one_after_another(self, count):
+        first = self.open()
+        first.wait_editing(waiting=0)
+        for waiting in range(1, count):
+            self.open().wait_read_only(pid=first.pid, waiting=waiting)
+        return self.windows[-count:]
+
+    def read(self):
+        with open(self.path, encoding='utf-8') as file:
+            return file.read()
+
+    def write(self, text):
+        with open(self.path, 'w', encoding='utf-8') as file:
+            file.write(text)
+
+    def put_aside(self):
+        """The texts that could not be saved."""
+        texts = []
+        for path in glob.glob(f'{glob.escape(self.path)}.unsaved-*'):
+            with open(path, encoding='utf-8') as file:
+                texts.append(file.read())
+        return texts
+
+    def entries(self, state):
+        """(pid, token) of this file's locks, as the service tells them to others."""
+        name = 'file://' + self.path
+        return [(entry['pid'], entry['token'])
+                for entry in self.outside.inspect(BUCKET, name=name, state=state)[0]]
+
+    def pids(self, state):
+        return [pid for pid, _ in self.entries(state)]
+
+    def editing(self):
+        return [notes for notes in self.windows if notes.process.poll() is None
+                and notes.is_editing()]
+
+    def wait_gone(self, *names):
+        # Windows of this case, which were closed in cleanups, are gone for the service too.
+        super().wait_gone(*names)
+        if self.daemon is not None and self.daemon.process.poll() is None:
+            wait_for(lambda: not self.control_inspect(), what='end of all locks')
+
+    def control_inspect(self):
+        client = type(self.outside)(self.bus.address)
+        try:
+            return client.inspect(BUCKET)[0]
+        finally:
+            client.close()
+
+    def report(self):
+        logs = [f'weblocks-notes ({notes.pid}) {notes.process.poll()}: {notes.log()}'
+                for notes in self.windows]
+        return '\n'.join([super().report()] + logs)
+
+
+class Election(NotesTestCase):
+    def test_one_of_three_may_save(self):
+        a, b, c = self.open_one_after_another(3)
+        # Those who were there before are told of those who came.
+        a.wait_editing(waiting=2)
+        b.wait_read_only(pid=a.pid, waiting=2)
+        c.wait_read_only(pid=a.pid, waiting=2)
+        self.assertEqual(a.state()['file'], 'shopping.txt')
+        self.assertEqual(b.state()['holder'], 'weblocks-notes')
+        self.assertEqual(self.pids('held'), [a.pid])
+        self.assertEqual(self.pids('pending'), [b.pid, c.pid])
+
+    def test_another_file_is_another_lock(self):
+        a = self.open()
+        a.wait_editing()
+        other = self.open(os.path.join(self.directory, 'other.txt'))
+        other.wait_editing(file='other.txt', waiting=0)
+        a.wait_editing(waiting=0)
+
+    def test_a_link_is_the_same_file(self):
+        a = self.open()
+        a.wait_editing()
+        link = os.path.join(self.directory, 'link.txt')
+        os.symlink('shopping.txt', link)
+        self.open(link).wait_read_only(pid=a.pid, waiting=1)
+
+    def test_a_file_that_is_not_there_yet(self):
+        self.path = os.path.join(self.directory, 'new.txt')
+        a = self.open()
+        a.wait_editing(file='new.txt')
+        a.type('x')
+        a.press('ctrl+s')
+        a.wait_editing(unsaved=False)
+        wait_for(lambda: os.path.exists(self.path), what='the file')
+        self.assertEqual(self.read(), 'x')
+
+    def test_it_ends_and_the_next_may_save(self):
+        a, b, c = self.open_one_after_another(3)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(self.read(), 'bread\n1', 'saved on close')
+        b.wait_editing(waiting=1)
+        c.wait_read_only(pid=b.pid, waiting=1)
+        # It knows what the one before wrote.
+        b.type('2')
+        b.press('ctrl+s')
+        wait_for(lambda: '2' in self.read(), what='what was typed')
+        self.assertIn('1', self.read())
+        self.assertEqual(self.pids('held'), [b.pid])
+        self.assertEqual(self.put_aside(), [])
+
+    def test_it_is_killed_and_the_next_may_save(self):
+        a, b, c = self.open_one_after_another(3)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.kill()
+        b.wait_editing(waiting=1)
+        c.wait_read_only(pid=b.pid, waiting=1)
+        b.kill()
+        c.wait_editing(waiting=0)
+        self.assertEqual(self.read(), 'bread\n')
+        self.assertEqual(self.pids('held'), [c.pid])
+
+    def test_one_that_waits_is_killed(self):
+        a, b, c = self.open_one_after_another(3)
+        b.kill()
+        a.wait_editing(waiting=1)
+        c.wait_read_only(pid=a.pid, waiting=1)
+        a.kill()
+        c.wait_editing(waiting=0)
+
+    def test_the_last_leaves_no_lock(self):
+        a = self.open()
+        a.wait_editing()
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        wait_for(lambda: not self.pids('held'), what='the release')
+
+
+class Saving(NotesTestCase):
+    def test_only_the_primary_saves_what_is_typed(self):
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.press('ctrl+s')
+        a.wait_editing(unsaved=False)
+        self.assertEqual(self.read(), 'bread\n1')
+        b.type('beer')
+        b.press('ctrl+s')
+        # Keys are handled in order: the next two do something, so those before have done nothing.
+        b.press('alt+t')
+        b.wait_editing(unsaved=False)
+        b.press('ctrl+s')
+        b.type('!')
+        b.wait_editing(unsaved=True)
+        self.assertEqual(self.read(), 'bread\n1')
+
+    def test_taken_over(self):
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        ((_, before),) = self.entries('held')
+        b.press('alt+t')
+        b.wait_editing(waiting=1)
+        a.wait_read_only(pid=b.pid, waiting=1, unsaved=True)
+        ((pid, after),) = self.entries('held')
+        self.assertEqual(pid, b.pid)
+        self.assertGreater(after, before, 'the fencing token')
+        self.assertEqual(self.pids('pending'), [a.pid], 'it asks again')
+        self.assertEqual(self.editing(), [b])
+        self.assertEqual(self.read(), 'bread\n')
+
+        # Its turn comes again: what was saved meanwhile counts, and its own text is not lost.
+        b.type('2')
+        b.wait_editing(unsaved=True)
+        self.assertEqual(b.ask_to_end(), 0, b.log())
+        a.wait_editing(waiting=0, unsaved=False)
+        self.assertEqual(self.read(), 'bread\n2')
+        self.assertEqual(self.put_aside(), ['bread\n1'])
+
+    def test_taken_over_and_nothing_written(self):
+        """The unsaved text is as good as it was: there is nothing to put aside."""
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        b.press('alt+t')
+        a.wait_read_only(pid=b.pid, unsaved=True)
+        b.kill()
+        a.wait_editing(unsaved=True)
+        a.press('ctrl+s')
+        a.wait_editing(unsaved=False)
+        self.assertEqual(self.read(), 'bread\n1')
+        self.assertEqual(self.put_aside(), [])
+
+    def test_a_frozen_primary_wakes_up_too_late(self):
+        a, b = self.open_one_after_another(2)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.freeze()
+        a.press('ctrl+s')  # what it finds first when it wakes up
+        b.press('alt+t')
+        b.wait_editing(waiting=0)
+        b.type('2')
+        b.wait_editing(unsaved=True)
+        b.press('ctrl+s')
+        b.wait_editing(unsaved=False)
+        a.thaw()
+        a.wait_read_only(pid=b.pid, unsaved=True, waiting=1)
+        b.wait_editing(waiting=1)
+        self.assertEqual(self.read(), 'bread\n2')
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(self.read(), 'bread\n2')
+        self.assertEqual(self.put_aside(), ['bread\n1'])
+
+    def test_the_file_refuses_an_older_token(self):
+        """As if somebody had taken over, and this window had not heard of it."""
+        a = self.open()
+        a.wait_editing()
+        ((_, token),) = self.entries('held')
+        gate = os.path.join(self.directory, '.shopping.txt.token')
+        with open(gate, encoding='ascii') as file:
+            self.assertEqual(int(file.read()), token, 'the token that the file has seen')
+        with open(gate, 'w', encoding='ascii') as file:
+            file.write(f'{token + 1:020}\n')
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        a.press('ctrl+s')
+        a.wait_read_only(unsaved=True)
+        self.assertEqual(self.read(), 'bread\n')
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(self.read(), 'bread\n')
+        self.assertEqual(self.put_aside(), ['bread\n1'])
+
+    def test_one_that_only_looks_writes_nothing(self):
+        a, b = self.open_one_after_another(2)
+        before = os.stat(self.path).st_mtime_ns
+        self.assertEqual(b.ask_to_end(), 0, b.log())
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(os.stat(self.path).st_mtime_ns, before)
+        self.assertEqual(sorted(os.listdir(self.directory)),
+                         ['.shopping.txt.token', 'shopping.txt'])
+
+
+class TheServiceDies(NotesTestCase):
+    def test_all_are_read_only_until_it_is_back(self):
+        a, b, c = self.open_one_after_another(3)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        for notes in (a, b, c):
+            notes.wait_read_only(holder='Nobody is editing', waiting=0)
+        self.assertTrue(a.state()['unsaved'])
+        self.assertEqual(self.read(), 'bread\n')
+
+        type(self).daemon = self.start_service()
+        wait_for(lambda: len(self.pids('held')) == 1 and len(self.pids('pending')) == 2,
+                 what='one lock and two who wait', every=0.1)
+        (pid,) = self.pids('held')
+        for notes in (a, b, c):
+            if notes.pid == pid:
+                notes.wait_editing(waiting=2)
+            else:
+                notes.wait_read_only(pid=pid, waiting=2)
+        self.assertEqual(len(self.editing()), 1)
+        self.assertTrue(a.state()['unsaved'], 'its text is still there')
+        # Whoever has it now: what could not be saved is kept.
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        if pid == a.pid:
+            self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
+        else:
+            self.assertEqual((self.read(), self.put_aside()), ('bread\n', ['bread\n1']))
+
+
+class TheServiceComesLate(NotesTestCase):
+    service = False
+
+    def test_windows_that_were_there_before(self):
+        a, b = self.open(), self.open()
+        for notes in (a, b):
+            notes.wait_read_only(holder='Nobody is editing')
+        type(self).daemon = self.start_service()
+        wait_for(self.editing, what='a primary', every=0.1)
+        (primary,) = self.editing()
+        other = b if primary is a else a
+        primary.wait_editing(waiting=1)
+        other.wait_read_only(pid=primary.pid, waiting=1)
+
+
+if __name__ == '__main__':
+    main()
