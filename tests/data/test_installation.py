@@ -160,6 +160,12 @@ class Files(unittest.TestCase):
             'lib/systemd/user/weblocksd.service',
             'lib/sysusers.d/weblocks.conf',
             'share/man/man8/weblocksd.8',
+            'bin/weblocks',
+            'share/man/man1/weblocks.1',
+            'share/bash-completion/completions/weblocks',
+            'share/zsh/site-functions/_weblocks',
+            'include/weblocks-1/weblocks/weblocks.h',
+            'share/weblocks-1/gjs/weblocks.js',
         )
         self.assertLessEqual({INSTALLATION.path(part) for part in expected}, INSTALLATION.files())
         self.assertTrue(os.access(weblocksd(), os.X_OK))

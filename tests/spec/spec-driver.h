@@ -35,6 +35,9 @@ typedef struct {
 typedef struct {
     const char *name;
 
+    /* Why the case can't be said to it; NULL: it can. May be NULL itself. */
+    const char *(*why_not)(const SpecCase *spec);
+
     /* Once for all cases. */
     void (*set_up)(void);
     void (*tear_down)(void);
@@ -67,6 +70,7 @@ typedef struct {
 
 extern const SpecDriver spec_driver_core;
 extern const SpecDriver spec_driver_bus;
+extern const SpecDriver spec_driver_library;
 
 void spec_answer_clear(SpecAnswer *answer);
 SpecEvent *spec_event_new(gboolean is_granted, guint64 id, char client);
