@@ -224,12 +224,12 @@ release_send(Release *release)
     if (connection_open(hold->connection, &error)) {
         g_autoptr(SdBusMessage) message = new_release(hold);
 
-        call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release, &error);
+        if (call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release, &error) !=
+            NULL)
+            return;
     }
-    if (error != NULL) {
-        leave_ledger(hold);
-        release_return(release, error);
-    }
+    leave_ledger(hold);
+    release_return(release, error);
 }
 
 typedef struct {

@@ -11,7 +11,10 @@ service stay, and the lines to try by hand are printed.
 """
 
 import argparse
+import os
 import pathlib
+import pty
+import shlex
 import shutil
 import signal
 import subprocess
@@ -93,6 +96,8 @@ class Stage:
             | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION,
             None, None)
         self.service = self.start_service(pathlib.Path(build_dir, "service", "weblocksd"))
+        self.weblocks = os.path.join(build_dir, "cli", "weblocks")
+        self.environment = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": self.address}
         self.people = []
 
     def start_service(self, program):
@@ -223,10 +228,52 @@ def tell_shared(stage):
     stage.print_table()
 
 
+def show(stage, *arguments):
+    """A line as it is typed, and what the command says to a terminal."""
+    print(f"     $ weblocks {shlex.join(arguments)}")
+    ours, terminal = pty.openpty()
+    with subprocess.Popen([stage.weblocks, *arguments], env=stage.environment,
+                          stdout=terminal, stderr=terminal) as command:
+        os.close(terminal)
+        said = b""
+        try:
+            while data := os.read(ours, 4096):
+                said += data
+        except OSError:
+            pass  # how a terminal says that nobody writes any more
+    os.close(ours)
+    for line in said.decode().splitlines():
+        print("       " + line)
+    return command.returncode
+
+
+def tell_command(stage):
+    headline('7. From a shell, with the command "weblocks"')
+    script = 'echo "token $WEBLOCKS_TOKEN"; cat'
+    print(f"     $ weblocks run --why nightly backup -- sh -c '{script}' &")
+    with subprocess.Popen(
+            [stage.weblocks, "run", "--why", "nightly", "backup", "--", "sh", "-c", script],
+            env=stage.environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as backup:
+        print(f"       {backup.stdout.readline().rstrip()}")
+        show(stage, "inspect", "backup")
+        status = show(stage, "run", "-n", "backup", "true")
+        print(f"       exit status {status}: somebody else has it, and we wouldn't wait")
+        backup.stdin.close()
+        if backup.wait() != 0:
+            raise SystemExit(f"the backup ended with {backup.returncode}")
+    status = show(stage, "run", "-n", "backup", "true")
+    print(f"       exit status {status}: the backup is done")
+
+
 def print_lines_to_try(stage):
     call = f"busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks"
     headline("Bus and service stay. In this or another shell:")
     print(f"     export DBUS_SESSION_BUS_ADDRESS='{stage.address}'")
+    print(f"     {stage.weblocks} query")
+    print(f"     {stage.weblocks} run backup -- sh -c 'echo mine; sleep 60' &")
+    print(f"     {stage.weblocks} inspect backup")
+    print(f"     {stage.weblocks} steal backup")
     print(f"     {call} Query")
     print(f"     {call} Request 'sa{{sv}}' printer 1 mode s shared")
     print(f"     {call} Steal 'sa{{sv}}' printer 0")
@@ -245,6 +292,7 @@ def tell(stage):
     tell_timeout(stage)
     tell_turn(stage, dora, lock, carla)
     tell_shared(stage)
+    tell_command(stage)
 
 
 def main():
