@@ -52,6 +52,7 @@ struct Connection {
     guint n_owner_changes;
     gboolean is_settled;
     guint64 last_key;
+    int n_abandoned; /* requests; atomic */
 
     Ledger *ledger;
     GQueue parts;   /* of ConnectionPart */
@@ -578,6 +579,36 @@ connection_when_settled(Connection *self, ConnectionFunc func, gpointer data)
 
 /* ---- sync calls */
 
+static void
+wake_sync_calls(Connection *self)
+{
+    for (guint i = 0; i < self->seats->len; i++) {
+        const SyncSeat *seat = self->seats->pdata[i];
+
+        if (seat->is_taken)
+            g_main_context_wakeup(seat->context);
+    }
+}
+
+gboolean
+connection_has_abandoned(const Connection *self)
+{
+    return g_atomic_int_get(&self->n_abandoned) > 0;
+}
+
+void
+connection_add_abandoned(Connection *self)
+{
+    g_atomic_int_inc(&self->n_abandoned);
+}
+
+void
+connection_remove_abandoned(Connection *self)
+{
+    g_atomic_int_add(&self->n_abandoned, -1);
+    wake_sync_calls(self);
+}
+
 static SyncSeat *
 find_free_seat(Connection *self)
 {
@@ -618,9 +649,8 @@ connection_give_sync_context(Connection *self, GMainContext *context)
 
         if (seat->context == context)
             seat->is_taken = FALSE;
-        else if (seat->is_taken)
-            g_main_context_wakeup(seat->context);
     }
+    wake_sync_calls(self);
     wake_context(self);
     gate_leave(self->gate);
 }

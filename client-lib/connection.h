@@ -53,6 +53,10 @@ gboolean connection_is_of_this_process(const Connection *self);
 /* NULL until the bus has said it. */
 const char *connection_get_client_id(const Connection *self);
 
+/* Whether there are requests that nobody waits for any more, and that the service has not
+ * confirmed. */
+gboolean connection_has_abandoned(const Connection *self);
+
 /* Where its signals are emitted. */
 GMainContext *connection_get_context(const Connection *self);
 
@@ -87,6 +91,10 @@ Ledger *connection_get_ledger(const Connection *self);
 
 /* A key for a request, not used before on this connection. */
 guint64 connection_next_key(Connection *self);
+
+/* A request was given up; the service has confirmed it. */
+void connection_add_abandoned(Connection *self);
+void connection_remove_abandoned(Connection *self);
 
 /* Whether a message comes from the service; from the service or the bus. */
 gboolean connection_believes_signal(const Connection *self, sd_bus_message *signal);

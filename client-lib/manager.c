@@ -358,6 +358,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
     sync_call_begin(&call, web_locks_manager_get_connection(self));
     web_locks_manager_request_async(self, name, options, cancellable, sync_call_done, &call);
     lock = web_locks_manager_request_finish(self, sync_call_wait(&call), error);
+    sync_call_settle(&call);
     sync_call_end(&call);
     return lock;
 }

@@ -23,7 +23,7 @@ request_many_free(gpointer data)
     RequestMany *self = data;
 
     g_ptr_array_unref(self->names);
-    g_ptr_array_unref(self->locks);
+    g_clear_pointer(&self->locks, g_ptr_array_unref);
     request_options_clear(&self->options);
     g_free(self);
 }
@@ -87,7 +87,8 @@ return_locks(GTask *task)
             return;
         }
     }
-    g_task_return_pointer(task, g_ptr_array_ref(self->locks), unref_array);
+    /* They are to be held as long as the caller has them, not as long as there is a result. */
+    g_task_return_pointer(task, g_steal_pointer(&self->locks), unref_array);
 }
 
 static void on_lock(GObject *source, GAsyncResult *result, gpointer data);
@@ -266,6 +267,7 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
     sync_call_begin(&call, web_locks_manager_get_connection(self));
     web_locks_manager_request_many_async(self, names, options, cancellable, sync_call_done, &call);
     locks = web_locks_manager_request_many_finish(self, sync_call_wait(&call), error);
+    sync_call_settle(&call);
     sync_call_end(&call);
     return locks;
 }

@@ -24,6 +24,7 @@ typedef struct {
     guint n_attempts;
 
     gboolean is_in_ledger;   /* it waits */
+    gboolean is_abandoned;   /* and counted as such */
     gboolean awaits_restart; /* it is said again when the service's owner changes */
     Call *call;              /* a Request or an Abort, not answered yet */
 
@@ -36,6 +37,8 @@ static void
 request_free(Request *self)
 {
     g_assert(self->ticket == NULL && self->call == NULL && !self->is_in_ledger);
+    if (self->is_abandoned)
+        connection_remove_abandoned(self->connection);
     request_options_clear(&self->options);
     g_free(self->path);
     g_free(self->name);
@@ -144,20 +147,6 @@ request_abort(Request *self)
         g_debug("An Abort was not sent: %s", error->message);
 }
 
-/* If the service has not answered yet, what it gives will be handed back. */
-static void
-on_cancelled(gpointer data)
-{
-    Request *self = data;
-
-    ticket_free(g_steal_pointer(&self->ticket));
-    if (self->is_in_ledger)
-        request_abort(self);
-    request_settle(self);
-}
-
-/* ---- request [4.1] */
-
 static Request *
 request_stop_awaiting(ConnectionPart *part)
 {
@@ -168,15 +157,28 @@ request_stop_awaiting(ConnectionPart *part)
     return self;
 }
 
+/* If the service has not answered yet, what it gives will be handed back. */
+static void
+on_cancelled(gpointer data)
+{
+    Request *self = data;
+
+    ticket_free(g_steal_pointer(&self->ticket));
+    self->is_abandoned = TRUE;
+    connection_add_abandoned(self->connection);
+    if (self->awaits_restart)
+        request_stop_awaiting(&self->part);
+    if (self->is_in_ledger)
+        request_abort(self);
+    request_settle(self);
+}
+
+/* ---- request [4.1] */
+
 static void
 on_restarted(ConnectionPart *part)
 {
-    Request *self = request_stop_awaiting(part);
-
-    if (self->ticket != NULL)
-        request_send(self);
-    else
-        request_settle(self);
+    request_send(request_stop_awaiting(part));
 }
 
 static void

@@ -3,6 +3,9 @@
 
 #include "client-lib/sync.h"
 
+/* A service that needs longer than this does not answer. */
+#define SETTLE_MS 1000
+
 void
 sync_call_begin(SyncCall *self, Connection *connection)
 {
@@ -24,6 +27,29 @@ sync_call_wait(SyncCall *self)
     while (self->result == NULL)
         g_main_context_iteration(self->context, TRUE);
     return self->result;
+}
+
+static gboolean
+on_settle_timeout(gpointer is_over)
+{
+    *(gboolean *)is_over = TRUE;
+    return G_SOURCE_REMOVE;
+}
+
+void
+sync_call_settle(SyncCall *self)
+{
+    g_autoptr(GSource) timer = NULL;
+    gboolean is_over = FALSE;
+
+    if (!connection_has_abandoned(self->connection))
+        return;
+    timer = g_timeout_source_new(SETTLE_MS);
+    g_source_set_callback(timer, on_settle_timeout, &is_over, NULL);
+    g_source_attach(timer, self->context);
+    while (!is_over && connection_has_abandoned(self->connection))
+        g_main_context_iteration(self->context, TRUE);
+    g_source_destroy(timer);
 }
 
 void

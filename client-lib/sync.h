@@ -23,4 +23,9 @@ typedef struct {
 void sync_call_begin(SyncCall *self, Connection *connection);
 void sync_call_done(GObject *source, GAsyncResult *result, gpointer self);
 GAsyncResult *sync_call_wait(SyncCall *self);
+
+/* Between wait and end, after a request: if it was cancelled before the service had answered, waits
+ * for the answer, for a while, so that what it gives is handed back. There may be no main loop that
+ * would do it later. */
+void sync_call_settle(SyncCall *self);
 void sync_call_end(SyncCall *self);
