@@ -3,7 +3,6 @@
 
 #include "client-lib/agent-private.h"
 
-#include "client-lib/sync.h"
 #include "client-lib/ticket.h"
 
 /**
@@ -328,7 +327,6 @@ web_locks_agent_get_default(GBusType bus_type)
 
 typedef struct {
     Connection *connection;
-    GTask *task;
     Ticket *ticket; /* NULL: cancelled */
 } Connect;
 
@@ -354,18 +352,23 @@ on_connect_cancelled(gpointer data)
     ticket_free(g_steal_pointer(&self->ticket));
 }
 
+/* Takes the ticket. */
 static void
-start_connect(gpointer data)
+start_connect(Connection *connection, Ticket *ticket)
 {
-    Connect *self = data;
+    Gate *gate = connection_get_gate(connection);
+    Connect *connect = g_new0(Connect, 1);
 
-    self->ticket = ticket_new(self->connection, self->task, on_connect_cancelled, self);
-    if (ticket_return_if_cancelled(self->ticket))
-        g_free(self);
-    else if (connection_open(self->connection, NULL))
-        connection_when_settled(self->connection, on_settled, self);
+    connect->connection = connection;
+    connect->ticket = ticket;
+    gate_enter(gate);
+    if (!ticket_listen(ticket, on_connect_cancelled, connect))
+        g_free(connect);
+    else if (connection_open(connection, NULL))
+        connection_when_settled(connection, on_settled, connect);
     else
-        on_settled(self);
+        on_settled(connect);
+    gate_leave(gate);
 }
 
 /**
@@ -387,20 +390,14 @@ web_locks_agent_connect_async(WebLocksAgent *self,
                               GAsyncReadyCallback callback,
                               gpointer user_data)
 {
-    g_autoptr(GTask) task = NULL;
-    Connect *connect;
+    GTask *task;
 
     g_return_if_fail(WEB_LOCKS_IS_AGENT(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_connect_async);
-    if (g_task_return_error_if_cancelled(task))
-        return;
-    connect = g_new0(Connect, 1);
-    connect->connection = self->connection;
-    connect->task = g_steal_pointer(&task);
-    connection_run(self->connection, start_connect, connect);
+    start_connect(self->connection, ticket_new_for_task(self->connection, task));
 }
 
 /**
@@ -441,15 +438,13 @@ gboolean
 web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
 {
     SyncCall call;
-    gboolean done;
 
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
-    sync_call_begin(&call, self->connection);
-    web_locks_agent_connect_async(self, cancellable, sync_call_done, &call);
-    done = web_locks_agent_connect_finish(self, sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return done;
+    sync_call_init(&call, self->connection, cancellable);
+    start_connect(self->connection, ticket_new_for_sync(&call));
+    return sync_call_wait_boolean(&call, error);
 }
 
 /**

@@ -9,7 +9,6 @@
 #include "client-lib/call.h"
 #include "client-lib/error-private.h"
 #include "client-lib/manager-private.h"
-#include "client-lib/sync.h"
 
 /**
  * web_locks_agent_get_manager:
@@ -58,13 +57,13 @@ web_locks_agent_create_private_manager(WebLocksAgent *self)
 }
 
 static SdBusMessage *
-build_buckets(Connection *connection, GTask *task)
+build_buckets(Connection *connection, gpointer data)
 {
     return call_new_to_service(connection, "Buckets");
 }
 
 static gpointer
-read_buckets(sd_bus_message *reply, GTask *task, GError **error)
+read_buckets(sd_bus_message *reply, gpointer data, GError **error)
 {
     g_autoptr(GStrvBuilder) buckets = g_strv_builder_new();
     const char *bucket;
@@ -84,6 +83,8 @@ free_strings(gpointer data)
 {
     g_strfreev(data);
 }
+
+static const CallKind buckets_kind = {build_buckets, read_buckets, free_strings};
 
 /**
  * web_locks_agent_list_buckets_async:
@@ -109,8 +110,7 @@ web_locks_agent_list_buckets_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
-    call_run_for_task(web_locks_agent_get_connection(self), task, build_buckets, read_buckets,
-                      free_strings);
+    call_run_for_task(web_locks_agent_get_connection(self), &buckets_kind, NULL, task);
 }
 
 /**
@@ -152,14 +152,8 @@ web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, G
 char **
 web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
 {
-    SyncCall call;
-    char **buckets;
-
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
-
-    sync_call_begin(&call, web_locks_agent_get_connection(self));
-    web_locks_agent_list_buckets_async(self, cancellable, sync_call_done, &call);
-    buckets = web_locks_agent_list_buckets_finish(self, sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return buckets;
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
+    return call_run_sync(web_locks_agent_get_connection(self), &buckets_kind, NULL, cancellable,
+                         error);
 }

@@ -4,7 +4,6 @@
 #include "client-lib/call.h"
 
 #include "client-lib/error-private.h"
-#include "client-lib/ticket.h"
 #include "common/wire-names.h"
 
 GQuark
@@ -121,113 +120,122 @@ call_send_quietly(sd_bus_message *message)
         g_debug("A message was not sent: %s", g_strerror(-r));
 }
 
-/* ---- for a task */
+/* ---- for somebody who waits */
 
 typedef struct {
     Connection *connection;
+    const CallKind *kind;
+    gpointer data;
     Ticket *ticket;
     Call *call;
-    CallBuild build;
-    CallRead read;
-    GDestroyNotify result_free;
-} TaskCall;
+} Run;
 
 static void
-task_call_free(TaskCall *self)
+run_free(Run *self)
 {
     connection_unref(self->connection);
     g_free(self);
 }
 
 static void
-task_call_fail(TaskCall *self, GError *error)
+run_fail(Run *self, GError *error)
 {
     ticket_return_error(self->ticket, error);
-    task_call_free(self);
+    run_free(self);
 }
 
-static void task_call_answered(sd_bus_message *reply, const GError *error, gpointer data);
+static void run_answered(sd_bus_message *reply, const GError *error, gpointer data);
 
 static void
-task_call_send(TaskCall *self)
+run_send(Run *self)
 {
     g_autoptr(SdBusMessage) message = NULL;
     GError *error = NULL;
 
     if (connection_open(self->connection, &error)) {
-        message = self->build(self->connection, ticket_get_task(self->ticket));
-        self->call = call_send(self->connection, message, CALL_DEFAULT_TIMEOUT, task_call_answered,
-                               self, &error);
+        message = self->kind->build(self->connection, self->data);
+        self->call =
+            call_send(self->connection, message, CALL_DEFAULT_TIMEOUT, run_answered, self, &error);
     }
     if (error != NULL)
-        task_call_fail(self, error);
+        run_fail(self, error);
 }
 
 static void
-task_call_answered(sd_bus_message *reply, const GError *error, gpointer data)
+run_answered(sd_bus_message *reply, const GError *error, gpointer data)
 {
-    TaskCall *self = data;
+    Run *self = data;
     gpointer result;
     GError *read_error = NULL;
 
     if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
-        task_call_fail(self, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                                 error->message));
+        run_fail(self,
+                 g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, error->message));
         return;
     }
     if (error != NULL) {
-        task_call_fail(self, g_error_copy(error));
+        run_fail(self, g_error_copy(error));
         return;
     }
-    result = self->read(reply, ticket_get_task(self->ticket), &read_error);
+    result = self->kind->read(reply, self->data, &read_error);
     if (read_error != NULL) {
-        task_call_fail(self, read_error);
+        run_fail(self, read_error);
     } else if (result == NULL) {
-        task_call_send(self);
+        run_send(self);
     } else {
-        ticket_return_pointer(self->ticket, result, self->result_free);
-        task_call_free(self);
+        ticket_return_pointer(self->ticket, result, self->kind->result_free);
+        run_free(self);
     }
 }
 
 static void
-task_call_cancelled(gpointer data)
+run_cancelled(gpointer data)
 {
-    TaskCall *self = data;
+    Run *self = data;
 
     call_cancel(self->call);
     ticket_free(self->ticket);
-    task_call_free(self);
-}
-
-typedef struct {
-    TaskCall *call;
-    GTask *task;
-} TaskCallStart;
-
-static void
-task_call_start(gpointer data)
-{
-    TaskCallStart *start = data;
-
-    start->call->ticket =
-        ticket_new(start->call->connection, start->task, task_call_cancelled, start->call);
-    if (ticket_return_if_cancelled(start->call->ticket))
-        task_call_free(start->call);
-    else
-        task_call_send(start->call);
+    run_free(self);
 }
 
 void
-call_run_for_task(
-    Connection *connection, GTask *task, CallBuild build, CallRead read, GDestroyNotify result_free)
+call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ticket)
 {
-    TaskCallStart start = {NULL, task};
+    Run *self = g_new0(Run, 1);
 
-    start.call = g_new0(TaskCall, 1);
-    start.call->connection = connection_ref(connection);
-    start.call->build = build;
-    start.call->read = read;
-    start.call->result_free = result_free;
-    connection_run(connection, task_call_start, &start);
+    self->connection = connection_ref(connection);
+    self->kind = kind;
+    self->data = data;
+    self->ticket = ticket;
+    if (ticket_listen(ticket, run_cancelled, self))
+        run_send(self);
+    else
+        run_free(self);
+}
+
+void
+call_run_for_task(Connection *connection, const CallKind *kind, gpointer data, GTask *task)
+{
+    Gate *gate = connection_get_gate(connection);
+
+    gate_enter(gate);
+    call_run(connection, kind, data, ticket_new_for_task(connection, task));
+    gate_leave(gate);
+}
+
+gpointer
+call_run_sync(Connection *connection,
+              const CallKind *kind,
+              gpointer data,
+              GCancellable *cancellable,
+              GError **error)
+{
+    Gate *gate = connection_get_gate(connection);
+    SyncCall call;
+
+    sync_call_init(&call, connection, cancellable);
+    gate_enter(gate);
+    call_run(connection, kind, data, ticket_new_for_sync(&call));
+    gate_leave(gate);
+    return sync_call_wait_pointer(&call, error);
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "client-lib/connection.h"
+#include "client-lib/ticket.h"
 
 /* Waits as long as the connection stands: if the service dies, the bus says so. */
 #define CALL_NO_TIMEOUT UINT64_MAX
@@ -46,13 +47,23 @@ void call_cancel(Call *self);
 /* Sends it, and wants no answer. */
 void call_send_quietly(sd_bus_message *message);
 
-/* Calls whose answer is the result of a task: `build` makes the message, `read` makes the result.
- * NULL without an error from `read` says that the answer goes on, and `build` is to make the next
- * call. The task's cancellable ends it at once. Takes the task. From any thread. */
-typedef SdBusMessage *(*CallBuild)(Connection *connection, GTask *task);
-typedef gpointer (*CallRead)(sd_bus_message *reply, GTask *task, GError **error);
-void call_run_for_task(Connection *connection,
-                       GTask *task,
-                       CallBuild build,
-                       CallRead read,
-                       GDestroyNotify result_free);
+/* Calls whose answer somebody waits for: `build` makes the message, `read` makes the result of the
+ * answer. NULL without an error from `read` says that the answer goes on, and `build` is to make
+ * the next call. The cancellable ends it at once. `data` lives until there is a result. Inside the
+ * gate; takes the ticket. */
+typedef SdBusMessage *(*CallBuild)(Connection *connection, gpointer data);
+typedef gpointer (*CallRead)(sd_bus_message *reply, gpointer data, GError **error);
+typedef struct {
+    CallBuild build;
+    CallRead read;
+    GDestroyNotify result_free;
+} CallKind;
+void call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ticket);
+
+/* The same from outside the gate, for a task, which it takes; and for a sync call. */
+void call_run_for_task(Connection *connection, const CallKind *kind, gpointer data, GTask *task);
+gpointer call_run_sync(Connection *connection,
+                       const CallKind *kind,
+                       gpointer data,
+                       GCancellable *cancellable,
+                       GError **error);

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client-lib/error-private.h"
 #include "client-lib/post.h"
@@ -23,18 +24,20 @@ typedef struct {
     gpointer data;
 } Continuation;
 
+/* A result to be told. */
+typedef struct {
+    ConnectionFunc func;
+    gpointer data;
+    GDestroyNotify destroy;
+} Result;
+
 /* What a source knows; it may outlive the connection. */
 typedef struct {
     Gate *gate;
     Connection *connection;
+    GMainContext *context; /* borrowed: the source is in it */
+    Result lone;           /* see connection_tell() */
 } SourceData;
-
-/* A context of sync calls, and its own source of the same connection. */
-typedef struct {
-    GMainContext *context;
-    GSource *source; /* NULL: not open */
-    gboolean is_taken;
-} SyncSeat;
 
 struct Connection {
     gatomicrefcount n_refs;
@@ -46,13 +49,15 @@ struct Connection {
     int state; /* a ConnectionState; atomic */
     sd_bus *bus;
     GSource *source;
-    GPtrArray *seats; /* of SyncSeat */
-    char *client_id;  /* atomic */
-    char *owner;      /* unique name of the service; NULL: nobody serves */
+    GQueue waiters;  /* of ConnectionWaiter */
+    char *client_id; /* atomic */
+    char *owner;     /* unique name of the service; NULL: nobody serves */
     guint n_owner_changes;
     gboolean is_settled;
     guint64 last_key;
-    int n_abandoned; /* requests; atomic */
+    SourceData *batch; /* of the source that processes messages now */
+    int n_untold;      /* results; atomic */
+    int n_abandoned;   /* requests; atomic */
 
     Ledger *ledger;
     GQueue parts;   /* of ConnectionPart */
@@ -99,16 +104,6 @@ destroy_source(GSource **source)
     g_clear_pointer(source, g_source_unref);
 }
 
-static void
-sync_seat_free(gpointer data)
-{
-    SyncSeat *seat = data;
-
-    destroy_source(&seat->source);
-    g_main_context_unref(seat->context);
-    g_free(seat);
-}
-
 Connection *
 connection_new(GBusType bus_type, const char *address)
 {
@@ -117,7 +112,6 @@ connection_new(GBusType bus_type, const char *address)
     g_atomic_ref_count_init(&self->n_refs);
     self->gate = gate_new();
     self->context = g_main_context_ref_thread_default();
-    self->seats = g_ptr_array_new_with_free_func(sync_seat_free);
     self->bus_type = bus_type;
     self->address = g_strdup(address);
     self->ledger = ledger_new();
@@ -139,7 +133,6 @@ connection_free(Connection *self)
     gate_enter(gate); /* a source of ours may be at it in another thread */
     g_assert(g_queue_is_empty(&self->parts));
     destroy_source(&self->source);
-    g_ptr_array_unref(self->seats);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
     if (self->bus != NULL)
         sd_bus_close(self->bus);
@@ -273,6 +266,47 @@ wake_context(Connection *self)
         g_main_context_wakeup(self->context);
 }
 
+/* The first result of a batch is told at the end of the batch, without another turn of the context;
+ * the others are posted. If any is still untold, this one is posted too, so they stay in order, and
+ * none waits for the callback of another. */
+void
+connection_tell(Connection *self,
+                GMainContext *context,
+                ConnectionFunc func,
+                gpointer data,
+                GDestroyNotify destroy)
+{
+    gboolean is_lone = g_atomic_int_add(&self->n_untold, 1) == 0;
+
+    if (is_lone && self->batch != NULL && self->batch->context == context)
+        self->batch->lone = (Result){func, data, destroy};
+    else
+        post_to_context(context, func, data, destroy);
+}
+
+void
+connection_remove_untold(Connection *self)
+{
+    g_atomic_int_add(&self->n_untold, -1);
+}
+
+void
+connection_wake(const ConnectionWaiter *waiter)
+{
+    const guint64 one = 1;
+
+    /* It only fails when it is woken more than often enough. */
+    if (write(waiter->wake_fd, &one, sizeof one) < 0)
+        g_debug("Nobody was woken: %s", g_strerror(errno));
+}
+
+static void
+wake_waiters(Connection *self)
+{
+    for (GList *l = self->waiters.head; l != NULL; l = l->next)
+        connection_wake(l->data);
+}
+
 void
 connection_run(Connection *self, ConnectionFunc func, gpointer data)
 {
@@ -374,8 +408,6 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
     if (self->bus != NULL)
         sd_bus_close(self->bus);
     destroy_source(&self->source);
-    for (guint i = 0; i < self->seats->len; i++)
-        destroy_source(&((SyncSeat *)self->seats->pdata[i])->source);
     g_clear_pointer(&self->owner, g_free);
     while (!g_queue_is_empty(&self->parts)) {
         ConnectionPart *part = g_queue_peek_head(&self->parts);
@@ -386,6 +418,15 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
     self->is_settled = TRUE;
     continuations_run(&self->settled);
     tell_changed(self);
+    wake_waiters(self);
+}
+
+static void
+end_by_bus(Connection *self)
+{
+    if (connection_is_of_this_process(self) && get_state(self) == STATE_OPEN)
+        connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE,
+                       "The connection to the bus ended");
 }
 
 static void
@@ -424,11 +465,7 @@ source_leave(gpointer data)
 static void
 source_closed(gpointer data)
 {
-    Connection *self = ((SourceData *)data)->connection;
-
-    if (connection_is_of_this_process(self) && get_state(self) == STATE_OPEN)
-        connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE,
-                       "The connection to the bus ended");
+    end_by_bus(((SourceData *)data)->connection);
 }
 
 static void
@@ -440,19 +477,49 @@ source_data_free(gpointer data)
     g_free(source_data);
 }
 
+static void
+source_before_batch(gpointer data)
+{
+    ((SourceData *)data)->connection->batch = data;
+}
+
+static void
+source_after_batch(gpointer data)
+{
+    ((SourceData *)data)->connection->batch = NULL;
+}
+
+/* The application may do what it likes in there: also run a main loop, and so come here again. */
+static void
+source_after_leave(gpointer data)
+{
+    SourceData *source_data = data;
+    Result lone = source_data->lone;
+
+    if (lone.func == NULL)
+        return;
+    source_data->lone.func = NULL;
+    lone.func(lone.data);
+    lone.destroy(lone.data);
+}
+
 static const SdBusSourceHooks source_hooks = {
     .enter = source_enter,
     .leave = source_leave,
+    .before_batch = source_before_batch,
+    .after_batch = source_after_batch,
+    .after_leave = source_after_leave,
     .on_closed = source_closed,
 };
 
 static GSource *
 attach_source(Connection *self, GMainContext *context)
 {
-    SourceData *source_data = g_new(SourceData, 1);
+    SourceData *source_data = g_new0(SourceData, 1);
 
     source_data->gate = gate_ref(self->gate);
     source_data->connection = self;
+    source_data->context = context;
     return sd_bus_source_attach(self->bus, context, &source_hooks, source_data, source_data_free);
 }
 
@@ -560,11 +627,6 @@ connection_open(Connection *self, GError **error)
     }
     g_atomic_int_set(&self->state, STATE_OPEN);
     self->source = attach_source(self, self->context);
-    for (guint i = 0; i < self->seats->len; i++) {
-        SyncSeat *seat = self->seats->pdata[i];
-
-        seat->source = attach_source(self, seat->context);
-    }
     return TRUE;
 }
 
@@ -578,17 +640,6 @@ connection_when_settled(Connection *self, ConnectionFunc func, gpointer data)
 }
 
 /* ---- sync calls */
-
-static void
-wake_sync_calls(Connection *self)
-{
-    for (guint i = 0; i < self->seats->len; i++) {
-        const SyncSeat *seat = self->seats->pdata[i];
-
-        if (seat->is_taken)
-            g_main_context_wakeup(seat->context);
-    }
-}
 
 gboolean
 connection_has_abandoned(const Connection *self)
@@ -606,51 +657,58 @@ void
 connection_remove_abandoned(Connection *self)
 {
     g_atomic_int_add(&self->n_abandoned, -1);
-    wake_sync_calls(self);
+    wake_waiters(self);
 }
 
-static SyncSeat *
-find_free_seat(Connection *self)
+gboolean
+connection_process(Connection *self)
 {
-    SyncSeat *seat;
+    int r;
 
-    for (guint i = 0; i < self->seats->len; i++) {
-        seat = self->seats->pdata[i];
-        if (!seat->is_taken)
-            return seat;
+    if (get_state(self) != STATE_OPEN)
+        return FALSE;
+    r = sd_bus_process(self->bus, NULL);
+    if (r > 0)
+        return TRUE;
+    if ((r == 0 || sd_bus_wants_room(r)) && sd_bus_is_open(self->bus) > 0)
+        return FALSE;
+    end_by_bus(self);
+    return TRUE;
+}
+
+ConnectionPoll
+connection_get_poll(const Connection *self)
+{
+    ConnectionPoll wanted = {-1, 0, G_MAXINT64};
+    uint64_t until_us;
+    int events;
+
+    if (get_state(self) != STATE_OPEN)
+        return wanted;
+    events = sd_bus_get_events(self->bus);
+    if (events < 0 || sd_bus_get_timeout(self->bus, &until_us) < 0) {
+        wanted.until_us = 0; /* it has ended: to be found when it is processed */
+        return wanted;
     }
-    seat = g_new0(SyncSeat, 1);
-    seat->context = g_main_context_new();
-    if (get_state(self) == STATE_OPEN)
-        seat->source = attach_source(self, seat->context);
-    g_ptr_array_add(self->seats, seat);
-    return seat;
+    wanted.fd = sd_bus_get_fd(self->bus);
+    wanted.events = (short)events;
+    if (until_us < G_MAXINT64)
+        wanted.until_us = (gint64)until_us;
+    return wanted;
 }
 
-GMainContext *
-connection_take_sync_context(Connection *self)
-{
-    SyncSeat *seat;
-
-    gate_enter(self->gate);
-    seat = find_free_seat(self);
-    seat->is_taken = TRUE;
-    gate_leave(self->gate);
-    return seat->context;
-}
-
-/* Others that wait must not rely on us any more to process what is read already. */
 void
-connection_give_sync_context(Connection *self, GMainContext *context)
+connection_add_waiter(Connection *self, ConnectionWaiter *waiter)
 {
-    gate_enter(self->gate);
-    for (guint i = 0; i < self->seats->len; i++) {
-        SyncSeat *seat = self->seats->pdata[i];
+    waiter->link.data = waiter;
+    g_queue_push_tail_link(&self->waiters, &waiter->link);
+}
 
-        if (seat->context == context)
-            seat->is_taken = FALSE;
-    }
-    wake_sync_calls(self);
+/* Those who wait on must not rely on this one to process what is read already. */
+void
+connection_remove_waiter(Connection *self, ConnectionWaiter *waiter)
+{
+    g_queue_unlink(&self->waiters, &waiter->link);
+    wake_waiters(self);
     wake_context(self);
-    gate_leave(self->gate);
 }

@@ -4,8 +4,8 @@
 /* The bus connection of an agent: what it sends, whom it believes, when it may call out.
  *
  * - All of it is touched inside its gate only: connection_run(). So any thread may use it. Messages
- *   are processed by whatever context comes by: the one that was thread-default when the connection
- *   was made, or that of a sync call.
+ *   are processed by whoever comes by: the context that was thread-default when the connection was
+ *   made, or a sync call.
  * - Nothing of the application runs inside. Messages change state at once; results leave by
  * tickets, signals by connection_emit().
  * - What a message says is believed only from the owner of the service's name and from the bus.
@@ -63,11 +63,6 @@ GMainContext *connection_get_context(const Connection *self);
 /* Calls `func` from that context, never from within a sync call, then `destroy`. */
 void connection_emit(Connection *self, ConnectionFunc func, gpointer data, GDestroyNotify destroy);
 
-/* A context that processes the connection's messages, and nothing of the application's, until it is
- * given back. */
-GMainContext *connection_take_sync_context(Connection *self);
-void connection_give_sync_context(Connection *self, GMainContext *context);
-
 /* ---- inside the gate */
 
 Gate *connection_get_gate(const Connection *self);
@@ -102,6 +97,38 @@ gboolean connection_believes_reply(const Connection *self, sd_bus_message *reply
 
 /* How often the service's name has changed its owner. */
 guint connection_get_owner_changes(const Connection *self);
+
+/* Tells a result from `context`: `func`, then `destroy`. It calls connection_remove_untold(). */
+void connection_tell(Connection *self,
+                     GMainContext *context,
+                     ConnectionFunc func,
+                     gpointer data,
+                     GDestroyNotify destroy);
+void connection_remove_untold(Connection *self); /* from anywhere */
+
+/* ---- inside the gate, for sync.c */
+
+/* Processes a message, if there is one; or ends the connection, if that is all there is. */
+gboolean connection_process(Connection *self);
+
+/* What to wait for, if there was none. */
+typedef struct {
+    int fd; /* -1: the connection isn't open */
+    short events;
+    gint64 until_us; /* of the monotonic clock; G_MAXINT64: for ever */
+} ConnectionPoll;
+ConnectionPoll connection_get_poll(const Connection *self);
+
+/* A thread that waits outside the gate, to be woken by a descriptor of its own. */
+typedef struct {
+    GList link;
+    int wake_fd;
+} ConnectionWaiter;
+void connection_add_waiter(Connection *self, ConnectionWaiter *waiter);
+void connection_remove_waiter(Connection *self, ConnectionWaiter *waiter);
+void connection_wake(const ConnectionWaiter *waiter);
+
+/* ---- inside the gate, for all that lives with the connection */
 
 /* Part of what lives with the connection. `end` is called when the connection ends, and takes it
  * out; `owner_changed`, which may be NULL, when the service's name has another owner, or none. */

@@ -3,13 +3,35 @@
 
 #include "client-lib/gate.h"
 
-#include <unistd.h>
+#include <pthread.h>
 
 struct Gate {
     gatomicrefcount n_refs;
     GRecMutex mutex;
-    pid_t pid;
+    int n_forks; /* when it was made */
 };
+
+/* How many forks this process is away from the first; counted, because asking for the process id is
+ * a system call each time. */
+static int n_forks;
+
+static void
+count_fork(void)
+{
+    n_forks++;
+}
+
+static void
+start_counting_forks(void)
+{
+    static gsize is_counting;
+
+    if (!g_once_init_enter(&is_counting))
+        return;
+    if (pthread_atfork(NULL, NULL, count_fork) != 0)
+        g_error("No memory to watch for forks");
+    g_once_init_leave(&is_counting, 1);
+}
 
 Gate *
 gate_new(void)
@@ -18,7 +40,8 @@ gate_new(void)
 
     g_atomic_ref_count_init(&self->n_refs);
     g_rec_mutex_init(&self->mutex);
-    self->pid = getpid();
+    start_counting_forks();
+    self->n_forks = n_forks;
     return self;
 }
 
@@ -41,7 +64,7 @@ gate_unref(Gate *self)
 gboolean
 gate_is_of_this_process(const Gate *self)
 {
-    return getpid() == self->pid;
+    return self->n_forks == n_forks;
 }
 
 void
@@ -58,4 +81,10 @@ gate_leave(Gate *self)
     if (gate_is_of_this_process(self))
         g_rec_mutex_unlock(&self->mutex);
     gate_unref(self);
+}
+
+int
+gate_count_forks(void)
+{
+    return n_forks;
 }

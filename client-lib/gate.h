@@ -25,3 +25,6 @@ void gate_leave(Gate *self);
 
 /* FALSE in the child of a fork. */
 gboolean gate_is_of_this_process(const Gate *self);
+
+/* How many forks this process is away from the first. */
+int gate_count_forks(void);

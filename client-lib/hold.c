@@ -7,7 +7,6 @@
 
 #include "client-lib/call.h"
 #include "client-lib/error-private.h"
-#include "client-lib/ticket.h"
 #include "common/wire-names.h"
 
 static void hold_lose(LedgerEntry *entry, const char *reason, const GError *error);
@@ -232,33 +231,18 @@ release_send(Release *release)
     release_return(release, error);
 }
 
-typedef struct {
-    Hold *hold;
-    GTask *task;
-} ReleaseStart;
-
-static void
-start_release(gpointer data)
+void
+hold_release(Hold *self, Ticket *ticket)
 {
-    ReleaseStart *start = data;
-    Hold *hold = start->hold;
     Release *release = g_new0(Release, 1);
 
-    release->hold = hold_ref(hold);
-    release->ticket = ticket_new(hold->connection, start->task, NULL, NULL);
-    if (hold_move(hold, HOLD_RELEASED))
+    release->hold = hold_ref(self);
+    release->ticket = ticket;
+    if (hold_move(self, HOLD_RELEASED))
         release_send(release);
-    else if (hold->loss_reason != NULL)
-        release_return(release, error_new_from_reason(hold->loss_reason));
+    else if (self->loss_reason != NULL)
+        release_return(release, error_new_from_reason(self->loss_reason));
     else
         release_return(release, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
                                                     "The lock was released before"));
-}
-
-void
-hold_release(Hold *self, GTask *task)
-{
-    ReleaseStart start = {self, task};
-
-    connection_run(self->connection, start_release, &start);
 }

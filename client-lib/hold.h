@@ -13,6 +13,7 @@
 
 #include "client-lib/connection.h"
 #include "client-lib/ledger.h"
+#include "client-lib/ticket.h"
 
 typedef enum {
     HOLD_HELD,
@@ -54,5 +55,6 @@ void hold_set_lock(Hold *self, gpointer lock, void (*tell_lost)(gpointer lock, c
 /* Lets go of it, and waits for no answer; nothing if it isn't held. From any thread. */
 void hold_drop(Hold *self);
 
-/* The result of the task is TRUE, or why the lock was not there to be released. Takes the task. */
-void hold_release(Hold *self, GTask *task);
+/* The result is TRUE, or why the lock was not there to be released. Inside the gate; takes the
+ * ticket. */
+void hold_release(Hold *self, Ticket *ticket);

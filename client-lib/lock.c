@@ -140,6 +140,33 @@ web_locks_lock_get_held(WebLocksLock *self)
     return hold_is_held(self->hold);
 }
 
+static gboolean
+check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
+{
+    if (g_cancellable_set_error_if_cancelled(cancellable, error))
+        return FALSE;
+    if (connection_is_of_this_process(self->hold->connection))
+        return TRUE;
+    g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                        "The lock belongs to the process that forked this one");
+    return FALSE;
+}
+
+/* Takes the ticket. */
+static void
+release(WebLocksLock *self, Ticket *ticket)
+{
+    Gate *gate = connection_get_gate(self->hold->connection);
+    gboolean was_held;
+
+    gate_enter(gate);
+    was_held = hold_is_held(self->hold);
+    hold_release(self->hold, ticket);
+    gate_leave(gate);
+    if (was_held)
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+}
+
 /**
  * web_locks_lock_release_async:
  * @self: a lock
@@ -158,27 +185,19 @@ web_locks_lock_release_async(WebLocksLock *self,
                              gpointer user_data)
 {
     g_autoptr(GTask) task = NULL;
-    gboolean was_held;
+    GError *error = NULL;
 
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_lock_release_async);
-    if (g_task_return_error_if_cancelled(task))
-        return;
     /* From here on the lock is given up, and the answer is the truth about it. */
     g_task_set_check_cancellable(task, FALSE);
-    if (!connection_is_of_this_process(self->hold->connection)) {
-        g_task_return_new_error(task, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                                "The lock belongs to the process that forked this one");
-        return;
-    }
-
-    was_held = hold_is_held(self->hold);
-    hold_release(self->hold, g_steal_pointer(&task));
-    if (was_held && !hold_is_held(self->hold))
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+    if (check_release(self, cancellable, &error))
+        release(self, ticket_new_for_task(self->hold->connection, g_steal_pointer(&task)));
+    else
+        g_task_return_error(task, error);
 }
 
 /**
@@ -222,15 +241,15 @@ gboolean
 web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
     SyncCall call;
-    gboolean done;
 
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), FALSE);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
-    sync_call_begin(&call, self->hold->connection);
-    web_locks_lock_release_async(self, cancellable, sync_call_done, &call);
-    done = web_locks_lock_release_finish(self, sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return done;
+    if (!check_release(self, cancellable, error))
+        return FALSE;
+    sync_call_init(&call, self->hold->connection, NULL);
+    release(self, ticket_new_for_sync(&call));
+    return sync_call_wait_boolean(&call, error);
 }
 
 /* ---- GObject */

@@ -19,12 +19,17 @@ Connection *web_locks_manager_get_connection(WebLocksManager *self);
 /* Of the bucket object on the wire. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 
-/* Starts a request whose options were checked. Takes the task, whose result is the lock, or NULL.
- */
+/* A request whose options were checked, for a task, which it takes, and as a sync call. The result
+ * is the lock, or NULL. */
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
                                      GTask *task);
+WebLocksLock *web_locks_manager_wait_for_request(WebLocksManager *self,
+                                                 const char *name,
+                                                 const RequestOptions *options,
+                                                 GCancellable *cancellable,
+                                                 GError **error);
 
 /* Whether a name can travel as a D-Bus string. */
 gboolean web_locks_manager_check_name(const char *name, GError **error);

@@ -7,7 +7,6 @@
 
 #include "client-lib/agent-private.h"
 #include "client-lib/request.h"
-#include "client-lib/sync.h"
 #include "common/wire-names.h"
 #include "common/wire-string.h"
 
@@ -222,20 +221,19 @@ web_locks_manager_check_name(const char *name, GError **error)
     return FALSE;
 }
 
-typedef struct {
-    const char *name;
-    const RequestOptions *options;
-    GTask *task;
-} RequestStart;
-
+/* Takes the ticket. */
 static void
-start_request(gpointer data)
+start_request(WebLocksManager *self,
+              const char *name,
+              const RequestOptions *options,
+              Ticket *ticket)
 {
-    const RequestStart *start = data;
-    WebLocksManager *self = g_task_get_source_object(start->task);
+    Connection *connection = web_locks_manager_get_connection(self);
+    Gate *gate = connection_get_gate(connection);
 
-    request_start(web_locks_manager_get_connection(self), self->path, start->name, start->options,
-                  start->task);
+    gate_enter(gate);
+    request_start(connection, self->path, name, options, ticket);
+    gate_leave(gate);
 }
 
 void
@@ -244,9 +242,28 @@ web_locks_manager_start_request(WebLocksManager *self,
                                 const RequestOptions *options,
                                 GTask *task)
 {
-    RequestStart start = {name, options, task};
+    start_request(self, name, options,
+                  ticket_new_for_task(web_locks_manager_get_connection(self), task));
+}
 
-    connection_run(web_locks_manager_get_connection(self), start_request, &start);
+WebLocksLock *
+web_locks_manager_wait_for_request(WebLocksManager *self,
+                                   const char *name,
+                                   const RequestOptions *options,
+                                   GCancellable *cancellable,
+                                   GError **error)
+{
+    SyncCall call;
+
+    sync_call_init(&call, web_locks_manager_get_connection(self), cancellable);
+    start_request(self, name, options, ticket_new_for_sync(&call));
+    return sync_call_wait_pointer(&call, error);
+}
+
+static gboolean
+check_request(const char *name, const RequestOptions *options, GError **error)
+{
+    return web_locks_manager_check_name(name, error) && request_options_check(options, name, error);
 }
 
 /**
@@ -288,8 +305,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_async);
     request_options_init(&values, options, cancellable != NULL);
-    if (!web_locks_manager_check_name(name, &error) ||
-        !request_options_check(&values, name, &error)) {
+    if (!check_request(name, &values, &error)) {
         /* These come before the cancellable, as in the standard. */
         g_task_set_check_cancellable(task, FALSE);
         g_task_return_error(task, error);
@@ -349,18 +365,17 @@ web_locks_manager_request_sync(WebLocksManager *self,
                                GCancellable *cancellable,
                                GError **error)
 {
-    SyncCall call;
-    WebLocksLock *lock;
+    g_auto(RequestOptions) values = {0};
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(name != NULL, NULL);
+    g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    sync_call_begin(&call, web_locks_manager_get_connection(self));
-    web_locks_manager_request_async(self, name, options, cancellable, sync_call_done, &call);
-    lock = web_locks_manager_request_finish(self, sync_call_wait(&call), error);
-    sync_call_settle(&call);
-    sync_call_end(&call);
-    return lock;
+    request_options_init(&values, options, cancellable != NULL);
+    if (!check_request(name, &values, error))
+        return NULL;
+    return web_locks_manager_wait_for_request(self, name, &values, cancellable, error);
 }
 
 /* ---- GObject */

@@ -5,7 +5,6 @@
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/queries.h"
-#include "client-lib/sync.h"
 
 /* Signals say that something has changed; what is so then, Query says: state beats remembered
  * signals. No signal says that somebody begins to wait. That can only be where something is held,
@@ -13,6 +12,12 @@
 #define LOOK_AGAIN_MS 1000
 /* Bursts of signals are worth one question. */
 #define BURST_MS 20
+
+typedef enum {
+    LOOK_IDLE,
+    LOOK_GOING_ON,
+    LOOK_STALE, /* going on, and something has changed since it began */
+} Look;
 
 /**
  * WebLocksMonitor:
@@ -41,9 +46,8 @@ struct _WebLocksMonitor {
     gboolean is_watched;
     gboolean is_watch_asked; /* so it has to be taken back */
     int is_told;             /* that it changed, and a look is on its way; atomic */
-    gboolean is_refreshing;
-    gboolean is_dirty; /* it changed since the refreshing began */
-    GTask *ready;      /* web_locks_monitor_new_async() */
+    int look; /* a Look; atomic. Whoever moves it from idle owns what follows until it is idle */
+    GTask *ready; /* web_locks_monitor_new_async() */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksMonitor, web_locks_monitor, G_TYPE_OBJECT)
@@ -187,9 +191,9 @@ update_store(GListStore *store, GListModel *now)
 }
 
 static SdBusMessage *
-build_refresh(Connection *connection, GTask *task)
+build_refresh(Connection *connection, gpointer monitor)
 {
-    WebLocksMonitor *self = g_task_get_source_object(task);
+    WebLocksMonitor *self = monitor;
     const char *path = web_locks_manager_get_path(self->manager);
     SdBusMessage *message;
     int enable = 1;
@@ -205,9 +209,9 @@ build_refresh(Connection *connection, GTask *task)
 }
 
 static gpointer
-read_refresh(sd_bus_message *reply, GTask *task, GError **error)
+read_refresh(sd_bus_message *reply, gpointer monitor, GError **error)
 {
-    WebLocksMonitor *self = g_task_get_source_object(task);
+    WebLocksMonitor *self = monitor;
 
     if (self->is_watched)
         return queries_read_query(reply, error);
@@ -216,23 +220,39 @@ read_refresh(sd_bus_message *reply, GTask *task, GError **error)
     return NULL; /* now Query */
 }
 
+static const CallKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
+
+/* `next_ms` is when to look again even if nothing is told; 0: not then. */
 static void
-on_refresh_failed(WebLocksMonitor *self, GError *error)
+end_look(WebLocksMonitor *self, guint next_ms)
 {
+    if (next_ms > 0)
+        refresh_in(self, next_ms);
+    if (g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_IDLE))
+        return;
+    refresh_in(self, BURST_MS);
+    g_atomic_int_set(&self->look, LOOK_IDLE);
+}
+
+static void
+on_refresh_failed(WebLocksMonitor *self, const GError *error)
+{
+    g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
+            error->message);
     g_list_store_remove_all(self->held);
     g_list_store_remove_all(self->pending);
     self->is_watched = FALSE;
-    if (self->ready != NULL) {
-        g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
+    end_look(self, 0);
+}
 
-        g_task_return_error(ready, error);
-        return;
-    }
-    g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
-            error->message);
-    g_error_free(error);
-    if (self->is_dirty)
-        refresh_in(self, BURST_MS);
+static void
+take_in(WebLocksMonitor *self, WebLocksSnapshot *snapshot)
+{
+    gboolean is_empty = g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)) == 0;
+
+    update_store(self->held, web_locks_snapshot_get_held(snapshot));
+    update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
+    end_look(self, is_empty ? 0 : LOOK_AGAIN_MS);
 }
 
 static void
@@ -240,25 +260,19 @@ on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
 {
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(source);
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    GError *error = NULL;
+    g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
+    g_autoptr(GError) error = NULL;
 
-    self->is_refreshing = FALSE;
     snapshot = g_task_propagate_pointer(G_TASK(result), &error);
-    if (snapshot == NULL) {
+    if (snapshot != NULL)
+        take_in(self, snapshot);
+    else if (ready == NULL)
         on_refresh_failed(self, error);
-        return;
-    }
-    if (self->is_dirty)
-        refresh_in(self, BURST_MS);
-    else if (g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)) > 0)
-        refresh_in(self, LOOK_AGAIN_MS);
-    update_store(self->held, web_locks_snapshot_get_held(snapshot));
-    update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
-    if (self->ready != NULL) {
-        g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
 
+    if (ready != NULL && snapshot != NULL)
         g_task_return_pointer(ready, g_object_ref(self), g_object_unref);
-    }
+    else if (ready != NULL)
+        g_task_return_error(ready, g_steal_pointer(&error));
 }
 
 static void
@@ -266,16 +280,14 @@ refresh(WebLocksMonitor *self)
 {
     GTask *task;
 
-    if (self->is_refreshing) {
-        self->is_dirty = TRUE;
-        return;
-    }
+    while (!g_atomic_int_compare_and_exchange(&self->look, LOOK_IDLE, LOOK_GOING_ON))
+        if (g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_STALE) ||
+            g_atomic_int_get(&self->look) == LOOK_STALE)
+            return;
     stop_timer(self);
-    self->is_refreshing = TRUE;
-    self->is_dirty = FALSE;
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
-    call_run_for_task(get_connection(self), task, build_refresh, read_refresh, g_object_unref);
+    call_run_for_task(get_connection(self), &refresh_kind, self, task);
 }
 
 /* ---- making one */
@@ -364,16 +376,21 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
 WebLocksMonitor *
 web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error)
 {
-    SyncCall call;
-    WebLocksMonitor *self;
+    g_autoptr(WebLocksMonitor) self = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    sync_call_begin(&call, web_locks_manager_get_connection(manager));
-    web_locks_monitor_new_async(manager, cancellable, sync_call_done, &call);
-    self = web_locks_monitor_new_finish(sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return self;
+    self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
+    self->manager = g_object_ref(manager);
+    self->look = LOOK_GOING_ON;
+    connection_run(get_connection(self), start_watching, self);
+    snapshot = call_run_sync(get_connection(self), &refresh_kind, self, cancellable, error);
+    if (snapshot == NULL)
+        return NULL;
+    take_in(self, snapshot);
+    return g_steal_pointer(&self);
 }
 
 /**

@@ -9,16 +9,14 @@
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/snapshot-private.h"
-#include "client-lib/sync.h"
 #include "common/wire-names.h"
 
 /* ---- query */
 
 static SdBusMessage *
-build_query(Connection *connection, GTask *task)
+build_query(Connection *connection, gpointer manager)
 {
-    return call_new_to_bucket(connection,
-                              web_locks_manager_get_path(g_task_get_source_object(task)), "Query");
+    return call_new_to_bucket(connection, web_locks_manager_get_path(manager), "Query");
 }
 
 static gboolean
@@ -46,10 +44,12 @@ queries_read_query(sd_bus_message *reply, GError **error)
 }
 
 static gpointer
-read_query(sd_bus_message *reply, GTask *task, GError **error)
+read_query(sd_bus_message *reply, gpointer manager, GError **error)
 {
     return queries_read_query(reply, error);
 }
+
+static const CallKind query_kind = {build_query, read_query, g_object_unref};
 
 /**
  * web_locks_manager_query_async:
@@ -75,8 +75,7 @@ web_locks_manager_query_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_query_async);
-    call_run_for_task(web_locks_manager_get_connection(self), task, build_query, read_query,
-                      g_object_unref);
+    call_run_for_task(web_locks_manager_get_connection(self), &query_kind, self, task);
 }
 
 /**
@@ -117,22 +116,17 @@ web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GErr
 WebLocksSnapshot *
 web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, GError **error)
 {
-    SyncCall call;
-    WebLocksSnapshot *snapshot;
-
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
-
-    sync_call_begin(&call, web_locks_manager_get_connection(self));
-    web_locks_manager_query_async(self, cancellable, sync_call_done, &call);
-    snapshot = web_locks_manager_query_finish(self, sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return snapshot;
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
+    return call_run_sync(web_locks_manager_get_connection(self), &query_kind, self, cancellable,
+                         error);
 }
 
 /* ---- inspect */
 
 /* The service answers by pages; this is where they come together. */
 typedef struct {
+    WebLocksManager *manager;
     WebLocksSnapshot *snapshot;
     char *name; /* NULL: all */
     guint64 after;
@@ -143,17 +137,30 @@ inspection_free(gpointer data)
 {
     Inspection *self = data;
 
+    g_object_unref(self->manager);
     g_object_unref(self->snapshot);
     g_free(self->name);
     g_free(self);
 }
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Inspection, inspection_free)
+
+static Inspection *
+inspection_new(WebLocksManager *manager, const char *name)
+{
+    Inspection *self = g_new0(Inspection, 1);
+
+    self->manager = g_object_ref(manager);
+    self->snapshot = web_locks_snapshot_new();
+    self->name = g_strdup(name);
+    return self;
+}
 
 static SdBusMessage *
-build_inspect(Connection *connection, GTask *task)
+build_inspect(Connection *connection, gpointer inspection)
 {
-    const Inspection *self = g_task_get_task_data(task);
-    SdBusMessage *message = call_new_to_bucket(
-        connection, web_locks_manager_get_path(g_task_get_source_object(task)), "Inspect");
+    const Inspection *self = inspection;
+    SdBusMessage *message =
+        call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Inspect");
     int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
     if (r >= 0 && self->name != NULL)
@@ -167,9 +174,9 @@ build_inspect(Connection *connection, GTask *task)
 }
 
 static gpointer
-read_inspect(sd_bus_message *reply, GTask *task, GError **error)
+read_inspect(sd_bus_message *reply, gpointer inspection, GError **error)
 {
-    Inspection *self = g_task_get_task_data(task);
+    Inspection *self = inspection;
     const guint64 before = self->after;
     WebLocksLockInfo *info;
     int more = 0;
@@ -187,6 +194,8 @@ read_inspect(sd_bus_message *reply, GTask *task, GError **error)
     }
     return more ? NULL : g_object_ref(self->snapshot);
 }
+
+static const CallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
 
 /**
  * web_locks_manager_inspect_async:
@@ -225,12 +234,9 @@ web_locks_manager_inspect_async(WebLocksManager *self,
         g_object_unref(task);
         return;
     }
-    inspection = g_new0(Inspection, 1);
-    inspection->snapshot = web_locks_snapshot_new();
-    inspection->name = g_strdup(name);
+    inspection = inspection_new(self, name);
     g_task_set_task_data(task, inspection, inspection_free);
-    call_run_for_task(web_locks_manager_get_connection(self), task, build_inspect, read_inspect,
-                      g_object_unref);
+    call_run_for_task(web_locks_manager_get_connection(self), &inspect_kind, inspection, task);
 }
 
 /**
@@ -277,14 +283,14 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
                                GCancellable *cancellable,
                                GError **error)
 {
-    SyncCall call;
-    WebLocksSnapshot *snapshot;
+    g_autoptr(Inspection) inspection = NULL;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    sync_call_begin(&call, web_locks_manager_get_connection(self));
-    web_locks_manager_inspect_async(self, name, cancellable, sync_call_done, &call);
-    snapshot = web_locks_manager_inspect_finish(self, sync_call_wait(&call), error);
-    sync_call_end(&call);
-    return snapshot;
+    if (name != NULL && !web_locks_manager_check_name(name, error))
+        return NULL;
+    inspection = inspection_new(self, name);
+    return call_run_sync(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                         cancellable, error);
 }

@@ -8,7 +8,6 @@
 
 #include "client-lib/lock-private.h"
 #include "client-lib/manager-private.h"
-#include "client-lib/sync.h"
 
 typedef struct {
     GPtrArray *names; /* sorted, each once */
@@ -27,6 +26,7 @@ request_many_free(gpointer data)
     request_options_clear(&self->options);
     g_free(self);
 }
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(RequestMany, request_many_free)
 
 static int
 compare_names(gconstpointer a, gconstpointer b)
@@ -49,6 +49,20 @@ sort_names(const char *const *names)
             i++;
     }
     return sorted;
+}
+
+static RequestMany *
+request_many_new(const char *const *names, WebLocksOptions *options, GCancellable *cancellable)
+{
+    RequestMany *self = g_new0(RequestMany, 1);
+
+    self->names = sort_names(names);
+    self->locks = g_ptr_array_new_with_free_func(g_object_unref);
+    request_options_init(&self->options, options, cancellable != NULL);
+    if (self->options.timeout_ms > 0)
+        self->deadline_us =
+            g_get_monotonic_time() + self->options.timeout_ms * G_GINT64_CONSTANT(1000);
+    return self;
 }
 
 /* What was taken so far is let go before the caller hears that it does not get it. */
@@ -74,21 +88,43 @@ unref_array(gpointer data)
 }
 
 /* One that was lost while we waited for another is no success. */
-static void
-return_locks(GTask *task)
+static gboolean
+check_held(RequestMany *self, GError **error)
 {
-    RequestMany *self = g_task_get_task_data(task);
-
     for (guint i = 0; i < self->locks->len; i++) {
-        GError *error = web_locks_lock_get_loss(g_ptr_array_index(self->locks, i));
+        GError *loss = web_locks_lock_get_loss(g_ptr_array_index(self->locks, i));
 
-        if (error != NULL) {
-            fail(task, error);
-            return;
+        if (loss != NULL) {
+            drop_locks(self);
+            g_propagate_error(error, loss);
+            return FALSE;
         }
     }
-    /* They are to be held as long as the caller has them, not as long as there is a result. */
-    g_task_return_pointer(task, g_steal_pointer(&self->locks), unref_array);
+    return TRUE;
+}
+
+/* The time-out is for all together. */
+static gboolean
+check_time(RequestMany *self, GError **error)
+{
+    gint64 left_ms;
+
+    if (self->deadline_us == 0)
+        return TRUE;
+    left_ms = (self->deadline_us - g_get_monotonic_time() + 999) / 1000;
+    if (left_ms <= 0) {
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
+                            "The locks were not granted in time");
+        return FALSE;
+    }
+    self->options.timeout_ms = (guint)left_ms;
+    return TRUE;
+}
+
+static const char *
+next_name(const RequestMany *self)
+{
+    return g_ptr_array_index(self->names, self->locks->len);
 }
 
 static void on_lock(GObject *source, GAsyncResult *result, gpointer data);
@@ -99,31 +135,25 @@ request_next(GTask *take_task)
 {
     g_autoptr(GTask) task = take_task;
     RequestMany *self = g_task_get_task_data(task);
+    GError *error = NULL;
     GTask *part;
 
-    if (g_task_return_error_if_cancelled(task)) {
-        drop_locks(self);
-        return;
-    }
     if (self->locks->len == self->names->len) {
-        return_locks(task);
+        /* They are to be held as long as the caller has them, not as long as there is a result. */
+        if (check_held(self, &error))
+            g_task_return_pointer(task, g_steal_pointer(&self->locks), unref_array);
+        else
+            g_task_return_error(task, error);
         return;
     }
-    if (self->deadline_us != 0) {
-        gint64 left_ms = (self->deadline_us - g_get_monotonic_time() + 999) / 1000;
-
-        if (left_ms <= 0) {
-            fail(task, g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
-                                           "The locks were not granted in time"));
-            return;
-        }
-        self->options.timeout_ms = (guint)left_ms;
+    if (!check_time(self, &error)) {
+        fail(task, error);
+        return;
     }
     part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
                       g_object_ref(task));
-    web_locks_manager_start_request(g_task_get_source_object(task),
-                                    g_ptr_array_index(self->names, self->locks->len),
-                                    &self->options, part);
+    web_locks_manager_start_request(g_task_get_source_object(task), next_name(self), &self->options,
+                                    part);
 }
 
 static void
@@ -196,13 +226,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_many_async);
-    many = g_new0(RequestMany, 1);
-    many->names = sort_names(names);
-    many->locks = g_ptr_array_new_with_free_func(g_object_unref);
-    request_options_init(&many->options, options, cancellable != NULL);
-    if (many->options.timeout_ms > 0)
-        many->deadline_us =
-            g_get_monotonic_time() + many->options.timeout_ms * G_GINT64_CONSTANT(1000);
+    many = request_many_new(names, options, cancellable);
     g_task_set_task_data(task, many, request_many_free);
     if (!check(many, &error)) {
         g_task_set_check_cancellable(task, FALSE);
@@ -258,16 +282,32 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
                                     GCancellable *cancellable,
                                     GError **error)
 {
-    SyncCall call;
-    GPtrArray *locks;
+    g_autoptr(RequestMany) many = NULL;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(names != NULL, NULL);
+    g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    sync_call_begin(&call, web_locks_manager_get_connection(self));
-    web_locks_manager_request_many_async(self, names, options, cancellable, sync_call_done, &call);
-    locks = web_locks_manager_request_many_finish(self, sync_call_wait(&call), error);
-    sync_call_settle(&call);
-    sync_call_end(&call);
-    return locks;
+    many = request_many_new(names, options, cancellable);
+    if (!check(many, error))
+        return NULL;
+    while (many->locks->len < many->names->len) {
+        GError *request_error = NULL;
+        WebLocksLock *lock = NULL;
+
+        if (check_time(many, &request_error))
+            lock = web_locks_manager_wait_for_request(self, next_name(many), &many->options,
+                                                      cancellable, &request_error);
+        if (lock == NULL) {
+            drop_locks(many);
+            if (request_error != NULL)
+                g_propagate_error(error, request_error);
+            return NULL;
+        }
+        g_ptr_array_add(many->locks, lock);
+    }
+    if (!check_held(many, error))
+        return NULL;
+    return g_steal_pointer(&many->locks);
 }

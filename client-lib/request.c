@@ -292,7 +292,7 @@ request_start(Connection *connection,
               const char *path,
               const char *name,
               const RequestOptions *options,
-              GTask *task)
+              Ticket *ticket)
 {
     Request *self = g_new0(Request, 1);
 
@@ -301,11 +301,10 @@ request_start(Connection *connection,
     self->name = g_strdup(name);
     request_options_copy(&self->options, options);
     self->key = connection_next_key(connection);
-    self->ticket = ticket_new(connection, task, on_cancelled, self);
-    if (!ticket_return_if_cancelled(self->ticket)) {
+    if (ticket_listen(ticket, on_cancelled, self)) {
+        self->ticket = ticket;
         request_send(self);
-        return;
+    } else {
+        request_free(self);
     }
-    self->ticket = NULL;
-    request_settle(self);
 }

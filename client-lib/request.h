@@ -13,11 +13,12 @@
 
 #include "client-lib/connection.h"
 #include "client-lib/options-private.h"
+#include "client-lib/ticket.h"
 
-/* Takes the task, whose result is a WebLocksLock, or NULL if it was not available. `options` has
- * been checked. Call it inside the connection's gate. */
+/* The result is a WebLocksLock, or NULL if it was not available. `options` has been checked. Inside
+ * the connection's gate; takes the ticket. */
 void request_start(Connection *connection,
                    const char *path,
                    const char *name,
                    const RequestOptions *options,
-                   GTask *task);
+                   Ticket *ticket);

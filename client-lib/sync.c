@@ -3,60 +3,151 @@
 
 #include "client-lib/sync.h"
 
-/* A service that needs longer than this does not answer. */
-#define SETTLE_MS 1000
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* How long a request that was given up waits for the service to confirm, so that a grant that
+ * crossed is handed back: there may be no main loop that would do it later. A service that needs
+ * longer does not answer. */
+#define SETTLE_US (1 * G_TIME_SPAN_SECOND)
+
+/* ---- what wakes a thread */
+
+/* Each thread has one, for all its calls; a forked process has its own. */
+typedef struct {
+    int fd;
+    int n_forks;
+} Waker;
+
+static void
+waker_free(gpointer data)
+{
+    Waker *waker = data;
+
+    close(waker->fd);
+    g_free(waker);
+}
+
+static GPrivate this_waker = G_PRIVATE_INIT(waker_free);
+
+static int
+get_waker_fd(void)
+{
+    Waker *waker = g_private_get(&this_waker);
+
+    if (waker == NULL || waker->n_forks != gate_count_forks()) {
+        waker = g_new(Waker, 1);
+        waker->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (waker->fd < 0)
+            g_error("No event descriptor: %s", g_strerror(errno));
+        waker->n_forks = gate_count_forks();
+        g_private_replace(&this_waker, waker);
+    }
+    return waker->fd;
+}
+
+/* ---- the call */
 
 void
-sync_call_begin(SyncCall *self, Connection *connection)
+sync_call_init(SyncCall *self, Connection *connection, GCancellable *cancellable)
 {
+    *self = (SyncCall){0};
     self->connection = connection_ref(connection);
-    self->context = connection_take_sync_context(connection);
-    self->result = NULL;
-    g_main_context_push_thread_default(self->context);
+    self->cancellable = cancellable;
+    self->thread = g_thread_self();
+    self->waiter.wake_fd = get_waker_fd();
 }
 
 void
-sync_call_done(GObject *source, GAsyncResult *result, gpointer self)
+sync_call_finish(SyncCall *self, gpointer pointer, gboolean boolean, GError *error)
 {
-    ((SyncCall *)self)->result = g_object_ref(result);
+    self->pointer = pointer;
+    self->boolean = boolean;
+    self->error = error;
+    self->is_done = TRUE;
+    if (self->thread != g_thread_self())
+        connection_wake(&self->waiter);
 }
 
-GAsyncResult *
-sync_call_wait(SyncCall *self)
+/* Outside the gate: sleeps until there may be something to process. */
+static void
+wait_for_messages(SyncCall *self, ConnectionPoll wanted)
 {
-    while (self->result == NULL)
-        g_main_context_iteration(self->context, TRUE);
-    return self->result;
+    struct pollfd fds[] = {
+        {.fd = self->waiter.wake_fd, .events = POLLIN},
+        {.fd = wanted.fd, .events = wanted.events},
+    };
+    gint64 left_us = wanted.until_us - g_get_monotonic_time();
+    int timeout_ms = -1;
+    guint64 count;
+
+    if (wanted.until_us != G_MAXINT64)
+        timeout_ms = (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
+    if (poll(fds, G_N_ELEMENTS(fds), timeout_ms) <= 0 || !(fds[0].revents & POLLIN))
+        return;
+    if (read(self->waiter.wake_fd, &count, sizeof count) < 0)
+        g_debug("Woken by nobody: %s", g_strerror(errno));
+}
+
+/* Inside the gate, which is open while it sleeps. */
+static void
+process_until(SyncCall *self, gboolean (*is_over)(const SyncCall *self), gint64 until_us)
+{
+    Gate *gate = connection_get_gate(self->connection);
+
+    connection_add_waiter(self->connection, &self->waiter);
+    while (!is_over(self) && g_get_monotonic_time() < until_us) {
+        ConnectionPoll wanted;
+
+        if (connection_process(self->connection))
+            continue;
+        wanted = connection_get_poll(self->connection);
+        wanted.until_us = MIN(wanted.until_us, until_us);
+        gate_leave(gate);
+        wait_for_messages(self, wanted);
+        gate_enter(gate);
+    }
+    connection_remove_waiter(self->connection, &self->waiter);
 }
 
 static gboolean
-on_settle_timeout(gpointer is_over)
+is_done(const SyncCall *self)
 {
-    *(gboolean *)is_over = TRUE;
-    return G_SOURCE_REMOVE;
+    return self->is_done;
 }
 
-void
-sync_call_settle(SyncCall *self)
+static gboolean
+is_settled(const SyncCall *self)
 {
-    g_autoptr(GSource) timer = NULL;
-    gboolean is_over = FALSE;
-
-    if (!connection_has_abandoned(self->connection))
-        return;
-    timer = g_timeout_source_new(SETTLE_MS);
-    g_source_set_callback(timer, on_settle_timeout, &is_over, NULL);
-    g_source_attach(timer, self->context);
-    while (!is_over && connection_has_abandoned(self->connection))
-        g_main_context_iteration(self->context, TRUE);
-    g_source_destroy(timer);
+    return !connection_has_abandoned(self->connection);
 }
 
-void
-sync_call_end(SyncCall *self)
+static void
+sync_call_wait(SyncCall *self, GError **error)
 {
-    g_main_context_pop_thread_default(self->context);
-    g_clear_object(&self->result);
-    connection_give_sync_context(self->connection, self->context);
+    Gate *gate = connection_get_gate(self->connection);
+
+    gate_enter(gate);
+    process_until(self, is_done, G_MAXINT64);
+    if (g_error_matches(self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_settled(self))
+        process_until(self, is_settled, g_get_monotonic_time() + SETTLE_US);
+    gate_leave(gate);
     connection_unref(self->connection);
+    if (self->error != NULL)
+        g_propagate_error(error, self->error);
+}
+
+gpointer
+sync_call_wait_pointer(SyncCall *self, GError **error)
+{
+    sync_call_wait(self, error);
+    return self->pointer;
+}
+
+gboolean
+sync_call_wait_boolean(SyncCall *self, GError **error)
+{
+    sync_call_wait(self, error);
+    return self->boolean;
 }

@@ -1,31 +1,37 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Sync calls: the async one, on a context that runs nothing of the application's.
+/* A call that waits for its result without a main loop.
  *
  *     SyncCall call;
- *     sync_call_begin(&call, connection);
- *     x_async(..., sync_call_done, &call);
- *     result = x_finish(..., sync_call_wait(&call), error);
- *     sync_call_end(&call);
- */
+ *     sync_call_init(&call, connection, cancellable);
+ *     start something inside the gate, with ticket_new_for_sync(&call)
+ *     result = sync_call_wait_pointer(&call, error);
+ *
+ * The thread processes the connection's messages itself until its result is there. What it reads
+ * for others is passed on to their contexts; what others read for it wakes it. Nothing of the
+ * application runs in it meanwhile. */
 
 #pragma once
 
 #include "client-lib/connection.h"
 
 typedef struct {
+    ConnectionWaiter waiter;
     Connection *connection;
-    GMainContext *context;
-    GAsyncResult *result;
+    GCancellable *cancellable; /* borrowed; may be NULL */
+    GThread *thread;
+    gboolean is_done;
+    gpointer pointer;
+    gboolean boolean;
+    GError *error;
 } SyncCall;
 
-void sync_call_begin(SyncCall *self, Connection *connection);
-void sync_call_done(GObject *source, GAsyncResult *result, gpointer self);
-GAsyncResult *sync_call_wait(SyncCall *self);
+void sync_call_init(SyncCall *self, Connection *connection, GCancellable *cancellable);
 
-/* Between wait and end, after a request: if it was cancelled before the service had answered, waits
- * for the answer, for a while, so that what it gives is handed back. There may be no main loop that
- * would do it later. */
-void sync_call_settle(SyncCall *self);
-void sync_call_end(SyncCall *self);
+/* Inside the gate: gives the result; takes the error. */
+void sync_call_finish(SyncCall *self, gpointer pointer, gboolean boolean, GError *error);
+
+/* Waits, and clears the call. */
+gpointer sync_call_wait_pointer(SyncCall *self, GError **error);
+gboolean sync_call_wait_boolean(SyncCall *self, GError **error);

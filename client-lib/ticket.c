@@ -8,7 +8,9 @@
 struct Ticket {
     gatomicrefcount n_refs; /* its owner's, and the cancellable's */
     Connection *connection;
-    GTask *task;    /* NULL: it has its result */
+    GTask *task; /* of task and call, one has a value until there is a result */
+    SyncCall *call;
+    GCancellable *cancellable;
     gulong handler; /* of the cancellable */
     ConnectionFunc cancelled;
     gpointer data;
@@ -21,6 +23,7 @@ ticket_unref(gpointer data, GClosure *closure)
 
     if (!g_atomic_ref_count_dec(&self->n_refs))
         return;
+    g_clear_object(&self->cancellable);
     connection_unref(self->connection);
     g_free(self);
 }
@@ -28,6 +31,7 @@ ticket_unref(gpointer data, GClosure *closure)
 /* ---- the result */
 
 typedef struct {
+    Connection *connection;
     GTask *task;
     gboolean is_boolean;
     gboolean boolean;
@@ -41,6 +45,7 @@ result_tell(gpointer data)
 {
     Result *self = data;
 
+    connection_remove_untold(self->connection);
     if (self->error != NULL)
         g_task_return_error(self->task, g_steal_pointer(&self->error));
     else if (self->is_boolean)
@@ -58,24 +63,32 @@ result_free(gpointer data)
         self->pointer_free(self->pointer);
     g_clear_error(&self->error);
     g_clear_object(&self->task);
+    connection_unref(self->connection);
     g_free(self);
 }
 
-/* Takes all there is in the result but its task, which is the ticket's. */
+/* Takes what is in the result. */
 static void
 ticket_end(Ticket *self, Result result)
 {
-    Result *copy = g_memdup2(&result, sizeof result);
+    Result *told = g_memdup2(&result, sizeof result);
+    SyncCall *call = g_steal_pointer(&self->call);
 
-    copy->task = g_steal_pointer(&self->task);
-    if (copy->task == NULL) {
-        result_free(copy);
+    told->connection = connection_ref(self->connection);
+    told->task = g_steal_pointer(&self->task);
+    /* The handler may be running in another thread, and have to wait for us. */
+    if (self->handler != 0 && (call != NULL || told->task != NULL))
+        g_signal_handler_disconnect(self->cancellable, self->handler);
+
+    if (told->task != NULL) {
+        connection_tell(self->connection, g_task_get_context(told->task), result_tell, told,
+                        result_free);
         return;
     }
-    /* The handler may be running in another thread, and have to wait for us. */
-    if (self->handler != 0)
-        g_signal_handler_disconnect(g_task_get_cancellable(copy->task), self->handler);
-    post_to_context(g_task_get_context(copy->task), result_tell, copy, result_free);
+    if (call != NULL)
+        sync_call_finish(call, g_steal_pointer(&told->pointer), told->boolean,
+                         g_steal_pointer(&told->error));
+    result_free(told);
 }
 
 static void
@@ -106,7 +119,7 @@ ticket_return_error(Ticket *self, GError *error)
 void
 ticket_free(Ticket *self)
 {
-    g_assert(self->task == NULL);
+    g_assert(self->task == NULL && self->call == NULL);
     ticket_unref(self, NULL);
 }
 
@@ -118,9 +131,9 @@ cancel_inside(gpointer data)
     Ticket *self = data;
     GError *error = NULL;
 
-    if (self->task == NULL)
+    if (self->task == NULL && self->call == NULL)
         return;
-    g_cancellable_set_error_if_cancelled(g_task_get_cancellable(self->task), &error);
+    g_cancellable_set_error_if_cancelled(self->cancellable, &error);
     ticket_end(self, (Result){.error = error});
     self->cancelled(self->data);
 }
@@ -133,50 +146,58 @@ on_cancelled(GCancellable *cancellable, gpointer data)
     connection_run(self->connection, cancel_inside, self);
 }
 
-Ticket *
-ticket_new(Connection *connection, GTask *task, ConnectionFunc cancelled, gpointer data)
+gboolean
+ticket_listen(Ticket *self, ConnectionFunc cancelled, gpointer data)
 {
-    Ticket *self = g_new0(Ticket, 1);
-    GCancellable *cancellable = g_task_get_cancellable(task);
+    GError *error = NULL;
 
-    g_atomic_ref_count_init(&self->n_refs);
-    self->connection = connection_ref(connection);
-    self->task = task;
+    if (self->cancellable == NULL)
+        return TRUE;
     self->cancelled = cancelled;
     self->data = data;
-    if (cancellable != NULL && cancelled != NULL) {
-        g_atomic_ref_count_inc(&self->n_refs);
-        self->handler = g_signal_connect_data(cancellable, "cancelled", G_CALLBACK(on_cancelled),
-                                              self, ticket_unref, 0);
-    }
-    return self;
-}
-
-gboolean
-ticket_is_open(const Ticket *self)
-{
-    return self->task != NULL;
+    g_atomic_ref_count_inc(&self->n_refs);
+    self->handler = g_signal_connect_data(self->cancellable, "cancelled", G_CALLBACK(on_cancelled),
+                                          self, ticket_unref, 0);
+    /* Looked at after connecting, so that nothing is missed in between. */
+    if (!g_cancellable_set_error_if_cancelled(self->cancellable, &error))
+        return TRUE;
+    ticket_return_error(self, error);
+    return FALSE;
 }
 
 gboolean
 ticket_is_cancelled(const Ticket *self)
 {
-    return self->task != NULL && g_cancellable_is_cancelled(g_task_get_cancellable(self->task));
+    return g_cancellable_is_cancelled(self->cancellable);
 }
 
-GTask *
-ticket_get_task(const Ticket *self)
+/* ---- making one */
+
+static Ticket *
+ticket_new(Connection *connection, GCancellable *cancellable)
 {
-    return self->task;
+    Ticket *self = g_new0(Ticket, 1);
+
+    g_atomic_ref_count_init(&self->n_refs);
+    self->connection = connection_ref(connection);
+    g_set_object(&self->cancellable, cancellable);
+    return self;
 }
 
-gboolean
-ticket_return_if_cancelled(Ticket *self)
+Ticket *
+ticket_new_for_task(Connection *connection, GTask *task)
 {
-    GError *error = NULL;
+    Ticket *self = ticket_new(connection, g_task_get_cancellable(task));
 
-    if (!g_cancellable_set_error_if_cancelled(g_task_get_cancellable(self->task), &error))
-        return FALSE;
-    ticket_return_error(self, error);
-    return TRUE;
+    self->task = task;
+    return self;
+}
+
+Ticket *
+ticket_new_for_sync(SyncCall *call)
+{
+    Ticket *self = ticket_new(call->connection, call->cancellable);
+
+    self->call = call;
+    return self;
 }

@@ -8,9 +8,9 @@
  * says no, it only writes: then those who send more than they read have to wait. When the
  * connection ends, `on_closed` is called once, last, and the source is destroyed.
  *
- * A connection that several threads use has a source in each one's context; then `enter` and
- * `leave` are put around all that touches the connection, and all hooks but `after_batch` are
- * called in between. Each hook may be NULL.
+ * Where several threads use a connection, `enter` and `leave` are put around all that touches it.
+ * All other hooks are called in between, but for `after_leave`, which follows each batch. Each hook
+ * may be NULL.
  */
 
 #pragma once
@@ -20,7 +20,9 @@
 #include "common/sd-bus.h"
 
 typedef struct {
+    void (*before_batch)(gpointer data);
     void (*after_batch)(gpointer data);
+    void (*after_leave)(gpointer data);
     gboolean (*may_read)(gpointer data);
     void (*on_closed)(gpointer data);
     void (*enter)(gpointer data);
