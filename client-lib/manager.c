@@ -304,15 +304,15 @@ web_locks_manager_request_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_async);
+    /* We look at it ourselves: after name and options, as the standard does, and never after the
+     * lock was handed over. */
+    g_task_set_check_cancellable(task, FALSE);
     request_options_init(&values, options, cancellable != NULL);
     if (!check_request(name, &values, &error)) {
-        /* These come before the cancellable, as in the standard. */
-        g_task_set_check_cancellable(task, FALSE);
         g_task_return_error(task, error);
         return;
     }
-    if (!g_task_return_error_if_cancelled(task))
-        web_locks_manager_start_request(self, name, &values, g_steal_pointer(&task));
+    web_locks_manager_start_request(self, name, &values, g_steal_pointer(&task));
 }
 
 /**

@@ -140,7 +140,9 @@ request_next(GTask *take_task)
 
     if (self->locks->len == self->names->len) {
         /* They are to be held as long as the caller has them, not as long as there is a result. */
-        if (check_held(self, &error))
+        if (g_cancellable_set_error_if_cancelled(g_task_get_cancellable(task), &error))
+            fail(task, error);
+        else if (check_held(self, &error))
             g_task_return_pointer(task, g_steal_pointer(&self->locks), unref_array);
         else
             g_task_return_error(task, error);
@@ -152,6 +154,7 @@ request_next(GTask *take_task)
     }
     part = g_task_new(g_task_get_source_object(task), g_task_get_cancellable(task), on_lock,
                       g_object_ref(task));
+    g_task_set_check_cancellable(part, FALSE);
     web_locks_manager_start_request(g_task_get_source_object(task), next_name(self), &self->options,
                                     part);
 }
@@ -226,10 +229,11 @@ web_locks_manager_request_many_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_many_async);
+    /* Each request listens to it. */
+    g_task_set_check_cancellable(task, FALSE);
     many = request_many_new(names, options, cancellable);
     g_task_set_task_data(task, many, request_many_free);
     if (!check(many, &error)) {
-        g_task_set_check_cancellable(task, FALSE);
         g_task_return_error(task, error);
         return;
     }
@@ -249,8 +253,8 @@ web_locks_manager_request_many_async(WebLocksManager *self,
  * web_locks_manager_request_finish() there is [error@WebLocks.Error.STOLEN]: one of the locks was
  * stolen while another was waited for.
  *
- * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of
- * their names Since: 0.1
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name
+ * Since: 0.1
  */
 GPtrArray *
 web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *result, GError **error)
@@ -272,8 +276,9 @@ web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *resul
  * Asks for several locks at once, and waits until all are granted: see
  * web_locks_manager_request_many_async() and web_locks_manager_request_many_finish().
  *
- * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, in the order of
- * their names; %NULL without an error if not all were available Since: 0.1
+ * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name;
+ *   %NULL without an error if not all were available
+ * Since: 0.1
  */
 GPtrArray *
 web_locks_manager_request_many_sync(WebLocksManager *self,

@@ -92,9 +92,9 @@ request_grant(Request *self, guint64 token)
                                     self->options.mode);
 
     request_leave_ledger(self);
-    if (self->ticket == NULL || ticket_is_cancelled(self->ticket))
+    if (self->ticket == NULL)
         hold_drop(hold);
-    if (self->ticket != NULL)
+    else
         ticket_return_pointer(g_steal_pointer(&self->ticket), web_locks_lock_new(hold),
                               g_object_unref);
     request_settle(self);

@@ -33,6 +33,7 @@ ticket_unref(gpointer data, GClosure *closure)
 typedef struct {
     Connection *connection;
     GTask *task;
+    gboolean is_cancellable;
     gboolean is_boolean;
     gboolean boolean;
     gpointer pointer;
@@ -45,7 +46,16 @@ result_tell(gpointer data)
 {
     Result *self = data;
 
+    GError *cancelled = NULL;
+
     connection_remove_untold(self->connection);
+    /* Cancelled on the way here: what it gives goes back now, not when somebody drops the task. */
+    if (self->is_cancellable && self->error == NULL &&
+        g_cancellable_set_error_if_cancelled(g_task_get_cancellable(self->task), &cancelled)) {
+        self->error = cancelled;
+        if (self->pointer != NULL)
+            self->pointer_free(g_steal_pointer(&self->pointer));
+    }
     if (self->error != NULL)
         g_task_return_error(self->task, g_steal_pointer(&self->error));
     else if (self->is_boolean)
@@ -75,6 +85,7 @@ ticket_end(Ticket *self, Result result)
     SyncCall *call = g_steal_pointer(&self->call);
 
     told->connection = connection_ref(self->connection);
+    told->is_cancellable = self->handler != 0;
     told->task = g_steal_pointer(&self->task);
     /* The handler may be running in another thread, and have to wait for us. */
     if (self->handler != 0 && (call != NULL || told->task != NULL))
@@ -163,12 +174,6 @@ ticket_listen(Ticket *self, ConnectionFunc cancelled, gpointer data)
         return TRUE;
     ticket_return_error(self, error);
     return FALSE;
-}
-
-gboolean
-ticket_is_cancelled(const Ticket *self)
-{
-    return g_cancellable_is_cancelled(self->cancellable);
 }
 
 /* ---- making one */

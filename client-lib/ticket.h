@@ -25,9 +25,6 @@ Ticket *ticket_new_for_sync(SyncCall *call);
  * freed. */
 gboolean ticket_listen(Ticket *self, ConnectionFunc cancelled, gpointer data);
 
-/* It has no result yet, but its cancellable is cancelled, and will be heard. */
-gboolean ticket_is_cancelled(const Ticket *self);
-
 /* The result; take what they are given, and free the ticket. If it has one already, that is all
  * they do. */
 void ticket_return_pointer(Ticket *self, gpointer pointer, GDestroyNotify pointer_free);
