@@ -1,0 +1,663 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Runs cases on libweblocks, by its public API and through a message bus. Each agent is a
+ * WebLocksAgent, so a connection of its own; all are in this process and in one main context.
+ *
+ * The library shows no ids: here each request has a number, and `release` and `abort` mean the lock
+ * and the GCancellable of that number. Whoever has those has no need of an id, so a request that
+ * got no lock has nothing to release, and that is answered here, as NotHeld.
+ *
+ * What can't wait, so `steal` and `ifAvailable`, is asked for and released by sync calls, the rest
+ * by async ones. */
+
+#include <weblocks/weblocks.h>
+
+#include "tests/spec/private-bus.h"
+#include "tests/spec/spec-driver.h"
+
+/* A busy machine needs time between a line that has a time-out and the one that awaits it. */
+#define TIMEOUTS_ARE_LONGER_BY 5
+
+typedef struct {
+    char letter;
+    WebLocksAgent *agent;
+    GHashTable *managers; /* bucket -> WebLocksManager */
+    GQueue events;        /* of SpecEvent */
+} Client;
+
+typedef struct {
+    Client *clients[SPEC_AGENTS]; /* NULL: not there */
+    GHashTable *letters;          /* clientId -> letter, as string; the dead too */
+    GPtrArray *requests;          /* of Request; its number is its index and one more */
+} Session;
+
+typedef struct {
+    guint64 number;
+    char letter;
+    Client *client;            /* NULL: died since */
+    const SpecRequest *wanted; /* the case's */
+    gboolean is_sync;
+    gboolean waits;            /* the case was told so: what comes now is an event */
+    GCancellable *cancellable; /* NULL: none was given */
+
+    gboolean is_done;
+    WebLocksLock *lock; /* NULL: there was none */
+    GError *error;
+    char *lost; /* the reason; NULL: it wasn't */
+} Request;
+
+/* The bus that all cases use, each with a service of its own. */
+static PrivateBus *the_bus;
+
+static void
+set_up(void)
+{
+    the_bus = private_bus_new();
+}
+
+static void
+tear_down(void)
+{
+    private_bus_free(the_bus);
+}
+
+/* ---- what can't be said */
+
+static const char foreign_ids[] = "the library shows no ids, so there are none to try on others";
+static const char own_keys[] = "the library chooses the keys";
+
+static const struct {
+    const char *name;
+    const char *reason;
+} unsayable[] = {
+    {"right-5-id-of-another-client", foreign_ids},
+    {"right-6-id-of-another-bucket", foreign_ids},
+    {"abort-of-another-client", foreign_ids},
+    {"abort-of-nothing", foreign_ids},
+    {"release-not-held", foreign_ids},
+    {"modes", "WebLocksMode has no other values"},
+    {"key-repeats", own_keys},
+    {"key-mismatch", own_keys},
+    {"key-of-a-waiting-request", own_keys},
+    {"key-free-again", own_keys},
+    {"key-of-a-repeated-steal", own_keys},
+    {"key-range", own_keys},
+    {"repeats-are-free", own_keys},
+};
+
+static const char *
+why_not(const SpecCase *spec)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(unsayable); i++)
+        if (g_str_equal(unsayable[i].name, spec->name))
+            return unsayable[i].reason;
+    return NULL;
+}
+
+/* ---- sessions */
+
+static void
+request_free(gpointer data)
+{
+    Request *request = data;
+
+    g_assert_true(request->is_done);
+    if (request->lock != NULL)
+        g_signal_handlers_disconnect_by_data(request->lock, request);
+    g_clear_object(&request->lock);
+    g_clear_object(&request->cancellable);
+    g_clear_error(&request->error);
+    g_free(request->lost);
+    g_free(request);
+}
+
+static gpointer
+start(const char *const *limits)
+{
+    Session *session = g_new0(Session, 1);
+
+    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    session->requests = g_ptr_array_new_with_free_func(request_free);
+    private_bus_start_service(the_bus, limits);
+    return session;
+}
+
+static void
+stop(gpointer self)
+{
+    Session *session = self;
+
+    private_bus_stop_service(the_bus);
+    g_ptr_array_unref(session->requests);
+    g_hash_table_unref(session->letters);
+    g_free(session);
+}
+
+static void
+run_what_is_ready(void)
+{
+    while (g_main_context_iteration(NULL, FALSE))
+        ;
+}
+
+/* ---- clients */
+
+static Client *
+get_client(Session *session, char letter)
+{
+    g_assert_nonnull(session->clients[letter - 'A']);
+    return session->clients[letter - 'A'];
+}
+
+static void
+join(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_new0(Client, 1);
+    g_autoptr(GError) error = NULL;
+
+    client->letter = letter;
+    client->agent = web_locks_agent_new_for_address_sync(the_bus->address, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_get_connected(client->agent));
+    client->managers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_object_unref);
+    /* A client that is back is another one. */
+    g_assert_true(g_hash_table_insert(session->letters,
+                                      g_strdup(web_locks_agent_get_client_id(client->agent)),
+                                      g_strndup(&letter, 1)));
+    session->clients[letter - 'A'] = client;
+}
+
+static WebLocksManager *
+get_manager(Client *client, const char *bucket)
+{
+    WebLocksManager *manager = g_hash_table_lookup(client->managers, bucket);
+    g_autoptr(GError) error = NULL;
+
+    if (manager != NULL)
+        return manager;
+    manager = web_locks_agent_get_manager(client->agent, bucket, &error);
+    g_assert_no_error(error);
+    g_hash_table_insert(client->managers, g_strdup(bucket), manager);
+    return manager;
+}
+
+static void
+on_name_owner_changed(GDBusConnection *connection,
+                      const char *sender,
+                      const char *path,
+                      const char *interface,
+                      const char *member,
+                      GVariant *parameters,
+                      gpointer data)
+{
+    *(gboolean *)data = TRUE;
+}
+
+static gboolean
+is_true(gpointer data)
+{
+    return *(gboolean *)data;
+}
+
+/* Closes it, and waits until the bus says so. */
+static void
+close_agent(WebLocksAgent *agent)
+{
+    const char *driver = "org.freedesktop.DBus";
+    GDBusConnection *observer = the_bus->observer;
+    gboolean gone = FALSE;
+    guint subscription = g_dbus_connection_signal_subscribe(
+        observer, driver, driver, "NameOwnerChanged", NULL, web_locks_agent_get_client_id(agent),
+        G_DBUS_SIGNAL_FLAGS_NONE, on_name_owner_changed, &gone, NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GVariant) reply = NULL;
+
+    /* When this is answered, the bus has the match rule. */
+    reply = g_dbus_connection_call_sync(observer, driver, "/org/freedesktop/DBus", driver, "GetId",
+                                        NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+    g_assert_no_error(error);
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_get_connected(agent));
+    g_assert_true(private_bus_wait(is_true, &gone));
+    g_dbus_connection_signal_unsubscribe(observer, subscription);
+}
+
+/* What the library owes for everything its closed agent had. */
+static gboolean
+is_ended(gpointer data)
+{
+    const Request *request = data;
+
+    return request->is_done && (request->lock == NULL || !web_locks_lock_get_held(request->lock));
+}
+
+static void
+die(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+    g_autoptr(GPtrArray) ended = g_ptr_array_new();
+
+    for (guint i = 0; i < session->requests->len; i++) {
+        Request *request = session->requests->pdata[i];
+
+        if (request->client != client)
+            continue;
+        request->client = NULL;
+        if (!is_ended(request))
+            g_ptr_array_add(ended, request);
+    }
+    close_agent(client->agent);
+    for (guint i = 0; i < ended->len; i++) {
+        const Request *request = ended->pdata[i];
+
+        g_assert_true(private_bus_wait(is_ended, ended->pdata[i]));
+        run_what_is_ready();
+        if (request->lock != NULL)
+            g_assert_cmpstr(request->lost, ==, "terminated");
+        else
+            g_assert_error(request->error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    }
+
+    g_hash_table_unref(client->managers);
+    g_object_unref(client->agent);
+    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
+    g_free(client);
+}
+
+/* ---- errors */
+
+static const char *
+name_error(const GError *error)
+{
+    static const char *const names[] = {
+        [WEB_LOCKS_ERROR_NOT_SUPPORTED] = "NotSupported",
+        [WEB_LOCKS_ERROR_SECURITY] = "Security",
+        [WEB_LOCKS_ERROR_INVALID_STATE] = "InvalidState",
+        [WEB_LOCKS_ERROR_ABORT] = "Abort",
+        [WEB_LOCKS_ERROR_STOLEN] = "Stolen",
+        [WEB_LOCKS_ERROR_TIMEOUT] = "Timeout",
+        [WEB_LOCKS_ERROR_NOT_HELD] = "NotHeld",
+        [WEB_LOCKS_ERROR_LIMITS] = "LimitsExceeded",
+        [WEB_LOCKS_ERROR_UNAVAILABLE] = "Unavailable",
+    };
+
+    if (error->domain == WEB_LOCKS_ERROR) {
+        g_assert_cmpint(error->code, <, G_N_ELEMENTS(names));
+        return names[error->code];
+    }
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+        return "InvalidArgs";
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+        return "Cancelled";
+    return g_quark_to_string(error->domain);
+}
+
+static void
+take_error(SpecAnswer *answer, const GError *error)
+{
+    if (error == NULL)
+        return;
+    answer->error = g_strdup(name_error(error));
+    answer->message = g_strdup(error->message);
+}
+
+/* ---- events */
+
+static const char *
+name_mode(WebLocksMode mode)
+{
+    return mode == WEB_LOCKS_MODE_SHARED ? "shared" : "exclusive";
+}
+
+static SpecEvent *
+add_event(Request *request, gboolean is_granted)
+{
+    SpecEvent *event = spec_event_new(is_granted, request->number, request->letter);
+
+    event->bucket = g_strdup(request->wanted->bucket);
+    if (request->lock != NULL) {
+        event->name = g_strdup(web_locks_lock_get_name(request->lock));
+        event->mode = g_strdup(name_mode(web_locks_lock_get_mode(request->lock)));
+    } else {
+        event->name = g_strdup(request->wanted->name);
+        event->mode = g_strdup(request->wanted->mode != NULL ? request->wanted->mode : "exclusive");
+    }
+    g_queue_push_tail(&request->client->events, event);
+    return event;
+}
+
+static void
+on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+{
+    Request *request = data;
+
+    g_assert_true(lock == request->lock);
+    g_assert_false(web_locks_lock_get_held(lock));
+    g_assert_cmpstr(request->lost, ==, NULL); /* it is told once */
+    request->lost = g_strdup(reason);
+    if (request->client != NULL)
+        add_event(request, FALSE)->reason = g_strdup(reason);
+}
+
+static void
+request_done(Request *request, WebLocksLock *lock)
+{
+    g_assert_false(request->is_done);
+    request->is_done = TRUE;
+    request->lock = lock;
+    if (lock != NULL) {
+        g_assert_no_error(request->error);
+        g_signal_connect(lock, "lost", G_CALLBACK(on_lost), request);
+    }
+}
+
+static void
+on_requested(GObject *source, GAsyncResult *result, gpointer data)
+{
+    WebLocksManager *manager = WEB_LOCKS_MANAGER(source);
+    Request *request = data;
+
+    request_done(request, web_locks_manager_request_finish(manager, result, &request->error));
+    if (!request->waits || request->client == NULL)
+        return;
+    if (request->lock != NULL)
+        add_event(request, TRUE)->token = web_locks_lock_get_token(request->lock);
+    else if (g_error_matches(request->error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
+        add_event(request, FALSE)->reason = g_strdup("timeout");
+    else if (!g_error_matches(request->error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+        add_event(request, FALSE)->reason =
+            g_strdup(request->error != NULL ? name_error(request->error) : "unavailable");
+}
+
+/* ---- calls */
+
+static void
+on_queried(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot =
+        web_locks_manager_query_finish(WEB_LOCKS_MANAGER(source), result, &error);
+
+    g_assert_no_error(error);
+    g_assert_nonnull(snapshot);
+    *(gboolean *)data = TRUE;
+}
+
+/* On return what the client sent is done, and it has heard of it: the service answers in order. */
+static void
+pass_barrier(WebLocksManager *manager)
+{
+    gboolean done = FALSE;
+
+    web_locks_manager_query_async(manager, NULL, on_queried, &done);
+    g_assert_true(private_bus_wait(is_true, &done));
+    run_what_is_ready();
+}
+
+static WebLocksOptions *
+make_options(const SpecRequest *wanted)
+{
+    WebLocksOptions *options = web_locks_options_new();
+
+    if (wanted->mode != NULL) {
+        g_assert_true(g_str_equal(wanted->mode, "shared") ||
+                      g_str_equal(wanted->mode, "exclusive"));
+        web_locks_options_set_mode(options, g_str_equal(wanted->mode, "shared")
+                                                ? WEB_LOCKS_MODE_SHARED
+                                                : WEB_LOCKS_MODE_EXCLUSIVE);
+    }
+    g_assert_cmpuint(wanted->key, ==, 0);
+    web_locks_options_set_if_available(options, wanted->if_available);
+    web_locks_options_set_steal(options, wanted->steal || wanted->steal_method);
+    web_locks_options_set_timeout(options, wanted->timeout_ms * TIMEOUTS_ARE_LONGER_BY);
+    web_locks_options_set_why(options, wanted->why);
+    return options;
+}
+
+static Request *
+add_request(Session *session, Client *client, const SpecRequest *wanted)
+{
+    Request *request = g_new0(Request, 1);
+
+    g_ptr_array_add(session->requests, request);
+    request->number = session->requests->len;
+    request->letter = client->letter;
+    request->client = client;
+    request->wanted = wanted;
+    request->is_sync = wanted->if_available || wanted->steal || wanted->steal_method;
+    /* So that it can be aborted; with the others none may be given, unless the case wants that. */
+    if (!request->is_sync || wanted->signal)
+        request->cancellable = g_cancellable_new();
+    return request;
+}
+
+static void
+request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
+{
+    Client *client = get_client(self, letter);
+    WebLocksManager *manager = get_manager(client, wanted->bucket);
+    Request *request = add_request(self, client, wanted);
+    g_autoptr(WebLocksOptions) options = make_options(wanted);
+
+    if (request->is_sync) {
+        request_done(request,
+                     web_locks_manager_request_sync(manager, wanted->name, options,
+                                                    request->cancellable, &request->error));
+    } else {
+        web_locks_manager_request_async(manager, wanted->name, options, request->cancellable,
+                                        on_requested, request);
+        g_assert_false(request->is_done); /* never from within the call */
+        pass_barrier(manager);
+    }
+
+    take_error(answer, request->error);
+    if (request->lock != NULL) {
+        g_assert_true(web_locks_lock_get_held(request->lock));
+        answer->token = web_locks_lock_get_token(request->lock);
+        g_assert_cmpuint(answer->token, !=, 0);
+    }
+    request->waits = !request->is_done;
+    if (request->lock != NULL || request->waits)
+        answer->id = request->number;
+}
+
+/* Of that agent and bucket, else the case says what the library can't. */
+static Request *
+find_request(const Session *session, char letter, const char *bucket, guint64 number)
+{
+    Request *request;
+
+    if (number == 0 || number > session->requests->len)
+        g_error("%" G_GUINT64_FORMAT " is no request: this case can't be said", number);
+    request = session->requests->pdata[number - 1];
+    if (request->letter != letter || !g_str_equal(request->wanted->bucket, bucket))
+        g_error("it is a request of another agent or bucket: this case can't be said");
+    return request;
+}
+
+typedef struct {
+    gboolean is_done;
+    GError *error;
+} Release;
+
+static void
+on_released(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Release *release = data;
+    gboolean released =
+        web_locks_lock_release_finish(WEB_LOCKS_LOCK(source), result, &release->error);
+
+    g_assert_true(released == (release->error == NULL));
+    release->is_done = TRUE;
+}
+
+static gboolean
+is_release_done(gpointer data)
+{
+    const Release *release = data;
+
+    return release->is_done;
+}
+
+static GError *
+release_and_wait(const Request *request)
+{
+    Release release = {0};
+
+    if (request->is_sync) {
+        web_locks_lock_release_sync(request->lock, NULL, &release.error);
+    } else {
+        web_locks_lock_release_async(request->lock, NULL, on_released, &release);
+        g_assert_false(web_locks_lock_get_held(request->lock));
+        g_assert_true(private_bus_wait(is_release_done, &release));
+    }
+    g_assert_false(web_locks_lock_get_held(request->lock));
+    return release.error;
+}
+
+static void
+release_lock(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    Request *request = find_request(self, letter, bucket, id);
+    g_autoptr(GError) error = NULL;
+    int why;
+
+    if (request->lock == NULL) {
+        answer->error = g_strdup("NotHeld");
+        answer->message = g_strdup("There is no lock to release");
+        return;
+    }
+    error = release_and_wait(request);
+    take_error(answer, error);
+    if (request->lost == NULL)
+        return;
+
+    /* The service knows no more than that it isn't held; the library knows why. */
+    why =
+        g_str_equal(request->lost, "stolen") ? WEB_LOCKS_ERROR_STOLEN : WEB_LOCKS_ERROR_UNAVAILABLE;
+    g_assert_error(error, WEB_LOCKS_ERROR, why);
+    g_free(answer->error);
+    answer->error = g_strdup("NotHeld");
+}
+
+static gboolean
+is_request_done(gpointer data)
+{
+    const Request *request = data;
+
+    return request->is_done;
+}
+
+static void
+abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    Request *request = find_request(self, letter, bucket, id);
+    gboolean was_done = request->is_done;
+
+    g_assert_nonnull(request->cancellable);
+    g_cancellable_cancel(request->cancellable);
+    g_assert_true(private_bus_wait(is_request_done, request));
+    /* The service isn't asked whether it could: it is told. */
+    if (request->client != NULL)
+        pass_barrier(get_manager(request->client, bucket));
+    answer->aborted =
+        !was_done && g_error_matches(request->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+}
+
+static void
+append_infos(const Session *session, GListModel *infos, gboolean held, GPtrArray *texts)
+{
+    for (guint i = 0; i < g_list_model_get_n_items(infos); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, i);
+        const char *letter =
+            g_hash_table_lookup(session->letters, web_locks_lock_info_get_client_id(info));
+
+        g_assert_true(web_locks_lock_info_get_held(info) == held);
+        g_ptr_array_add(texts, g_strdup_printf("%s %s %s", web_locks_lock_info_get_name(info),
+                                               name_mode(web_locks_lock_info_get_mode(info)),
+                                               letter != NULL ? letter : "?"));
+    }
+}
+
+static void
+query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot =
+        web_locks_manager_query_sync(get_manager(get_client(self, letter), bucket), NULL, &error);
+
+    g_assert_no_error(error);
+    append_infos(self, web_locks_snapshot_get_held(snapshot), TRUE, held);
+    append_infos(self, web_locks_snapshot_get_pending(snapshot), FALSE, pending);
+}
+
+/* ---- time */
+
+/* The answer to a query comes after all that the service sent before it. */
+static void
+settle(gpointer self)
+{
+    Session *session = self;
+
+    for (guint i = 0; i < SPEC_AGENTS; i++) {
+        g_autoptr(WebLocksSnapshot) snapshot = NULL;
+        g_autoptr(GError) error = NULL;
+
+        if (session->clients[i] == NULL)
+            continue;
+        snapshot =
+            web_locks_manager_query_sync(get_manager(session->clients[i], "default"), NULL, &error);
+        g_assert_no_error(error);
+    }
+    run_what_is_ready();
+}
+
+static gboolean
+has_event(gpointer data)
+{
+    const Client *client = data;
+
+    return client->events.length > 0;
+}
+
+/* What an event brings about for others is sent in the same turn, so it is there after a query. */
+static void
+await(gpointer self, char letter)
+{
+    private_bus_wait(has_event, get_client(self, letter));
+    settle(self);
+}
+
+static gint64
+get_time_us(gpointer self)
+{
+    return g_get_monotonic_time();
+}
+
+static SpecEvent *
+take_event(gpointer self, char letter)
+{
+    return g_queue_pop_head(&get_client(self, letter)->events);
+}
+
+const SpecDriver spec_driver_library = {
+    .name = "library",
+    .why_not = why_not,
+    .set_up = set_up,
+    .tear_down = tear_down,
+    .start = start,
+    .stop = stop,
+    .join = join,
+    .die = die,
+    .request = request_lock,
+    .release = release_lock,
+    .abort = abort_request,
+    .query = query,
+    .settle = settle,
+    .await = await,
+    .get_time_us = get_time_us,
+    .take_event = take_event,
+};
