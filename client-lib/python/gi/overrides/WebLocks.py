@@ -1,0 +1,381 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What PyGObject adds to libweblocks: locks as context managers, coroutines, attributes, lists.
+
+README.md beside the package tells how to use it. What runs on asyncio is in WebLocks_asyncio.py,
+which is only imported where somebody awaits something.
+"""
+
+import functools
+import math
+import os
+import queue
+import threading
+
+from gi.module import get_introspection_module
+from gi.overrides import override
+from gi.repository import Gio, GLib, GObject
+
+WebLocks = get_introspection_module('WebLocks')
+__all__ = []
+
+TIMEOUT_MS_MAX = 2**32 - 1
+
+# By thread: the asyncio loops that run a main context. See WebLocks_asyncio.py.
+pumps = {}
+
+
+def on_asyncio(start, finish, **options):
+    """A coroutine that calls `start`, awaits its callback, and returns what `finish` gives."""
+    from gi.overrides import WebLocks_asyncio
+    return WebLocks_asyncio.call(start, finish, **options)
+
+
+class LinkedCancellable:
+    """A context manager: a cancellable of our own, which the caller's one cancels too."""
+
+    def __init__(self, cancellable):
+        self.theirs = cancellable
+
+    def __enter__(self):
+        self.ours = Gio.Cancellable()
+        if self.theirs is not None:
+            # Gio.Cancellable has another connect() than all other objects.
+            self.handler = GObject.Object.connect(self.theirs, 'cancelled',
+                                                  lambda _theirs: self.ours.cancel())
+            if self.theirs.is_cancelled():
+                self.ours.cancel()
+        return self.ours
+
+    def __exit__(self, *_exception):
+        if self.theirs is not None:
+            GObject.Object.disconnect(self.theirs, self.handler)
+
+
+# ---- how a lock is asked for
+
+def mode_from(mode):
+    """Takes the words of the standard too."""
+    if isinstance(mode, WebLocks.Mode):
+        return mode
+    modes = {'exclusive': WebLocks.Mode.EXCLUSIVE, 'shared': WebLocks.Mode.SHARED}
+    if mode not in modes:
+        raise ValueError(f"mode is 'exclusive' or 'shared', not {mode!r}")
+    return modes[mode]
+
+
+def milliseconds(timeout):
+    """Python counts seconds; of waits for ever the service says 0."""
+    if timeout is None:
+        return 0
+    if math.isnan(timeout) or timeout < 0:
+        raise ValueError(f'timeout is a number of seconds or None, not {timeout!r}')
+    return max(1, math.ceil(min(timeout * 1000, TIMEOUT_MS_MAX)))
+
+
+def options_from(mode, timeout, why, steal, if_available):
+    return WebLocks.Options(mode=mode_from(mode), timeout=milliseconds(timeout), why=why,
+                            steal=steal, if_available=if_available)
+
+
+def waits(options):
+    """Only a request that may wait can have a cancellable: the standard says so."""
+    return not (options.props.steal or options.props.if_available)
+
+
+# ---- what came too late
+
+def give_back(lock):
+    """For a lock that comes when nobody waits for it any more."""
+    if lock is not None:
+        lock.release_async(None, None)
+
+
+def give_all_back(locks):
+    for lock in locks:
+        give_back(lock)
+
+
+# ---- Ctrl-C while waiting
+
+class Waiter:
+    """A thread that waits in the main thread's place. Reused; the idle ones are in `idle`.
+
+    Python runs handlers of signals in the main thread, between two of its instructions. A wait for
+    a lock would be a single instruction; waiting for a thread is not.
+    """
+
+    idle = []
+
+    def __init__(self):
+        self.pid = os.getpid()
+        self.jobs = queue.SimpleQueue()
+        threading.Thread(target=self._run, name='weblocks-waiter', daemon=True).start()
+
+    @classmethod
+    def get(cls):
+        while cls.idle:
+            waiter = cls.idle.pop()
+            # A child has the list of its parent, but not the threads.
+            if waiter.pid == os.getpid():
+                return waiter
+        return cls()
+
+    def _run(self):
+        while True:
+            self.jobs.get().run()
+            self.idle.append(self)
+
+
+class Job:
+    """A call of `function` in a Waiter."""
+
+    def __init__(self, function):
+        self.function = function
+        self.finished = threading.Event()
+        self.value = None
+        self.error = None
+
+    def run(self):
+        try:
+            self.value = self.function()
+        except BaseException as error:
+            self.error = error
+        self.function = None
+        self.finished.set()
+
+    def result(self):
+        value, self.value = self.value, None
+        error, self.error = self.error, None
+        if error is None:
+            return value
+        try:
+            raise error
+        finally:
+            # It has the traceback, which has this frame.
+            error = None
+
+
+def request_sync(manager, name, options, cancellable):
+    """Like Manager.request_sync(), but handlers of signals run while it waits."""
+    if not waits(options) or threading.current_thread() is not threading.main_thread():
+        return manager.request_sync(name, options, cancellable)
+    with LinkedCancellable(cancellable) as linked:
+        job = Job(functools.partial(manager.request_sync, name, options, linked))
+        Waiter.get().jobs.put(job)
+        try:
+            job.finished.wait()
+        except BaseException:
+            linked.cancel()
+            job.finished.wait()
+            give_back(job.value)
+            raise
+        return job.result()
+
+
+# ---- lock()
+
+class LockScope:
+    """What Manager.lock() returns: entering takes the lock, leaving releases it."""
+
+    def __init__(self, manager, name, options, cancellable):
+        self._manager = manager
+        self._request = name, options, cancellable
+        self._is_entered = False
+        self._lock = None
+
+    def _enter(self):
+        if self._is_entered:
+            raise RuntimeError('entered twice; a lock is not reentrant')
+        self._is_entered = True
+
+    def _leave(self):
+        lock, self._lock, self._is_entered = self._lock, None, False
+        return lock
+
+    @staticmethod
+    def _is_news(error, exception):
+        """Whether leaving raises this: not over what the body raised, nor for its own release."""
+        return exception is None and not error.matches(WebLocks.error_quark(),
+                                                       WebLocks.Error.NOT_HELD)
+
+    def __enter__(self):
+        self._enter()
+        try:
+            self._lock = request_sync(self._manager, *self._request)
+        except BaseException:
+            self._leave()
+            raise
+        return self._lock
+
+    def __exit__(self, _type, exception, _traceback):
+        lock = self._leave()
+        if lock is None:
+            return
+        try:
+            lock.release_sync()
+        except GLib.Error as error:
+            if self._is_news(error, exception):
+                raise
+
+    async def __aenter__(self):
+        self._enter()
+        try:
+            self._lock = await request_on_asyncio(self._manager, *self._request)
+        except BaseException:
+            self._leave()
+            raise
+        return self._lock
+
+    async def __aexit__(self, _type, exception, _traceback):
+        lock = self._leave()
+        if lock is None:
+            return
+        try:
+            await lock.release()
+        except GLib.Error as error:
+            if self._is_news(error, exception):
+                raise
+
+
+def request_on_asyncio(manager, name, options, cancellable):
+    return on_asyncio(functools.partial(manager.request_async, name, options),
+                      manager.request_finish, cancellable=cancellable,
+                      can_cancel=waits(options), undo=give_back, undo_with=manager)
+
+
+# ---- the classes
+
+def attribute(name):
+    """A GObject property as an attribute."""
+    return property(lambda self: getattr(self.props, name), doc=f'The property {name}.')
+
+
+def tells_pumps(function):
+    """After a call that may have given the main context something to do, asyncio looks there."""
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        finally:
+            for pump in pumps.get(threading.get_ident(), ()):
+                pump.kick()
+    return call
+
+
+def exported(class_):
+    """Puts a class into the place of the introspected one."""
+    base = class_.__base__
+    for name in dir(base):
+        if name.endswith(('_async', '_sync')) or name == 'close':
+            function = tells_pumps(getattr(base, name))
+            setattr(class_, name, staticmethod(function) if name.startswith('new_') else function)
+    __all__.append(class_.__name__)
+    return override(class_)
+
+
+@exported
+class Agent(WebLocks.Agent):
+    client_id = attribute('client_id')
+    connected = attribute('connected')
+
+    def __repr__(self):
+        return f"<WebLocks.Agent {self.client_id or 'not connected'}>"
+
+    async def list_buckets(self):
+        return await on_asyncio(self.list_buckets_async, self.list_buckets_finish)
+
+
+@exported
+class Manager(WebLocks.Manager):
+    agent = attribute('agent')
+    bucket = attribute('bucket')
+
+    def __repr__(self):
+        return f'<WebLocks.Manager of bucket {self.bucket!r}>'
+
+    def lock(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
+             if_available=False, cancellable=None):
+        """For `with` and `async with`; `as` gives the Lock, or None if it was not available."""
+        options = options_from(mode, timeout, why, steal, if_available)
+        return LockScope(self, name, options, cancellable)
+
+    async def request(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
+                      if_available=False, cancellable=None):
+        """Awaits the Lock; None if it was not available. Somebody has to release it."""
+        options = options_from(mode, timeout, why, steal, if_available)
+        return await request_on_asyncio(self, name, options, cancellable)
+
+    async def request_many(self, names, *, mode='exclusive', timeout=None, why=None, steal=False,
+                           if_available=False, cancellable=None):
+        """Awaits a list of Locks, sorted by name: all or none; None if one was not available."""
+        names = list(names)
+        options = options_from(mode, timeout, why, steal, if_available)
+        locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
+                                 self.request_many_finish, cancellable=cancellable,
+                                 can_cancel=waits(options), undo=give_all_back, undo_with=self)
+        # PyGObject shows NULL as an empty list.
+        return locks if locks or not names else None
+
+    async def query(self):
+        return await on_asyncio(self.query_async, self.query_finish)
+
+    async def inspect(self, name=None):
+        return await on_asyncio(functools.partial(self.inspect_async, name), self.inspect_finish)
+
+
+@exported
+class Lock(WebLocks.Lock):
+    name = attribute('name')
+    mode = attribute('mode')
+    token = attribute('token')
+    held = attribute('held')
+
+    def __repr__(self):
+        state = 'held' if self.held else 'not held'
+        return f'<WebLocks.Lock {self.name!r} {self.mode.value_nick}, {state}>'
+
+    async def release(self):
+        await on_asyncio(self.release_async, self.release_finish, can_cancel=False)
+
+
+@exported
+class LockInfo(WebLocks.LockInfo):
+    name = attribute('name')
+    mode = attribute('mode')
+    held = attribute('held')
+    client_id = attribute('client_id')
+    token = attribute('token')
+    why = attribute('why')
+    age = attribute('age')
+    pid = attribute('pid')
+    process = attribute('process')
+    position = attribute('position')
+    blocked_by = attribute('blocked_by')
+
+    def __repr__(self):
+        state = 'held' if self.held else 'pending'
+        return (f'<WebLocks.LockInfo {self.name!r} {self.mode.value_nick}, {state} '
+                f'by {self.client_id}>')
+
+
+@exported
+class Snapshot(WebLocks.Snapshot):
+    held = property(lambda self: list(self.get_held()), doc='The list of held locks.')
+    pending = property(lambda self: list(self.get_pending()), doc='The list of pending locks.')
+
+    def __repr__(self):
+        return f'<WebLocks.Snapshot held={self.held} pending={self.pending}>'
+
+
+@exported
+class Monitor(WebLocks.Monitor):
+    manager = attribute('manager')
+    # These stay models: they change, and tell so.
+    held = attribute('held')
+    pending = attribute('pending')
+
+    @classmethod
+    async def new(cls, manager):
+        return await on_asyncio(functools.partial(cls.new_async, manager), cls.new_finish)

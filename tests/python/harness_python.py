@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests of the Python binding share: a bus, a service, agents in this process."""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
+
+import gi
+gi.require_version('WebLocks', '1')
+from gi.repository import Gio, GLib, WebLocks
+
+from harness import FACTOR, PATIENCE, BusTestCase, diagnostic, main, wait_exit, wait_for
+
+assert os.path.realpath(sys.modules['gi.overrides.WebLocks'].__file__).startswith(
+    os.path.realpath(os.environ['WEBLOCKS_PYTHON_DIR'])), 'another override was found'
+
+Errors = WebLocks.Error
+
+
+class PythonTestCase(BusTestCase):
+    """`manager` is of the agent under test; `other` is another client."""
+
+    def setUp(self):
+        super().setUp()
+        self.agent = self.new_agent()
+        self.bucket = self.unique('bucket')
+        self.manager = self.agent.get_manager(self.bucket)
+        self.other = self.client()
+
+    def new_agent(self):
+        agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
+        self._names.append(agent.props.client_id)
+        self.addCleanup(agent.close)
+        return agent
+
+    def new_manager(self):
+        """Another client in the bucket under test."""
+        return self.new_agent().get_manager(self.bucket)
+
+    def state(self):
+        """What the service says of the bucket: (name, mode, clientId) of held and pending."""
+        return self.other.query(self.bucket)
+
+    def held(self):
+        return sorted(name for name, _mode, _client in self.state()[0])
+
+    def pending(self):
+        return sorted(name for name, _mode, _client in self.state()[1])
+
+    def assert_nothing_left(self):
+        self.assertEqual(self.state(), ([], []))
+
+    def wait_pending(self, *names):
+        wait_for(lambda: self.pending() == sorted(names), what=f'requests of {names}', every=0.005)
+
+    def wait_held(self, *names):
+        wait_for(lambda: self.held() == sorted(names), what=f'locks of {names}', every=0.005)
+
+    def assert_fails(self, code, function, *args, **kw):
+        """The call raises that error of the library."""
+        with self.assertRaises(GLib.Error) as caught:
+            function(*args, **kw)
+        self.assert_error_is(caught.exception, code)
+        return caught.exception
+
+    def assert_error_is(self, error, code):
+        self.assertTrue(error.matches(WebLocks.error_quark(), code),
+                        f'expected {code.value_nick}, got {error.domain} {error.code}: {error}')
+
+    def script(self, code, **options):
+        """A Python process on the bus; it prints, and is asked by its stdin."""
+        env = {**self.bus.environment(), 'BUCKET': self.bucket}
+        process = subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, bufsize=1,
+                                   env=env, **options)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+
+def run_async(start, finish):
+    """Calls start(callback), runs the main context until it came, returns finish(result)."""
+    results = []
+    start(lambda _source, result, *_data: results.append(result))
+    wait_for(lambda: results, what='callback')
+    return finish(results[0])
+
+
+__all__ = ['Errors', 'FACTOR', 'Gio', 'GLib', 'PATIENCE', 'PythonTestCase', 'WebLocks',
+           'diagnostic', 'main', 'run_async', 'wait_exit', 'wait_for']

@@ -1,0 +1,202 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The library as PyGObject shows it: every class, what may be None, and who owns what."""
+
+from harness_python import (Errors, Gio, GLib, PythonTestCase, WebLocks, main, run_async,
+                            wait_for)
+
+class Classes(PythonTestCase):
+    def test_agent(self):
+        agent = WebLocks.Agent.new_for_address_sync(self.bus.address, None)
+        self.assertTrue(agent.get_connected())
+        self.assertRegex(agent.get_client_id(), r'^:\d')
+        agent.close()
+        self.assertFalse(agent.get_connected())
+        self.assert_fails(Errors.INVALID_STATE, agent.get_manager('b').query_sync)
+
+    def test_agent_that_finds_no_bus(self):
+        self.assert_fails(Errors.UNAVAILABLE, WebLocks.Agent.new_for_address_sync,
+                          'unix:path=/nonexistent/bus')
+
+    def test_agent_async(self):
+        agent = run_async(lambda done: WebLocks.Agent.new_for_address_async(self.bus.address, None,
+                                                                            done),
+                          WebLocks.Agent.new_for_address_finish)
+        self.assertIsInstance(agent, WebLocks.Agent)
+        self.assertTrue(agent.get_connected())
+        agent.close()
+
+    def test_default_agent_is_one_and_not_connected_yet(self):
+        agent = WebLocks.Agent.get_default(Gio.BusType.SESSION)
+        self.assertIs(WebLocks.Agent.get_default(Gio.BusType.SESSION), agent)
+        self.assertIsNone(agent.get_client_id())
+        self.assertFalse(agent.get_connected())
+        self.assertIsNot(WebLocks.Agent.get_default(Gio.BusType.SYSTEM), agent)
+
+    def test_bucket_names(self):
+        for bad in ('', 'x' * 256):
+            with self.assertRaises(GLib.Error) as caught:
+                self.agent.get_manager(bad)
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
+                                                     Gio.IOErrorEnum.INVALID_ARGUMENT))
+        manager = self.agent.get_manager('x' * 255)
+        self.assertEqual(manager.get_bucket(), 'x' * 255)
+        self.assertIs(manager.get_agent(), self.agent)
+        private = self.agent.create_private_manager()
+        self.assertNotEqual(private.get_bucket(), self.agent.create_private_manager().get_bucket())
+
+    def test_list_buckets(self):
+        self.assertEqual(self.agent.list_buckets_sync(), [])
+        lock = self.manager.request_sync('x')
+        self.assertEqual(self.agent.list_buckets_sync(None), [self.bucket])
+        self.assertEqual(run_async(lambda done: self.agent.list_buckets_async(None, done),
+                                   self.agent.list_buckets_finish), [self.bucket])
+        lock.release_sync()
+
+    def test_options(self):
+        options = WebLocks.Options()
+        self.assertEqual((options.get_mode(), options.get_if_available(), options.get_steal(),
+                          options.get_timeout(), options.get_why()),
+                         (WebLocks.Mode.EXCLUSIVE, False, False, 0, None))
+        options = WebLocks.Options(mode=WebLocks.Mode.SHARED, if_available=True, steal=True,
+                                   timeout=4294967295, why='ä')
+        self.assertEqual((options.props.mode, options.props.if_available, options.props.steal,
+                          options.props.timeout, options.props.why),
+                         (WebLocks.Mode.SHARED, True, True, 4294967295, 'ä'))
+        options.set_why(None)
+        self.assertIsNone(options.get_why())
+
+    def test_request_sync(self):
+        options = WebLocks.Options(mode=WebLocks.Mode.SHARED)
+        lock = self.manager.request_sync('x', options, Gio.Cancellable())
+        self.assertEqual((lock.get_name(), lock.get_mode(), lock.get_held()),
+                         ('x', WebLocks.Mode.SHARED, True))
+        self.assertGreater(lock.get_token(), 2**32)
+        self.assertEqual(self.state(), ([('x', 'shared', self.agent.get_client_id())], []))
+        self.assertTrue(lock.release_sync())
+        self.assertFalse(lock.get_held())
+        self.assert_nothing_left()
+        self.assert_fails(Errors.NOT_HELD, lock.release_sync)
+
+    def test_none_without_an_error(self):
+        self.other.request('x', bucket=self.bucket)
+        options = WebLocks.Options(if_available=True)
+        self.assertIsNone(self.manager.request_sync('x', options))
+        # PyGObject shows an array that is NULL as an empty list.
+        self.assertEqual(self.manager.request_many_sync(['a', 'x'], options), [])
+        self.assertIsNone(run_async(
+            lambda done: self.manager.request_async('x', options, None, done),
+            self.manager.request_finish))
+        self.assertEqual(self.held(), ['x'])
+
+    def test_errors(self):
+        request = self.manager.request_sync
+        self.assert_fails(Errors.NOT_SUPPORTED, request, '-x')
+        self.assert_fails(Errors.NOT_SUPPORTED, request, 'x', WebLocks.Options(steal=True),
+                          Gio.Cancellable())
+        self.other.request('x', bucket=self.bucket)
+        error = self.assert_fails(Errors.TIMEOUT, request, 'x', WebLocks.Options(timeout=1))
+        self.assertEqual(error.domain, GLib.quark_to_string(WebLocks.error_quark()))
+        self.assertFalse(error.matches(WebLocks.error_quark(), Errors.ABORT))
+        self.assert_fails(Errors.LIMITS, request, 'x' * 1025)
+        cancelled = Gio.Cancellable()
+        cancelled.cancel()
+        with self.assertRaises(GLib.Error) as caught:
+            request('y', None, cancelled)
+        self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+
+    def test_cancellable_ends_an_async_wait(self):
+        id_, _token = self.other.request('x', bucket=self.bucket)
+        cancellable = Gio.Cancellable()
+        results = []
+        self.manager.request_async('x', None, cancellable,
+                                   lambda _manager, result: results.append(result))
+        self.wait_pending('x')
+        cancellable.cancel()
+        wait_for(lambda: results, what='callback')
+        with self.assertRaises(GLib.Error) as caught:
+            self.manager.request_finish(results[0])
+        self.assertTrue(caught.exception.matches(Gio.io_error_quark(), Gio.IOErrorEnum.CANCELLED))
+        self.wait_pending()
+        self.other.release(id_, bucket=self.bucket)
+
+    def test_request_many(self):
+        locks = self.manager.request_many_sync(['c', 'a', 'b', 'a'])
+        self.assertEqual([lock.get_name() for lock in locks], ['a', 'b', 'c'])
+        # The list owns one reference of each, and there is no other.
+        self.assertEqual([lock.__grefcount__ for lock in locks], [1, 1, 1])
+        self.assertEqual(self.held(), ['a', 'b', 'c'])
+        del locks[1]
+        self.wait_held('a', 'c')
+        del locks
+        self.wait_held()
+        self.assertEqual(self.manager.request_many_sync([]), [])
+
+    def test_lost(self):
+        lock = self.manager.request_sync('x')
+        reasons = []
+        lock.connect('lost', lambda _lock, reason: reasons.append((reason, lock.get_held())))
+        self.other.steal('x', bucket=self.bucket)
+        wait_for(lambda: reasons, what='lost')
+        self.assertEqual(reasons, [('stolen', False)])
+        self.assert_fails(Errors.STOLEN, lock.release_sync)
+
+    def test_dropping_the_last_reference_releases(self):
+        lock = self.manager.request_sync('x')
+        self.assertEqual(self.held(), ['x'])
+        del lock
+        self.wait_held()
+
+    def test_inspect(self):
+        lock = self.manager.request_sync('x', WebLocks.Options(why='to test'))
+        self.other.request('x', bucket=self.bucket)
+        snapshot = self.manager.inspect_sync(None)
+        held, = snapshot.get_held()
+        self.assertEqual((held.get_name(), held.get_mode(), held.get_held(), held.get_client_id(),
+                          held.get_token(), held.get_why(), held.get_position(),
+                          held.get_blocked_by()),
+                         ('x', WebLocks.Mode.EXCLUSIVE, True, self.agent.get_client_id(),
+                          lock.get_token(), 'to test', 0, []))
+        self.assertGreater(held.get_pid(), 0)
+        self.assertTrue(held.get_process())
+        self.assertLess(held.get_age(), 60_000)
+        pending, = snapshot.get_pending()
+        self.assertEqual((pending.get_held(), pending.get_position(), pending.get_blocked_by()),
+                         (False, 1, [self.agent.get_client_id()]))
+        self.assertEqual(len(self.manager.inspect_sync('y').get_held()), 0)
+        lock.release_sync()
+
+    def test_what_query_does_not_say(self):
+        lock = self.manager.request_sync('x')
+        info, = self.manager.query_sync().get_held()
+        self.assertEqual((info.get_token(), info.get_why(), info.get_pid(), info.get_process()),
+                         (0, '', 0, ''))
+        self.assertIn(info.get_blocked_by(), (None, []))
+        lock.release_sync()
+
+    def test_monitor(self):
+        monitor = WebLocks.Monitor.new_sync(self.manager)
+        self.assertIs(monitor.get_manager(), self.manager)
+        changes = []
+        monitor.get_held().connect('items-changed',
+                                   lambda _list, *change: changes.append(change))
+        id_, _token = self.other.request('x', bucket=self.bucket)
+        wait_for(lambda: len(monitor.get_held()) == 1, what='item')
+        self.assertEqual(monitor.get_held()[0].get_client_id(), self.other.name)
+        self.other.release(id_, bucket=self.bucket)
+        wait_for(lambda: len(monitor.get_held()) == 0, what='no item')
+        self.assertEqual(changes, [(0, 0, 1), (0, 1, 0)])
+        del monitor
+
+    def test_names_of_all_scripts(self):
+        for name in ('', 'ä€😀', 'a' * 1024, '\t\n\x01'):
+            with self.subTest(name=name):
+                lock = self.manager.request_sync(name)
+                self.assertEqual(lock.get_name(), name)
+                self.assertEqual(self.held(), [name])
+                lock.release_sync()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,558 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""`async with manager.lock()` and the awaitable calls, on plain asyncio."""
+
+import asyncio
+import os
+import random
+import threading
+import time
+
+from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, diagnostic, main)
+
+from gi.overrides import WebLocks as override
+
+TASKS = 100
+STORM_TASKS = 300
+
+
+class AsyncTestCase(PythonTestCase):
+    def run_async(self, coroutine):
+        """asyncio.run(), and nothing stays of it."""
+        result = asyncio.run(asyncio.wait_for(coroutine, 50 * FACTOR))
+        self.assertEqual(override.pumps, {})
+        context = GLib.MainContext.default()
+        self.assertFalse(context.is_owner())
+        return result
+
+    async def until(self, condition):
+        """Asks the service from another thread, while the loop goes on."""
+        deadline = time.monotonic() + 20 * FACTOR
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f'state: {self.state()}')
+            await asyncio.sleep(0.005)
+
+    async def assert_raises_error(self, code, awaitable):
+        with self.assertRaises(GLib.Error) as caught:
+            await awaitable
+        self.assert_error_is(caught.exception, code)
+
+
+class Calls(AsyncTestCase):
+    def test_lock(self):
+        async def body():
+            async with self.manager.lock('x', mode='shared', why='to see') as lock:
+                self.assertEqual((lock.name, lock.held), ('x', True))
+                self.assertEqual(self.state(), ([('x', 'shared', self.agent.client_id)], []))
+            self.assertFalse(lock.held)
+            self.assert_nothing_left()
+        self.run_async(body())
+
+    def test_waits(self):
+        async def body():
+            order = []
+
+            async def first():
+                async with self.manager.lock('x'):
+                    order.append('first')
+                    await self.until(lambda: self.pending() == ['x'])
+                    order.append('first ends')
+
+            async def second():
+                async with self.manager.lock('x'):
+                    order.append('second')
+            await asyncio.gather(first(), second())
+            self.assertEqual(order, ['first', 'first ends', 'second'])
+        self.run_async(body())
+
+    def test_waits_for_another_process(self):
+        id_, _token = self.other.request('x', bucket=self.bucket)
+
+        async def body():
+            task = asyncio.create_task(self.manager.request('x'))
+            await self.until(lambda: self.pending() == ['x'])
+            self.other.release(id_, bucket=self.bucket)
+            lock = await task
+            self.assertTrue(lock.held)
+            await lock.release()
+            self.assert_nothing_left()
+        self.run_async(body())
+
+    def test_all_awaitables(self):
+        async def body():
+            lock = await self.manager.request('b', why='to see')
+            self.assertIsInstance(lock, WebLocks.Lock)
+            self.assertIsNone(await self.manager.request('b', if_available=True))
+            self.assertIsNone(await self.manager.request_many(['a', 'b'], if_available=True))
+            self.assertEqual(await self.manager.request_many([]), [])
+            locks = await self.manager.request_many(iter(['c', 'a']))
+            self.assertEqual([each.name for each in locks], ['a', 'c'])
+            snapshot = await self.manager.query()
+            self.assertEqual(sorted(info.name for info in snapshot.held), ['a', 'b', 'c'])
+            self.assertEqual((await self.manager.inspect('b')).held[0].why, 'to see')
+            self.assertEqual(len((await self.manager.inspect()).held), 3)
+            self.assertEqual(await self.agent.list_buckets(), [self.bucket])
+            monitor = await WebLocks.Monitor.new(self.manager)
+            self.assertEqual(len(monitor.held), 3)
+            for each in [lock, *locks]:
+                await each.release()
+            await self.assert_raises_error(Errors.NOT_HELD, lock.release())
+            # A monitor lives by itself while the loop runs.
+            await self.until(lambda: len(monitor.held) == 0)
+        self.run_async(body())
+
+    def test_errors(self):
+        self.other.request('x', bucket=self.bucket)
+
+        async def body():
+            await self.assert_raises_error(Errors.TIMEOUT, self.manager.request('x', timeout=0.01))
+            await self.assert_raises_error(Errors.NOT_SUPPORTED, self.manager.request('-'))
+            await self.assert_raises_error(Errors.NOT_SUPPORTED, self.manager.request(
+                'x', steal=True, cancellable=Gio.Cancellable()))
+            with self.assertRaises(ValueError):
+                await self.manager.request('x', timeout=-1)
+            cancellable = Gio.Cancellable()
+            task = asyncio.create_task(self.manager.request('x', cancellable=cancellable))
+            await self.until(lambda: self.pending() == ['x'])
+            cancellable.cancel()
+            with self.assertRaises(GLib.Error) as caught:
+                await task
+            self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
+                                                     Gio.IOErrorEnum.CANCELLED))
+            await self.until(lambda: not self.pending())
+        self.run_async(body())
+
+    def test_body_that_raises(self):
+        async def body():
+            with self.assertRaises(ZeroDivisionError):
+                async with self.manager.lock('x'):
+                    raise ZeroDivisionError
+            self.assert_nothing_left()
+        self.run_async(body())
+
+    def test_lost_in_the_body(self):
+        async def body():
+            reasons = []
+            with self.assertRaises(GLib.Error) as caught:
+                async with self.manager.lock('x') as lock:
+                    lock.connect('lost', lambda _lock, reason: reasons.append(reason))
+                    self.other.steal('x', bucket=self.bucket)
+                    # The signal comes while the body awaits something else.
+                    await self.until(lambda: reasons)
+            self.assert_error_is(caught.exception, Errors.STOLEN)
+            self.assertEqual(reasons, ['stolen'])
+            with self.assertRaises(ZeroDivisionError):
+                async with self.manager.lock('y'):
+                    self.other.steal('y', bucket=self.bucket)
+                    raise ZeroDivisionError
+            async with self.manager.lock('z') as lock:
+                await lock.release()
+        self.run_async(body())
+
+    def test_not_available_runs_the_body_with_none(self):
+        self.other.request('x', bucket=self.bucket)
+
+        async def body():
+            async with self.manager.lock('x', if_available=True) as lock:
+                self.assertIsNone(lock)
+            async with self.manager.lock('y', if_available=True) as lock:
+                self.assertTrue(lock.held)
+            async with self.manager.lock('x', steal=True) as lock:
+                self.assertTrue(lock.held)
+        self.run_async(body())
+
+    def test_agent_closed_by_another_task(self):
+        async def body():
+            closing = self.new_manager()
+            async with self.manager.lock('x'):
+                task = asyncio.create_task(closing.request('x'))
+                await self.until(lambda: self.pending() == ['x'])
+                closing.agent.close()
+                await self.assert_raises_error(Errors.ABORT, task)
+            await self.assert_raises_error(Errors.INVALID_STATE, closing.request('x'))
+        self.run_async(body())
+
+
+class Loops(AsyncTestCase):
+    def test_sync_calls_do_not_lose_what_others_await(self):
+        async def body():
+            id_, _token = self.other.request('x', bucket=self.bucket)
+            task = asyncio.create_task(self.manager.request('x'))
+            await self.until(lambda: self.pending() == ['x'])
+            self.other.release(id_, bucket=self.bucket)
+            # The grant is most probably read in here.
+            for _ in range(10):
+                self.manager.query_sync()
+            async with await_lock(task):
+                pass
+        self.run_async(body())
+
+    def test_introspected_async_calls(self):
+        async def body():
+            await self.manager.query()
+            for _ in range(10):
+                future = asyncio.get_running_loop().create_future()
+                self.manager.query_async(None, lambda _manager, result: future.set_result(result))
+                self.assertEqual(len(self.manager.query_finish(await future).held), 0)
+        self.run_async(body())
+
+    def test_idle_loop_does_not_poll(self):
+        self.other.request('x', bucket=self.bucket)
+
+        async def body():
+            task = asyncio.create_task(self.manager.request('x'))
+            await self.until(lambda: self.pending() == ['x'])
+            pump, = override.pumps[threading.get_ident()]
+            steps = []
+            step = pump._step_kicked
+            pump._step_kicked = lambda: (steps.append(None), step())
+            used = time.process_time()
+            await asyncio.sleep(0.5)
+            used = time.process_time() - used
+            diagnostic(f'{used * 1000:.1f} ms of processor in 500 ms, {len(steps)} steps')
+            self.assertEqual(steps, [])
+            self.assertLess(used, 0.1)
+            self.assertEqual([thread.name for thread in threading.enumerate()
+                              if thread.name.startswith('weblocks')], [])
+            task.cancel()
+        self.run_async(body())
+
+    def test_other_sources_of_the_main_context(self):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+
+        async def body():
+            fired = asyncio.Event()
+            GLib.timeout_add(50, fired.set)
+            await self.manager.query()
+            await asyncio.wait_for(fired.wait(), 20 * FACTOR)
+
+            # A descriptor that stays readable, and that its source forgets.
+            fired.clear()
+            GLib.unix_fd_add_full(GLib.PRIORITY_DEFAULT, reader, GLib.IOCondition.IN,
+                                  lambda *_: fired.set())
+            await self.manager.query()
+            os.write(writer, b'x')
+            await asyncio.wait_for(fired.wait(), 20 * FACTOR)
+            # One more step may still be due.
+            await self.manager.query()
+            pump, = override.pumps[threading.get_ident()]
+            self.assertNotIn(reader, pump._poller._fds)
+            used = time.process_time()
+            await asyncio.sleep(0.3)
+            self.assertLess(time.process_time() - used, 0.1)
+        self.run_async(body())
+
+    def test_one_loop_after_the_other(self):
+        async def body():
+            async with self.manager.lock('x'):
+                pass
+        for _ in range(20):
+            self.run_async(body())
+        self.assert_nothing_left()
+
+    def test_loop_closed_by_hand(self):
+        async def body():
+            async with self.manager.lock('x'):
+                pass
+        for _ in range(3):
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(body())
+            loop.close()
+        self.run_async(body())
+        self.assert_nothing_left()
+
+    def test_loops_in_several_threads(self):
+        inside = []
+        errors = []
+
+        async def body():
+            for _ in range(25):
+                async with self.manager.lock('x'):
+                    inside.append(None)
+                    self.assertEqual(len(inside), 1)
+                    await asyncio.sleep(0)
+                    inside.pop()
+
+        def run():
+            try:
+                asyncio.run(asyncio.wait_for(body(), 40 * FACTOR))
+            except BaseException as error:
+                errors.append(error)
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(errors, [])
+        self.assert_nothing_left()
+
+    def test_beside_a_glib_main_loop_in_another_thread(self):
+        loop = GLib.MainLoop()
+        thread = threading.Thread(target=loop.run)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(loop.quit)
+
+        async def body():
+            here = threading.get_ident()
+            for _ in range(20):
+                async with self.manager.lock('x') as lock:
+                    self.assertTrue(lock.held)
+                    self.assertEqual(threading.get_ident(), here)
+            task = asyncio.create_task(self.manager.request('y'))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+        # In debug mode asyncio complains of calls from a wrong thread.
+        asyncio.run(asyncio.wait_for(body(), 40 * FACTOR), debug=True)
+        self.assert_nothing_left()
+
+    def test_threads_beside_the_loop(self):
+        def in_thread():
+            with self.manager.lock('x') as lock:
+                return lock.held
+
+        async def body():
+            for _ in range(10):
+                async with self.manager.lock('x'):
+                    thread = asyncio.create_task(asyncio.to_thread(in_thread))
+                    await self.until(lambda: self.pending() == ['x'])
+                self.assertTrue(await thread)
+        self.run_async(body())
+        self.assert_nothing_left()
+
+
+class await_lock:
+    """An `async with` around a task that gives a lock."""
+
+    def __init__(self, task):
+        self.task = task
+
+    async def __aenter__(self):
+        return await self.task
+
+    async def __aexit__(self, *_exception):
+        await self.task.result().release()
+
+
+class Cancellation(AsyncTestCase):
+    def test_waiting_task(self):
+        self.other.request('x', bucket=self.bucket)
+
+        async def body():
+            task = asyncio.create_task(self.manager.request('x'))
+            await self.until(lambda: self.pending() == ['x'])
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            await self.until(lambda: not self.pending())
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(self.manager.request('x'), 0.05)
+            await self.until(lambda: not self.pending())
+        self.run_async(body())
+
+    def test_body(self):
+        async def body():
+            async def hold():
+                async with self.manager.lock('x'):
+                    await asyncio.sleep(1000)
+            task = asyncio.create_task(hold())
+            await self.until(lambda: self.held() == ['x'])
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assert_nothing_left()
+        self.run_async(body())
+
+    def test_while_leaving(self):
+        async def body():
+            for steps in range(8):
+                async def hold():
+                    async with self.manager.lock('x'):
+                        pass
+                task = asyncio.create_task(hold())
+                await self.until(lambda: task.done() or self.held() == ['x'])
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                await self.until(lambda: not self.held())
+        self.run_async(body())
+
+    def test_at_every_step_of_a_request(self):
+        """Cancelled after n steps of the loop: there is a lock or none, never a lost one."""
+        ways = [lambda name: self.manager.request(name),
+                lambda name: self.manager.request(name, if_available=True),
+                lambda name: self.manager.request(name, steal=True),
+                lambda name: self.manager.request(name, timeout=20),
+                lambda name: self.manager.request_many([name, name + '2']),
+                lambda name: self.manager.request_many([name, name + '2'], if_available=True)]
+
+        async def body(way):
+            completed = 0
+            for steps in range(60):
+                task = asyncio.create_task(way('x'))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                if task.cancelled():
+                    continue
+                completed += 1
+                locks = task.result()
+                # None: a lock that came too late is just being released.
+                for lock in locks if isinstance(locks, list) else [locks]:
+                    if lock is not None:
+                        await lock.release()
+            return completed
+        for number, way in enumerate(ways):
+            with self.subTest(way=number):
+                completed = self.run_async(body(way))
+                diagnostic(f'way {number}: {completed} of 60 were granted before the cancellation')
+                # Nobody runs the context any more, and yet nothing is left.
+                self.assert_nothing_left()
+
+    def test_granted_and_cancelled_at_once(self):
+        async def body():
+            for _ in range(20):
+                id_, _token = self.other.request('x', bucket=self.bucket)
+                task = asyncio.create_task(self.manager.request('x'))
+                await self.until(lambda: self.pending() == ['x'])
+                self.other.release(id_, bucket=self.bucket)
+                self.other.ping()
+                # The grant is in the socket, and not read yet.
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                await self.until(lambda: self.state() == ([], []))
+        self.run_async(body())
+
+    def test_loop_ends_at_once(self):
+        async def body():
+            tasks = [asyncio.create_task(request) for number in range(50) for request in (
+                self.manager.request(f'a{number}'),
+                self.manager.request(f'b{number}', if_available=True),
+                self.manager.request(f'c{number}', steal=True),
+                self.manager.request_many([f'd{number}', f'e{number}']))]
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            # asyncio.run() cancels them.
+            return len(tasks)
+        self.assertEqual(self.run_async(body()), 200)
+        self.assert_nothing_left()
+
+    def test_loop_ends_in_the_middle_of_a_request(self):
+        """Nothing but a request that can be cancelled: nobody awaits the service's answer."""
+        async def body(steps):
+            task = asyncio.create_task(self.manager.request('x'))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+        for steps in range(20):
+            self.run_async(body(steps))
+            self.assert_nothing_left()
+
+    def test_service_that_does_not_answer(self):
+        """Cancelling is prompt, and so is, within a second, the end of the loop."""
+        async def body():
+            self.daemon.pause()
+            try:
+                task = asyncio.create_task(self.manager.request('x'))
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(task, 0.05)
+            except BaseException:
+                self.daemon.resume()
+                raise
+        began = time.monotonic()
+        try:
+            self.run_async(body())
+        finally:
+            self.daemon.resume()
+        self.assertLess(time.monotonic() - began, 10 * FACTOR)
+        # The next call reads the late answer, and gives the lock back.
+        self.manager.query_sync()
+        self.wait_held()
+
+
+class Many(AsyncTestCase):
+    def test_many_tasks_one_lock(self):
+        async def body():
+            order = []
+
+            async def task(number):
+                async with self.manager.lock('x'):
+                    order.append(number)
+                    await asyncio.sleep(0)
+                    self.assertEqual(order[-1], number)
+            await asyncio.gather(*(task(number) for number in range(TASKS)))
+            return order
+        self.assertEqual(self.run_async(body()), list(range(TASKS)))
+        self.assert_nothing_left()
+
+    def test_many_tasks_many_locks_several_agents(self):
+        managers = [self.manager, self.new_manager(), self.new_manager()]
+
+        async def body():
+            inside = {}
+
+            async def task(number):
+                name = f'x{number % 7}'
+                async with managers[number % 3].lock(name):
+                    self.assertNotIn(name, inside)
+                    inside[name] = number
+                    await asyncio.sleep(0.001)
+                    del inside[name]
+            await asyncio.gather(*(task(number) for number in range(3 * TASKS)))
+        self.run_async(body())
+        self.assert_nothing_left()
+
+    def storm(self, seed):
+        chance = random.Random(seed)
+        counts = {'done': 0, 'cancelled': 0, 'raised': 0, 'unavailable': 0}
+        inside = []
+
+        async def task(number):
+            options = chance.choice([{}, {}, {}, {'timeout': 30}, {'if_available': True}])
+            async with self.manager.lock('x', **options) as lock:
+                if lock is None:
+                    counts['unavailable'] += 1
+                    return
+                self.assertEqual(inside, [])
+                inside.append(number)
+                try:
+                    await asyncio.sleep(chance.random() * 0.002)
+                    if chance.random() < 0.1:
+                        raise ZeroDivisionError
+                finally:
+                    inside.pop()
+
+        async def body():
+            tasks = [asyncio.create_task(task(number)) for number in range(STORM_TASKS)]
+            for _ in range(STORM_TASKS // 2):
+                await asyncio.sleep(chance.random() * 0.002)
+                chance.choice(tasks).cancel()
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, asyncio.CancelledError):
+                    counts['cancelled'] += 1
+                elif isinstance(result, ZeroDivisionError):
+                    counts['raised'] += 1
+                else:
+                    self.assertIsNone(result)
+                    counts['done'] += 1
+        self.run_async(body())
+        diagnostic(f'seed {seed}: {counts}')
+        self.assert_nothing_left()
+        self.assertGreater(counts['cancelled'], 0)
+        self.assertGreater(counts['done'], 0)
+
+    def test_storms_of_cancellations(self):
+        for seed in range(5):
+            with self.subTest(seed=seed):
+                self.storm(seed)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Locks in plain threads: with a main loop elsewhere, with none, with contexts of their own."""
+
+import threading
+
+from harness_python import (PATIENCE, GLib, PythonTestCase, WebLocks, main, wait_for)
+
+ROUNDS = 50
+
+
+class Threads(PythonTestCase):
+    time_limit = 40.0
+
+    def start(self, function, *args):
+        """A thread whose exception is the test's; a daemon, so that a hang is only a failure."""
+        def run():
+            try:
+                function(*args)
+            except BaseException as error:
+                self.errors.append(error)
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def setUp(self):
+        super().setUp()
+        self.errors = []
+
+    def join(self, *threads):
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive(), f'a thread hangs; errors: {self.errors}')
+        self.assertEqual(self.errors, [])
+
+    def count(self, manager, inside):
+        for _ in range(ROUNDS):
+            with manager.lock('x') as lock:
+                inside.append(None)
+                self.assertEqual((len(inside), lock.held), (1, True))
+                inside.pop()
+
+    def test_one_thread_and_no_main_loop(self):
+        self.join(self.start(self.count, self.manager, []))
+        self.assert_nothing_left()
+
+    def test_threads_with_an_agent_each(self):
+        inside = []
+
+        def run():
+            context = GLib.MainContext.new()
+            context.push_thread_default()
+            agent = WebLocks.Agent.new_for_address_sync(self.bus.address)
+            self.count(agent.get_manager(self.bucket), inside)
+            agent.close()
+            context.pop_thread_default()
+        self.join(*[self.start(run) for _ in range(4)])
+        self.assert_nothing_left()
+
+    def test_threads_that_share_a_manager(self):
+        inside = []
+        self.join(*[self.start(self.count, self.manager, inside) for _ in range(4)])
+        self.assert_nothing_left()
+
+    def test_a_thread_releases_what_another_waits_for(self):
+        lock = self.manager.request_sync('x')
+        waiter = self.start(self.count, self.manager, [])
+        self.wait_pending('x')
+        self.join(self.start(lock.release_sync))
+        self.join(waiter)
+        self.assert_nothing_left()
+
+    def test_main_thread_waits_for_a_thread(self):
+        entered = threading.Event()
+
+        def hold():
+            with self.manager.lock('x'):
+                entered.set()
+                self.wait_pending_in_thread()
+        thread = self.start(hold)
+        self.assertTrue(entered.wait(PATIENCE))
+        with self.manager.lock('x') as lock:
+            self.assertTrue(lock.held)
+        self.join(thread)
+        self.assert_nothing_left()
+
+    def wait_pending_in_thread(self):
+        # Through the same manager, which another thread waits with.
+        while not self.manager.query_sync().pending:
+            pass
+
+    def test_threads_beside_a_main_loop(self):
+        inside = []
+        threads = [self.start(self.count, self.manager, inside) for _ in range(4)]
+        wait_for(lambda: not any(thread.is_alive() for thread in threads), what='threads')
+        self.join(*threads)
+        self.assert_nothing_left()
+
+    def test_lost_is_told_to_the_main_loop(self):
+        told = []
+
+        def run():
+            lock = self.manager.request_sync('x')
+            lock.connect('lost', lambda _lock, reason: told.append((reason, threading.get_ident())))
+            self.lock = lock
+        self.join(self.start(run))
+        self.other.steal('x', bucket=self.bucket)
+        wait_for(lambda: told, what='lost')
+        self.assertEqual(told, [('stolen', threading.get_ident())])
+        del self.lock
+
+    def test_last_reference_dropped_in_a_thread(self):
+        for _ in range(ROUNDS):
+            locks = [self.manager.request_sync('x')]
+            self.join(self.start(locks.clear))
+            self.wait_held()
+
+
+if __name__ == '__main__':
+    main()

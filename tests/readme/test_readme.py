@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The examples that the README begins with: they run as they stand there, and they exclude others.
+
+test_readme.py README.md [TEST]...
+
+In the section "Six lines" is one block of code for each language, which calls `lp page.pdf` while
+it holds the lock `printer` of the bucket `default`. The `lp` of the test stops there and lets the
+test look who holds the lock.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
+
+from buses import environment, read_lines, spawn
+from harness import PATIENCE, BusTestCase, main, wait_exit, wait_for
+
+README = os.path.abspath(sys.argv.pop(1))
+SECTION = 'Six lines'
+LINES_MAX = 6
+
+# It says what it was called with, and ends when it is told to.
+LP = '''#!/bin/sh
+echo "$*" >"$LP_STARTED"
+read -r _ <"$LP_END"
+'''
+
+C_PROGRAM = '''#include <weblocks/weblocks.h>
+
+int
+main(void)
+{
+%s
+    return 0;
+}
+'''
+
+# Where the README says that it is installed.
+JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
+
+
+def snippets():
+    """The blocks of the section: language -> text."""
+    with open(README, encoding='utf-8') as file:
+        text = file.read()
+    section = re.search(rf'^## {SECTION}\n(.*?)(?=^## |\Z)', text, re.MULTILINE | re.DOTALL)
+    if section is None:
+        raise AssertionError(f'{README} has no section "{SECTION}"')
+    found = re.findall(r'^```(\w+)\n(.*?)^```$', section[1], re.MULTILINE | re.DOTALL)
+    if len(dict(found)) != len(found):
+        raise AssertionError(f'two blocks of one language: {[language for language, _ in found]}')
+    return dict(found)
+
+
+class Readme(BusTestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = os.path.join(self.bus.directory, self._testMethodName)
+        os.mkdir(self.directory)
+        self.started = self.fifo('started')
+        self.end = self.fifo('end')
+        self.write('lp', LP, mode=0o755)
+        library = environment('WEBLOCKS_LIBRARY_DIR')
+        self.env = {**self.bus.environment(),
+                    'PATH': ':'.join([self.directory, environment('WEBLOCKS_CLI_DIR'),
+                                      os.environ['PATH']]),
+                    'LP_STARTED': self.path('started'), 'LP_END': self.path('end'),
+                    'GI_TYPELIB_PATH': library, 'LD_LIBRARY_PATH': library,
+                    'PYTHONPATH': environment('WEBLOCKS_PYTHON_DIR')}
+        self.contender = self.client()
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def fifo(self, name):
+        os.mkfifo(self.path(name))
+        # For reading and writing, so that neither we nor lp wait for the other to open it.
+        fd = os.open(self.path(name), os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, fd)
+        return fd
+
+    def write(self, name, text, mode=0o644):
+        with open(self.path(name), 'w', encoding='utf-8') as file:
+            file.write(text)
+        os.chmod(self.path(name), mode)
+        return self.path(name)
+
+    def snippet(self, language):
+        found = snippets()
+        self.assertIn(language, found, f'{README} has no block of {language}')
+        lines = [line for line in found[language].splitlines() if line.strip()]
+        self.assertLessEqual(len(lines), LINES_MAX, found[language])
+        return found[language]
+
+    def lp_has_started(self):
+        try:
+            return os.read(self.started, 4096).decode()
+        except BlockingIOError:
+            return ''
+
+    def state(self):
+        held, pending = self.contender.query('default')
+        return ([client for name, _mode, client in held if name == 'printer'],
+                [client for name, _mode, client in pending if name == 'printer'])
+
+    def run_against_a_contender(self, command):
+        contender = self.contender
+        first, token = contender.request('printer')
+        self.assertNotEqual(token, 0)
+        process = spawn(command, env=self.env, cwd=self.directory, stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def waits():
+            if process.poll() is not None:
+                self.fail(f'it ended with {process.returncode} before it waited:\n'
+                          f'{process.stdout.read().decode()}')
+            return self.state()[1]
+        client, = wait_for(waits, what='request of the snippet', every=0.01)
+        self.assertNotEqual(client, contender.name)
+        self.assertEqual(self.lp_has_started(), '', 'the body ran without the lock')
+
+        second, token = contender.request('printer')
+        self.assertEqual(token, 0)
+        contender.release(first)
+        called_with = wait_for(self.lp_has_started, what='lp of the snippet', every=0.01)
+        self.assertEqual(called_with, 'page.pdf\n')
+        self.assertEqual(self.state(), ([client], [contender.name]))
+        self.assertFalse(contender.granted(second))
+
+        os.write(self.end, b'\n')
+        contender.wait_granted(second)
+        code, said = wait_exit(process), process.stdout.read().decode()
+        self.assertEqual(code, 0, said)
+        self.assertEqual(self.state(), ([contender.name], []))
+        self.assertEqual(self.lp_has_started(), '', 'lp was called twice')
+        contender.release(second)
+        return said
+
+    def need(self, *commands):
+        for command in commands:
+            if shutil.which(command) is None:
+                self.skipTest(f'there is no {command}')
+
+    def test_c(self):
+        compiler = shlex.split(environment('WEBLOCKS_CC'))
+        self.need(compiler[0], 'pkg-config')
+        body = ''.join(f'    {line}\n' for line in self.snippet('c').splitlines())
+        source = self.write('snippet.c', C_PROGRAM % body.rstrip('\n'))
+        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'gio-2.0'], check=True,
+                               stdout=subprocess.PIPE, text=True).stdout.split()
+        program = self.path('snippet')
+        built = subprocess.run([*compiler, '-Wall', '-Wextra', '-Werror', '-o', program, source,
+                                '-I', environment('WEBLOCKS_INCLUDE_DIR'),
+                                '-L', environment('WEBLOCKS_LIBRARY_DIR'), '-lweblocks-1', *flags],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(built.returncode, 0, built.stdout)
+        self.assertEqual(self.run_against_a_contender([program]), '')
+
+    def test_javascript(self):
+        self.need('gjs')
+        text = self.snippet('js')
+        self.assertIn(JS_INSTALLED, text)
+        text = text.replace(JS_INSTALLED, f"file://{environment('WEBLOCKS_GJS_DIR')}/")
+        script = self.write('snippet.js', text)
+        self.assertEqual(self.run_against_a_contender(['gjs', '-m', script]), '')
+
+    def test_python(self):
+        script = self.write('snippet.py', self.snippet('python'))
+        self.assertEqual(self.run_against_a_contender([sys.executable, script]), '')
+
+    def test_shell(self):
+        script = self.write('snippet.sh', self.snippet('sh'))
+        self.assertIn('Printed.', self.run_against_a_contender(['sh', '-eu', script]))
+
+    def test_shell_shows_who_is_in_the_way(self):
+        # As it stands, but for the patience that a test has.
+        text = self.snippet('sh')
+        self.assertIn('--wait 60', text)
+        script = self.write('snippet.sh', text.replace('--wait 60', '--wait 0.1'))
+        id_, _token = self.contender.request('printer')
+        process = spawn(['sh', '-eu', script], env=self.env, stdin=subprocess.DEVNULL,
+                        stdout=subprocess.PIPE, bufsize=0)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.assertIn('printer', '\n'.join(read_lines(process, 2)[1:])
+                      + process.stdout.read().decode())
+        self.assertEqual(wait_exit(process, PATIENCE), 0)
+        self.assertEqual(self.lp_has_started(), '')
+        self.contender.release(id_)
+
+    def test_nothing_else_is_in_the_section(self):
+        self.assertEqual(sorted(snippets()), ['c', 'js', 'python', 'sh'])
+
+
+if __name__ == '__main__':
+    main()

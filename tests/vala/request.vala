@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// The Vala binding: request, wait, release, errors and lists. On the session bus.
+// Each check is a line of TAP.
+
+int n_checks = 0;
+bool all_good = true;
+
+void check(bool good, string what)
+{
+    n_checks++;
+    all_good = all_good && good;
+    print("%s %d - %s\n", good ? "ok" : "not ok", n_checks, what);
+}
+
+void check_text(string? got, string expected, string what)
+{
+    if (got != expected)
+        print("# expected %s, got %s\n", expected, got ?? "null");
+    check(got == expected, what);
+}
+
+async WebLocks.Manager open_bucket(string bucket) throws Error
+{
+    var agent = yield new WebLocks.Agent(BusType.SESSION, null);
+    return agent.get_manager(bucket);
+}
+
+async void hold(WebLocks.Manager manager, string name, StringBuilder order, string who) throws Error
+{
+    var theirs = yield manager.request_async(name, null, null);
+    order.append(who);
+    yield theirs.release_async(null);
+}
+
+async void test_requests(WebLocks.Manager manager, WebLocks.Manager other) throws Error
+{
+    var held = yield manager.request_async("printer", null, null);
+    check_text(held.name, "printer", "a lock has its name");
+    check(held.held && held.mode == WebLocks.Mode.EXCLUSIVE && held.token > 0, "a lock is held");
+
+    var order = new StringBuilder();
+    hold.begin(other, "printer", order, "second", (source, result) => {
+        try {
+            hold.end(result);
+        } catch (Error error) {
+            order.append(error.message);
+        }
+    });
+    var snapshot = yield other.query_async(null);
+    check_text(snapshot.pending.get_n_items().to_string(), "1", "the second client waits");
+    var info = (WebLocks.LockInfo) snapshot.held.get_item(0);
+    check_text(info.client_id, ((!) manager.agent.client_id), "the first client holds");
+    order.append("first ");
+    check(yield held.release_async(null), "a lock is released");
+    var again = yield manager.request_async("printer", null, null);
+    check_text(order.str, "first second", "one after the other");
+    yield again.release_async(null);
+}
+
+async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws Error
+{
+    var held = yield manager.request_async("scanner", null, null);
+    var options = new WebLocks.Options() { if_available = true };
+    check((yield other.request_async("scanner", options, null)) == null,
+          "null if it is not available");
+
+    options = new WebLocks.Options() { timeout = 1, why = "to see it fail" };
+    try {
+        yield other.request_async("scanner", options, null);
+        check(false, "a time-out is an error");
+    } catch (WebLocks.Error error) {
+        check(error is WebLocks.Error.TIMEOUT, "a time-out is an error");
+    }
+
+    var cancellable = new Cancellable();
+    Idle.add(() => { cancellable.cancel(); return Source.REMOVE; });
+    try {
+        yield other.request_async("scanner", null, cancellable);
+        check(false, "a wait can be cancelled");
+    } catch (IOError error) {
+        check(error is IOError.CANCELLED, "a wait can be cancelled");
+    }
+
+    string? reason = null;
+    held.lost.connect((why) => { reason = why; });
+    options = new WebLocks.Options() { steal = true };
+    var stolen = yield other.request_async("scanner", options, null);
+    try {
+        yield held.release_async(null);
+        check(false, "releasing a stolen lock is an error");
+    } catch (WebLocks.Error error) {
+        check(error is WebLocks.Error.STOLEN, "releasing a stolen lock is an error");
+    }
+    Idle.add(test_options.callback);
+    yield;
+    check_text(reason, "stolen", "the loser is told");
+    stolen.release_sync();
+}
+
+async void test_many(WebLocks.Manager manager) throws Error
+{
+    var locks = yield manager.request_many_async({ "b", "a", "b" }, null, null);
+    check_text(locks.length.to_string(), "2", "several locks at once");
+    check_text(locks[0].name + locks[1].name, "ab", "in the order of their names");
+    locks = null;
+    var left = yield manager.query_async(null);
+    check_text(left.held.get_n_items().to_string(), "0", "released with the last reference");
+}
+
+async void test_all() throws Error
+{
+    var manager = yield open_bucket("org.example.Vala");
+    var other = yield open_bucket("org.example.Vala");
+
+    check_text(manager.bucket, "org.example.Vala", "a manager has its bucket");
+    yield test_requests(manager, other);
+    yield test_options(manager, other);
+    yield test_many(manager);
+}
+
+int main()
+{
+    var loop = new MainLoop();
+
+    test_all.begin((source, result) => {
+        try {
+            test_all.end(result);
+        } catch (Error error) {
+            print("# %s\n", error.message);
+            check(false, "no other error");
+        }
+        loop.quit();
+    });
+    loop.run();
+    print("1..%d\n", n_checks);
+    return all_good ? 0 : 1;
+}

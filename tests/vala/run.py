@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs a program that prints TAP on a private bus with a service on it.
+
+run.py PROGRAM [ARGUMENT]...
+"""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
+
+from buses import Bus, end, spawn, wait_exit
+from harness import RawClient, Service
+from tap import diagnostic
+
+COMPLAINTS = ('-CRITICAL', '-WARNING', 'GLib-GObject', 'AddressSanitizer', 'runtime error:')
+
+
+def main():
+    bus = Bus().start()
+    service = process = None
+    try:
+        service = Service(bus).wait_ready(RawClient(bus.address))
+        process = spawn(sys.argv[1:], env=bus.environment(), stdin=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE)
+        # What there is to say fits into a pipe.
+        code = wait_exit(process)
+        said = process.stderr.read().decode(errors='replace')
+        diagnostic(said)
+        problems = [line for line in said.splitlines()
+                    if any(word in line for word in COMPLAINTS)]
+        if service.stop() != 0:
+            problems.append(f'weblocksd ended with {service.process.returncode}')
+        problems += service.complaints()
+    finally:
+        end(process)
+        if service is not None:
+            service.end()
+        bus.stop()
+    for problem in problems:
+        diagnostic(problem)
+    sys.exit(code or bool(problems))
+
+
+main()
