@@ -3,6 +3,7 @@
 
 #include "client-lib/agent-private.h"
 
+#include "client-lib/post.h"
 #include "client-lib/ticket.h"
 
 /**
@@ -22,13 +23,17 @@
  */
 struct _WebLocksAgent {
     GObject parent;
+    GBusType bus_type;
+    char *address;
     Connection *connection;
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksAgent, web_locks_agent, G_TYPE_OBJECT)
 
 enum {
-    PROP_CLIENT_ID = 1,
+    PROP_BUS_TYPE = 1,
+    PROP_ADDRESS,
+    PROP_CLIENT_ID,
     PROP_CONNECTED,
     N_PROPS,
 };
@@ -42,34 +47,47 @@ web_locks_agent_get_connection(WebLocksAgent *self)
 
 /* ---- telling that the connection opened or closed */
 
-static void
-weak_ref_free(gpointer data)
-{
-    GWeakRef *ref = data;
+typedef struct {
+    GWeakRef agent;
+    GMainContext *context;
+} AgentRef;
 
-    g_weak_ref_clear(ref);
-    g_free(ref);
+static void
+agent_ref_clear(gpointer data)
+{
+    AgentRef *ref = data;
+
+    g_weak_ref_clear(&ref->agent);
+    g_main_context_unref(ref->context);
+}
+
+static void
+agent_ref_unref(gpointer data)
+{
+    g_atomic_rc_box_release_full(data, agent_ref_clear);
 }
 
 static void
 tell_changed(gpointer data)
 {
-    GObject *self = data;
+    g_autoptr(GObject) self = g_weak_ref_get(&((AgentRef *)data)->agent);
 
+    if (self == NULL)
+        return;
     g_object_freeze_notify(self);
     g_object_notify_by_pspec(self, properties[PROP_CLIENT_ID]);
     g_object_notify_by_pspec(self, properties[PROP_CONNECTED]);
     g_object_thaw_notify(self);
 }
 
+/* Inside the gate. The agent is not touched: this must not drop its last reference, nor keep it if
+ * its context never runs. */
 static void
 on_connection_changed(gpointer data)
 {
-    GWeakRef *ref = data;
-    WebLocksAgent *self = g_weak_ref_get(ref);
+    AgentRef *ref = data;
 
-    if (self != NULL)
-        connection_emit(self->connection, tell_changed, self, g_object_unref);
+    post_to_context(ref->context, tell_changed, g_atomic_rc_box_acquire(ref), agent_ref_unref);
 }
 
 /* ---- making one */
@@ -78,13 +96,7 @@ on_connection_changed(gpointer data)
 static WebLocksAgent *
 agent_new(GBusType bus_type, const char *address)
 {
-    WebLocksAgent *self = g_object_new(WEB_LOCKS_TYPE_AGENT, NULL);
-    GWeakRef *ref = g_new(GWeakRef, 1);
-
-    self->connection = connection_new(bus_type, address);
-    g_weak_ref_init(ref, self);
-    connection_set_watcher(self->connection, on_connection_changed, ref, weak_ref_free);
-    return self;
+    return g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", bus_type, "address", address, NULL);
 }
 
 static void
@@ -252,8 +264,9 @@ web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancella
 
 typedef struct {
     GBusType bus_type;
-    GMainContext *context; /* borrowed: a living agent has a reference */
+    GMainContext *context; /* only to compare with: a living agent has a reference */
     GWeakRef agent;
+    gpointer address; /* of the agent; only to compare with */
 } DefaultAgent;
 
 static GMutex default_agents_mutex;
@@ -268,21 +281,37 @@ default_agent_free(gpointer data)
     g_free(entry);
 }
 
-/* An agent that was closed, or whose bus went away, won't come back: forget it. Agents of other
- * contexts are not ours to look at. */
-static WebLocksAgent *
-find_default_agent(GBusType bus_type, GMainContext *context)
+static void
+forget_default_agent(WebLocksAgent *agent)
 {
-    for (guint i = 0; i < default_agents->len;) {
-        DefaultAgent *entry = g_ptr_array_index(default_agents, i);
-        g_autoptr(WebLocksAgent) agent = g_weak_ref_get(&entry->agent);
-
-        if (agent != NULL && (entry->bus_type != bus_type || entry->context != context))
-            i++;
-        else if (agent == NULL || connection_is_over(agent->connection))
+    g_mutex_lock(&default_agents_mutex);
+    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
+        if (((DefaultAgent *)g_ptr_array_index(default_agents, i))->address == agent) {
             g_ptr_array_remove_index_fast(default_agents, i);
-        else
-            return g_steal_pointer(&agent);
+            break;
+        }
+    }
+    g_mutex_unlock(&default_agents_mutex);
+}
+
+/* An agent that was closed, or whose bus went away, won't come back: forget it. Agents of other
+ * contexts are not ours to hold, not even for a moment. */
+static WebLocksAgent *
+find_default_agent(GBusType bus_type, GMainContext *context, GPtrArray *over)
+{
+    for (guint i = 0; i < default_agents->len; i++) {
+        DefaultAgent *entry = g_ptr_array_index(default_agents, i);
+        WebLocksAgent *agent;
+
+        if (entry->bus_type != bus_type || entry->context != context)
+            continue;
+        agent = g_weak_ref_get(&entry->agent);
+        if (agent != NULL && !connection_is_over(agent->connection))
+            return agent;
+        g_ptr_array_remove_index_fast(default_agents, i);
+        if (agent != NULL)
+            g_ptr_array_add(over, agent);
+        return NULL;
     }
     return NULL;
 }
@@ -304,18 +333,20 @@ WebLocksAgent *
 web_locks_agent_get_default(GBusType bus_type)
 {
     g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
+    g_autoptr(GPtrArray) over = g_ptr_array_new_with_free_func(g_object_unref);
     WebLocksAgent *self;
 
     g_mutex_lock(&default_agents_mutex);
     if (default_agents == NULL)
         default_agents = g_ptr_array_new_with_free_func(default_agent_free);
-    self = find_default_agent(bus_type, context);
+    self = find_default_agent(bus_type, context, over);
     if (self == NULL) {
         DefaultAgent *entry = g_new0(DefaultAgent, 1);
 
         self = agent_new(bus_type, NULL);
         entry->bus_type = bus_type;
         entry->context = context;
+        entry->address = self;
         g_weak_ref_init(&entry->agent, self);
         g_ptr_array_add(default_agents, entry);
     }
@@ -356,19 +387,21 @@ on_connect_cancelled(gpointer data)
 static void
 start_connect(Connection *connection, Ticket *ticket)
 {
-    Gate *gate = connection_get_gate(connection);
     Connect *connect = g_new0(Connect, 1);
+    GError *error = NULL;
 
     connect->connection = connection;
     connect->ticket = ticket;
-    gate_enter(gate);
+    connection_enter(connection);
     if (!ticket_listen(ticket, on_connect_cancelled, connect))
         g_free(connect);
-    else if (connection_open(connection, NULL))
+    else if (connection_open(connection, &error))
         connection_when_settled(connection, on_settled, connect);
-    else
-        on_settled(connect);
-    gate_leave(gate);
+    else {
+        ticket_return_error(ticket, error);
+        g_free(connect);
+    }
+    connection_leave(connection);
 }
 
 /**
@@ -508,6 +541,12 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
     switch (id) {
+    case PROP_BUS_TYPE:
+        g_value_set_enum(value, (int)self->bus_type);
+        break;
+    case PROP_ADDRESS:
+        g_value_set_string(value, self->address);
+        break;
     case PROP_CLIENT_ID:
         g_value_set_string(value, web_locks_agent_get_client_id(self));
         break;
@@ -520,11 +559,43 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
 }
 
 static void
+web_locks_agent_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+
+    switch (id) {
+    case PROP_BUS_TYPE:
+        self->bus_type = (GBusType)g_value_get_enum(value);
+        break;
+    case PROP_ADDRESS:
+        self->address = g_value_dup_string(value);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_agent_constructed(GObject *object)
+{
+    WebLocksAgent *self = WEB_LOCKS_AGENT(object);
+    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
+
+    G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
+    self->connection = connection_new(self->bus_type, self->address);
+    g_weak_ref_init(&ref->agent, self);
+    ref->context = g_main_context_ref(connection_get_context(self->connection));
+    connection_set_watcher(self->connection, on_connection_changed, ref, agent_ref_unref);
+}
+
+static void
 web_locks_agent_finalize(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
+    forget_default_agent(self);
     connection_unref(self->connection);
+    g_free(self->address);
     G_OBJECT_CLASS(web_locks_agent_parent_class)->finalize(object);
 }
 
@@ -533,10 +604,31 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
 {
     GObjectClass *object_class = G_OBJECT_CLASS(class);
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+    const GParamFlags construct_flags =
+        G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
 
     object_class->get_property = web_locks_agent_get_property;
+    object_class->set_property = web_locks_agent_set_property;
+    object_class->constructed = web_locks_agent_constructed;
     object_class->finalize = web_locks_agent_finalize;
 
+    /**
+     * WebLocksAgent:bus-type:
+     *
+     * Which bus, if there is no [property@WebLocks.Agent:address].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_BUS_TYPE] = g_param_spec_enum("bus-type", NULL, NULL, G_TYPE_BUS_TYPE,
+                                                  G_BUS_TYPE_SESSION, construct_flags);
+    /**
+     * WebLocksAgent:address:
+     *
+     * The D-Bus address of a bus that is neither the session's nor the system's.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_ADDRESS] = g_param_spec_string("address", NULL, NULL, NULL, construct_flags);
     /**
      * WebLocksAgent:client-id:
      *

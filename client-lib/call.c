@@ -12,6 +12,9 @@ call_error_quark(void)
     return g_quark_from_static_string("web-locks-call-error-quark");
 }
 
+/* Asked again as often as the service is replaced, or somebody tries to answer in its place. */
+#define FORGED_MAX 16
+
 struct Call {
     ConnectionPart part;
     Connection *connection;
@@ -21,26 +24,34 @@ struct Call {
 };
 
 static SdBusMessage *
-new_call(Connection *connection, const char *path, const char *interface, const char *method)
+new_call(Connection *connection,
+         const char *destination,
+         const char *path,
+         const char *interface,
+         const char *method)
 {
     SdBusMessage *message = NULL;
-    int r = sd_bus_message_new_method_call(connection_get_bus(connection), &message, WIRE_BUS_NAME,
-                                           path, interface, method);
+    int r = sd_bus_message_new_method_call(connection_get_bus(connection), &message,
+                                           destination != NULL ? destination : WIRE_BUS_NAME, path,
+                                           interface, method);
 
     g_assert(r >= 0); /* no name comes from outside */
     return message;
 }
 
 SdBusMessage *
-call_new_to_bucket(Connection *connection, const char *path, const char *method)
+call_new_to_bucket(Connection *connection,
+                   const char *destination,
+                   const char *path,
+                   const char *method)
 {
-    return new_call(connection, path, WIRE_LOCKS_INTERFACE, method);
+    return new_call(connection, destination, path, WIRE_LOCKS_INTERFACE, method);
 }
 
 SdBusMessage *
 call_new_to_service(Connection *connection, const char *method)
 {
-    return new_call(connection, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, method);
+    return new_call(connection, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, method);
 }
 
 static void
@@ -128,6 +139,7 @@ typedef struct {
     gpointer data;
     Ticket *ticket;
     Call *call;
+    guint n_forged;
 } Run;
 
 static void
@@ -169,6 +181,10 @@ run_answered(sd_bus_message *reply, const GError *error, gpointer data)
     GError *read_error = NULL;
 
     if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+        if (++self->n_forged < FORGED_MAX) {
+            run_send(self);
+            return;
+        }
         run_fail(self,
                  g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, error->message));
         return;
@@ -216,11 +232,10 @@ call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ti
 void
 call_run_for_task(Connection *connection, const CallKind *kind, gpointer data, GTask *task)
 {
-    Gate *gate = connection_get_gate(connection);
 
-    gate_enter(gate);
+    connection_enter(connection);
     call_run(connection, kind, data, ticket_new_for_task(connection, task));
-    gate_leave(gate);
+    connection_leave(connection);
 }
 
 gpointer
@@ -230,12 +245,11 @@ call_run_sync(Connection *connection,
               GCancellable *cancellable,
               GError **error)
 {
-    Gate *gate = connection_get_gate(connection);
     SyncCall call;
 
     sync_call_init(&call, connection, cancellable);
-    gate_enter(gate);
+    connection_enter(connection);
     call_run(connection, kind, data, ticket_new_for_sync(&call));
-    gate_leave(gate);
+    connection_leave(connection);
     return sync_call_wait_pointer(&call, error);
 }

@@ -28,8 +28,12 @@ typedef struct Call Call;
 /* `reply` is NULL if there is an `error`; both are borrowed. */
 typedef void (*CallAnswered)(sd_bus_message *reply, const GError *error, gpointer data);
 
-/* A call to the bucket object `path`, or to the service; the connection is open. */
-SdBusMessage *call_new_to_bucket(Connection *connection, const char *path, const char *method);
+/* A call to the bucket object `path`, or to the service; the connection is open. `destination` NULL
+ * is whoever serves; else the unique name of the one that gave what the call is about. */
+SdBusMessage *call_new_to_bucket(Connection *connection,
+                                 const char *destination,
+                                 const char *path,
+                                 const char *method);
 SdBusMessage *call_new_to_service(Connection *connection, const char *method);
 
 /* Sends it. NULL, with `error` set, if that fails: then `answered` is not called. The Call lives

@@ -48,6 +48,7 @@ struct Connection {
 
     int state; /* a ConnectionState; atomic */
     sd_bus *bus;
+    int fd; /* of the bus; guarded while the state is open */
     GSource *source;
     GQueue waiters;  /* of ConnectionWaiter */
     char *client_id; /* atomic */
@@ -95,6 +96,12 @@ continuations_run(GQueue *queue)
 
 /* ---- life */
 
+static ConnectionState
+get_state(const Connection *self)
+{
+    return (ConnectionState)g_atomic_int_get(&self->state);
+}
+
 static void
 destroy_source(GSource **source)
 {
@@ -130,14 +137,14 @@ connection_free(Connection *self)
 {
     Gate *gate = self->gate;
 
-    gate_enter(gate); /* a source of ours may be at it in another thread */
     g_assert(g_queue_is_empty(&self->parts));
     destroy_source(&self->source);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
+    if (get_state(self) == STATE_OPEN && connection_is_of_this_process(self))
+        gate_unguard_fd(self->fd);
     if (self->bus != NULL)
         sd_bus_close(self->bus);
     g_clear_pointer(&self->bus, sd_bus_unref);
-    gate_leave(gate);
 
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
@@ -151,23 +158,22 @@ connection_free(Connection *self)
     gate_unref(gate);
 }
 
+/* Inside the gate, so that nobody in there meets a connection without references. */
 void
 connection_unref(Connection *self)
 {
+    Gate *gate = self->gate;
+
+    gate_enter(gate);
     if (g_atomic_ref_count_dec(&self->n_refs))
         connection_free(self);
+    gate_leave(gate);
 }
 
 gboolean
 connection_is_of_this_process(const Connection *self)
 {
     return gate_is_of_this_process(self->gate);
-}
-
-static ConnectionState
-get_state(const Connection *self)
-{
-    return (ConnectionState)g_atomic_int_get(&self->state);
 }
 
 gboolean
@@ -308,14 +314,29 @@ wake_waiters(Connection *self)
 }
 
 void
+connection_enter(Connection *self)
+{
+    gate_enter(connection_ref(self)->gate);
+}
+
+void
+connection_leave(Connection *self)
+{
+    Gate *gate = self->gate;
+
+    wake_context(self);
+    connection_unref(self);
+    gate_leave(gate);
+}
+
+void
 connection_run(Connection *self, ConnectionFunc func, gpointer data)
 {
     g_autoptr(Connection) alive = connection_ref(self);
 
-    gate_enter(alive->gate);
+    connection_enter(alive);
     func(data);
-    wake_context(alive);
-    gate_leave(alive->gate);
+    connection_leave(alive);
 }
 
 void
@@ -348,6 +369,23 @@ owner_changed(Connection *self, const char *owner)
         if (part->owner_changed != NULL)
             part->owner_changed(part);
     }
+}
+
+gboolean
+connection_is_served(Connection *self)
+{
+    gboolean is_served;
+
+    gate_enter(self->gate);
+    is_served = get_state(self) == STATE_OPEN && self->owner != NULL;
+    gate_leave(self->gate);
+    return is_served;
+}
+
+const char *
+connection_get_owner(const Connection *self)
+{
+    return self->owner;
 }
 
 guint
@@ -404,10 +442,12 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
 {
     g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, (int)code, text);
 
+    if (get_state(self) == STATE_OPEN)
+        gate_unguard_fd(self->fd);
     g_atomic_int_set(&self->state, (int)state);
+    destroy_source(&self->source);
     if (self->bus != NULL)
         sd_bus_close(self->bus);
-    destroy_source(&self->source);
     g_clear_pointer(&self->owner, g_free);
     while (!g_queue_is_empty(&self->parts)) {
         ConnectionPart *part = g_queue_peek_head(&self->parts);
@@ -465,7 +505,9 @@ source_leave(gpointer data)
 static void
 source_closed(gpointer data)
 {
-    end_by_bus(((SourceData *)data)->connection);
+    g_autoptr(Connection) alive = connection_ref(((SourceData *)data)->connection);
+
+    end_by_bus(alive);
 }
 
 static void
@@ -477,16 +519,20 @@ source_data_free(gpointer data)
     g_free(source_data);
 }
 
+/* A message may be the last thing that the connection lived for. */
 static void
 source_before_batch(gpointer data)
 {
-    ((SourceData *)data)->connection->batch = data;
+    connection_ref(((SourceData *)data)->connection)->batch = data;
 }
 
 static void
 source_after_batch(gpointer data)
 {
-    ((SourceData *)data)->connection->batch = NULL;
+    Connection *self = ((SourceData *)data)->connection;
+
+    self->batch = NULL;
+    connection_unref(self);
 }
 
 /* The application may do what it likes in there: also run a main loop, and so come here again. */
@@ -525,17 +571,34 @@ attach_source(Connection *self, GMainContext *context)
 
 /* ---- the beginning */
 
+/* Without these two we don't know whom to believe: then this is no connection. */
+static gboolean
+is_refused(Connection *self, sd_bus_message *reply)
+{
+    if (sd_bus_message_get_error(reply) == NULL ||
+        sd_bus_message_is_method_error(reply, WIRE_ERROR_NAME_HAS_NO_OWNER) > 0)
+        return FALSE;
+    sd_bus_close(self->bus); /* its source finds out */
+    return TRUE;
+}
+
+static int
+on_match_added(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    is_refused(userdata, reply);
+    return 1;
+}
+
 static int
 on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Connection *self = userdata;
     const char *owner, *client_id;
 
-    if (sd_bus_get_unique_name(self->bus, &client_id) < 0)
-        return 1; /* the connection ended: who closes it says so */
+    if (is_refused(self, reply) || sd_bus_get_unique_name(self->bus, &client_id) < 0)
+        return 1;
     g_atomic_pointer_set(&self->client_id, g_strdup(client_id));
-    /* An error says that nobody owns it, which is what is so if there is no NameOwnerChanged. */
-    if (is_from(reply, WIRE_DRIVER_NAME) && sd_bus_message_get_error(reply) == NULL &&
+    if (sd_bus_message_get_error(reply) == NULL &&
         sd_bus_message_read_basic(reply, 's', &owner) > 0)
         owner_changed(self, owner);
     self->is_settled = TRUE;
@@ -544,20 +607,35 @@ on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
+static int
+ask_driver(Connection *self,
+           const char *method,
+           const char *argument,
+           sd_bus_message_handler_t answered)
+{
+    g_autoptr(SdBusMessage) message = NULL;
+    int r = sd_bus_message_new_method_call(self->bus, &message, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                           WIRE_DRIVER_INTERFACE, method);
+
+    if (r >= 0)
+        r = sd_bus_message_append_basic(message, 's', argument);
+    if (r >= 0)
+        r = sd_bus_call_async(self->bus, NULL, message, answered, self, UINT64_MAX);
+    return r;
+}
+
 /* Subscribe, then ask, so that no change is missed in between. */
 static int
 follow_owner(Connection *self)
 {
-    static const char match[] =
-        "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE
-        "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'";
-    int r = sd_bus_call_method_async(self->bus, NULL, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                     WIRE_DRIVER_INTERFACE, "AddMatch", NULL, NULL, "s", match);
+    int r =
+        ask_driver(self, "AddMatch",
+                   "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE
+                   "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'",
+                   on_match_added);
 
     if (r >= 0)
-        r = sd_bus_call_method_async(self->bus, NULL, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                     WIRE_DRIVER_INTERFACE, "GetNameOwner", on_name_owner, self,
-                                     "s", WIRE_BUS_NAME);
+        r = ask_driver(self, "GetNameOwner", WIRE_BUS_NAME, on_name_owner);
     return r;
 }
 
@@ -626,6 +704,8 @@ connection_open(Connection *self, GError **error)
         return FALSE;
     }
     g_atomic_int_set(&self->state, STATE_OPEN);
+    self->fd = sd_bus_get_fd(self->bus);
+    gate_guard_fd(self->fd);
     self->source = attach_source(self, self->context);
     return TRUE;
 }
@@ -665,7 +745,7 @@ connection_process(Connection *self)
 {
     int r;
 
-    if (get_state(self) != STATE_OPEN)
+    if (get_state(self) != STATE_OPEN || !connection_is_of_this_process(self))
         return FALSE;
     r = sd_bus_process(self->bus, NULL);
     if (r > 0)

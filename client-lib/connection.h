@@ -36,7 +36,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_unref)
 
 /* ---- from any thread */
 
-/* Runs `func` inside the gate. */
+/* Into the gate, and out of it. The connection lives from enter to leave. */
+void connection_enter(Connection *self);
+void connection_leave(Connection *self);
+
+/* Runs `func` inside. */
 void connection_run(Connection *self, ConnectionFunc func, gpointer data);
 
 /* Closes it for good; all that is held or awaited ends. */
@@ -46,6 +50,9 @@ gboolean connection_is_open(const Connection *self);
 
 /* It was closed, or ended, or is another process's: it can't be used any more. */
 gboolean connection_is_over(const Connection *self);
+
+/* Whether somebody owns the service's name. */
+gboolean connection_is_served(Connection *self);
 
 /* Whether this process made it: FALSE in the child of a fork. */
 gboolean connection_is_of_this_process(const Connection *self);
@@ -94,6 +101,9 @@ void connection_remove_abandoned(Connection *self);
 /* Whether a message comes from the service; from the service or the bus. */
 gboolean connection_believes_signal(const Connection *self, sd_bus_message *signal);
 gboolean connection_believes_reply(const Connection *self, sd_bus_message *reply);
+
+/* Unique name of the service; NULL: nobody serves. */
+const char *connection_get_owner(const Connection *self);
 
 /* How often the service's name has changed its owner. */
 guint connection_get_owner_changes(const Connection *self);

@@ -3,7 +3,10 @@
 
 #include "client-lib/gate.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct Gate {
     gatomicrefcount n_refs;
@@ -15,10 +18,49 @@ struct Gate {
  * a system call each time. */
 static int n_forks;
 
+/* With what it is, since the number may be another's by the time of a fork. */
+typedef struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} GuardedFd;
+
+static GMutex guarded_mutex;
+static GArray *guarded_fds; /* of GuardedFd */
+
 static void
-count_fork(void)
+before_fork(void)
 {
+    g_mutex_lock(&guarded_mutex);
+}
+
+static void
+after_fork_in_parent(void)
+{
+    g_mutex_unlock(&guarded_mutex);
+}
+
+/* The numbers stay taken, so that nobody closes a stranger's descriptor later. Only what is safe
+ * after a fork of many threads. */
+static void
+after_fork_in_child(void)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
     n_forks++;
+    for (guint i = 0; nothing >= 0 && guarded_fds != NULL && i < guarded_fds->len; i++) {
+        const GuardedFd *guarded = &g_array_index(guarded_fds, GuardedFd, i);
+        struct stat now;
+
+        if (fstat(guarded->fd, &now) == 0 && now.st_dev == guarded->device &&
+            now.st_ino == guarded->inode)
+            dup3(nothing, guarded->fd, O_CLOEXEC);
+    }
+    if (nothing >= 0)
+        close(nothing);
+    if (guarded_fds != NULL)
+        g_array_set_size(guarded_fds, 0);
+    g_mutex_unlock(&guarded_mutex);
 }
 
 static void
@@ -28,7 +70,7 @@ start_counting_forks(void)
 
     if (!g_once_init_enter(&is_counting))
         return;
-    if (pthread_atfork(NULL, NULL, count_fork) != 0)
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
         g_error("No memory to watch for forks");
     g_once_init_leave(&is_counting, 1);
 }
@@ -87,4 +129,34 @@ int
 gate_count_forks(void)
 {
     return n_forks;
+}
+
+void
+gate_guard_fd(int fd)
+{
+    GuardedFd guarded = {.fd = fd};
+    struct stat now;
+
+    if (fstat(fd, &now) != 0)
+        return;
+    guarded.device = now.st_dev;
+    guarded.inode = now.st_ino;
+    g_mutex_lock(&guarded_mutex);
+    if (guarded_fds == NULL)
+        guarded_fds = g_array_new(FALSE, FALSE, sizeof guarded);
+    g_array_append_val(guarded_fds, guarded);
+    g_mutex_unlock(&guarded_mutex);
+}
+
+void
+gate_unguard_fd(int fd)
+{
+    g_mutex_lock(&guarded_mutex);
+    for (guint i = 0; guarded_fds != NULL && i < guarded_fds->len; i++) {
+        if (g_array_index(guarded_fds, GuardedFd, i).fd == fd) {
+            g_array_remove_index_fast(guarded_fds, i);
+            break;
+        }
+    }
+    g_mutex_unlock(&guarded_mutex);
 }

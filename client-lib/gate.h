@@ -28,3 +28,7 @@ gboolean gate_is_of_this_process(const Gate *self);
 
 /* How many forks this process is away from the first. */
 int gate_count_forks(void);
+
+/* A socket that a forked child must not keep open: the bus would take the child for us. */
+void gate_guard_fd(int fd);
+void gate_unguard_fd(int fd);

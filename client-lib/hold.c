@@ -32,6 +32,18 @@ leave_ledger(Hold *self)
     hold_unref(self);
 }
 
+static void
+lock_ref_clear(gpointer data)
+{
+    g_weak_ref_clear(&((LockRef *)data)->lock);
+}
+
+static void
+lock_ref_unref(LockRef *lock)
+{
+    g_atomic_rc_box_release_full(lock, lock_ref_clear);
+}
+
 Hold *
 hold_new(Connection *connection,
          const char *path,
@@ -43,6 +55,7 @@ hold_new(Connection *connection,
     Hold *self = g_atomic_rc_box_new0(Hold);
 
     self->connection = connection_ref(connection);
+    self->owner = g_strdup(connection_get_owner(connection));
     self->path = g_strdup(path);
     self->entry.id = id;
     self->entry.funcs = &hold_funcs;
@@ -50,7 +63,6 @@ hold_new(Connection *connection,
     self->name = g_strdup(name);
     self->mode = mode;
     self->state = HOLD_HELD;
-    g_weak_ref_init(&self->lock, NULL);
     ledger_add(get_ledger(self), &self->entry);
     return hold_ref(self);
 }
@@ -66,8 +78,9 @@ hold_clear(gpointer data)
 {
     Hold *self = data;
 
-    g_weak_ref_clear(&self->lock);
+    g_clear_pointer(&self->lock, lock_ref_unref);
     g_free(self->name);
+    g_free(self->owner);
     g_free(self->path);
     connection_unref(self->connection);
 }
@@ -104,21 +117,51 @@ static_reason(const char *reason)
     return WIRE_REASON_LOST;
 }
 
+typedef struct {
+    LockRef *lock;
+    const char *reason;
+} Loss;
+
 static void
-tell_lost(gpointer data)
+loss_tell(gpointer data)
 {
-    Hold *self = data;
-    g_autoptr(GObject) lock = g_weak_ref_get(&self->lock);
+    const Loss *self = data;
+    g_autoptr(GObject) lock = g_weak_ref_get(&self->lock->lock);
 
     if (lock != NULL)
-        self->tell_lost(lock, self->loss_reason);
+        self->lock->tell_lost(lock, self->reason);
+}
+
+static void
+loss_free(gpointer data)
+{
+    Loss *self = data;
+
+    lock_ref_unref(self->lock);
+    g_free(self);
+}
+
+/* Inside the gate, where the last reference to the lock must not be dropped; and what waits to be
+ * told must not keep the connection, if the context never runs. */
+static void
+tell_lost(Hold *self)
+{
+    Loss *loss;
+
+    if (self->lock == NULL)
+        return;
+    loss = g_new(Loss, 1);
+    loss->lock = g_atomic_rc_box_acquire(self->lock);
+    loss->reason = self->loss_reason;
+    connection_emit(self->connection, loss_tell, loss, loss_free);
 }
 
 void
 hold_set_lock(Hold *self, gpointer lock, void (*tell)(gpointer lock, const char *reason))
 {
-    self->tell_lost = tell;
-    g_weak_ref_set(&self->lock, lock);
+    self->lock = g_atomic_rc_box_new0(LockRef);
+    self->lock->tell_lost = tell;
+    g_weak_ref_init(&self->lock->lock, lock);
 }
 
 static void
@@ -136,7 +179,7 @@ hold_lose(LedgerEntry *entry, const char *reason, const GError *error)
     self->loss_reason = static_reason(reason);
     if (!hold_move(self, HOLD_LOST))
         return;
-    connection_emit(self->connection, tell_lost, hold_ref(self), hold_unref);
+    tell_lost(self);
     leave_ledger(self);
 }
 
@@ -145,7 +188,8 @@ hold_lose(LedgerEntry *entry, const char *reason, const GError *error)
 static SdBusMessage *
 new_release(const Hold *self)
 {
-    SdBusMessage *message = call_new_to_bucket(self->connection, self->path, "Release");
+    SdBusMessage *message =
+        call_new_to_bucket(self->connection, self->owner, self->path, "Release");
 
     if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
@@ -198,13 +242,14 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
     Release *release = data;
     Hold *hold = release->hold;
 
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED) && hold->loss_reason == NULL) {
         release->is_repeated = TRUE;
         release_send(release);
         return;
     }
     leave_ledger(hold);
-    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD))
+    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD) &&
+        !g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED))
         release_return(release, error != NULL ? g_error_copy(error) : NULL);
     else if (hold->loss_reason != NULL)
         release_return(release, error_new_from_reason(hold->loss_reason));

@@ -21,18 +21,24 @@ typedef enum {
     HOLD_LOST,     /* see loss_reason */
 } HoldState;
 
+/* The WebLocksLock, weakly, and how it is told. */
+typedef struct {
+    GWeakRef lock;
+    void (*tell_lost)(gpointer lock, const char *reason);
+} LockRef;
+
 typedef struct {
     LedgerEntry entry;
     Connection *connection;
-    char *path; /* of the bucket object */
+    char *owner; /* unique name of the service that gave it */
+    char *path;  /* of the bucket object */
     guint64 token;
     char *name;
     WebLocksMode mode;
 
     int state;               /* a HoldState; atomic */
     const char *loss_reason; /* the wire's word; written before `state` */
-    GWeakRef lock;           /* the WebLocksLock */
-    void (*tell_lost)(gpointer lock, const char *reason);
+    LockRef *lock;           /* NULL: nobody has it yet */
 } Hold;
 
 /* In the ledger, and in it until it isn't held any more. */

@@ -85,7 +85,7 @@ web_locks_lock_drop(WebLocksLock *self)
 const char *
 web_locks_lock_get_name(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, NULL);
     return self->hold->name;
 }
 
@@ -101,7 +101,7 @@ web_locks_lock_get_name(WebLocksLock *self)
 WebLocksMode
 web_locks_lock_get_mode(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), WEB_LOCKS_MODE_EXCLUSIVE);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, WEB_LOCKS_MODE_EXCLUSIVE);
     return self->hold->mode;
 }
 
@@ -120,7 +120,7 @@ web_locks_lock_get_mode(WebLocksLock *self)
 guint64
 web_locks_lock_get_token(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), 0);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, 0);
     return self->hold->token;
 }
 
@@ -136,7 +136,7 @@ web_locks_lock_get_token(WebLocksLock *self)
 gboolean
 web_locks_lock_get_held(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), FALSE);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, FALSE);
     return hold_is_held(self->hold);
 }
 
@@ -156,13 +156,13 @@ check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
 static void
 release(WebLocksLock *self, Ticket *ticket)
 {
-    Gate *gate = connection_get_gate(self->hold->connection);
+    Connection *connection = self->hold->connection;
     gboolean was_held;
 
-    gate_enter(gate);
+    connection_enter(connection);
     was_held = hold_is_held(self->hold);
     hold_release(self->hold, ticket);
-    gate_leave(gate);
+    connection_leave(connection);
     if (was_held)
         g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
 }
@@ -187,7 +187,7 @@ web_locks_lock_release_async(WebLocksLock *self,
     g_autoptr(GTask) task = NULL;
     GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_LOCK(self));
+    g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
@@ -242,7 +242,7 @@ web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GErro
 {
     SyncCall call;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self), FALSE);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
     if (!check_release(self, cancellable, error))
@@ -259,6 +259,7 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
 {
     WebLocksLock *self = WEB_LOCKS_LOCK(object);
 
+    g_return_if_fail(self->hold != NULL); /* only the library makes locks */
     switch (id) {
     case PROP_NAME:
         g_value_set_string(value, self->hold->name);
@@ -282,8 +283,10 @@ web_locks_lock_finalize(GObject *object)
 {
     WebLocksLock *self = WEB_LOCKS_LOCK(object);
 
-    hold_drop(self->hold);
-    hold_unref(self->hold);
+    if (self->hold != NULL) {
+        hold_drop(self->hold);
+        hold_unref(self->hold);
+    }
     G_OBJECT_CLASS(web_locks_lock_parent_class)->finalize(object);
 }
 

@@ -10,6 +10,9 @@
 #include "common/wire-names.h"
 #include "common/wire-string.h"
 
+/* Far beyond what the service takes: what that is, it says itself. */
+#define NAME_BYTES_MAX 65536
+
 /**
  * WebLocksManager:
  *
@@ -188,7 +191,7 @@ web_locks_manager_get_path(WebLocksManager *self)
 WebLocksAgent *
 web_locks_manager_get_agent(WebLocksManager *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
     return self->agent;
 }
 
@@ -205,7 +208,7 @@ web_locks_manager_get_agent(WebLocksManager *self)
 const char *
 web_locks_manager_get_bucket(WebLocksManager *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
     return self->bucket;
 }
 
@@ -214,7 +217,13 @@ web_locks_manager_get_bucket(WebLocksManager *self)
 gboolean
 web_locks_manager_check_name(const char *name, GError **error)
 {
-    if (g_utf8_validate(name, -1, NULL) && wire_string_is_carriable(name))
+    /* So long that the bus would end the connection of whoever sends it, and all its locks. */
+    if (strlen(name) > NAME_BYTES_MAX) {
+        g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
+                    "A name of more than %d bytes is not even sent", NAME_BYTES_MAX);
+        return FALSE;
+    }
+    if (wire_string_is_carriable(name))
         return TRUE;
     g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                         "A name is UTF-8 without noncharacters");
@@ -229,11 +238,10 @@ start_request(WebLocksManager *self,
               Ticket *ticket)
 {
     Connection *connection = web_locks_manager_get_connection(self);
-    Gate *gate = connection_get_gate(connection);
 
-    gate_enter(gate);
+    connection_enter(connection);
     request_start(connection, self->path, name, options, ticket);
-    gate_leave(gate);
+    connection_leave(connection);
 }
 
 void
@@ -297,7 +305,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     g_auto(RequestOptions) values = {0};
     GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL);
     g_return_if_fail(name != NULL);
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
@@ -367,7 +375,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
 {
     g_auto(RequestOptions) values = {0};
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
     g_return_val_if_fail(name != NULL, NULL);
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);

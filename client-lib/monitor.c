@@ -4,6 +4,7 @@
 #include "client-lib/call.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
+#include "client-lib/post.h"
 #include "client-lib/queries.h"
 
 /* Signals say that something has changed; what is so then, Query says: state beats remembered
@@ -18,6 +19,8 @@ typedef enum {
     LOOK_GOING_ON,
     LOOK_STALE, /* going on, and something has changed since it began */
 } Look;
+
+typedef struct MonitorRef MonitorRef;
 
 /**
  * WebLocksMonitor:
@@ -40,12 +43,11 @@ struct _WebLocksMonitor {
     ConnectionPart part;
     gboolean is_part;
     LedgerWatch *watch;
-    GWeakRef *weak_self; /* what the watch, and other things that wait, know of us */
+    MonitorRef *ref;
     GSource *timer;
     guint watched_owner; /* the owner change since which the service tells us */
     gboolean is_watched;
     gboolean is_watch_asked; /* so it has to be taken back */
-    int is_told;             /* that it changed, and a look is on its way; atomic */
     int look; /* a Look; atomic. Whoever moves it from idle owns what follows until it is idle */
     GTask *ready; /* web_locks_monitor_new_async() */
 };
@@ -79,38 +81,53 @@ stop_timer(WebLocksMonitor *self)
     g_clear_pointer(&self->timer, g_source_unref);
 }
 
-static void
-weak_ref_free(gpointer data)
-{
-    GWeakRef *ref = data;
+/* What the connection, and a source that waits, know of a monitor: enough to have it look, if it is
+ * there. Inside the gate nobody touches the monitor itself, whose last reference must not be
+ * dropped in there. */
+struct MonitorRef {
+    GWeakRef monitor;
+    GMainContext *context; /* the agent's */
+    int is_told;           /* that something changed, and a look is on its way; atomic */
+};
 
-    g_weak_ref_clear(ref);
-    g_free(ref);
+static MonitorRef *
+monitor_ref_new(WebLocksMonitor *monitor)
+{
+    MonitorRef *self = g_atomic_rc_box_new0(MonitorRef);
+
+    g_weak_ref_init(&self->monitor, monitor);
+    self->context = g_main_context_ref(connection_get_context(get_connection(monitor)));
+    return self;
 }
 
-static GWeakRef *
-weak_ref_new(WebLocksMonitor *self)
+static void
+monitor_ref_clear(gpointer data)
 {
-    GWeakRef *ref = g_new(GWeakRef, 1);
+    MonitorRef *self = data;
 
-    g_weak_ref_init(ref, self);
-    return ref;
+    g_weak_ref_clear(&self->monitor);
+    g_main_context_unref(self->context);
+}
+
+static void
+monitor_ref_unref(gpointer data)
+{
+    g_atomic_rc_box_release_full(data, monitor_ref_clear);
 }
 
 static void
 refresh_if_alive(gpointer data)
 {
-    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
-    GMainContext *context;
+    MonitorRef *ref = data;
+    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&ref->monitor);
 
+    g_atomic_int_set(&ref->is_told, FALSE);
     if (self == NULL)
         return;
-    g_atomic_int_set(&self->is_told, FALSE);
     /* The answer is to come back to where we are. */
-    context = connection_get_context(get_connection(self));
-    g_main_context_push_thread_default(context);
+    g_main_context_push_thread_default(ref->context);
     refresh(self);
-    g_main_context_pop_thread_default(context);
+    g_main_context_pop_thread_default(ref->context);
 }
 
 static gboolean
@@ -125,7 +142,8 @@ refresh_in(WebLocksMonitor *self, guint ms)
 {
     stop_timer(self);
     self->timer = g_timeout_source_new(ms);
-    g_source_set_callback(self->timer, on_timer, weak_ref_new(self), weak_ref_free);
+    g_source_set_callback(self->timer, on_timer, g_atomic_rc_box_acquire(self->ref),
+                          monitor_ref_unref);
     g_source_attach(self->timer, connection_get_context(get_connection(self)));
 }
 
@@ -133,10 +151,11 @@ refresh_in(WebLocksMonitor *self, guint ms)
 static void
 on_signal(gpointer data)
 {
-    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(data);
+    MonitorRef *ref = data;
 
-    if (self != NULL && g_atomic_int_compare_and_exchange(&self->is_told, FALSE, TRUE))
-        connection_emit(get_connection(self), refresh_if_alive, weak_ref_new(self), weak_ref_free);
+    if (g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
+        post_to_context(ref->context, refresh_if_alive, g_atomic_rc_box_acquire(ref),
+                        monitor_ref_unref);
 }
 
 static void
@@ -145,7 +164,7 @@ on_owner_changed(ConnectionPart *part)
     WebLocksMonitor *self =
         (WebLocksMonitor *)((char *)part - G_STRUCT_OFFSET(WebLocksMonitor, part));
 
-    on_signal(self->weak_self);
+    on_signal(self->ref);
 }
 
 static void
@@ -156,7 +175,7 @@ on_connection_ended(ConnectionPart *part, const GError *error)
 
     connection_remove_part(get_connection(self), part);
     self->is_part = FALSE;
-    on_signal(self->weak_self);
+    on_signal(self->ref);
 }
 
 /* ---- looking */
@@ -199,10 +218,10 @@ build_refresh(Connection *connection, gpointer monitor)
     int enable = 1;
 
     if (self->is_watched && self->watched_owner == connection_get_owner_changes(connection))
-        return call_new_to_bucket(connection, path, "Query");
+        return call_new_to_bucket(connection, NULL, path, "Query");
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    message = call_new_to_bucket(connection, path, "Watch");
+    message = call_new_to_bucket(connection, NULL, path, "Watch");
     if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
         g_assert_not_reached();
     return message;
@@ -239,9 +258,14 @@ on_refresh_failed(WebLocksMonitor *self, const GError *error)
 {
     g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
             error->message);
+    self->is_watched = FALSE;
+    if (connection_is_served(get_connection(self))) {
+        end_look(self,
+                 LOOK_AGAIN_MS); /* it is slow, or is just leaving: what was so may be so still */
+        return;
+    }
     g_list_store_remove_all(self->held);
     g_list_store_remove_all(self->pending);
-    self->is_watched = FALSE;
     end_look(self, 0);
 }
 
@@ -297,10 +321,9 @@ start_watching(gpointer data)
 {
     WebLocksMonitor *self = data;
 
-    self->weak_self = weak_ref_new(self);
-    self->watch =
-        ledger_add_watch(connection_get_ledger(get_connection(self)),
-                         web_locks_manager_get_path(self->manager), on_signal, self->weak_self);
+    self->ref = monitor_ref_new(self);
+    self->watch = ledger_add_watch(connection_get_ledger(get_connection(self)),
+                                   web_locks_manager_get_path(self->manager), on_signal, self->ref);
     self->part.end = on_connection_ended;
     self->part.owner_changed = on_owner_changed;
     connection_add_part(get_connection(self), &self->part);
@@ -326,7 +349,7 @@ web_locks_monitor_new_async(WebLocksManager *manager,
 {
     WebLocksMonitor *self;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager));
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
@@ -379,7 +402,8 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
     g_autoptr(WebLocksMonitor) self = NULL;
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
+    g_return_val_if_fail(
+        WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL, NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
@@ -453,8 +477,8 @@ stop_watching(gpointer data)
     if (ledger_remove_watch(connection_get_ledger(connection), self->watch) &&
         self->is_watch_asked && connection_is_open(connection) &&
         connection_is_of_this_process(connection)) {
-        g_autoptr(SdBusMessage) message =
-            call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Watch");
+        g_autoptr(SdBusMessage) message = call_new_to_bucket(
+            connection, NULL, web_locks_manager_get_path(self->manager), "Watch");
 
         if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
             g_assert_not_reached();
@@ -462,7 +486,7 @@ stop_watching(gpointer data)
     }
     if (self->is_part)
         connection_remove_part(connection, &self->part);
-    weak_ref_free(self->weak_self);
+    monitor_ref_unref(self->ref);
 }
 
 static void

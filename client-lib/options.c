@@ -3,6 +3,13 @@
 
 #include "client-lib/options-private.h"
 
+#include <string.h>
+
+#include "common/wire-string.h"
+
+/* Far beyond what the service takes: what that is, it says itself. */
+#define WHY_BYTES_MAX 65536
+
 /**
  * WebLocksOptions:
  *
@@ -70,6 +77,16 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
         broken = "A cancellable goes with neither 'steal' nor 'if-available'";
     if (broken != NULL) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
+        return FALSE;
+    }
+    if (self->why != NULL && strlen(self->why) > WHY_BYTES_MAX) {
+        g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
+                    "A why of more than %d bytes is not even sent", WHY_BYTES_MAX);
+        return FALSE;
+    }
+    if (self->why != NULL && !wire_string_is_carriable(self->why)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            "A why is UTF-8 without noncharacters");
         return FALSE;
     }
     if (self->timeout_ms > 0 && self->if_available) {

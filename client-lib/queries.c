@@ -16,7 +16,7 @@
 static SdBusMessage *
 build_query(Connection *connection, gpointer manager)
 {
-    return call_new_to_bucket(connection, web_locks_manager_get_path(manager), "Query");
+    return call_new_to_bucket(connection, NULL, web_locks_manager_get_path(manager), "Query");
 }
 
 static gboolean
@@ -70,7 +70,7 @@ web_locks_manager_query_async(WebLocksManager *self,
 {
     GTask *task;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
@@ -116,7 +116,8 @@ web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GErr
 WebLocksSnapshot *
 web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, GError **error)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
+                         NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
     return call_run_sync(web_locks_manager_get_connection(self), &query_kind, self, cancellable,
                          error);
@@ -160,7 +161,7 @@ build_inspect(Connection *connection, gpointer inspection)
 {
     const Inspection *self = inspection;
     SdBusMessage *message =
-        call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Inspect");
+        call_new_to_bucket(connection, NULL, web_locks_manager_get_path(self->manager), "Inspect");
     int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
     if (r >= 0 && self->name != NULL)
@@ -224,7 +225,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     GError *error = NULL;
     Inspection *inspection;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
@@ -285,7 +286,8 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
 {
     g_autoptr(Inspection) inspection = NULL;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
+                         NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     if (name != NULL && !web_locks_manager_check_name(name, error))

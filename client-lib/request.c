@@ -18,6 +18,7 @@ typedef struct {
     ConnectionPart part; /* while it awaits the service's restart */
     Connection *connection;
     char *path;
+    char *owner; /* unique name of the service where it waits */
     char *name;
     RequestOptions options;
     guint64 key; /* unique on this connection */
@@ -41,6 +42,7 @@ request_free(Request *self)
         connection_remove_abandoned(self->connection);
     request_options_clear(&self->options);
     g_free(self->path);
+    g_free(self->owner);
     g_free(self->name);
     connection_unref(self->connection);
     g_free(self);
@@ -137,7 +139,8 @@ on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
 static void
 request_abort(Request *self)
 {
-    g_autoptr(SdBusMessage) message = call_new_to_bucket(self->connection, self->path, "Abort");
+    g_autoptr(SdBusMessage) message =
+        call_new_to_bucket(self->connection, self->owner, self->path, "Abort");
     g_autoptr(GError) error = NULL;
 
     if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
@@ -190,9 +193,8 @@ on_never_restarted(ConnectionPart *part, const GError *error)
 static gboolean
 request_try_again(Request *self, const GError *error)
 {
-    if (self->n_attempts == ATTEMPTS_MAX)
-        return FALSE;
-    /* Somebody answered in the service's place. Its own answer is lost; the key brings it back. */
+    /* Somebody answered in the service's place. Its own answer is lost; the key brings it back,
+     * however often it takes: it may be a lock. */
     if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
         request_send(self);
         return TRUE;
@@ -200,7 +202,8 @@ request_try_again(Request *self, const GError *error)
     /* The service was about to leave, as it does when nobody needs it. The next call after that
      * brings it back. */
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE) &&
-        connection_is_open(self->connection) && self->ticket != NULL) {
+        connection_is_open(self->connection) && self->ticket != NULL &&
+        self->n_attempts < ATTEMPTS_MAX) {
         self->awaits_restart = TRUE;
         self->part.end = on_never_restarted;
         self->part.owner_changed = on_restarted;
@@ -234,6 +237,7 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
     } else if (token != 0) {
         request_grant(self, token);
     } else {
+        self->owner = g_strdup(connection_get_owner(self->connection));
         self->entry.funcs = &request_funcs;
         ledger_add(connection_get_ledger(self->connection), &self->entry);
         self->is_in_ledger = TRUE;
@@ -273,7 +277,7 @@ request_send(Request *self)
 
     self->n_attempts++;
     if (connection_open(self->connection, &error)) {
-        message = call_new_to_bucket(self->connection, self->path, "Request");
+        message = call_new_to_bucket(self->connection, NULL, self->path, "Request");
         r = sd_bus_message_append_basic(message, 's', self->name);
         if (r >= 0)
             r = append_options(message, &self->options, self->key);

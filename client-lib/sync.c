@@ -25,7 +25,9 @@ waker_free(gpointer data)
 {
     Waker *waker = data;
 
-    close(waker->fd);
+    /* In the child of a fork the number may be somebody else's by now. */
+    if (waker->n_forks == gate_count_forks())
+        close(waker->fd);
     g_free(waker);
 }
 

@@ -33,6 +33,8 @@ ticket_unref(gpointer data, GClosure *closure)
 typedef struct {
     Connection *connection;
     GTask *task;
+    gboolean is_counted; /* as untold */
+    gboolean is_told;
     gboolean is_cancellable;
     gboolean is_boolean;
     gboolean boolean;
@@ -48,6 +50,7 @@ result_tell(gpointer data)
 
     GError *cancelled = NULL;
 
+    self->is_told = TRUE;
     connection_remove_untold(self->connection);
     /* Cancelled on the way here: what it gives goes back now, not when somebody drops the task. */
     if (self->is_cancellable && self->error == NULL &&
@@ -69,6 +72,8 @@ result_free(gpointer data)
 {
     Result *self = data;
 
+    if (self->is_counted && !self->is_told)
+        connection_remove_untold(self->connection);
     if (self->pointer != NULL)
         self->pointer_free(self->pointer);
     g_clear_error(&self->error);
@@ -92,6 +97,7 @@ ticket_end(Ticket *self, Result result)
         g_signal_handler_disconnect(self->cancellable, self->handler);
 
     if (told->task != NULL) {
+        told->is_counted = TRUE;
         connection_tell(self->connection, g_task_get_context(told->task), result_tell, told,
                         result_free);
         return;

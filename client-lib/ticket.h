@@ -16,7 +16,7 @@
 
 typedef struct Ticket Ticket;
 
-/* Takes the task. */
+/* Takes the task. From anywhere, as is the next. */
 Ticket *ticket_new_for_task(Connection *connection, GTask *task);
 Ticket *ticket_new_for_sync(SyncCall *call);
 

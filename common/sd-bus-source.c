@@ -160,8 +160,8 @@ sd_bus_source_attach(sd_bus *bus,
     SdBusSource *self = (SdBusSource *)source;
 
     g_source_set_static_name(source, "sd-bus");
-    /* It never is: but GLib takes the fd of others out of the poll set while they are dispatched.
-     */
+    /* `after_leave` may run a main loop. And GLib would take the fd out of the poll set, and put it
+     * back, each time it dispatches. */
     g_source_set_can_recurse(source, TRUE);
     self->bus = sd_bus_ref(bus);
     self->hooks = hooks;

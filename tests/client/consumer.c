@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A program as others write it: it knows the library by its pkg-config file only. */
+
+#include <stdio.h>
+#include <weblocks/weblocks.h>
+
+int
+main(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager =
+        web_locks_manager_new_sync("org.example.Consumer", NULL, &error);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    if (manager != NULL)
+        lock = web_locks_manager_request_sync(manager, "resource", NULL, NULL, &error);
+    if (lock == NULL) {
+        fprintf(stderr, "%s\n", error->message);
+        return 1;
+    }
+    printf("%s: %s\n", web_locks_lock_get_name(lock),
+           web_locks_lock_get_held(lock) ? "held" : "not held");
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the tests of the client library share: one bus and one service for a test program, agents on
+ * it, answers of async calls, and what a bucket looks like as a string. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+#include "tests/spec/private-bus.h"
+
+/* ---- the program */
+
+/* Runs the tests on a bus of their own; `limits` is for the service. The exit status. */
+int test_run(const char *const *limits);
+PrivateBus *test_bus(void);
+gboolean test_bus_is_broker(void);
+
+/* How many times longer than usual all may take. */
+guint test_factor(void);
+
+void test_service_start(void);
+void test_service_stop(void);
+/* By SIGKILL; returns when the bus has noticed. */
+void test_service_kill(void);
+/* The process stands still; what it is sent, it finds at once when it goes on. */
+void test_service_pause(void);
+void test_service_resume(void);
+
+/* The bucket of the test that runs. */
+const char *test_bucket(void);
+
+/* ---- agents */
+
+/* New agents, for the thread-default context. */
+WebLocksAgent *test_agent_new(void);
+WebLocksManager *test_manager_new(void);
+WebLocksManager *test_manager_of(WebLocksAgent *agent);
+const char *test_client_id(WebLocksManager *manager);
+
+WebLocksOptions *test_if_available(void);
+WebLocksOptions *test_shared(void);
+WebLocksOptions *test_steal(void);
+
+/* Takes a lock that is free. */
+WebLocksLock *test_lock(WebLocksManager *manager, const char *name);
+void test_release(WebLocksLock *lock);
+
+/* ---- waiting */
+
+/* Runs the thread-default context until it is true; the test fails if it is not in 20 seconds. */
+typedef gboolean (*TestCondition)(gpointer data);
+void test_wait_for(TestCondition condition, gpointer data, const char *what);
+#define test_wait(condition, data) test_wait_for(condition, data, #condition)
+gboolean test_is_set(gpointer guint_not_zero);
+
+/* Runs what is ready in the thread-default context. */
+void test_iterate(void);
+
+/* On return all has arrived that the service sent to the manager's agent until now, and what it
+ * led to has run. */
+void test_settle(WebLocksManager *manager);
+
+/* ---- answers of async calls */
+
+typedef struct {
+    GAsyncResult *result;
+    guint n_results;
+    GThread *thread;       /* where it came */
+    GMainContext *context; /* thread-default where it came; borrowed */
+} Answer;
+
+/* A GAsyncReadyCallback. */
+void answer_take(GObject *source, GAsyncResult *result, gpointer answer);
+void answer_clear(Answer *answer);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
+
+GAsyncResult *answer_wait(Answer *answer);
+
+/* Asks for a lock, and takes the answer. */
+void answer_ask(Answer *answer, WebLocksManager *manager, const char *name);
+WebLocksLock *answer_get_lock(Answer *answer, GError **error);
+/* As above, and it must be granted. */
+WebLocksLock *answer_expect_lock(Answer *answer);
+/* Waits, and it must fail so. */
+void answer_expect_error(Answer *answer, GQuark domain, int code);
+
+/* ---- lost locks */
+
+typedef struct {
+    guint n_lost;
+    guint n_held_notifies;
+    char *reason;
+    gboolean was_held; /* when it was lost */
+    GThread *thread;
+} Losses;
+
+/* Records what the lock tells, as long as it lives. */
+void losses_watch(Losses *losses, WebLocksLock *lock);
+void losses_clear(Losses *losses);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Losses, losses_clear)
+
+/* ---- what a bucket looks like */
+
+/* "NAME NAME:s" for an exclusive and a shared one; free. */
+char *test_list(GListModel *infos);
+char *test_state(WebLocksManager *manager);
+
+/* That the service has these held, and these pending: "a b:s | c". */
+#define assert_state(manager, expected)                \
+    G_STMT_START                                       \
+    {                                                  \
+        g_autofree char *state_ = test_state(manager); \
+        g_assert_cmpstr(state_, ==, expected);         \
+    }                                                  \
+    G_STMT_END
+
+/* Until it is so. */
+void test_wait_for_state(WebLocksManager *manager, const char *expected);

@@ -1,0 +1,400 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Agents: how they come, who they are, and how they end. */
+
+#include "tests/client/fixture.h"
+
+static gboolean
+is_null(gpointer data)
+{
+    return *(gpointer *)data == NULL;
+}
+
+/* ---- default agents */
+
+static void
+test_default(void)
+{
+    g_autoptr(WebLocksAgent) session = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) again = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) system = web_locks_agent_get_default(G_BUS_TYPE_SYSTEM);
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(WebLocksAgent) elsewhere = NULL;
+
+    g_assert_true(session == again);
+    g_assert_true(session != system);
+    g_main_context_push_thread_default(context);
+    elsewhere = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_main_context_pop_thread_default(context);
+    g_assert_true(elsewhere != session);
+    g_assert_false(web_locks_agent_get_connected(session));
+    g_assert_null(web_locks_agent_get_client_id(session));
+}
+
+/* It connects by itself. */
+static void
+test_default_used(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+
+    g_assert_true(web_locks_agent_get_connected(agent));
+    g_assert_nonnull(web_locks_agent_get_client_id(agent));
+}
+
+static void
+test_default_forgotten(void)
+{
+    WebLocksAgent *agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_object_add_weak_pointer(G_OBJECT(agent), (gpointer *)&agent);
+    g_object_unref(agent);
+    test_iterate();
+    g_assert_null(agent);
+}
+
+static void
+test_default_closed(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) next = NULL, again = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    web_locks_agent_close(agent);
+    next = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    again = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_assert_true(next != agent);
+    g_assert_true(next == again);
+    g_assert_true(web_locks_agent_connect_sync(next, NULL, &error));
+    g_assert_false(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+static void
+test_manager_new_all(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = web_locks_manager_new_sync(test_bucket(), NULL, &error);
+    g_autoptr(WebLocksManager) other = NULL;
+    g_auto(Answer) good = {0}, bad = {0};
+
+    g_assert_no_error(error);
+    g_assert_nonnull(test_client_id(manager));
+    web_locks_manager_new_async(test_bucket(), NULL, answer_take, &good);
+    other = web_locks_manager_new_finish(answer_wait(&good), &error);
+    g_assert_no_error(error);
+    g_assert_true(web_locks_manager_get_agent(manager) == web_locks_manager_get_agent(other));
+    g_assert_cmpstr(web_locks_manager_get_bucket(other), ==, test_bucket());
+
+    g_assert_null(web_locks_manager_new_sync("", NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_clear_error(&error);
+    web_locks_manager_new_async("", NULL, answer_take, &bad);
+    g_assert_null(web_locks_manager_new_finish(answer_wait(&bad), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+}
+
+static void
+test_bucket_names(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autofree char *longest = g_strnfill(255, 'b'), *too_long = g_strnfill(256, 'b');
+    const char *const good[] = {"a", "default", "org.example.Editor", "-",
+                                "/", " ",       "\xc3\xa4",           longest};
+    const char *const bad[] = {"", "\xff", "\xef\xbf\xbf", too_long};
+
+    for (guint i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(agent, good[i], &error);
+        g_autoptr(WebLocksLock) lock = NULL;
+
+        g_assert_no_error(error);
+        g_assert_cmpstr(web_locks_manager_get_bucket(manager), ==, good[i]);
+        g_assert_true(web_locks_manager_get_agent(manager) == agent);
+        lock = test_lock(manager, "a");
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_assert_null(web_locks_agent_get_manager(agent, bad[i], &error));
+        g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    }
+}
+
+/* ---- connecting */
+
+static void
+count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
+{
+    ++*(guint *)n_notifies;
+}
+
+static void
+test_notify(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autofree char *client_id = NULL;
+    gboolean connected = FALSE;
+    guint n_connected = 0, n_client_id = 0;
+    g_auto(Answer) answer = {0};
+    g_autoptr(GError) error = NULL;
+
+    g_signal_connect(agent, "notify::connected", G_CALLBACK(count_notify), &n_connected);
+    g_signal_connect(agent, "notify::client-id", G_CALLBACK(count_notify), &n_client_id);
+    web_locks_agent_connect_async(agent, NULL, answer_take, &answer);
+    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_assert_no_error(error);
+    test_wait(test_is_set, &n_connected);
+    test_wait(test_is_set, &n_client_id);
+    g_object_get(agent, "connected", &connected, "client-id", &client_id, NULL);
+    g_assert_true(connected);
+    g_assert_cmpstr(client_id, ==, web_locks_agent_get_client_id(agent));
+    g_assert_true(g_str_has_prefix(client_id, ":"));
+
+    n_connected = 0;
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_get_connected(agent));
+    g_assert_cmpuint(n_connected, ==, 0); /* never from within a call */
+    test_wait(test_is_set, &n_connected);
+    g_assert_cmpstr(web_locks_agent_get_client_id(agent), ==, client_id); /* who it was */
+}
+
+static void
+test_nowhere(void)
+{
+    g_autofree char *missing = g_strdup_printf("unix:path=%s/missing", test_bus()->directory);
+    const char *const addresses[] = {missing, "tcp:host=127.0.0.1,port=1", "", "nonsense",
+                                     "nonsense:key=value"};
+
+    for (guint i = 0; i < G_N_ELEMENTS(addresses); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GError) async_error = NULL;
+        g_auto(Answer) answer = {0};
+
+        g_assert_null(web_locks_agent_new_for_address_sync(addresses[i], NULL, &error));
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+        web_locks_agent_new_for_address_async(addresses[i], NULL, answer_take, &answer);
+        g_assert_null(web_locks_agent_new_for_address_finish(answer_wait(&answer), &async_error));
+        g_assert_error(async_error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    }
+}
+
+/* Its calls fail one by one, async and sync, in any order. */
+static void
+test_nowhere_used(void)
+{
+    g_autofree char *right = g_strdup(g_getenv("DBUS_SESSION_BUS_ADDRESS"));
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0}, query = {0};
+
+    g_setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/at/all", TRUE);
+    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    manager = test_manager_of(agent);
+    answer_ask(&answer, manager, "a");
+    web_locks_manager_query_async(manager, NULL, answer_take, &query);
+    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_setenv("DBUS_SESSION_BUS_ADDRESS", right, TRUE);
+}
+
+static void
+test_connect_cancelled(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(GCancellable) before = g_cancellable_new(), during = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_cancellable_cancel(before);
+    g_assert_false(web_locks_agent_connect_sync(agent, before, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    web_locks_agent_connect_async(agent, during, answer_take, &answer);
+    g_cancellable_cancel(during);
+    g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* no harm was done */
+    g_assert_no_error(error);
+}
+
+static void
+test_connect_twice(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_agent_connect_async(agent, NULL, answer_take, &answer);
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* before its answer */
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
+    g_assert_no_error(error);
+}
+
+static void
+test_buses(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) session = web_locks_agent_new_sync(G_BUS_TYPE_SESSION, NULL, &error);
+    g_autoptr(WebLocksAgent) other = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_assert_no_error(error);
+    web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &answer);
+    other = web_locks_agent_new_finish(answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(web_locks_agent_get_client_id(session), !=,
+                    web_locks_agent_get_client_id(other));
+}
+
+/* ---- the end */
+
+static void
+test_close(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = test_lock(manager, "b");
+    g_autoptr(GError) error = NULL;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) waiting = {0}, asked = {0}, query = {0}, after = {0};
+
+    losses_watch(&losses, lock);
+    answer_ask(&waiting, manager, "a");
+    test_settle(manager);
+    answer_ask(&asked, manager, "c");
+    web_locks_manager_query_async(manager, NULL, answer_take, &query);
+    web_locks_agent_close(agent);
+    answer_ask(&after, manager, "d");
+    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    answer_expect_error(&asked, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    g_assert_null(web_locks_manager_query_finish(manager, answer_wait(&query), &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    g_clear_error(&error);
+    answer_expect_error(&after, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    test_wait(test_is_set, &losses.n_lost);
+    g_assert_cmpstr(losses.reason, ==, "terminated");
+    test_wait_for_state(holder, "a | ");
+
+    web_locks_agent_close(agent);
+    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+static void
+test_close_unused(void)
+{
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_main_context_push_thread_default(context);
+    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_clear_object(&agent);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+}
+
+/* Nothing keeps an agent but what it holds and awaits. */
+static void
+test_dropped_while_waiting(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), lock = NULL;
+    WebLocksManager *manager = test_manager_new();
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, manager, "a");
+    test_settle(manager);
+    g_object_add_weak_pointer(G_OBJECT(manager), (gpointer *)&manager);
+    g_object_unref(manager); /* the call has a reference on it */
+    test_release(held);
+    lock = answer_expect_lock(&waiting);
+    answer_clear(&waiting);
+    test_wait(is_null, &manager);
+    assert_state(holder, "a | ");
+}
+
+static gboolean
+is_empty(gpointer list)
+{
+    return g_list_model_get_n_items(list) == 0;
+}
+
+/* A bus of its own, to be ended. */
+static void
+test_bus_dies(void)
+{
+    PrivateBus *bus = private_bus_new();
+    const char *const limits[] = {NULL};
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL, again = NULL;
+    g_autoptr(WebLocksMonitor) monitor = NULL;
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) error = NULL;
+    guint n_connected = 0;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) waiting = {0}, query = {0};
+
+    private_bus_start_service(bus, limits);
+    agent = web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+    g_assert_no_error(error);
+    manager = test_manager_of(agent);
+    lock = test_lock(manager, "a");
+    monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    losses_watch(&losses, lock);
+    g_signal_connect(agent, "notify::connected", G_CALLBACK(count_notify), &n_connected);
+    answer_ask(&waiting, manager, "a");
+    test_settle(manager);
+    web_locks_manager_query_async(manager, NULL, answer_take, &query);
+
+    private_bus_stop_service(bus);
+    private_bus_free(bus);
+    test_wait(test_is_set, &losses.n_lost);
+    answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    answer_wait(&query);
+    test_wait(test_is_set, &n_connected);
+    g_assert_false(web_locks_agent_get_connected(agent));
+    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_wait(is_empty, web_locks_monitor_get_held(monitor));
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/agent/default-by-bus-and-context", test_default);
+    g_test_add_func("/agent/default-connects-by-itself", test_default_used);
+    g_test_add_func("/agent/default-is-forgotten", test_default_forgotten);
+    g_test_add_func("/agent/default-is-replaced-when-closed", test_default_closed);
+    g_test_add_func("/agent/manager-of-the-default", test_manager_new_all);
+    g_test_add_func("/agent/names-of-buckets", test_bucket_names);
+    g_test_add_func("/agent/notify", test_notify);
+    g_test_add_func("/agent/no-such-bus", test_nowhere);
+    g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
+    g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
+    g_test_add_func("/agent/connect-twice", test_connect_twice);
+    g_test_add_func("/agent/new-for-a-bus", test_buses);
+    g_test_add_func("/agent/close", test_close);
+    g_test_add_func("/agent/close-unused", test_close_unused);
+    g_test_add_func("/agent/dropped-while-waiting", test_dropped_while_waiting);
+    g_test_add_func("/agent/the-bus-dies", test_bus_dies);
+    return test_run(NULL);
+}

@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Every public function, at least once. That none is missing here, test_symbols.py says. */
+
+#include <string.h>
+
+#include "tests/client/fixture.h"
+
+static const char *const names[] = {"a", "b", NULL};
+
+static void
+test_types(void)
+{
+    const GType types[] = {
+        web_locks_agent_get_type(),     web_locks_lock_get_type(),    web_locks_manager_get_type(),
+        web_locks_lock_info_get_type(), web_locks_monitor_get_type(), web_locks_options_get_type(),
+        web_locks_snapshot_get_type(),
+    };
+    GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
+    GEnumClass *modes = g_type_class_ref(web_locks_mode_get_type());
+
+    for (guint i = 0; i < G_N_ELEMENTS(types); i++) {
+        g_assert_true(g_type_is_a(types[i], G_TYPE_OBJECT));
+        g_assert_true(G_TYPE_IS_FINAL(types[i]));
+        g_assert_true(g_str_has_prefix(g_type_name(types[i]), "WebLocks"));
+    }
+    g_assert_cmpstr(g_enum_get_value(modes, WEB_LOCKS_MODE_EXCLUSIVE)->value_nick, ==, "exclusive");
+    g_assert_cmpstr(g_enum_get_value(modes, WEB_LOCKS_MODE_SHARED)->value_nick, ==, "shared");
+    g_assert_cmpuint(errors->n_values, ==, 9);
+    g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_STOLEN)->value_nick, ==, "stolen");
+    g_assert_cmpstr(g_quark_to_string(web_locks_error_quark()), ==, "web-locks-error-quark");
+    g_type_class_unref(errors);
+    g_type_class_unref(modes);
+}
+
+static void
+count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
+{
+    ++*(guint *)n_notifies;
+}
+
+static void
+test_options(void)
+{
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    guint n_notifies = 0;
+
+    g_assert_cmpint(web_locks_options_get_mode(options), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_assert_false(web_locks_options_get_if_available(options));
+    g_assert_false(web_locks_options_get_steal(options));
+    g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 0);
+    g_signal_connect(options, "notify", G_CALLBACK(count_notify), &n_notifies);
+
+    for (guint i = 0; i < 2; i++) { /* the second time changes nothing, and tells nothing */
+        web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
+        web_locks_options_set_if_available(options, TRUE);
+        web_locks_options_set_steal(options, TRUE);
+        web_locks_options_set_timeout(options, 12);
+        web_locks_options_set_why(options, "because");
+        g_assert_cmpuint(n_notifies, ==, 5);
+    }
+    g_assert_cmpint(web_locks_options_get_mode(options), ==, WEB_LOCKS_MODE_SHARED);
+    g_assert_true(web_locks_options_get_if_available(options));
+    g_assert_true(web_locks_options_get_steal(options));
+    g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 12);
+    g_assert_cmpstr(web_locks_options_get_why(options), ==, "because");
+}
+
+static void
+test_agents(void)
+{
+    const char *address = test_bus()->address;
+    g_autoptr(WebLocksAgent) by_bus = NULL, by_bus_sync = NULL, by_address = NULL,
+                             by_address_sync = NULL, by_default = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) bus = {0}, at_address = {0}, connect = {0}, list = {0};
+    g_auto(GStrv) buckets = NULL, buckets_sync = NULL;
+
+    web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &bus);
+    by_bus = web_locks_agent_new_finish(answer_wait(&bus), &error);
+    g_assert_no_error(error);
+    by_bus_sync = web_locks_agent_new_sync(G_BUS_TYPE_SESSION, NULL, &error);
+    g_assert_no_error(error);
+    web_locks_agent_new_for_address_async(address, NULL, answer_take, &at_address);
+    by_address = web_locks_agent_new_for_address_finish(answer_wait(&at_address), &error);
+    g_assert_no_error(error);
+    by_address_sync = web_locks_agent_new_for_address_sync(address, NULL, &error);
+    g_assert_no_error(error);
+
+    by_default = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    web_locks_agent_connect_async(by_default, NULL, answer_take, &connect);
+    g_assert_true(web_locks_agent_connect_finish(by_default, answer_wait(&connect), &error));
+    g_assert_true(web_locks_agent_connect_sync(by_default, NULL, &error));
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_get_connected(by_default));
+    g_assert_cmpstr(web_locks_agent_get_client_id(by_default), !=,
+                    web_locks_agent_get_client_id(by_bus));
+
+    web_locks_agent_list_buckets_async(by_bus, NULL, answer_take, &list);
+    buckets = web_locks_agent_list_buckets_finish(by_bus, answer_wait(&list), &error);
+    g_assert_no_error(error);
+    buckets_sync = web_locks_agent_list_buckets_sync(by_bus_sync, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(g_strv_length(buckets), ==, 0);
+    g_assert_cmpuint(g_strv_length(buckets_sync), ==, 0);
+
+    web_locks_agent_close(by_default);
+    g_assert_false(web_locks_agent_get_connected(by_default));
+}
+
+static void
+test_managers(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
+    g_autoptr(WebLocksManager) named = NULL, async = NULL, sync = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_assert_cmpuint(strlen(web_locks_manager_get_bucket(private)), >, 16);
+    named = web_locks_agent_get_manager(agent, "named", &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(web_locks_manager_get_bucket(named), ==, "named");
+    g_assert_true(web_locks_manager_get_agent(named) == agent);
+    web_locks_manager_new_async("async", NULL, answer_take, &answer);
+    async = web_locks_manager_new_finish(answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    sync = web_locks_manager_new_sync("sync", NULL, &error);
+    g_assert_no_error(error);
+    g_assert_true(web_locks_manager_get_agent(async) == web_locks_manager_get_agent(sync));
+}
+
+static void
+test_locks(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) async = NULL, sync = NULL;
+    g_autoptr(GPtrArray) many_async = NULL, many_sync = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) request = {0}, release = {0}, many = {0};
+
+    web_locks_manager_request_async(manager, "a", NULL, NULL, answer_take, &request);
+    async = web_locks_manager_request_finish(manager, answer_wait(&request), &error);
+    g_assert_no_error(error);
+    sync = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpstr(web_locks_lock_get_name(async), ==, "a");
+    g_assert_cmpint(web_locks_lock_get_mode(async), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_assert_cmpuint(web_locks_lock_get_token(async), <, web_locks_lock_get_token(sync));
+    g_assert_true(web_locks_lock_get_held(async));
+    web_locks_lock_release_async(async, NULL, answer_take, &release);
+    g_assert_true(web_locks_lock_release_finish(async, answer_wait(&release), &error));
+    g_assert_true(web_locks_lock_release_sync(sync, NULL, &error));
+    g_assert_false(web_locks_lock_get_held(sync));
+
+    web_locks_manager_request_many_async(manager, names, NULL, NULL, answer_take, &many);
+    many_async = web_locks_manager_request_many_finish(manager, answer_wait(&many), &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(many_async->len, ==, 2);
+    g_clear_pointer(&many_async, g_ptr_array_unref);
+    answer_clear(&many);
+    many_sync = web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(many_sync->len, ==, 2);
+}
+
+static void
+check_info(WebLocksSnapshot *snapshot, WebLocksLock *lock, gboolean with_details)
+{
+    g_autoptr(WebLocksLockInfo) info =
+        g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+
+    g_assert_nonnull(info);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(snapshot)), ==, 0);
+    g_assert_cmpstr(web_locks_lock_info_get_name(info), ==, "a");
+    g_assert_cmpint(web_locks_lock_info_get_mode(info), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_assert_true(web_locks_lock_info_get_held(info));
+    g_assert_true(g_str_has_prefix(web_locks_lock_info_get_client_id(info), ":"));
+    g_assert_cmpuint(web_locks_lock_info_get_token(info), ==,
+                     with_details ? web_locks_lock_get_token(lock) : 0);
+    g_assert_cmpstr(web_locks_lock_info_get_why(info), ==, "");
+    g_assert_cmpuint(web_locks_lock_info_get_age(info), <, 60 * 1000);
+    g_assert_cmpuint(web_locks_lock_info_get_pid(info) != 0, ==, with_details);
+    g_assert_cmpint(web_locks_lock_info_get_process(info)[0] != '\0', ==, with_details);
+    g_assert_cmpuint(web_locks_lock_info_get_position(info), ==, 0);
+    g_assert_nonnull(web_locks_lock_info_get_blocked_by(info));
+    g_assert_null(web_locks_lock_info_get_blocked_by(info)[0]);
+}
+
+static void
+test_snapshots(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksSnapshot) query = NULL, query_sync = NULL, inspect = NULL,
+                                inspect_sync = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) query_answer = {0}, inspect_answer = {0};
+
+    web_locks_manager_query_async(manager, NULL, answer_take, &query_answer);
+    query = web_locks_manager_query_finish(manager, answer_wait(&query_answer), &error);
+    g_assert_no_error(error);
+    check_info(query, lock, FALSE);
+    query_sync = web_locks_manager_query_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    check_info(query_sync, lock, FALSE);
+    web_locks_manager_inspect_async(manager, "a", NULL, answer_take, &inspect_answer);
+    inspect = web_locks_manager_inspect_finish(manager, answer_wait(&inspect_answer), &error);
+    g_assert_no_error(error);
+    check_info(inspect, lock, TRUE);
+    inspect_sync = web_locks_manager_inspect_sync(manager, NULL, NULL, &error);
+    g_assert_no_error(error);
+    check_info(inspect_sync, lock, TRUE);
+}
+
+static void
+test_monitors(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksMonitor) monitor = NULL, sync = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_monitor_new_async(manager, NULL, answer_take, &answer);
+    monitor = web_locks_monitor_new_finish(answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    sync = web_locks_monitor_new_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_true(web_locks_monitor_get_manager(monitor) == manager);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_held(monitor)), ==, 1);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_pending(sync)), ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/api/types", test_types);
+    g_test_add_func("/api/options", test_options);
+    g_test_add_func("/api/agents", test_agents);
+    g_test_add_func("/api/managers", test_managers);
+    g_test_add_func("/api/locks", test_locks);
+    g_test_add_func("/api/snapshots", test_snapshots);
+    g_test_add_func("/api/monitors", test_monitors);
+    return test_run(NULL);
+}

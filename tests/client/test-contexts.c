@@ -1,0 +1,492 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Threads and main contexts: whose thread runs what, and that nothing waits for itself. */
+
+#include "tests/client/fixture.h"
+
+/* A thread with a main context that is thread-default there. */
+typedef struct {
+    void (*func)(gpointer data);
+    gpointer data;
+} Task;
+
+static gpointer
+run_with_context(gpointer data)
+{
+    const Task *task = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    task->func(task->data);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+    return NULL;
+}
+
+static void
+run_in_threads(guint n_threads, void (*func)(gpointer data), gpointer data)
+{
+    const Task task = {func, data};
+    g_autofree GThread **threads = g_new(GThread *, n_threads);
+
+    for (guint i = 0; i < n_threads; i++)
+        threads[i] = g_thread_new("with-context", run_with_context, (gpointer)&task);
+    for (guint i = 0; i < n_threads; i++)
+        g_thread_join(threads[i]);
+}
+
+/* ---- contention */
+
+#define ROUNDS 500
+
+static int n_inside; /* holders of the lock */
+
+static void
+enter_and_leave(WebLocksLock *lock)
+{
+    g_assert_true(web_locks_lock_get_held(lock));
+    g_assert_cmpint(g_atomic_int_add(&n_inside, 1), ==, 0);
+    g_thread_yield();
+    g_assert_cmpint(g_atomic_int_add(&n_inside, -1), ==, 1);
+}
+
+static void
+contend_sync(gpointer data)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+
+    for (guint i = 0; i < ROUNDS; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksLock) lock =
+            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+
+        g_assert_no_error(error);
+        enter_and_leave(lock);
+        if (i % 2 == 0)
+            test_release(lock);
+    }
+}
+
+static void
+contend_async(gpointer data)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+
+    for (guint i = 0; i < ROUNDS; i++) {
+        g_auto(Answer) answer = {0};
+        g_autoptr(WebLocksLock) lock = NULL;
+
+        answer_ask(&answer, manager, "a");
+        lock = answer_expect_lock(&answer);
+        g_assert_true(answer.thread == g_thread_self());
+        enter_and_leave(lock);
+    }
+}
+
+/* Two contexts in turn, each with an agent. */
+static void
+contend_with_two(gpointer data)
+{
+    g_autoptr(WebLocksManager) here = test_manager_new();
+    g_autoptr(GMainContext) other = g_main_context_new();
+
+    g_main_context_push_thread_default(other);
+    {
+        g_autoptr(WebLocksManager) there = test_manager_new();
+
+        for (guint i = 0; i < ROUNDS / 2; i++) {
+            g_autoptr(GError) error = NULL;
+            g_auto(Answer) answer = {0};
+            WebLocksLock *lock = web_locks_manager_request_sync(here, "a", NULL, NULL, &error);
+
+            g_assert_no_error(error);
+            answer_ask(&answer, there, "a");
+            enter_and_leave(lock);
+            g_object_unref(lock);
+            lock = answer_expect_lock(&answer);
+            enter_and_leave(lock);
+            g_object_unref(lock);
+        }
+    }
+    test_iterate();
+    g_main_context_pop_thread_default(other);
+}
+
+static void
+test_contention(gconstpointer func)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+
+    run_in_threads(2, (void (*)(gpointer))func, NULL);
+    test_wait_for_state(observer, " | ");
+}
+
+/* ---- one agent, many threads */
+
+static void
+use_sync(gpointer data)
+{
+    WebLocksManager *manager = data;
+
+    for (guint i = 0; i < 100; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksLock) lock =
+            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+
+        g_assert_no_error(error);
+        enter_and_leave(lock);
+        if (i % 2 == 0)
+            test_release(lock);
+    }
+}
+
+/* Nobody runs the agent's context. */
+static void
+test_shared_sync(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+
+    run_in_threads(4, use_sync, manager);
+    test_wait_for_state(manager, " | ");
+}
+
+typedef struct {
+    GMainContext *context;
+    WebLocksManager *manager;
+    guint n_ready;
+    int is_over;
+} Owner;
+
+static gpointer
+own_agent(gpointer data)
+{
+    Owner *owner = data;
+
+    g_main_context_push_thread_default(owner->context);
+    owner->manager = test_manager_new();
+    g_atomic_int_set(&owner->n_ready, 1);
+    while (!g_atomic_int_get(&owner->is_over))
+        g_main_context_iteration(owner->context, TRUE);
+    g_clear_object(&owner->manager);
+    test_iterate();
+    g_main_context_pop_thread_default(owner->context);
+    return NULL;
+}
+
+static GThread *
+owner_start(Owner *owner)
+{
+    GThread *thread;
+
+    owner->context = g_main_context_new();
+    thread = g_thread_new("owner", own_agent, owner);
+    while (!g_atomic_int_get(&owner->n_ready))
+        g_thread_yield();
+    return thread;
+}
+
+static void
+owner_end(Owner *owner, GThread *thread)
+{
+    g_atomic_int_set(&owner->is_over, 1);
+    g_main_context_wakeup(owner->context);
+    g_thread_join(thread);
+    g_main_context_unref(owner->context);
+}
+
+/* Results come to the thread that called; the agent's context runs elsewhere. */
+static void
+use_both(gpointer data)
+{
+    WebLocksManager *manager = data;
+
+    for (guint i = 0; i < 50; i++) {
+        g_auto(Answer) answer = {0};
+        g_autoptr(WebLocksLock) lock = NULL;
+
+        answer_ask(&answer, manager, "b");
+        lock = answer_expect_lock(&answer);
+        g_assert_true(answer.thread == g_thread_self());
+        g_assert_true(answer.context == g_main_context_get_thread_default());
+        test_release(lock);
+    }
+    use_sync(manager);
+}
+
+static void
+test_foreign(void)
+{
+    Owner owner = {0};
+    GThread *thread = owner_start(&owner);
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+
+    run_in_threads(3, use_both, owner.manager);
+    test_wait_for_state(observer, " | ");
+    owner_end(&owner, thread);
+}
+
+typedef struct {
+    GThread *thread;
+    guint n_lost;
+} LostThread;
+
+static void
+on_lost_thread(WebLocksLock *lock, const char *reason, gpointer data)
+{
+    LostThread *lost = data;
+
+    lost->thread = g_thread_self();
+    g_atomic_int_set(&lost->n_lost, 1);
+}
+
+/* It is told where the agent is at home, whoever asked for the lock. */
+static void
+test_lost_at_home(void)
+{
+    Owner owner = {0};
+    GThread *thread = owner_start(&owner);
+    g_autoptr(WebLocksManager) thief = test_manager_new();
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(WebLocksLock) lock = test_lock(owner.manager, "a"), loot = NULL;
+    g_autoptr(GError) error = NULL;
+    LostThread lost = {0};
+
+    g_signal_connect(lock, "lost", G_CALLBACK(on_lost_thread), &lost);
+    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    while (!g_atomic_int_get(&lost.n_lost))
+        g_thread_yield();
+    g_assert_true(lost.thread == thread);
+    g_clear_object(&lock);
+    owner_end(&owner, thread);
+}
+
+/* ---- nothing runs inside a sync call */
+
+static void
+test_no_lost_inside(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), loot = NULL, again = NULL;
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) answer = {0};
+
+    losses_watch(&losses, lock);
+    answer_ask(&answer, manager, "b");
+    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    for (guint i = 0; i < 3; i++) {
+        g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+
+        g_assert_no_error(error);
+    }
+    /* All has arrived, but the context has not run. */
+    g_assert_false(web_locks_lock_get_held(lock));
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+    g_assert_cmpuint(losses.n_held_notifies, ==, 0);
+    g_assert_cmpuint(answer.n_results, ==, 0);
+    again = answer_expect_lock(&answer);
+    test_wait(test_is_set, &losses.n_lost);
+    g_assert_cmpuint(losses.n_held_notifies, ==, 1);
+}
+
+typedef struct {
+    WebLocksManager *manager;
+    guint n_done;
+} Nested;
+
+static void
+on_lock_nested(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Nested *nested = data;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) outer =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    g_autoptr(WebLocksLock) inner = NULL;
+
+    g_assert_no_error(error);
+    inner = web_locks_manager_request_sync(nested->manager, "inner", NULL, NULL, &error);
+    g_assert_no_error(error);
+    test_release(inner);
+    test_release(outer);
+    nested->n_done++;
+}
+
+static void
+test_sync_in_callback(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    Nested nested = {manager, 0};
+
+    web_locks_manager_request_async(manager, "outer", NULL, NULL, on_lock_nested, &nested);
+    test_wait(test_is_set, &nested.n_done);
+    assert_state(manager, " | ");
+}
+
+static void
+on_lost_nested(WebLocksLock *lock, const char *reason, gpointer data)
+{
+    Nested *nested = data;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) inner =
+        web_locks_manager_request_sync(nested->manager, "inner", NULL, NULL, &error);
+
+    g_assert_no_error(error);
+    test_release(inner);
+    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    nested->n_done++;
+}
+
+static void
+test_sync_in_lost(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), loot = NULL;
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(GError) error = NULL;
+    Nested nested = {manager, 0};
+
+    g_signal_connect(lock, "lost", G_CALLBACK(on_lost_nested), &nested);
+    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    test_wait(test_is_set, &nested.n_done);
+}
+
+/* A loop that runs inside a callback gets results too. */
+static void
+on_lock_loop(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Nested *nested = data;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) outer =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    g_autoptr(WebLocksLock) inner = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_assert_no_error(error);
+    answer_ask(&answer, nested->manager, "inner");
+    inner = answer_expect_lock(&answer);
+    nested->n_done++;
+}
+
+static void
+test_loop_in_callback(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    Nested nested = {manager, 0};
+
+    web_locks_manager_request_async(manager, "outer", NULL, NULL, on_lock_loop, &nested);
+    test_wait(test_is_set, &nested.n_done);
+}
+
+/* ---- async and sync calls of one agent, mixed */
+
+static void
+test_sync_after_async(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connect = {0}, ask = {0}, after_1 = {0};
+
+    web_locks_agent_connect_async(agent, NULL, answer_take, &connect);
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    answer_ask(&ask, manager, "a");
+    g_assert_no_error(error);
+    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&connect), &error));
+    lock = answer_expect_lock(&ask);
+
+    web_locks_agent_close(agent);
+    answer_ask(&after_1, manager, "b");
+    g_assert_null(web_locks_manager_request_sync(manager, "b", NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    answer_expect_error(&after_1, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+/* A thread waits in a sync call for what this one lets go by the same agent. */
+static void
+wait_for_lock(gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock = web_locks_manager_request_sync(data, "a", NULL, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_nonnull(lock);
+}
+
+static void
+test_waits_for_own_agent(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    WebLocksLock *lock = test_lock(manager, "a");
+    const Task task = {wait_for_lock, manager};
+    GThread *thread = g_thread_new("waiter", run_with_context, (gpointer)&task);
+
+    test_wait_for_state(manager, "a | a");
+    test_release(lock);
+    g_object_unref(lock);
+    g_thread_join(thread);
+    test_wait_for_state(manager, " | ");
+}
+
+/* The agent goes while other threads use it. */
+static void
+ask_until_closed(gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+
+    while (error == NULL) {
+        g_autoptr(WebLocksLock) lock =
+            web_locks_manager_request_sync(data, "a", NULL, NULL, &error);
+    }
+    g_assert_true(error->domain == WEB_LOCKS_ERROR);
+}
+
+static gpointer
+close_soon(gpointer data)
+{
+    WebLocksManager *manager = data;
+
+    for (guint i = 0; i < 20; i++)
+        test_settle(manager);
+    web_locks_agent_close(web_locks_manager_get_agent(manager));
+    return NULL;
+}
+
+static void
+test_closed_by_another(void)
+{
+    for (guint i = 0; i < 10; i++) {
+        g_autoptr(WebLocksManager) manager = test_manager_new();
+        GThread *closer = g_thread_new("closer", close_soon, manager);
+
+        run_in_threads(2, ask_until_closed, manager);
+        g_thread_join(closer);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/contexts/contention-sync", contend_sync, test_contention);
+    g_test_add_data_func("/contexts/contention-async", contend_async, test_contention);
+    g_test_add_data_func("/contexts/contention-with-two-contexts-each", contend_with_two,
+                         test_contention);
+    g_test_add_func("/contexts/an-agent-of-many-threads", test_shared_sync);
+    g_test_add_func("/contexts/an-agent-of-another-thread", test_foreign);
+    g_test_add_func("/contexts/lost-is-told-at-home", test_lost_at_home);
+    g_test_add_func("/contexts/nothing-is-told-inside-a-sync-call", test_no_lost_inside);
+    g_test_add_func("/contexts/a-sync-call-in-a-callback", test_sync_in_callback);
+    g_test_add_func("/contexts/a-sync-call-in-lost", test_sync_in_lost);
+    g_test_add_func("/contexts/a-loop-in-a-callback", test_loop_in_callback);
+    g_test_add_func("/contexts/sync-calls-after-async-ones", test_sync_after_async);
+    g_test_add_func("/contexts/a-thread-waits-for-its-own-agent", test_waits_for_own_agent);
+    g_test_add_func("/contexts/closed-by-another-thread", test_closed_by_another);
+    return test_run(NULL);
+}

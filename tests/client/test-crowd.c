@@ -1,0 +1,212 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Many of everything in one process, and others on the same bus. */
+
+#include <sys/resource.h>
+
+#include "common/wire-names.h"
+#include "tests/client/fixture.h"
+
+#define N_BUCKETS 100
+/* The dbus-daemon of the tests has the usual limit of 256 connections. */
+#define N_AGENTS (test_bus_is_broker() ? 1000u : 200u)
+
+static void
+test_buckets(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
+    g_auto(GStrv) buckets = NULL;
+    g_autoptr(GError) error = NULL;
+
+    for (guint i = 0; i < N_BUCKETS; i++) {
+        g_autofree char *bucket = g_strdup_printf("%s %u", test_bucket(), i);
+        WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
+
+        g_assert_no_error(error);
+        g_ptr_array_add(managers, manager);
+        g_ptr_array_add(locks, test_lock(manager, "a"));
+    }
+    for (guint i = 0; i < N_BUCKETS; i++)
+        assert_state(managers->pdata[i], "a | ");
+    buckets = web_locks_agent_list_buckets_sync(agent, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(g_strv_length(buckets), ==, N_BUCKETS);
+    for (guint i = 0; i < N_BUCKETS; i += 2)
+        test_release(locks->pdata[i]);
+    for (guint i = 0; i < N_BUCKETS; i++)
+        assert_state(managers->pdata[i], i % 2 == 0 ? " | " : "a | ");
+}
+
+/* They wait in a row, and each lets the next one in. */
+static gboolean
+raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    limit.rlim_cur = limit.rlim_max;
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    return limit.rlim_cur > 3000;
+}
+
+static void
+on_turn(GObject *source, GAsyncResult *result, gpointer n_turns)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_lock_get_held(lock));
+    ++*(guint *)n_turns;
+}
+
+static gboolean
+is_all(gpointer n_turns)
+{
+    return *(guint *)n_turns == N_AGENTS;
+}
+
+static void
+test_agents(void)
+{
+    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GHashTable) ids = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(WebLocksManager) first = test_manager_new();
+    WebLocksLock *lock = test_lock(first, "a");
+    guint n_turns = 0;
+
+    for (guint i = 0; i < N_AGENTS; i++) {
+        WebLocksManager *manager = test_manager_new();
+
+        g_ptr_array_add(managers, manager);
+        g_assert_true(g_hash_table_add(ids, (gpointer)test_client_id(manager)));
+        web_locks_manager_request_async(manager, "a", NULL, NULL, on_turn, &n_turns);
+    }
+    test_settle(first);
+    g_assert_cmpuint(n_turns, ==, 0);
+    g_object_unref(lock);
+    test_wait(is_all, &n_turns);
+    test_wait_for_state(first, " | ");
+}
+
+/* ---- with GDBus on the same bus */
+
+static void
+count_signal(GDBusConnection *connection,
+             const char *sender,
+             const char *path,
+             const char *interface,
+             const char *member,
+             GVariant *parameters,
+             gpointer n_signals)
+{
+    ++*(guint *)n_signals;
+}
+
+static void
+test_with_gdbus(void)
+{
+    g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    guint n_signals = 0;
+    guint subscription = g_dbus_connection_signal_subscribe(
+        connection, WIRE_BUS_NAME, WIRE_LOCKS_INTERFACE, NULL, NULL, NULL, G_DBUS_SIGNAL_FLAGS_NONE,
+        count_signal, &n_signals, NULL);
+
+    for (guint i = 0; i < 50; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GVariant) pong = g_dbus_connection_call_sync(
+            connection, WIRE_BUS_NAME, WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL,
+            NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+        g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+        g_auto(Answer) waiting = {0};
+
+        g_assert_no_error(error);
+        answer_ask(&waiting, manager, "a");
+        test_settle(manager);
+        g_clear_object(&lock);
+        lock = answer_expect_lock(&waiting);
+    }
+    test_iterate();
+    g_assert_cmpuint(n_signals, ==, 0); /* the agent's signals are the agent's */
+    g_dbus_connection_signal_unsubscribe(connection, subscription);
+    g_dbus_connection_close_sync(connection, NULL, NULL);
+}
+
+/* ---- somebody on the bus who is not the service */
+
+static void
+forge(GDBusConnection *forger,
+      const char *client_id,
+      const char *path,
+      const char *member,
+      GVariant *body)
+{
+    g_autoptr(GError) error = NULL;
+    const gboolean is_bus_signal = g_str_equal(member, "NameOwnerChanged");
+
+    g_dbus_connection_emit_signal(forger, client_id, path,
+                                  is_bus_signal ? WIRE_DRIVER_INTERFACE : WIRE_LOCKS_INTERFACE,
+                                  member, body, &error);
+    g_assert_no_error(error);
+    g_dbus_connection_flush_sync(forger, NULL, &error);
+    g_assert_no_error(error);
+}
+
+static void
+test_forger(void)
+{
+    g_autoptr(GDBusConnection) forger = private_bus_connect(test_bus());
+    g_autoptr(WebLocksManager) holder = test_manager_new();
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) waiter = web_locks_agent_get_manager(agent, "b", &error);
+    g_autoptr(WebLocksManager) other =
+        web_locks_agent_get_manager(web_locks_manager_get_agent(holder), "b", &error);
+    g_autoptr(WebLocksLock) held = test_lock(other, "a"), own = test_lock(waiter, "own");
+    g_autoptr(WebLocksLock) lock = NULL;
+    const char *client_id = web_locks_agent_get_client_id(agent);
+    const char *path = WIRE_BUCKET_PREFIX "/b";
+    g_auto(Answer) waiting = {0};
+    g_auto(Losses) losses = {0};
+
+    losses_watch(&losses, own);
+    answer_ask(&waiting, waiter, "a");
+    test_settle(waiter);
+    for (guint64 id = 0; id < 10; id++) {
+        forge(forger, client_id, path, "Granted",
+              g_variant_new("(tssst)", id, "a", "exclusive", client_id, G_GUINT64_CONSTANT(99)));
+        forge(forger, client_id, path, "Released",
+              g_variant_new("(tssss)", id, "a", "exclusive", client_id, "stolen"));
+    }
+    forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",
+          g_variant_new("(sss)", WIRE_BUS_NAME, test_bus()->service_owner, ""));
+    forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",
+          g_variant_new("(sss)", WIRE_BUS_NAME, "", g_dbus_connection_get_unique_name(forger)));
+    test_settle(waiter);
+    g_assert_cmpuint(waiting.n_results, ==, 0);
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+    g_assert_true(web_locks_lock_get_held(own));
+    test_release(held);
+    lock = answer_expect_lock(&waiting);
+    g_assert_cmpuint(web_locks_lock_get_token(lock), !=, 99);
+    g_dbus_connection_close_sync(forger, NULL, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const char *const limits[] = {"clientsPerUid=5000", NULL};
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/crowd/buckets", test_buckets);
+    if (raise_file_limit())
+        g_test_add_func("/crowd/agents", test_agents);
+    g_test_add_func("/crowd/with-gdbus", test_with_gdbus);
+    g_test_add_func("/crowd/with-a-forger", test_forger);
+    return test_run(limits);
+}

@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* After fork() only the parent is the agent: whatever the child does, the parent's locks and waits
+ * are as they were. */
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/client/fixture.h"
+
+typedef struct {
+    WebLocksManager *manager;
+    WebLocksLock *lock; /* "a" */
+} Parent;
+
+static pid_t test_pid;
+
+/* The leak sanitizer asks at exit. What belongs to threads that fork() left behind nobody can free
+ * in the child, so there it is not to look. */
+int __lsan_is_turned_off(void);
+
+int
+__lsan_is_turned_off(void)
+{
+    return getpid() != test_pid;
+}
+
+/* What the child does; its exit status. It has no g_test: only the parent tells. */
+typedef int (*Child)(Parent *parent);
+
+static void
+fork_and_check(Child child, gboolean with_exit_handlers)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    Parent parent = {manager, test_lock(manager, "a")};
+    g_autoptr(WebLocksLock) next = NULL;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) waiting = {0};
+    int status = 0;
+    pid_t pid;
+
+    losses_watch(&losses, parent.lock);
+    answer_ask(&waiting, other, "a");
+    test_settle(other);
+
+    pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        status = child(&parent);
+        if (with_exit_handlers)
+            exit(status);
+        _exit(status);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+
+    test_settle(manager);
+    g_assert_true(web_locks_lock_get_held(parent.lock));
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+    g_assert_cmpuint(waiting.n_results, ==, 0);
+    assert_state(manager, "a | a");
+    test_release(parent.lock);
+    next = answer_expect_lock(&waiting);
+    g_object_unref(parent.lock);
+}
+
+/* In the child g_assert would report as if it were the test, so: the line that is wrong. */
+#define CHECK(expression)                                                                \
+    G_STMT_START                                                                         \
+    {                                                                                    \
+        if (!(expression)) {                                                             \
+            g_printerr("child: %s:%d: %s is not so\n", __FILE__, __LINE__, #expression); \
+            return 1;                                                                    \
+        }                                                                                \
+    }                                                                                    \
+    G_STMT_END
+
+static int
+do_nothing(Parent *parent)
+{
+    return 0;
+}
+
+static void
+test_exit(void)
+{
+    fork_and_check(do_nothing, TRUE);
+}
+
+static void
+test_quick_exit(void)
+{
+    fork_and_check(do_nothing, FALSE);
+}
+
+static int
+look(Parent *parent)
+{
+    gboolean held = TRUE;
+
+    CHECK(!web_locks_lock_get_held(parent->lock));
+    g_object_get(parent->lock, "held", &held, NULL);
+    CHECK(!held);
+    CHECK(g_str_equal(web_locks_lock_get_name(parent->lock), "a"));
+    return 0;
+}
+
+static void
+test_not_held(void)
+{
+    fork_and_check(look, FALSE);
+}
+
+static int
+unref(Parent *parent)
+{
+    g_object_unref(parent->lock);
+    g_object_unref(parent->manager);
+    while (g_main_context_iteration(NULL, FALSE))
+        ;
+    return 0;
+}
+
+static void
+test_unref(void)
+{
+    fork_and_check(unref, TRUE);
+}
+
+static gboolean
+fails_with(GError *error, int code)
+{
+    gboolean right = g_error_matches(error, WEB_LOCKS_ERROR, code);
+
+    if (!right)
+        g_printerr("child: got %s\n", error != NULL ? error->message : "no error");
+    g_clear_error(&error);
+    return right;
+}
+
+static int
+release(Parent *parent)
+{
+    GError *error = NULL;
+
+    CHECK(!web_locks_lock_release_sync(parent->lock, NULL, &error));
+    CHECK(fails_with(error, WEB_LOCKS_ERROR_INVALID_STATE));
+    return 0;
+}
+
+static void
+test_release_child(void)
+{
+    fork_and_check(release, FALSE);
+}
+
+static int
+use(Parent *parent)
+{
+    const char *const names[] = {"b", "c", NULL};
+    GError *error = NULL;
+
+    CHECK(web_locks_manager_request_sync(parent->manager, "b", NULL, NULL, &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(web_locks_manager_request_many_sync(parent->manager, names, NULL, NULL, &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(web_locks_manager_query_sync(parent->manager, NULL, &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(web_locks_manager_inspect_sync(parent->manager, NULL, NULL, &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(web_locks_monitor_new_sync(parent->manager, NULL, &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(web_locks_agent_list_buckets_sync(web_locks_manager_get_agent(parent->manager), NULL,
+                                            &error) == NULL);
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    CHECK(
+        !web_locks_agent_connect_sync(web_locks_manager_get_agent(parent->manager), NULL, &error));
+    CHECK(fails_with(g_steal_pointer(&error), WEB_LOCKS_ERROR_INVALID_STATE));
+    return 0;
+}
+
+static void
+test_use(void)
+{
+    fork_and_check(use, FALSE);
+}
+
+static int
+close_agent(Parent *parent)
+{
+    web_locks_agent_close(web_locks_manager_get_agent(parent->manager));
+    while (g_main_context_iteration(NULL, FALSE))
+        ;
+    return 0;
+}
+
+static void
+test_close(void)
+{
+    fork_and_check(close_agent, FALSE);
+}
+
+/* What the child runs of the parent's main context does not reach the bus. */
+static int
+iterate(Parent *parent)
+{
+    for (guint i = 0; i < 20; i++)
+        g_main_context_iteration(NULL, FALSE);
+    return 0;
+}
+
+static void
+test_iterate_child(void)
+{
+    fork_and_check(iterate, FALSE);
+}
+
+/* With an agent of its own, the child is somebody else. */
+static int
+use_own(Parent *parent)
+{
+    GMainContext *context = g_main_context_new();
+    WebLocksOptions *options;
+    WebLocksManager *manager;
+    WebLocksAgent *agent;
+    WebLocksLock *lock;
+    GError *error = NULL;
+
+    g_main_context_push_thread_default(context);
+    options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "if-available", TRUE, NULL);
+    agent = web_locks_agent_new_for_address_sync(test_bus()->address, NULL, &error);
+    CHECK(agent != NULL);
+    manager =
+        web_locks_agent_get_manager(agent, web_locks_manager_get_bucket(parent->manager), &error);
+    lock = web_locks_manager_request_sync(manager, "a", options, NULL, &error);
+    CHECK(lock == NULL && error == NULL);
+    lock = web_locks_manager_request_sync(manager, "b", options, NULL, &error);
+    CHECK(lock != NULL && web_locks_lock_get_held(lock));
+    CHECK(web_locks_lock_release_sync(lock, NULL, &error));
+    return 0;
+}
+
+static void
+test_own(void)
+{
+    fork_and_check(use_own, FALSE);
+}
+
+/* The default agent of the parent is none for the child. */
+static int
+use_default(Parent *parent)
+{
+    WebLocksAgent *agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    GError *error = NULL;
+
+    CHECK(web_locks_agent_connect_sync(agent, NULL, &error));
+    CHECK(error == NULL);
+    return 0;
+}
+
+static void
+test_default(void)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+    fork_and_check(use_default, FALSE);
+    g_assert_true(web_locks_agent_get_connected(agent));
+}
+
+int
+main(int argc, char **argv)
+{
+    test_pid = getpid();
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/fork/child-exits", test_exit);
+    g_test_add_func("/fork/child-exits-without-handlers", test_quick_exit);
+    g_test_add_func("/fork/child-does-not-hold", test_not_held);
+    g_test_add_func("/fork/child-drops-all", test_unref);
+    g_test_add_func("/fork/child-releases", test_release_child);
+    g_test_add_func("/fork/child-uses-the-agent", test_use);
+    g_test_add_func("/fork/child-closes-the-agent", test_close);
+    g_test_add_func("/fork/child-runs-the-main-context", test_iterate_child);
+    g_test_add_func("/fork/child-with-an-agent-of-its-own", test_own);
+    g_test_add_func("/fork/child-with-the-default-agent", test_default);
+    return test_run(NULL);
+}

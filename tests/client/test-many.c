@@ -1,0 +1,350 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Several locks in one call: all or none, and never each waiting for the other. */
+
+#include "tests/client/fixture.h"
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static char *
+list_locks(GPtrArray *locks)
+{
+    GString *list = g_string_new(NULL);
+
+    for (guint i = 0; locks != NULL && i < locks->len; i++)
+        g_string_append_printf(list, i > 0 ? " %s" : "%s",
+                               web_locks_lock_get_name(locks->pdata[i]));
+    return g_string_free(list, FALSE);
+}
+
+/* Takes them, and they are these. */
+static GPtrArray *
+take(WebLocksManager *manager, const char *const *names, const char *expected)
+{
+    g_autoptr(GError) error = NULL;
+    GPtrArray *locks = web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error);
+    g_autofree char *list = list_locks(locks);
+
+    g_assert_no_error(error);
+    g_assert_cmpstr(list, ==, expected);
+    return locks;
+}
+
+static GPtrArray *
+finish(Answer *answer, GError **error)
+{
+    GAsyncResult *result = answer_wait(answer);
+    g_autoptr(GObject) source = g_async_result_get_source_object(result);
+
+    return web_locks_manager_request_many_finish(WEB_LOCKS_MANAGER(source), result, error);
+}
+
+static void
+expect_error(Answer *answer, GQuark domain, int code)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) locks = finish(answer, &error);
+
+    g_assert_error(error, domain, code);
+    g_assert_null(locks);
+}
+
+/* ---- all */
+
+static void
+test_order(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(GPtrArray) locks =
+        take(manager, NAMES("c", "a", "\xc3\xa4", "B", "", "ab"), " B a ab c \xc3\xa4");
+
+    assert_state(manager, " B a ab c \xc3\xa4 | ");
+    for (guint i = 0; i < locks->len; i++)
+        test_release(locks->pdata[i]);
+}
+
+static void
+test_dedupe(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(GPtrArray) locks = take(manager, NAMES("b", "a", "b", "a", "a"), "a b");
+
+    assert_state(manager, "a b | ");
+}
+
+static void
+test_none_asked(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    const char *const none[] = {NULL};
+    g_autoptr(GPtrArray) locks = take(manager, none, "");
+
+    g_assert_cmpuint(locks->len, ==, 0);
+}
+
+static void
+test_dropped(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    GPtrArray *locks = take(manager, NAMES("a", "b"), "a b");
+
+    g_ptr_array_unref(locks);
+    test_wait_for_state(manager, " | ");
+}
+
+static void
+test_shared_and_async(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_autoptr(WebLocksOptions) options = test_shared();
+    g_autoptr(GPtrArray) first = NULL, second = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer_1 = {0}, answer_2 = {0};
+
+    web_locks_manager_request_many_async(one, NAMES("a", "b"), options, NULL, answer_take,
+                                         &answer_1);
+    web_locks_manager_request_many_async(two, NAMES("b", "a"), options, NULL, answer_take,
+                                         &answer_2);
+    first = finish(&answer_1, &error);
+    g_assert_no_error(error);
+    second = finish(&answer_2, &error);
+    g_assert_no_error(error);
+    assert_state(one, "a:s a:s b:s b:s | ");
+}
+
+static void
+test_waiting(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_autoptr(GPtrArray) locks = NULL;
+    g_autofree char *list = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_manager_request_many_async(waiter, NAMES("c", "b", "a"), NULL, NULL, answer_take,
+                                         &answer);
+    while (answer.n_results == 0) {
+        g_autofree char *state = test_state(waiter);
+
+        test_iterate();
+        if (g_str_equal(state, "a b | b"))
+            break;
+    }
+    g_assert_cmpuint(answer.n_results, ==, 0);
+    test_release(held);
+    locks = finish(&answer, &error);
+    g_assert_no_error(error);
+    list = list_locks(locks);
+    g_assert_cmpstr(list, ==, "a b c");
+}
+
+static void
+test_stealing_all(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_autoptr(WebLocksOptions) options = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) locks =
+        web_locks_manager_request_many_sync(thief, NAMES("a", "b"), options, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_cmpuint(locks->len, ==, 2);
+    test_settle(holder);
+    g_assert_false(web_locks_lock_get_held(held));
+}
+
+/* ---- none */
+
+static void
+test_if_available_taken(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_autoptr(WebLocksOptions) options = test_if_available();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GPtrArray) locks =
+        web_locks_manager_request_many_sync(other, NAMES("a", "b", "c"), options, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_null(locks);
+    assert_state(other, "b | ");
+}
+
+static void
+test_bad_name(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(
+        web_locks_manager_request_many_sync(manager, NAMES("a", "-b"), NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    g_clear_error(&error);
+    g_assert_null(
+        web_locks_manager_request_many_sync(manager, NAMES("a", "\xff"), NULL, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    assert_state(manager, " | "); /* not even "a" was asked for */
+}
+
+/* One time-out for all: it runs on while the first ones are granted. */
+static void
+test_timed_out(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(
+        web_locks_manager_request_many_sync(waiter, NAMES("a", "b", "c"), options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    test_wait_for_state(holder, "b | ");
+}
+
+static void
+test_cancelled(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) answer = {0};
+
+    web_locks_manager_request_many_async(waiter, NAMES("a", "b", "c"), NULL, cancellable,
+                                         answer_take, &answer);
+    test_wait_for_state(holder, "a b | b");
+    g_cancellable_cancel(cancellable);
+    expect_error(&answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_wait_for_state(holder, "b | ");
+}
+
+/* At every step of the way: before any, between two, after the last. */
+static void
+test_cancelled_anywhere(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    guint n_granted = 0, n_cancelled = 0;
+
+    for (guint n_steps = 0; n_granted == 0; n_steps++) {
+        g_autoptr(GCancellable) cancellable = g_cancellable_new();
+        g_autoptr(GPtrArray) locks = NULL;
+        g_autoptr(GError) error = NULL;
+        g_auto(Answer) answer = {0};
+
+        web_locks_manager_request_many_async(manager, NAMES("a", "b", "c"), NULL, cancellable,
+                                             answer_take, &answer);
+        for (guint i = 0; i < n_steps && answer.n_results == 0; i++)
+            g_main_context_iteration(NULL, TRUE);
+        if (answer.n_results > 0)
+            n_granted++;
+        g_cancellable_cancel(cancellable);
+        locks = finish(&answer, &error);
+        if (locks == NULL) {
+            g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+            n_cancelled++;
+        }
+        g_clear_pointer(&locks, g_ptr_array_unref);
+        answer_clear(&answer);
+        test_wait_for_state(manager, " | ");
+    }
+    g_assert_cmpuint(n_cancelled, >, 0);
+}
+
+/* The first is stolen while the second is waited for. */
+static void
+test_stolen_meanwhile(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new(),
+                               thief = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b"), loot = NULL;
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_manager_request_many_async(waiter, NAMES("a", "b"), NULL, NULL, answer_take, &answer);
+    test_wait_for_state(holder, "a b | b");
+    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    test_release(held);
+    expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    test_wait_for_state(thief, "a | ");
+}
+
+static void
+test_closed_meanwhile(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b");
+    g_auto(Answer) answer = {0};
+
+    web_locks_manager_request_many_async(waiter, NAMES("a", "b"), NULL, NULL, answer_take, &answer);
+    test_wait_for_state(holder, "a b | b");
+    web_locks_agent_close(web_locks_manager_get_agent(waiter));
+    expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    test_wait_for_state(holder, "b | ");
+}
+
+/* ---- nobody waits for ever */
+
+#define ROUNDS 200
+
+static const char *const *const crossed[] = {NAMES("a", "b"), NAMES("b", "a")};
+
+static gpointer
+take_often(gpointer data)
+{
+    const char *const *names = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    g_main_context_push_thread_default(context);
+    {
+        g_autoptr(WebLocksManager) manager = test_manager_new();
+
+        for (guint i = 0; i < ROUNDS; i++) {
+            g_autoptr(GPtrArray) locks = take(manager, names, "a b");
+
+            if (i % 2 == 0)
+                for (guint k = 0; k < locks->len; k++)
+                    test_release(locks->pdata[k]);
+        }
+    }
+    g_main_context_pop_thread_default(context);
+    return NULL;
+}
+
+static void
+test_crossed(void)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+    GThread *threads[2];
+
+    for (guint i = 0; i < 2; i++)
+        threads[i] = g_thread_new("crossed", take_often, (gpointer)crossed[i]);
+    for (guint i = 0; i < 2; i++)
+        g_thread_join(threads[i]);
+    test_wait_for_state(observer, " | ");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/many/in-the-order-of-names", test_order);
+    g_test_add_func("/many/each-once", test_dedupe);
+    g_test_add_func("/many/no-names", test_none_asked);
+    g_test_add_func("/many/dropped", test_dropped);
+    g_test_add_func("/many/shared", test_shared_and_async);
+    g_test_add_func("/many/waits", test_waiting);
+    g_test_add_func("/many/steals", test_stealing_all);
+    g_test_add_func("/many/none-if-one-is-not-available", test_if_available_taken);
+    g_test_add_func("/many/none-if-a-name-is-bad", test_bad_name);
+    g_test_add_func("/many/none-in-time", test_timed_out);
+    g_test_add_func("/many/none-if-cancelled", test_cancelled);
+    g_test_add_func("/many/none-wherever-it-is-cancelled", test_cancelled_anywhere);
+    g_test_add_func("/many/none-if-one-is-stolen-meanwhile", test_stolen_meanwhile);
+    g_test_add_func("/many/none-if-closed", test_closed_meanwhile);
+    g_test_add_func("/many/crossed-orders", test_crossed);
+    return test_run(NULL);
+}

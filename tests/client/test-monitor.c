@@ -1,0 +1,390 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* List models that stay true by themselves. */
+
+#include <signal.h>
+
+#include "tests/client/fixture.h"
+
+static WebLocksMonitor *
+monitor_new(WebLocksManager *manager)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksMonitor *monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_monitor_get_manager(monitor) == manager);
+    return monitor;
+}
+
+static char *
+describe(WebLocksMonitor *monitor)
+{
+    g_autofree char *held = test_list(web_locks_monitor_get_held(monitor));
+    g_autofree char *pending = test_list(web_locks_monitor_get_pending(monitor));
+
+    return g_strdup_printf("%s | %s", held, pending);
+}
+
+typedef struct {
+    WebLocksMonitor *monitor;
+    const char *expected;
+} Expectation;
+
+static gboolean
+is_so(gpointer data)
+{
+    const Expectation *expectation = data;
+    g_autofree char *now = describe(expectation->monitor);
+
+    return g_str_equal(now, expectation->expected);
+}
+
+/* It becomes so without anybody asking. */
+static void
+wait_until(WebLocksMonitor *monitor, const char *expected)
+{
+    Expectation expectation = {monitor, expected};
+
+    test_wait_for(is_so, &expectation, expected);
+}
+
+#define assert_shows(monitor, expected)              \
+    G_STMT_START                                     \
+    {                                                \
+        g_autofree char *shown_ = describe(monitor); \
+        g_assert_cmpstr(shown_, ==, expected);       \
+    }                                                \
+    G_STMT_END
+
+static void
+test_stays_true(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
+                               two = test_manager_new();
+    g_autoptr(WebLocksLock) before = test_lock(one, "before"), a = NULL, b = NULL, loot = NULL;
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) waiting = {0};
+
+    assert_shows(monitor, "before | "); /* true from the start */
+    a = test_lock(one, "a");
+    wait_until(monitor, "before a | ");
+    answer_ask(&waiting, two, "a");
+    wait_until(monitor, "before a | a");
+    test_release(a);
+    b = answer_expect_lock(&waiting);
+    wait_until(monitor, "before a | ");
+    loot = web_locks_manager_request_sync(one, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    wait_until(monitor, "before a | ");
+    test_release(loot);
+    wait_until(monitor, "before | ");
+    g_clear_object(&before);
+    wait_until(monitor, " | ");
+}
+
+static void
+test_own_locks(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(manager);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Losses) losses = {0};
+
+    losses_watch(&losses, lock);
+    wait_until(monitor, "a | ");
+    test_release(lock);
+    wait_until(monitor, " | ");
+    g_assert_cmpuint(losses.n_lost, ==, 0); /* though it was told of the release as a watcher */
+}
+
+/* Those who give up. */
+static void
+test_waits_end(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
+                               two = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(WebLocksOptions) options =
+        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 1500, NULL);
+    g_auto(Answer) cancelled = {0}, timed_out = {0};
+
+    web_locks_manager_request_async(two, "a", NULL, cancellable, answer_take, &cancelled);
+    wait_until(monitor, "a | a");
+    g_cancellable_cancel(cancellable);
+    wait_until(monitor, "a | ");
+    answer_expect_error(&cancelled, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    web_locks_manager_request_async(two, "a", options, NULL, answer_take, &timed_out);
+    wait_until(monitor, "a | a");
+    answer_expect_error(&timed_out, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    wait_until(monitor, "a | ");
+}
+
+static void
+test_holder_killed(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GSubprocess) holder = g_subprocess_new(
+        G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE, &error,
+        g_getenv("WEBLOCKS_TEST_HOLDER"), test_bus()->address, test_bucket(), "a", NULL);
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_auto(Answer) waiting = {0};
+
+    g_assert_no_error(error);
+    wait_until(monitor, "a | ");
+    answer_ask(&waiting, watcher, "a");
+    wait_until(monitor, "a | a");
+    g_subprocess_force_exit(holder);
+    lock = answer_expect_lock(&waiting);
+    wait_until(monitor, "a | ");
+    g_subprocess_wait(holder, NULL, NULL);
+}
+
+/* ---- the service */
+
+static void
+test_service_restart(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) lost = test_lock(one, "a"), lock = NULL;
+
+    wait_until(monitor, "a | ");
+    test_service_kill();
+    wait_until(monitor, " | ");
+    test_service_start();
+    lock = test_lock(one, "b");
+    wait_until(monitor, "b | ");
+    test_release(lock);
+    wait_until(monitor, " | ");
+}
+
+/* So quickly that the watcher hears of the end and of the return at once. */
+static void
+test_service_quick_restart(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new();
+    g_autoptr(GMainContext) context = g_main_context_new();
+
+    for (guint n_steps = 0; n_steps < 6; n_steps++) {
+        g_main_context_push_thread_default(context);
+        {
+            g_autoptr(WebLocksManager) watcher = test_manager_new();
+            g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+            g_autoptr(WebLocksLock) lock = NULL;
+
+            g_main_context_pop_thread_default(context);
+            test_service_kill();
+            for (guint i = 0; i < n_steps; i++)
+                g_main_context_iteration(context, FALSE);
+            test_service_start();
+            lock = test_lock(one, "b");
+            g_main_context_push_thread_default(context);
+            wait_until(monitor, "b | ");
+        }
+        test_iterate();
+        g_main_context_pop_thread_default(context);
+    }
+}
+
+static void
+test_service_missing(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new();
+    g_autoptr(GError) error = NULL;
+
+    test_service_stop();
+    g_assert_null(web_locks_monitor_new_sync(watcher, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_service_start();
+}
+
+static void
+test_closed(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(GError) error = NULL;
+
+    assert_shows(monitor, "a | ");
+    web_locks_agent_close(web_locks_manager_get_agent(watcher));
+    wait_until(monitor, " | ");
+    g_assert_null(web_locks_monitor_new_sync(watcher, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+/* ---- how the lists change */
+
+static void
+on_items_changed(GListModel *list, guint position, guint n_removed, guint n_added, gpointer changes)
+{
+    g_string_append_printf(changes, "%u-%u+%u ", position, n_removed, n_added);
+}
+
+/* What stays is not replaced: a view keeps its place. */
+static void
+test_minimal_changes(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksLock) a = test_lock(one, "a"), b = test_lock(one, "b"),
+                            c = test_lock(one, "c"), d = NULL;
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    GListModel *held = web_locks_monitor_get_held(monitor);
+    g_autoptr(WebLocksLockInfo) first = g_list_model_get_item(held, 0), first_now = NULL;
+    g_autoptr(GString) changes = g_string_new(NULL);
+
+    assert_shows(monitor, "a b c | ");
+    g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), changes);
+    test_release(b);
+    wait_until(monitor, "a c | ");
+    g_assert_cmpstr(changes->str, ==, "1-1+0 ");
+    d = test_lock(one, "d");
+    wait_until(monitor, "a c d | ");
+    g_assert_cmpstr(changes->str, ==, "1-1+0 2-0+1 ");
+    test_release(a);
+    wait_until(monitor, "c d | ");
+    g_assert_cmpstr(changes->str, ==, "1-1+0 2-0+1 0-1+0 ");
+    first_now = g_list_model_get_item(held, 0);
+    g_assert_true(first != first_now);
+}
+
+/* ---- several */
+
+static void
+test_several(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksManager) same = test_manager_of(web_locks_manager_get_agent(watcher));
+    WebLocksMonitor *first = monitor_new(watcher);
+    g_autoptr(WebLocksMonitor) second = monitor_new(same), third = monitor_new(one);
+    g_autoptr(WebLocksLock) a = test_lock(one, "a"), b = NULL;
+
+    wait_until(first, "a | ");
+    wait_until(second, "a | ");
+    wait_until(third, "a | ");
+    g_object_unref(first); /* the others go on */
+    b = test_lock(one, "b");
+    wait_until(second, "a b | ");
+    wait_until(third, "a b | ");
+}
+
+/* Whether the service still tells the agent: a limit of one watched bucket shows it. */
+static void
+test_watch_ends(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) one = test_manager_of(agent);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    WebLocksMonitor *first = monitor_new(one), *twin = monitor_new(one);
+
+    g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_clear_error(&error);
+    g_object_unref(first);
+    g_assert_null(web_locks_monitor_new_sync(two, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_object_unref(twin);
+    g_object_unref(monitor_new(two));
+    g_object_unref(monitor_new(one));
+}
+
+static gpointer
+unref_in_thread(gpointer object)
+{
+    g_object_unref(object);
+    return NULL;
+}
+
+static void
+test_dropped_in_thread(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), one = test_manager_new();
+
+    for (guint i = 0; i < 20; i++) {
+        WebLocksMonitor *monitor = monitor_new(manager);
+        g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+        GThread *thread = g_thread_new("unref", unref_in_thread, monitor);
+
+        test_settle(manager);
+        g_thread_join(thread);
+        test_settle(manager);
+    }
+}
+
+static void
+on_changed_unref(GListModel *list, guint position, guint n_removed, guint n_added, gpointer monitor)
+{
+    g_clear_object((WebLocksMonitor **)monitor);
+}
+
+static gboolean
+is_null(gpointer data)
+{
+    return *(gpointer *)data == NULL;
+}
+
+static void
+test_dropped_in_handler(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    WebLocksMonitor *monitor = monitor_new(manager);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    g_signal_connect(web_locks_monitor_get_held(monitor), "items-changed",
+                     G_CALLBACK(on_changed_unref), &monitor);
+    lock = test_lock(manager, "a");
+    test_wait(is_null, &monitor);
+    test_settle(manager);
+}
+
+static void
+test_cancelled(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) one = test_manager_of(agent);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) two = web_locks_agent_get_manager(agent, "another bucket", &error);
+    g_auto(Answer) answer = {0};
+
+    web_locks_monitor_new_async(one, cancellable, answer_take, &answer);
+    g_cancellable_cancel(cancellable);
+    g_assert_null(web_locks_monitor_new_finish(answer_wait(&answer), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    answer_clear(&answer);
+    test_settle(one);
+    /* One bucket may be watched, and none is. */
+    g_object_unref(monitor_new(two));
+}
+
+int
+main(int argc, char **argv)
+{
+    static const char *const limits[] = {"watchesPerClient=1", NULL};
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/monitor/stays-true", test_stays_true);
+    g_test_add_func("/monitor/own-locks", test_own_locks);
+    g_test_add_func("/monitor/waits-that-end", test_waits_end);
+    g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);
+    g_test_add_func("/monitor/changes-are-minimal", test_minimal_changes);
+    g_test_add_func("/monitor/several", test_several);
+    g_test_add_func("/monitor/the-watch-ends-with-the-last", test_watch_ends);
+    g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
+    g_test_add_func("/monitor/dropped-in-a-handler", test_dropped_in_handler);
+    g_test_add_func("/monitor/cancelled", test_cancelled);
+    g_test_add_func("/monitor/service-restarts", test_service_restart);
+    g_test_add_func("/monitor/service-restarts-quickly", test_service_quick_restart);
+    g_test_add_func("/monitor/no-service", test_service_missing);
+    g_test_add_func("/monitor/closed", test_closed);
+    return test_run(limits);
+}

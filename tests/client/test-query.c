@@ -1,0 +1,235 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Query, Inspect, and the list of buckets. */
+
+#include <unistd.h>
+
+#include "tests/client/fixture.h"
+
+static WebLocksSnapshot *
+query(WebLocksManager *manager)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksSnapshot *snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+
+    g_assert_no_error(error);
+    return snapshot;
+}
+
+static WebLocksSnapshot *
+inspect(WebLocksManager *manager, const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksSnapshot *snapshot = web_locks_manager_inspect_sync(manager, name, NULL, &error);
+
+    g_assert_no_error(error);
+    return snapshot;
+}
+
+static void
+test_empty(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksSnapshot) queried = query(manager), inspected = inspect(manager, NULL);
+
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(queried)), ==, 0);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(queried)), ==, 0);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(inspected)), ==, 0);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(inspected)), ==, 0);
+}
+
+static void
+test_query_all(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_autoptr(WebLocksLock) a = test_lock(one, "a");
+    g_autoptr(WebLocksOptions) shared = test_shared();
+    g_auto(Answer) first = {0}, second = {0};
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLockInfo) held = NULL, pending_1 = NULL, pending_2 = NULL;
+
+    answer_ask(&first, two, "a");
+    test_settle(two);
+    web_locks_manager_request_async(one, "a", shared, NULL, answer_take, &second);
+    test_settle(one);
+    assert_state(one, "a | a a:s");
+
+    snapshot = query(one);
+    held = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    pending_1 = g_list_model_get_item(web_locks_snapshot_get_pending(snapshot), 0);
+    pending_2 = g_list_model_get_item(web_locks_snapshot_get_pending(snapshot), 1);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(held), ==, test_client_id(one));
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(pending_1), ==, test_client_id(two));
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(pending_2), ==, test_client_id(one));
+    g_assert_true(web_locks_lock_info_get_held(held));
+    g_assert_false(web_locks_lock_info_get_held(pending_1));
+    g_assert_true(g_list_model_get_item_type(web_locks_snapshot_get_held(snapshot)) ==
+                  WEB_LOCKS_TYPE_LOCK_INFO);
+
+    web_locks_agent_close(web_locks_manager_get_agent(one));
+    web_locks_agent_close(web_locks_manager_get_agent(two));
+    answer_wait(&first);
+    answer_wait(&second);
+}
+
+static void
+test_inspect_all(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_autoptr(WebLocksOptions) options =
+        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "to print", NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) a = web_locks_manager_request_sync(one, "a", options, NULL, &error);
+    g_autoptr(WebLocksLock) other = test_lock(one, "other");
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLockInfo) held = NULL, pending = NULL;
+    g_auto(Answer) waiting = {0};
+
+    g_assert_no_error(error);
+    answer_ask(&waiting, two, "a");
+    test_settle(two);
+
+    snapshot = inspect(two, "a");
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)), ==, 1);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_pending(snapshot)), ==, 1);
+    held = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    pending = g_list_model_get_item(web_locks_snapshot_get_pending(snapshot), 0);
+
+    g_assert_cmpstr(web_locks_lock_info_get_name(held), ==, "a");
+    g_assert_cmpint(web_locks_lock_info_get_mode(held), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(held), ==, test_client_id(one));
+    g_assert_cmpuint(web_locks_lock_info_get_token(held), ==, web_locks_lock_get_token(a));
+    g_assert_cmpstr(web_locks_lock_info_get_why(held), ==, "to print");
+    g_assert_cmpuint(web_locks_lock_info_get_pid(held), ==, (guint)getpid());
+    g_assert_cmpstr(web_locks_lock_info_get_process(held), !=, "");
+    g_assert_cmpuint(web_locks_lock_info_get_position(held), ==, 0);
+    g_assert_cmpuint(web_locks_lock_info_get_age(held), <, 60 * 1000);
+
+    g_assert_cmpuint(web_locks_lock_info_get_token(pending), ==, 0);
+    g_assert_cmpuint(web_locks_lock_info_get_position(pending), ==, 1);
+    g_assert_cmpstr(web_locks_lock_info_get_why(pending), ==, "");
+    g_assert_nonnull(web_locks_lock_info_get_blocked_by(pending));
+    g_assert_cmpstr(web_locks_lock_info_get_blocked_by(pending)[0], ==, test_client_id(one));
+    g_assert_null(web_locks_lock_info_get_blocked_by(pending)[1]);
+
+    web_locks_agent_close(web_locks_manager_get_agent(two));
+    answer_wait(&waiting);
+}
+
+static void
+test_inspect_bad_name(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(web_locks_manager_inspect_sync(manager, "\xff", NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+}
+
+/* More than one answer of the service holds: the pages come together, each entry once. */
+#define ENTRIES 2500
+
+static void
+check_names(GListModel *infos)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+
+    for (guint i = 0; i < g_list_model_get_n_items(infos); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, i);
+
+        g_assert_true(g_hash_table_add(seen, g_strdup(web_locks_lock_info_get_name(info))));
+    }
+    g_assert_cmpuint(g_hash_table_size(seen), ==, ENTRIES);
+}
+
+static void
+test_pages(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GPtrArray) locks = NULL;
+    g_autoptr(WebLocksSnapshot) inspected = NULL, queried = NULL;
+    g_autoptr(GError) error = NULL;
+
+    for (guint i = 0; i < ENTRIES; i++)
+        g_ptr_array_add(names, g_strdup_printf("name %u", i));
+    g_ptr_array_add(names, NULL);
+    locks = web_locks_manager_request_many_sync(manager, (const char *const *)names->pdata, NULL,
+                                                NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(locks->len, ==, ENTRIES);
+    for (guint i = 0; i < ENTRIES; i++) {
+        web_locks_manager_request_async(waiter, names->pdata[i], NULL, NULL, NULL, NULL);
+        /* A bus has a limit of calls that are not answered yet. */
+        if (i % 100 == 0)
+            test_settle(waiter);
+    }
+    inspected = inspect(waiter, NULL);
+    check_names(web_locks_snapshot_get_held(inspected));
+    check_names(web_locks_snapshot_get_pending(inspected));
+    queried = query(waiter);
+    check_names(web_locks_snapshot_get_held(queried));
+    check_names(web_locks_snapshot_get_pending(queried));
+    g_clear_pointer(&locks, g_ptr_array_unref);
+    web_locks_agent_close(web_locks_manager_get_agent(waiter));
+    test_wait_for_state(manager, " | ");
+}
+
+/* What a snapshot says, it goes on saying. */
+static void
+test_snapshot_stays(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksSnapshot) snapshot = query(manager);
+
+    test_release(lock);
+    test_settle(manager);
+    g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)), ==, 1);
+}
+
+static void
+test_buckets(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autoptr(WebLocksManager) private = web_locks_agent_create_private_manager(agent);
+    g_autoptr(WebLocksManager) other_private = web_locks_agent_create_private_manager(agent);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), secret = test_lock(private, "a");
+    g_auto(GStrv) buckets = NULL, later = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_assert_cmpstr(web_locks_manager_get_bucket(private), !=,
+                    web_locks_manager_get_bucket(other_private));
+    buckets = web_locks_agent_list_buckets_sync(agent, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_true(g_strv_contains((const char *const *)buckets, test_bucket()));
+    g_assert_true(
+        g_strv_contains((const char *const *)buckets, web_locks_manager_get_bucket(private)));
+    test_release(secret);
+    test_release(lock);
+    web_locks_agent_list_buckets_async(agent, NULL, answer_take, &answer);
+    later = web_locks_agent_list_buckets_finish(agent, answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    g_assert_false(g_strv_contains((const char *const *)later, test_bucket()));
+    g_assert_false(
+        g_strv_contains((const char *const *)later, web_locks_manager_get_bucket(private)));
+}
+
+int
+main(int argc, char **argv)
+{
+    static const char *const limits[] = {"requestsPerClient=10000", NULL};
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/query/nothing", test_empty);
+    g_test_add_func("/query/held-and-pending", test_query_all);
+    g_test_add_func("/query/a-snapshot-stays", test_snapshot_stays);
+    g_test_add_func("/query/inspect", test_inspect_all);
+    g_test_add_func("/query/inspect-a-bad-name", test_inspect_bad_name);
+    g_test_add_func("/query/pages", test_pages);
+    g_test_add_func("/query/buckets", test_buckets);
+    return test_run(limits);
+}

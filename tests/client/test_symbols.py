@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What libweblocks exports is what its documentation, its headers and its tests say it does, and a
+program that knows only the installed files can be built with it and runs."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import tap
+from buses import Bus, end, environment, spawn
+
+GIR = '{http://www.gtk.org/introspection/core/1.0}'
+C = '{http://www.gtk.org/introspection/c/1.0}'
+GLIB = '{http://www.gtk.org/introspection/glib/1.0}'
+
+SOURCE = environment('WEBLOCKS_SOURCE_DIR')
+BUILD = environment('WEBLOCKS_BUILD_DIR')
+CLIENT_LIB = os.path.join(SOURCE, 'client-lib')
+LIBRARY = os.path.join(BUILD, 'client-lib', 'libweblocks-1.so.0')
+GIR_FILE = os.path.join(BUILD, 'client-lib', 'WebLocks-1.gir')
+HEADERS = sorted(name for name in os.listdir(os.path.join(CLIENT_LIB, 'weblocks'))
+                 if name.endswith('.h'))
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding='utf-8') as file:
+        return file.read()
+
+
+def run(*argv, **options):
+    """The process, ended; with what it said if it did not end well."""
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f'{shlex.join(argv)} ended with {done.returncode}:\n{done.stdout}')
+    return done.stdout
+
+
+def map_nodes():
+    """Version node -> its symbols, of the linker's map."""
+    text = re.sub(r'#.*', '', read(CLIENT_LIB, 'weblocks.map'))
+    nodes = {}
+    for name, body in re.findall(r'(\w[\w.]*)\s*\{(.*?)\}', text, re.DOTALL):
+        exported = body.partition('local:')[0].replace('global:', '')
+        nodes[name] = {symbol.strip() for symbol in exported.split(';') if symbol.strip()}
+    return nodes
+
+
+def gir_symbols():
+    """Symbol -> version since which it is there, of the introspection data."""
+    symbols = {}
+    namespace = ElementTree.parse(GIR_FILE).getroot().find(f'{GIR}namespace')
+    for element in namespace.iter():
+        symbol = element.get(f'{C}identifier')
+        if symbol and element.tag in (f'{GIR}function', f'{GIR}method', f'{GIR}constructor'):
+            symbols[symbol] = element.get('version')
+        get_type = element.get(f'{GLIB}get-type')
+        if get_type:
+            symbols[get_type] = element.get('version')
+    return symbols
+
+
+class Symbols(unittest.TestCase):
+    """The map of the linker against everybody else's list."""
+
+    def setUp(self):
+        self.nodes = map_nodes()
+        self.all = set().union(*self.nodes.values())
+
+    def test_each_in_one_node(self):
+        self.assertEqual(sum(map(len, self.nodes.values())), len(self.all))
+        self.assertGreater(len(self.all), 50)
+
+    def test_documentation(self):
+        """Every function says since when it is there, and stands in the node of that version."""
+        if not os.path.exists(GIR_FILE):
+            self.skipTest('built without introspection')
+        documented = {}
+        for symbol, since in gir_symbols().items():
+            self.assertIsNotNone(since, f'{symbol} has no "Since:"')
+            documented.setdefault(f'WEBLOCKS_{since}', set()).add(symbol)
+        self.assertEqual(documented, self.nodes)
+
+    def test_exported(self):
+        exported = {}
+        for line in run('nm', '-D', '--defined-only', LIBRARY).splitlines():
+            symbol, _, node = line.split()[-1].partition('@@')
+            if symbol not in self.nodes:  # the node itself
+                exported.setdefault(node, set()).add(symbol)
+        self.assertEqual(exported, self.nodes)
+
+    def test_declared(self):
+        """What has WEB_LOCKS_PUBLIC, and what G_DECLARE_FINAL_TYPE declares."""
+        declared = set()
+        for header in HEADERS:
+            text = re.sub(r'/\*.*?\*/', '', read(CLIENT_LIB, 'weblocks', header), flags=re.DOTALL)
+            for part in text.split('WEB_LOCKS_PUBLIC')[1:]:
+                final = re.match(r'\s*G_DECLARE_FINAL_TYPE\(\w+,\s*(\w+)', part)
+                function = re.search(r'\b(web_locks_\w+)\s*\(', part)
+                declared.add(f'{final[1]}_get_type' if final else function and function[1])
+        self.assertEqual(declared - {None}, self.all)
+
+    def test_called(self):
+        """test-api.c calls each."""
+        source = read(os.path.dirname(os.path.abspath(__file__)), 'test-api.c')
+        called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
+        self.assertEqual(self.all - called, set())
+
+
+class Headers(unittest.TestCase):
+    """Only the one header is for users."""
+
+    def compile(self, text):
+        flags = shlex.split(run('pkg-config', '--cflags', 'gio-2.0'))
+        command = shlex.split(environment('CC')) + ['-fsyntax-only', '-x', 'c', '-Wall', '-Wextra',
+                                                    '-Werror', f'-I{CLIENT_LIB}', *flags, '-']
+        return subprocess.run(command, input=text, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+
+    def test_the_one(self):
+        for before in ('', '#include <glib.h>\n', '#define _GNU_SOURCE\n'):
+            done = self.compile(f'{before}#include <weblocks/weblocks.h>\n'
+                                '#include <weblocks/weblocks.h>\n'
+                                'extern int n; int n = WEB_LOCKS_ERROR_STOLEN;\n')
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_others(self):
+        others = [header for header in HEADERS if header != 'weblocks.h']
+        self.assertGreater(len(others), 5)
+        for header in others:
+            done = self.compile(f'#include <weblocks/{header}>\n')
+            self.assertNotEqual(done.returncode, 0, header)
+            self.assertIn('Only <weblocks/weblocks.h> can be included directly', done.stdout)
+
+    def test_not_after_the_one(self):
+        """What it defines for the others' sake is not there after it."""
+        done = self.compile('#include <weblocks/weblocks.h>\n'
+                            '#ifdef WEB_LOCKS_INSIDE\n#error "still inside"\n#endif\n')
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class Installed(unittest.TestCase):
+    """A program of somebody else."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix='weblocks-root-')
+        self.addCleanup(shutil.rmtree, self.root)
+        run(environment('WEBLOCKS_MESON'), 'install', '-C', BUILD, '--no-rebuild', '--destdir',
+            self.root)
+
+    def find(self, name):
+        for directory, _, names in os.walk(self.root):
+            if name in names:
+                return directory
+        raise AssertionError(f'{name} is not installed')
+
+    def test_consumer(self):
+        program = os.path.join(self.root, 'consumer')
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'consumer.c')
+        env = {**os.environ, 'PKG_CONFIG_SYSROOT_DIR': self.root,
+               'PKG_CONFIG_PATH': self.find('weblocks-1.pc')}
+        ours = shlex.split(run('pkg-config', '--cflags-only-I', '--libs-only-L', 'weblocks-1',
+                               env=env))
+        flags = [flag for flag in ours if 'weblocks' in flag or flag.startswith('-L')]
+        flags += shlex.split(run('pkg-config', '--cflags', '--libs', 'gio-2.0'))
+        self.assertTrue(any('weblocks-1' in flag for flag in flags), flags)
+        run(*shlex.split(environment('CC')), *shlex.split(os.environ.get('TEST_CFLAGS', '')),
+            source, '-o', program, *flags, '-lweblocks-1')
+        self.assertIn('libweblocks-1.so.0', run('readelf', '-d', program))
+
+        bus = Bus().start()
+        self.addCleanup(bus.stop)
+        service = spawn([environment('WEBLOCKSD'), f'--address={bus.address}'],
+                        env=bus.environment())
+        self.addCleanup(end, service)
+        env = {**bus.environment(), 'LD_LIBRARY_PATH': self.find('libweblocks-1.so.0')}
+        # There is no telling when the service is there but asking for it.
+        run('gdbus', 'wait', '--session', '--timeout=30', 'org.w3.WebLocks', env=env)
+        self.assertEqual(run(program, env=env), 'resource: held\n')
+
+    def test_files(self):
+        for header in HEADERS:
+            self.assertTrue(self.find(header).endswith('include/weblocks-1/weblocks'), header)
+        self.find('libweblocks-1.so')
+        if os.path.exists(GIR_FILE):
+            self.assertTrue(self.find('WebLocks-1.typelib').endswith('girepository-1.0'))
+            self.find('WebLocks-1.gir')
+
+
+if __name__ == '__main__':
+    tap.main()
