@@ -148,7 +148,7 @@ connection_free(Connection *self)
 
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
-    g_queue_clear_full(&self->settled, g_free);
+    continuations_run(&self->settled); /* of those who gave up: others have a reference */
     ledger_free(self->ledger);
     g_main_context_unref(self->context);
     g_free(self->client_id);

@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 import tap
 from buses import Bus, end, environment, spawn
 
-GIR = '{http://www.gtk.org/introspection/core/1.0}'
+CORE = '{http://www.gtk.org/introspection/core/1.0}'
 C = '{http://www.gtk.org/introspection/c/1.0}'
 GLIB = '{http://www.gtk.org/introspection/glib/1.0}'
 
@@ -56,10 +56,10 @@ def map_nodes():
 def gir_symbols():
     """Symbol -> version since which it is there, of the introspection data."""
     symbols = {}
-    namespace = ElementTree.parse(GIR_FILE).getroot().find(f'{GIR}namespace')
+    namespace = ElementTree.parse(GIR_FILE).getroot().find(f'{CORE}namespace')
     for element in namespace.iter():
         symbol = element.get(f'{C}identifier')
-        if symbol and element.tag in (f'{GIR}function', f'{GIR}method', f'{GIR}constructor'):
+        if symbol and element.tag in (f'{CORE}function', f'{CORE}method', f'{CORE}constructor'):
             symbols[symbol] = element.get('version')
         get_type = element.get(f'{GLIB}get-type')
         if get_type:
