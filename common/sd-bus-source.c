@@ -85,18 +85,17 @@ sd_bus_source_check(GSource *source)
     return g_source_query_unix_fd(source, self->fd_tag) != 0;
 }
 
-/* A message may be the last thing that our user lived for: then the source is destroyed. */
+/* A message may be the last thing that our user lived for: then the source is destroyed. The first
+ * turn also writes, so there is one even when nothing may be read. */
 static int
 process_batch(SdBusSource *self)
 {
     guint n_left = BATCH_MESSAGES;
-    int r = 0;
+    int r;
 
-    while (n_left-- > 0 && !g_source_is_destroyed(&self->parent) && may_read(self)) {
+    do {
         r = sd_bus_process(self->bus, NULL);
-        if (r <= 0)
-            break;
-    }
+    } while (r > 0 && --n_left > 0 && !g_source_is_destroyed(&self->parent) && may_read(self));
     return r;
 }
 
