@@ -28,12 +28,12 @@ static void
 run_in_threads(guint n_threads, void (*func)(gpointer data), gpointer data)
 {
     const Task task = {func, data};
-    g_autofree GThread **threads = g_new(GThread *, n_threads);
+    g_autoptr(GPtrArray) threads = g_ptr_array_new();
 
     for (guint i = 0; i < n_threads; i++)
-        threads[i] = g_thread_new("with-context", run_with_context, (gpointer)&task);
+        g_ptr_array_add(threads, g_thread_new("with-context", run_with_context, (gpointer)&task));
     for (guint i = 0; i < n_threads; i++)
-        g_thread_join(threads[i]);
+        g_thread_join(g_ptr_array_index(threads, i));
 }
 
 /* ---- contention */

@@ -19,6 +19,7 @@ static pid_t test_pid;
 
 /* The leak sanitizer asks at exit. What belongs to threads that fork() left behind nobody can free
  * in the child, so there it is not to look. */
+/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): it is the sanitizer's */
 int __lsan_is_turned_off(void);
 
 int
@@ -26,6 +27,7 @@ __lsan_is_turned_off(void)
 {
     return getpid() != test_pid;
 }
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* What the child does; its exit status. It has no g_test: only the parent tells. */
 typedef int (*Child)(Parent *parent);

@@ -117,7 +117,7 @@ test_fifo_of_one_agent(void)
 
     for (guint i = 0; i < 8; i++) {
         turns[i].order = order;
-        turns[i].who = "ABCDEFGH" + i;
+        turns[i].who = &"ABCDEFGH"[i];
         web_locks_manager_request_async(manager, "a", NULL, NULL, on_turn, &turns[i]);
     }
     test_wait(has_8, order);

@@ -165,7 +165,7 @@ test_killed_in_sync(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GError) error = NULL;
-    int pid = atoi(g_subprocess_get_identifier(test_bus()->service));
+    int pid = (int)g_ascii_strtoll(g_subprocess_get_identifier(test_bus()->service), NULL, 10);
     GThread *thread;
 
     test_service_pause(); /* so it answers nothing */

@@ -214,7 +214,8 @@ close_agent(WebLocksAgent *agent)
     g_autoptr(GError) error = NULL;
     g_autoptr(GVariant) reply = NULL;
 
-    /* When this is answered, the bus has the match rule. */
+    /* When this is answered, the bus has the match rule.
+     * NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
     reply = g_dbus_connection_call_sync(observer, driver, "/org/freedesktop/DBus", driver, "GetId",
                                         NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);
@@ -608,6 +609,7 @@ settle(gpointer self)
 
         if (session->clients[i] == NULL)
             continue;
+        /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
         snapshot =
             web_locks_manager_query_sync(get_manager(session->clients[i], "default"), NULL, &error);
         g_assert_no_error(error);
