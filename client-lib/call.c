@@ -214,7 +214,7 @@ run_cancelled(gpointer data)
     run_free(self);
 }
 
-void
+static void
 call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ticket)
 {
     Run *self = g_new0(Run, 1);
@@ -232,7 +232,6 @@ call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ti
 void
 call_run_for_task(Connection *connection, const CallKind *kind, gpointer data, GTask *task)
 {
-
     connection_enter(connection);
     call_run(connection, kind, data, ticket_new_for_task(connection, task));
     connection_leave(connection);

@@ -53,8 +53,7 @@ void call_send_quietly(sd_bus_message *message);
 
 /* Calls whose answer somebody waits for: `build` makes the message, `read` makes the result of the
  * answer. NULL without an error from `read` says that the answer goes on, and `build` is to make
- * the next call. The cancellable ends it at once. `data` lives until there is a result. Inside the
- * gate; takes the ticket. */
+ * the next call. The cancellable ends it at once. `data` lives until there is a result. */
 typedef SdBusMessage *(*CallBuild)(Connection *connection, gpointer data);
 typedef gpointer (*CallRead)(sd_bus_message *reply, gpointer data, GError **error);
 typedef struct {
@@ -62,9 +61,8 @@ typedef struct {
     CallRead read;
     GDestroyNotify result_free;
 } CallKind;
-void call_run(Connection *connection, const CallKind *kind, gpointer data, Ticket *ticket);
 
-/* The same from outside the gate, for a task, which it takes; and for a sync call. */
+/* From outside the gate: for a task, which it takes, and as a sync call. */
 void call_run_for_task(Connection *connection, const CallKind *kind, gpointer data, GTask *task);
 gpointer call_run_sync(Connection *connection,
                        const CallKind *kind,

@@ -185,8 +185,7 @@ connection_is_open(const Connection *self)
 gboolean
 connection_is_over(const Connection *self)
 {
-    return self->state == STATE_CLOSED || self->state == STATE_GONE ||
-           !connection_is_of_this_process(self);
+    return get_state(self) >= STATE_CLOSED || !connection_is_of_this_process(self);
 }
 
 const char *
@@ -249,9 +248,12 @@ connection_set_watcher(Connection *self,
     self->changed_destroy = destroy;
 }
 
+/* It is known whether there is a connection: it has opened, or ended. */
 static void
-tell_changed(Connection *self)
+settle(Connection *self)
 {
+    self->is_settled = TRUE;
+    continuations_run(&self->settled);
     if (self->changed != NULL)
         self->changed(self->changed_data);
 }
@@ -332,11 +334,9 @@ connection_leave(Connection *self)
 void
 connection_run(Connection *self, ConnectionFunc func, gpointer data)
 {
-    g_autoptr(Connection) alive = connection_ref(self);
-
-    connection_enter(alive);
+    connection_enter(self);
     func(data);
-    connection_leave(alive);
+    connection_leave(self);
 }
 
 void
@@ -455,9 +455,7 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
         part->end(part, error);
     }
     ledger_end_all(self->ledger, WIRE_REASON_TERMINATED, error);
-    self->is_settled = TRUE;
-    continuations_run(&self->settled);
-    tell_changed(self);
+    settle(self);
     wake_waiters(self);
 }
 
@@ -481,10 +479,8 @@ end_by_application(gpointer data)
 void
 connection_close(Connection *self)
 {
-    g_autoptr(Connection) alive = connection_ref(self);
-
-    if (connection_is_of_this_process(alive))
-        connection_run(alive, end_by_application, alive);
+    if (connection_is_of_this_process(self))
+        connection_run(self, end_by_application, self);
 }
 
 /* ---- the source */
@@ -601,9 +597,7 @@ on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     if (sd_bus_message_get_error(reply) == NULL &&
         sd_bus_message_read_basic(reply, 's', &owner) > 0)
         owner_changed(self, owner);
-    self->is_settled = TRUE;
-    continuations_run(&self->settled);
-    tell_changed(self);
+    settle(self);
     return 1;
 }
 
@@ -750,7 +744,7 @@ connection_process(Connection *self)
     r = sd_bus_process(self->bus, NULL);
     if (r > 0)
         return TRUE;
-    if ((r == 0 || sd_bus_wants_room(r)) && sd_bus_is_open(self->bus) > 0)
+    if (!sd_bus_has_ended(self->bus, r))
         return FALSE;
     end_by_bus(self);
     return TRUE;

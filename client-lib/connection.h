@@ -7,7 +7,7 @@
  *   are processed by whoever comes by: the context that was thread-default when the connection was
  *   made, or a sync call.
  * - Nothing of the application runs inside. Messages change state at once; results leave by
- * tickets, signals by connection_emit().
+ *   tickets, signals by connection_emit().
  * - What a message says is believed only from the owner of the service's name and from the bus.
  * - It opens with the first call that needs it. Once closed it stays closed: a clientId isn't used
  *   again [2.4].

@@ -137,11 +137,6 @@ ledger_end_all(Ledger *self, const char *reason, const GError *error)
 
         entry->funcs->ended(entry, reason, error);
     }
-    for (guint i = 0; i < self->watches->len; i++) {
-        const LedgerWatch *watch = g_ptr_array_index(self->watches, i);
-
-        watch->changed(watch->data);
-    }
 }
 
 /* ---- watches */

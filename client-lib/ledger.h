@@ -44,8 +44,7 @@ void ledger_on_signal(Ledger *self, sd_bus_message *signal);
 /* Ends all entries. */
 void ledger_end_all(Ledger *self, const char *reason, const GError *error);
 
-/* Monitors are told of every signal of their bucket, and of the end of all; `path` is the bucket
- * object's. */
+/* Monitors are told of every signal of their bucket; `path` is the bucket object's. */
 typedef struct LedgerWatch LedgerWatch;
 LedgerWatch *
 ledger_add_watch(Ledger *self, const char *path, void (*changed)(gpointer data), gpointer data);

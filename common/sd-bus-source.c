@@ -120,8 +120,7 @@ sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data
 
     call_hook(self, self->hooks->enter);
     is_over = g_source_is_destroyed(source);
-    /* What sd-bus itself wanted to send and had no room for is lost; no more than that. */
-    if (!is_over && ((r < 0 && !sd_bus_wants_room(r)) || sd_bus_is_open(self->bus) <= 0)) {
+    if (!is_over && sd_bus_has_ended(self->bus, r)) {
         call_hook(self, self->hooks->on_closed);
         is_over = TRUE;
     }

@@ -44,3 +44,11 @@ sd_bus_wants_room(int r)
 {
     return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN;
 }
+
+/* Whether a connection is over, after sd_bus_process() has given `r`. What sd-bus itself wanted to
+ * send and had no room for is lost; no more than that. */
+static inline gboolean
+sd_bus_has_ended(sd_bus *bus, int r)
+{
+    return (r < 0 && !sd_bus_wants_room(r)) || sd_bus_is_open(bus) <= 0;
+}
