@@ -3,6 +3,7 @@
 
 """Runs the unittest cases of a file and prints one TAP line for each."""
 
+import signal
 import sys
 import time
 import traceback
@@ -78,8 +79,17 @@ class TapResult(unittest.TestResult):
             self._line(False, test)
 
 
+def take_signals():
+    """As a program in the foreground: what a shell started in its background, it has told to
+    ignore Ctrl-C, and so all that we start would."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def main():
     """Runs the calling script's cases; `file.py Class.test` runs just these."""
+    take_signals()
     loader = unittest.TestLoader()
     script = sys.modules['__main__']
     if len(sys.argv) > 1:
