@@ -52,6 +52,9 @@
 #define WIRE_ERROR_UNKNOWN_METHOD    "org.freedesktop.DBus.Error.UnknownMethod"
 #define WIRE_ERROR_UNKNOWN_OBJECT    "org.freedesktop.DBus.Error.UnknownObject"
 
+/* The sender of what sd-bus says itself. */
+#define WIRE_LOCAL_NAME "org.freedesktop.DBus.Local"
+
 #define WIRE_DRIVER_NAME      "org.freedesktop.DBus"
 #define WIRE_DRIVER_PATH      "/org/freedesktop/DBus"
 #define WIRE_DRIVER_INTERFACE "org.freedesktop.DBus"

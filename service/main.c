@@ -14,6 +14,7 @@
 
 #include "common/wire-names.h"
 #include "service/bus/bus-service.h"
+#include "service/bus/descriptors.h"
 #include "service/core/name-hash.h"
 
 #define EXIT_USAGE               2
@@ -129,10 +130,8 @@ open_bus(const CommandLine *line, sd_bus **out_bus)
 
     if (address == NULL)
         return -ENOENT;
-    /* Nobody has descriptors to send us: with the bus told so, nobody can use up ours. */
     if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, address)) < 0 ||
-        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_negotiate_fds(bus, FALSE)) < 0 ||
-        (r = sd_bus_start(bus)) < 0) {
+        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_start(bus)) < 0) {
         sd_bus_unref(bus);
         return r;
     }
@@ -207,6 +206,7 @@ main(int argc, char **argv)
     } else {
         g_log_set_debug_enabled(line.verbose);
         choose_hash_key();
+        descriptors_raise_limit();
         status = serve(&line, &limits);
     }
     g_free(line.address);

@@ -3,6 +3,7 @@
 
 #include "service/bus/announce.h"
 
+#include "service/bus/replies.h"
 #include "service/bus/signals.h"
 #include "service/bus/watchers.h"
 #include "service/core/agent.h"
@@ -16,8 +17,9 @@ static const gboolean owner_knows[N_EFFECT_KINDS] = {
     [EFFECT_TERMINATED] = TRUE,
 };
 
-void
-announce_effects(Edge *edge, const LockRequest *answered, sd_bus_message *reply)
+/* `caller` and `reply` are NULL if no call caused them. */
+static void
+announce(Edge *edge, Client *caller, const LockRequest *answered, sd_bus_message *reply)
 {
     Effects *effects = &edge->user_agent.effects;
 
@@ -28,7 +30,7 @@ announce_effects(Edge *edge, const LockRequest *answered, sd_bus_message *reply)
         gboolean is_answer = effect->kind == EFFECT_GRANTED && effect->request == answered;
 
         if (is_answer && reply != NULL)
-            outbox_take(&edge->outbox, g_steal_pointer(&reply));
+            replies_put(caller, g_steal_pointer(&reply), 0);
         if (owner != NULL && (is_answer || owner_knows[effect->kind]))
             owner = NULL;
         if (owner != NULL)
@@ -42,6 +44,18 @@ announce_effects(Edge *edge, const LockRequest *answered, sd_bus_message *reply)
         }
     }
     if (reply != NULL)
-        outbox_take(&edge->outbox, reply);
+        replies_put(caller, reply, 0);
     effects_clear(effects);
+}
+
+void
+announce_effects(Edge *edge)
+{
+    announce(edge, NULL, NULL, NULL);
+}
+
+void
+announce_answer(Client *client, const LockRequest *answered, sd_bus_message *reply)
+{
+    announce(client->edge, client, answered, reply);
 }

@@ -9,9 +9,11 @@
 #pragma once
 
 #include "common/sd-bus.h"
-#include "service/bus/edge.h"
+#include "service/bus/client.h"
 
-/* Takes the core's effects and puts what they tell into the outbox, in their order. `reply` (taken;
- * may be NULL) is the answer to the call that caused them: it goes before the grant of `answered`,
- * which it tells, and otherwise last. */
-void announce_effects(Edge *edge, const LockRequest *answered, sd_bus_message *reply);
+/* Takes the core's effects and puts what they tell into the outboxes, in their order. */
+void announce_effects(Edge *edge);
+
+/* The same after a call of `client`, with the reply (taken; may be NULL): it goes before the grant
+ * of `answered`, which it tells, and otherwise last. */
+void announce_answer(Client *client, const LockRequest *answered, sd_bus_message *reply);

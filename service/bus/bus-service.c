@@ -9,6 +9,7 @@
 #include "service/bus/calls.h"
 #include "service/bus/clients.h"
 #include "service/bus/interfaces.h"
+#include "service/bus/peers.h"
 #include "service/bus/watchers.h"
 
 struct BusService {
@@ -19,7 +20,11 @@ struct BusService {
 static void
 after_batch(gpointer data)
 {
-    edge_end_turn(data);
+    Edge *edge = data;
+
+    if (outbox_is_backed_up(&edge->bus_link.outbox))
+        outbox_flush(&edge->bus_link.outbox); /* some may have been written */
+    edge_end_turn(edge);
 }
 
 static gboolean
@@ -27,7 +32,7 @@ may_read(gpointer data)
 {
     Edge *edge = data;
 
-    return !edge->outbox.is_backed_up;
+    return !outbox_is_backed_up(&edge->bus_link.outbox);
 }
 
 static void
@@ -53,25 +58,18 @@ static void
 on_deadline(Edge *edge)
 {
     user_agent_expire(&edge->user_agent);
-    announce_effects(edge, NULL, NULL);
+    announce_effects(edge);
 }
 
 static int
 on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-    const char *interface = sd_bus_message_get_interface(message);
-
     /* Anybody can send us a NameOwnerChanged or NameLost of their own, and sd-bus matches it. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0 &&
         g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0)
         return 1;
 
-    /* What sd-bus answers by itself (Ping, Introspect, properties, bad calls) it sends at once:
-     * what came before must have left by then, or a Ping would not be the barrier that it looks
-     * like. */
-    if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 &&
-        g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
-        edge_end_turn(userdata);
+    edge_before_message(userdata, message);
     return 0;
 }
 
@@ -84,6 +82,7 @@ bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *optio
     edge_init(edge, bus, limits, on_deadline);
     edge->after_send = after_send;
     edge->clients = clients_new(calls_serve);
+    edge->peers = peers_new(edge);
     edge->watchers = watchers_new();
     edge->lifecycle = lifecycle_new(options);
     return service;
@@ -98,6 +97,7 @@ bus_service_free(BusService *service)
     }
     lifecycle_free(service->edge.lifecycle);
     clients_free(&service->edge);
+    peers_free(service->edge.peers);
     watchers_free(service->edge.watchers);
     edge_fini(&service->edge);
     g_free(service);
@@ -109,12 +109,12 @@ bus_service_start(BusService *service)
     Edge *edge = &service->edge;
     int r;
 
-    if ((r = sd_bus_add_filter(edge->bus, NULL, on_any_message, edge)) < 0 ||
-        (r = interfaces_export(edge)) < 0 || (r = clients_subscribe(edge)) < 0 ||
+    if ((r = sd_bus_add_filter(edge->bus_link.bus, NULL, on_any_message, edge)) < 0 ||
+        (r = interfaces_export(&edge->bus_link)) < 0 || (r = clients_subscribe(edge)) < 0 ||
         (r = lifecycle_take_name(edge)) < 0)
         return r;
 
-    service->bus_source = sd_bus_source_attach(edge->bus, NULL, &bus_hooks, edge, NULL);
+    service->bus_source = sd_bus_source_attach(edge->bus_link.bus, NULL, &bus_hooks, edge, NULL);
     return 0;
 }
 

@@ -6,28 +6,36 @@
 #include "common/wire-names.h"
 #include "service/bus/clients.h"
 #include "service/bus/methods.h"
+#include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
 
 typedef int (*CallHandler)(Client *client, sd_bus_message *call, sd_bus_error *error);
 
+/* What is left of a call if nobody hears the answer. */
+typedef enum {
+    CALL_ACTS,     /* all of it */
+    CALL_GIVES_ID, /* an id that nobody would know; unless the client's end is known to follow */
+    CALL_ASKS,     /* nothing */
+} CallUse;
+
 typedef struct {
     const char *interface;
     const char *member;
     CallHandler handler;
-    /* What only asks, or gives an id that nobody would know, is not served without a reply. */
-    gboolean useful_without_reply;
+    CallUse use;
 } CallsTableRow;
 
 static const CallsTableRow calls_table[] = {
-    {WIRE_LOCKS_INTERFACE, "Request", methods_request, FALSE},
-    {WIRE_LOCKS_INTERFACE, "Steal", methods_steal, FALSE},
-    {WIRE_LOCKS_INTERFACE, "Release", methods_release, TRUE},
-    {WIRE_LOCKS_INTERFACE, "Abort", methods_abort, TRUE},
-    {WIRE_LOCKS_INTERFACE, "Query", methods_query, FALSE},
-    {WIRE_LOCKS_INTERFACE, "Inspect", methods_inspect, FALSE},
-    {WIRE_LOCKS_INTERFACE, "Watch", methods_watch, TRUE},
-    {WIRE_SERVICE_INTERFACE, "Buckets", service_methods_buckets, FALSE},
+    {WIRE_LOCKS_INTERFACE, "Request", methods_request, CALL_GIVES_ID},
+    {WIRE_LOCKS_INTERFACE, "Steal", methods_steal, CALL_GIVES_ID},
+    {WIRE_LOCKS_INTERFACE, "Release", methods_release, CALL_ACTS},
+    {WIRE_LOCKS_INTERFACE, "Abort", methods_abort, CALL_ACTS},
+    {WIRE_LOCKS_INTERFACE, "Query", methods_query, CALL_ASKS},
+    {WIRE_LOCKS_INTERFACE, "Inspect", methods_inspect, CALL_ASKS},
+    {WIRE_LOCKS_INTERFACE, "Watch", methods_watch, CALL_ACTS},
+    {WIRE_SERVICE_INTERFACE, "Buckets", service_methods_buckets, CALL_ASKS},
+    {WIRE_SERVICE_INTERFACE, "OpenPeer", service_methods_open_peer, CALL_ASKS},
 };
 
 static const CallsTableRow *
@@ -59,38 +67,53 @@ calls_serve(Client *client, sd_bus_message *call)
         g_debug("%s %s: %s", client->unique_name, sd_bus_message_get_member(call),
                 r < 0 ? error.name : "done");
     if (r < 0)
-        replies_put_error(client->edge, call, &error);
+        replies_put_error(client->link, call, &error);
     sd_bus_error_free(&error);
 }
 
 static void
-refuse(Edge *edge, sd_bus_message *call, LockResult result)
+refuse(Link *link, sd_bus_message *call, LockResult result)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
 
-    replies_set_result(&error, edge, result);
-    replies_put_error(edge, call, &error);
+    replies_set_result(&error, link->edge, result);
+    replies_put_error(link, call, &error);
     sd_bus_error_free(&error);
+}
+
+static gboolean
+is_useful(const Link *link, sd_bus_message *call)
+{
+    CallUse use = find_row(call)->use;
+
+    if (sd_bus_message_get_expect_reply(call) <= 0)
+        return use == CALL_ACTS;
+    return link->outbox.instead == NULL || use != CALL_ASKS;
 }
 
 int
 calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    Edge *edge = userdata;
-    const char *sender = sd_bus_message_get_sender(call);
-    Client *client;
+    Link *link = userdata;
+    Edge *edge = link->edge;
+    Client *client = link->client;
 
-    if (sd_bus_message_get_expect_reply(call) <= 0 && !find_row(call)->useful_without_reply)
+    if (!is_useful(link, call))
         return 1;
-
-    client = clients_get(edge, sender);
     if (client == NULL)
-        refuse(edge, call, LOCK_RESULT_UNIDENTIFIED);
-    else if (client->agent != NULL)
+        client = clients_get(edge, sd_bus_message_get_sender(call));
+    if (client == NULL) {
+        refuse(link, call, LOCK_RESULT_UNIDENTIFIED);
+        return 1;
+    }
+    if (link->client == NULL)
+        peers_read_to_end(client);
+    client->link = link;
+    if (client->agent != NULL)
         calls_serve(client, call);
     else if (edge->user_agent.shutting_down)
-        refuse(edge, call, LOCK_RESULT_SHUTTING_DOWN); /* the answer may not find us any more */
+        refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* the answer may not find us any more */
     else if (!clients_defer(client, call))
-        refuse(edge, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+        refuse(link, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
     return 1;
 }

@@ -13,7 +13,7 @@
 #include "common/sd-bus.h"
 #include "service/bus/client.h"
 
-/* The sd-bus callback of all methods; `userdata` is the Edge. */
+/* The sd-bus callback of all methods; `userdata` is the Link. */
 int calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Serves a call of an identified client and sees to its error reply. */

@@ -12,9 +12,13 @@
 #include "service/bus/principals.h"
 #include "service/core/agent.h"
 
-typedef struct {
+typedef struct Peer Peer;
+
+struct Client {
     Edge *edge; /* not ours */
     char *unique_name;
+    Link *link;                /* by which its last call came */
+    Peer *peer;                /* its private socket, or NULL; peers.c's */
     CredentialsLookup *lookup; /* NULL once identified */
     Agent *agent;              /* NULL until identified; its edge_data is this client */
     guint32 pid;               /* 0 is unknown */
@@ -27,4 +31,4 @@ typedef struct {
     sd_bus_slot *ping;
     guint ping_again_id;
     gboolean wants_ping;
-} Client;
+};

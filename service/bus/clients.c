@@ -5,6 +5,8 @@
 
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
+#include "service/bus/descriptors.h"
+#include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
 #include "service/core/principal.h"
@@ -17,6 +19,7 @@ client_free(gpointer data)
     if (client->agent == NULL)
         client->edge->clients->n_unidentified--;
     watchers_remove_client(client);
+    peers_close(client);
     g_clear_pointer(&client->lookup, credentials_lookup_free);
     g_queue_clear_full(&client->deferred, sd_bus_message_destroy);
     if (client->agent != NULL) {
@@ -55,7 +58,7 @@ void
 clients_lose_everything(Edge *edge)
 {
     lose_everything(edge);
-    announce_effects(edge, NULL, NULL);
+    announce_effects(edge);
 }
 
 void
@@ -75,11 +78,12 @@ remove_client(Client *client)
     Edge *edge = client->edge;
 
     watchers_remove_client(client);
+    peers_close(client);
     if (client->agent != NULL) {
         edge_tick(edge);
         user_agent_terminate(&edge->user_agent, client->agent);
         client->agent->edge_data = NULL;
-        announce_effects(edge, NULL, NULL);
+        announce_effects(edge);
     }
     g_hash_table_remove(edge->clients->by_name, client->unique_name);
 }
@@ -100,6 +104,9 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
     if (client != NULL) {
         if (edge->verbose)
             g_debug("%s has left the bus", name);
+        /* There is no order between the bus and a private socket. What was sent before the end
+         * takes effect before it. */
+        peers_read_last(client);
         remove_client(client);
     }
     return 0;
@@ -109,7 +116,7 @@ int
 clients_subscribe(Edge *edge)
 {
     /* Only names that nobody has any more: the bus filters the rest. */
-    return sd_bus_add_match(edge->bus, &edge->clients->name_owner_changed,
+    return sd_bus_add_match(edge->bus_link.bus, &edge->clients->name_owner_changed,
                             "type='signal',"
                             "sender='" WIRE_DRIVER_NAME "',"
                             "path='" WIRE_DRIVER_PATH "',"
@@ -128,7 +135,7 @@ refuse_client(Client *client, LockResult result)
 
     replies_set_result(&error, client->edge, result);
     while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
-        replies_put_error(client->edge, call, &error);
+        replies_put_error(client->link, call, &error);
         sd_bus_message_unref(call);
     }
     sd_bus_error_free(&error);
@@ -182,11 +189,12 @@ clients_get(Edge *edge, const char *unique_name)
 
     client = g_new0(Client, 1);
     client->edge = edge;
+    client->link = &edge->bus_link;
     client->unique_name = g_strdup(unique_name);
     g_queue_init(&client->deferred);
     g_queue_init(&client->watches);
     edge->clients->n_unidentified++;
-    client->lookup = principals_look_up(edge->bus, unique_name, on_identified, client);
+    client->lookup = principals_look_up(edge->bus_link.bus, unique_name, on_identified, client);
     if (client->lookup == NULL) {
         client_free(client);
         return NULL;
@@ -200,7 +208,9 @@ clients_defer(Client *client, sd_bus_message *call)
 {
     const Limits *limits = &client->edge->user_agent.limits;
 
-    if (client->deferred.length >= limits->max[LIMIT_CALLS_BEFORE_IDENTIFIED])
+    /* Its descriptors, if it brought any, are kept with it. */
+    if (client->deferred.length >= limits->max[LIMIT_CALLS_BEFORE_IDENTIFIED] ||
+        descriptors_are_scarce())
         return FALSE;
     g_queue_push_tail(&client->deferred, sd_bus_message_ref(call));
     return TRUE;

@@ -3,6 +3,11 @@
 
 #include "service/bus/edge.h"
 
+#include "common/wire-names.h"
+
+/* Messages that sd-bus may have waiting for the bus's socket; it would take 393,216. */
+#define BUS_QUEUED_MAX 1024
+
 typedef struct {
     GSource parent;
     Edge *edge;
@@ -38,10 +43,12 @@ attach_deadline_source(Edge *edge, void (*on_deadline)(Edge *edge))
 void
 edge_init(Edge *edge, sd_bus *bus, const Limits *limits, void (*on_deadline)(Edge *edge))
 {
-    edge->bus = bus;
+    g_queue_init(&edge->outboxes);
+    edge->bus_link.edge = edge;
+    edge->bus_link.bus = bus;
+    outbox_init(&edge->bus_link.outbox, bus, BUS_QUEUED_MAX, &edge->outboxes);
     edge->verbose = g_log_get_debug_enabled();
     user_agent_init(&edge->user_agent, limits);
-    outbox_init(&edge->outbox, bus);
     edge->deadline_source = attach_deadline_source(edge, on_deadline);
 }
 
@@ -50,12 +57,12 @@ edge_fini(Edge *edge)
 {
     g_source_destroy(edge->deadline_source);
     g_clear_pointer(&edge->deadline_source, g_source_unref);
-    outbox_fini(&edge->outbox);
+    outbox_fini(&edge->bus_link.outbox);
     user_agent_fini(&edge->user_agent);
     /* Without a flush: a bus that doesn't read must not keep us. Who has something to say flushes.
      */
-    sd_bus_close(edge->bus);
-    g_clear_pointer(&edge->bus, sd_bus_unref);
+    sd_bus_close(edge->bus_link.bus);
+    g_clear_pointer(&edge->bus_link.bus, sd_bus_unref);
 }
 
 void
@@ -64,12 +71,26 @@ edge_tick(Edge *edge)
     user_agent_set_time(&edge->user_agent, g_get_monotonic_time(), g_get_real_time());
 }
 
+/* What sd-bus answers by itself (Ping, Introspect, properties, bad calls) it sends at once: what
+ * came before must have left by then, or a Ping would not be the barrier that it looks like. */
+void
+edge_before_message(Edge *edge, sd_bus_message *message)
+{
+    const char *interface = sd_bus_message_get_interface(message);
+
+    if (sd_bus_message_is_method_call(message, NULL, NULL) > 0 &&
+        g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
+        edge_end_turn(edge);
+}
+
 void
 edge_end_turn(Edge *edge)
 {
     gint64 next_ms = user_agent_get_next_deadline_ms(&edge->user_agent);
+    Outbox *outbox;
 
-    outbox_flush(&edge->outbox);
+    while ((outbox = g_queue_peek_head(&edge->outboxes)) != NULL)
+        outbox_flush(outbox);
     edge->after_send(edge);
     g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What all parts of the edge work on: the connection, the core behind it, and the turn.
+/* What all parts of the edge work on: the bus, the core behind it, and the turn.
  *
  * A turn is one batch of messages, or one timer. While it runs, the core is changed and messages
- * are put into the outbox; edge_end_turn() sends them. The parts that keep state of their own are
+ * are put into outboxes; edge_end_turn() sends them. The parts that keep state of their own are
  * at hand here and made and freed by bus-service.c. */
 
 #pragma once
@@ -12,23 +12,24 @@
 #include <glib.h>
 
 #include "common/sd-bus.h"
-#include "service/bus/outbox.h"
+#include "service/bus/link.h"
 #include "service/core/user-agent.h"
 
 typedef struct Clients Clients;
-typedef struct Edge Edge;
 typedef struct Lifecycle Lifecycle;
+typedef struct Peers Peers;
 typedef struct Watchers Watchers;
 
 struct Edge {
-    sd_bus *bus;
+    Link bus_link;
     UserAgent user_agent;
-    Outbox outbox;
+    GQueue outboxes;                /* of Outbox: those that the turn has put something into */
     GSource *deadline_source;       /* ready when the next request times out */
     gboolean verbose;               /* log each call */
     void (*after_send)(Edge *edge); /* the turn's messages are on their way */
     Clients *clients;
     Lifecycle *lifecycle;
+    Peers *peers;
     Watchers *watchers;
 };
 
@@ -39,6 +40,9 @@ void edge_fini(Edge *edge);
 
 /* Tells the core the time. Before every operation of it. */
 void edge_tick(Edge *edge);
+
+/* For each message that comes, before it is served. */
+void edge_before_message(Edge *edge, sd_bus_message *message);
 
 /* Sends what the turn has made true, and sees to the next time-out. */
 void edge_end_turn(Edge *edge);

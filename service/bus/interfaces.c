@@ -115,12 +115,12 @@ get_limits(sd_bus *bus,
            void *userdata,
            sd_bus_error *error)
 {
-    const Edge *edge = userdata;
+    const Link *link = userdata;
     int r = sd_bus_message_open_container(reply, 'a', "{st}");
 
     for (guint i = 0; i < N_LIMITS && r >= 0; i++)
         r = sd_bus_message_append(reply, "{st}", limits_table[i].name,
-                                  (uint64_t)edge->user_agent.limits.max[i]);
+                                  (uint64_t)link->edge->user_agent.limits.max[i]);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -153,6 +153,8 @@ static const sd_bus_vtable service_vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_NAMES(
         "Buckets", "", , "as", SD_BUS_PARAM(names), calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "OpenPeer", "", , "h", SD_BUS_PARAM(socket), calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY(
         "InterfaceVersion", "u", get_interface_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
@@ -161,16 +163,16 @@ static const sd_bus_vtable service_vtable[] = {
 };
 
 int
-interfaces_export(Edge *edge)
+interfaces_export(Link *link)
 {
     int r;
 
-    if ((r = sd_bus_add_fallback_vtable(edge->bus, NULL, WIRE_BUCKET_PREFIX, WIRE_LOCKS_INTERFACE,
-                                        lock_manager_vtable, find_bucket, edge)) < 0 ||
-        (r = sd_bus_add_object_vtable(edge->bus, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
-                                      service_vtable, edge)) < 0)
+    if ((r = sd_bus_add_fallback_vtable(link->bus, NULL, WIRE_BUCKET_PREFIX, WIRE_LOCKS_INTERFACE,
+                                        lock_manager_vtable, find_bucket, link)) < 0 ||
+        (r = sd_bus_add_object_vtable(link->bus, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
+                                      service_vtable, link)) < 0)
         return r;
-    if ((r = sd_bus_add_object(edge->bus, NULL, WIRE_BUCKET_PREFIX, refuse_prefix, edge)) < 0)
+    if ((r = sd_bus_add_object(link->bus, NULL, WIRE_BUCKET_PREFIX, refuse_prefix, link)) < 0)
         return r;
-    return sd_bus_add_node_enumerator(edge->bus, NULL, WIRE_BUCKET_PREFIX, enumerate_buckets, edge);
+    return sd_bus_add_node_enumerator(link->bus, NULL, WIRE_BUCKET_PREFIX, enumerate_buckets, link);
 }

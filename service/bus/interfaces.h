@@ -10,5 +10,5 @@
 
 #include "service/bus/edge.h"
 
-/* Puts both interfaces up. Negative errno on failure. */
-int interfaces_export(Edge *edge);
+/* Puts both interfaces up on a link. Negative errno on failure. */
+int interfaces_export(Link *link);

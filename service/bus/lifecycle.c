@@ -67,11 +67,11 @@ lifecycle_take_name(Edge *edge)
     uint64_t flags = edge->lifecycle->options.replace
                          ? SD_BUS_NAME_REPLACE_EXISTING | SD_BUS_NAME_ALLOW_REPLACEMENT
                          : 0;
-    int r = sd_bus_match_signal(edge->bus, &edge->lifecycle->name_lost, WIRE_DRIVER_NAME,
+    int r = sd_bus_match_signal(edge->bus_link.bus, &edge->lifecycle->name_lost, WIRE_DRIVER_NAME,
                                 WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "NameLost", on_name_lost,
                                 edge);
 
-    return r < 0 ? r : sd_bus_request_name(edge->bus, WIRE_BUS_NAME, flags);
+    return r < 0 ? r : sd_bus_request_name(edge->bus_link.bus, WIRE_BUS_NAME, flags);
 }
 
 static gint64
@@ -109,7 +109,7 @@ on_stopped(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     Edge *edge = userdata;
 
     edge_end_turn(edge);
-    sd_bus_flush(edge->bus);
+    sd_bus_flush(edge->bus_link.bus);
     end(edge, EXIT_SUCCESS);
     return 1;
 }
@@ -147,10 +147,10 @@ lifecycle_go_on_stopping(Edge *edge)
 
     /* The name goes when everybody's loss is on its way. */
     if (lifecycle->state != LIFECYCLE_STOPPING || lifecycle->release_name != NULL ||
-        edge->outbox.messages.length > 0)
+        outbox_get_length(&edge->bus_link.outbox) > 0)
         return;
-    if (sd_bus_release_name_async(edge->bus, &lifecycle->release_name, WIRE_BUS_NAME, on_stopped,
-                                  edge) < 0)
+    if (sd_bus_release_name_async(edge->bus_link.bus, &lifecycle->release_name, WIRE_BUS_NAME,
+                                  on_stopped, edge) < 0)
         end(edge, EXIT_FAILURE);
 }
 
@@ -166,7 +166,7 @@ static gboolean
 is_idle(const Edge *edge)
 {
     return edge->user_agent.n_requests == 0 && edge->watchers->n_watches == 0 &&
-           edge->clients->n_unidentified == 0 && edge->outbox.messages.length == 0;
+           edge->clients->n_unidentified == 0 && outbox_get_length(&edge->bus_link.outbox) == 0;
 }
 
 static gboolean

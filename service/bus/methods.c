@@ -38,7 +38,7 @@ reply_request(Client *client, sd_bus_message *call, const LockRequest *request)
                                   request != NULL ? request->token : 0);
 
     g_assert(r >= 0);
-    announce_effects(client->edge, request, reply);
+    announce_answer(client, request, reply);
     return 0;
 }
 
@@ -92,7 +92,7 @@ methods_release(Client *client, sd_bus_message *call, sd_bus_error *error)
         result = lock_manager_release(manager, client->agent, id);
     if (result != LOCK_RESULT_OK)
         return replies_set_result(error, client->edge, result);
-    announce_effects(client->edge, NULL, replies_new(call));
+    announce_answer(client, NULL, replies_new(call));
     return 0;
 }
 
@@ -113,7 +113,7 @@ methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
         r = sd_bus_message_append_basic(reply, 'b', &aborted);
         g_assert(r >= 0);
     }
-    announce_effects(client->edge, NULL, reply);
+    announce_answer(client, NULL, reply);
     return 0;
 }
 
@@ -121,11 +121,12 @@ int
 methods_query(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     g_autoptr(SdBusMessage) reply = replies_new(call);
-    int r = snapshots_append_query(reply, find_manager(client, call));
+    gsize n_bytes = 0;
+    int r = snapshots_append_query(reply, find_manager(client, call), &n_bytes);
 
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    outbox_take(&client->edge->outbox, g_steal_pointer(&reply));
+    replies_put(client, g_steal_pointer(&reply), n_bytes);
     return 0;
 }
 
@@ -134,15 +135,16 @@ methods_inspect(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     g_autoptr(SdBusMessage) reply = replies_new(call);
     InspectFilter filter;
+    gsize n_bytes = 0;
     int r = options_read_inspect(call, &filter, error);
 
     if (r < 0)
         return r;
     r = snapshots_append_inspect(reply, find_manager(client, call), &filter,
-                                 client->edge->user_agent.now_us);
+                                 client->edge->user_agent.now_us, &n_bytes);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    outbox_take(&client->edge->outbox, g_steal_pointer(&reply));
+    replies_put(client, g_steal_pointer(&reply), n_bytes);
     return 0;
 }
 
@@ -159,6 +161,6 @@ methods_watch(Client *client, sd_bus_message *call, sd_bus_error *error)
     result = watchers_set(client, manager, enable);
     if (result != LOCK_RESULT_OK)
         return replies_set_result(error, client->edge, result);
-    announce_effects(client->edge, NULL, replies_new(call));
+    announce_answer(client, NULL, replies_new(call));
     return 0;
 }

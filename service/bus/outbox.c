@@ -5,8 +5,10 @@
 
 #define RETRY_MS 20
 
-/* Messages that sd-bus may have waiting for the socket; it would take 393,216. */
-#define QUEUED_MAX 1024
+typedef struct {
+    sd_bus_message *message;
+    gsize n_bytes;
+} Outgoing;
 
 static gboolean
 on_retry(gpointer data)
@@ -19,38 +21,75 @@ on_retry(gpointer data)
 }
 
 void
-outbox_init(Outbox *outbox, sd_bus *bus)
+outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, GQueue *turn)
 {
-    outbox->bus = bus;
-    outbox->retry_id = 0;
-    outbox->is_backed_up = FALSE;
-    g_queue_init(&outbox->messages);
+    *outbox = (Outbox){.bus = bus, .n_queued_max = n_queued_max, .turn = turn};
+    outbox->messages = g_array_new(FALSE, FALSE, sizeof(Outgoing));
+}
+
+static Outgoing *
+get_outgoing(const Outbox *outbox, guint i)
+{
+    return &g_array_index(outbox->messages, Outgoing, i);
+}
+
+static void
+leave_turn(Outbox *outbox)
+{
+    if (outbox->in_turn.data == NULL)
+        return;
+    g_queue_unlink(outbox->turn, &outbox->in_turn);
+    outbox->in_turn.data = NULL;
 }
 
 void
 outbox_fini(Outbox *outbox)
 {
     g_clear_handle_id(&outbox->retry_id, g_source_remove);
-    g_queue_clear_full(&outbox->messages, sd_bus_message_destroy);
+    leave_turn(outbox);
+    for (guint i = outbox->n_sent; i < outbox->messages->len; i++)
+        sd_bus_message_unref(get_outgoing(outbox, i)->message);
+    g_clear_pointer(&outbox->messages, g_array_unref);
+    g_clear_pointer(&outbox->behind, sd_bus_message_unref);
 }
 
 void
-outbox_take(Outbox *outbox, sd_bus_message *message)
+outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
 {
-    g_queue_push_tail(&outbox->messages, message);
+    const Outgoing outgoing = {message, n_bytes + OUTBOX_MESSAGE_BYTES};
+
+    if (outbox->instead != NULL) {
+        if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
+            outbox_take(outbox->instead, message, n_bytes);
+        else
+            sd_bus_message_unref(message);
+        return;
+    }
+    g_array_append_val(outbox->messages, outgoing);
+    outbox->n_bytes += outgoing.n_bytes;
+    if (outbox->in_turn.data == NULL) {
+        outbox->in_turn.data = outbox;
+        g_queue_push_tail_link(outbox->turn, &outbox->in_turn);
+    }
 }
 
-/* FALSE if there is no room for it now: then it is still ours. */
+static guint64
+count_queued(const Outbox *outbox)
+{
+    uint64_t n_queued = 0;
+
+    return sd_bus_get_n_queued_write(outbox->bus, &n_queued) < 0 ? 0 : n_queued;
+}
+
+/* FALSE if there is no room for it now. */
 static gboolean
 send_message(Outbox *outbox, sd_bus_message *message)
 {
-    uint64_t n_queued = 0;
-    int r = sd_bus_get_n_queued_write(outbox->bus, &n_queued);
+    int r;
 
-    if (r >= 0 && n_queued >= QUEUED_MAX)
+    if (count_queued(outbox) >= outbox->n_queued_max)
         return FALSE; /* there will be when the socket has taken some */
-    if (r >= 0)
-        r = sd_bus_send(outbox->bus, message, NULL);
+    r = sd_bus_send(outbox->bus, message, NULL);
     if (sd_bus_wants_room(r)) {
         if (outbox->retry_id == 0)
             outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
@@ -62,15 +101,68 @@ send_message(Outbox *outbox, sd_bus_message *message)
     return TRUE;
 }
 
+static void
+send_messages(Outbox *outbox)
+{
+    while (outbox->n_sent < outbox->messages->len) {
+        const Outgoing outgoing = *get_outgoing(outbox, outbox->n_sent);
+
+        if (!send_message(outbox, outgoing.message))
+            break;
+        outbox->n_sent++;
+        outbox->n_bytes -= outgoing.n_bytes;
+        g_clear_pointer(&outbox->behind, sd_bus_message_unref);
+        outbox->behind = outgoing.message;
+    }
+}
+
+/* In steps that grow with what is left, so that each message is moved a few times at most. */
+static void
+forget_sent(Outbox *outbox)
+{
+    if (outbox->n_sent > 0 && outbox->n_sent >= outbox->messages->len / 2) {
+        g_array_remove_range(outbox->messages, 0, outbox->n_sent);
+        outbox->n_sent = 0;
+    }
+}
+
 void
 outbox_flush(Outbox *outbox)
 {
-    sd_bus_message *message;
+    leave_turn(outbox);
+    send_messages(outbox);
+    forget_sent(outbox);
+    outbox->is_backed_up = outbox_get_length(outbox) > 0;
+    if (outbox->behind != NULL && count_queued(outbox) == 0)
+        g_clear_pointer(&outbox->behind, sd_bus_message_unref);
+    if (outbox->flushed != NULL)
+        outbox->flushed(outbox);
+}
 
-    while ((message = g_queue_peek_head(&outbox->messages)) != NULL) {
-        if (!send_message(outbox, message))
-            break;
-        sd_bus_message_unref(g_queue_pop_head(&outbox->messages));
-    }
-    outbox->is_backed_up = message != NULL;
+guint
+outbox_get_length(const Outbox *outbox)
+{
+    return outbox->messages->len - outbox->n_sent;
+}
+
+gboolean
+outbox_is_backed_up(const Outbox *outbox)
+{
+    return outbox->is_backed_up || count_queued(outbox) >= outbox->n_queued_max;
+}
+
+void
+outbox_give_up(Outbox *outbox, Outbox *instead)
+{
+    if (outbox->instead != NULL)
+        return;
+    outbox->instead = instead;
+    /* If the connection is closed already, it may have been read: twice is better than never. */
+    if (outbox->behind != NULL && (count_queued(outbox) > 0 || sd_bus_is_open(outbox->bus) <= 0))
+        outbox_take(outbox, g_steal_pointer(&outbox->behind), 0);
+    for (guint i = outbox->n_sent; i < outbox->messages->len; i++)
+        outbox_take(outbox, get_outgoing(outbox, i)->message, get_outgoing(outbox, i)->n_bytes);
+    outbox->n_sent = outbox->messages->len;
+    outbox->n_bytes = 0;
+    leave_turn(outbox);
 }

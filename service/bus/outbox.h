@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What is to be sent at the end of this turn.
+/* What is to be sent on a connection at the end of this turn.
  *
  * Nothing goes out while a turn runs: replies and signals tell only what the whole turn has made
  * true (and, once there is a store, committed). They leave in the order they were put here, as long
@@ -12,18 +12,40 @@
 
 #include "common/sd-bus.h"
 
-typedef struct {
-    sd_bus *bus;     /* not ours */
-    GQueue messages; /* of sd_bus_message */
-    guint retry_id;
-    gboolean is_backed_up; /* the last flush left something: no more calls should be read */
-} Outbox;
+/* About what a message takes besides the strings in it. */
+#define OUTBOX_MESSAGE_BYTES 256
 
-void outbox_init(Outbox *outbox, sd_bus *bus);
+typedef struct Outbox Outbox;
+struct Outbox {
+    sd_bus *bus;        /* not ours */
+    guint n_queued_max; /* messages that sd-bus may have waiting for the socket */
+    GQueue *turn;       /* of Outbox: those with something to send at the end of the turn */
+    GList in_turn;      /* by which this one is there, if `data` isn't NULL */
+    GArray *messages;   /* of Outgoing, from n_sent on */
+    guint n_sent;
+    gsize n_bytes;          /* of those, about */
+    gboolean is_backed_up;  /* the last flush left something */
+    sd_bus_message *behind; /* given to sd-bus last, if the socket has not taken all of it yet */
+    guint retry_id;
+    Outbox *instead;                 /* takes the signals, if this one has given up */
+    void (*flushed)(Outbox *outbox); /* may be NULL */
+};
+
+void outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, GQueue *turn);
 void outbox_fini(Outbox *outbox);
 
-/* Takes over the reference. */
-void outbox_take(Outbox *outbox, sd_bus_message *message);
+/* Takes over the reference. `n_bytes` is about what the strings in it take. */
+void outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes);
 
 /* Sends what there is room for; to be called again whenever something was written. */
 void outbox_flush(Outbox *outbox);
+
+/* Messages that sd-bus has not been given. */
+guint outbox_get_length(const Outbox *outbox);
+
+/* Whether the socket takes no more now: then no more calls should be read from it. */
+gboolean outbox_is_backed_up(const Outbox *outbox);
+
+/* Nothing more is sent here: the signals that have not left, and all that come, go to another
+ * connection. The replies go nowhere: there they would be answers to nothing. */
+void outbox_give_up(Outbox *outbox, Outbox *instead);

@@ -21,14 +21,20 @@ replies_new(sd_bus_message *call)
 }
 
 void
-replies_put_error(Edge *edge, sd_bus_message *call, const sd_bus_error *error)
+replies_put(Client *client, sd_bus_message *reply, gsize n_bytes)
+{
+    outbox_take(&client->link->outbox, reply, n_bytes);
+}
+
+void
+replies_put_error(Link *link, sd_bus_message *call, const sd_bus_error *error)
 {
     sd_bus_message *reply = NULL;
 
     if (sd_bus_message_get_expect_reply(call) <= 0)
         return;
     if (sd_bus_message_new_method_error(call, &reply, error) >= 0)
-        outbox_take(&edge->outbox, reply);
+        outbox_take(&link->outbox, reply, 0);
 }
 
 int

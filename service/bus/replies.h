@@ -6,14 +6,18 @@
 #pragma once
 
 #include "common/sd-bus.h"
-#include "service/bus/edge.h"
+#include "service/bus/client.h"
 #include "service/core/lock-result.h"
 
 /* An empty reply to append to; NULL if none is wanted. */
 sd_bus_message *replies_new(sd_bus_message *call);
 
-/* Puts an error reply into the outbox, if the caller wants one. */
-void replies_put_error(Edge *edge, sd_bus_message *call, const sd_bus_error *error);
+/* Puts a reply (taken) to a call of that client, which is its last one, into the outbox. `n_bytes`
+ * is about what the strings in it take. */
+void replies_put(Client *client, sd_bus_message *reply, gsize n_bytes);
+
+/* Puts an error reply into the outbox of the call's link, if the caller wants one. */
+void replies_put_error(Link *link, sd_bus_message *call, const sd_bus_error *error);
 
 /* Sets the error of a result; always returns a negative errno. */
 int replies_set_result(sd_bus_error *error, Edge *edge, LockResult result);

@@ -3,6 +3,11 @@
 
 #include "service/bus/service-methods.h"
 
+#include <string.h>
+#include <unistd.h>
+
+#include "common/wire-names.h"
+#include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/core/lock-manager.h"
 #include "service/core/principal.h"
@@ -13,16 +18,48 @@ service_methods_buckets(Client *client, sd_bus_message *call, sd_bus_error *erro
     g_autoptr(SdBusMessage) reply = replies_new(call);
     GHashTableIter iter;
     LockManager *manager;
+    gsize n_bytes = 0;
     int r = sd_bus_message_open_container(reply, 'a', "s");
 
     g_hash_table_iter_init(&iter, client->agent->principal->managers);
-    while (r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
-        if (manager->requests.length > 0) /* else it is only watched */
-            r = sd_bus_message_append_basic(reply, 's', manager->bucket);
+    while (r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager)) {
+        if (manager->requests.length == 0)
+            continue; /* it is only watched */
+        r = sd_bus_message_append_basic(reply, 's', manager->bucket);
+        n_bytes += strlen(manager->bucket) + 8;
+    }
     if (r >= 0)
         r = sd_bus_message_close_container(reply);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    outbox_take(&client->edge->outbox, g_steal_pointer(&reply));
+    replies_put(client, g_steal_pointer(&reply), n_bytes);
+    return 0;
+}
+
+/* The socket's place in the client's stream of messages is that of this reply: what was said before
+ * comes before it by the bus, what is said later comes by the socket. */
+int
+service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *error)
+{
+    g_autoptr(SdBusMessage) reply = replies_new(call);
+    int fd, r;
+
+    if (client->link->client != NULL)
+        return sd_bus_error_set(error, WIRE_ERROR_NOT_SUPPORTED,
+                                "A private socket is asked for over the bus");
+    r = peers_open(client, &fd);
+    if (r == -EDQUOT)
+        return replies_set_result(error, client->edge,
+                                  lock_result_limit(LIMIT_PRIVATE_SOCKETS_PER_UID));
+    if (r >= 0) {
+        r = sd_bus_message_append_basic(reply, 'h', &fd); /* a copy */
+        close(fd);
+    }
+    if (r < 0) {
+        peers_close(client);
+        return sd_bus_error_setf(error, WIRE_ERROR_LIMITS_EXCEEDED,
+                                 "There are no sockets to be had now: %s", g_strerror(-r));
+    }
+    outbox_take(&client->edge->bus_link.outbox, g_steal_pointer(&reply), 0);
     return 0;
 }

@@ -3,6 +3,8 @@
 
 #include "service/bus/signals.h"
 
+#include <string.h>
+
 #include "common/wire-names.h"
 #include "service/bus/objects.h"
 #include "service/core/lock-manager.h"
@@ -22,7 +24,7 @@ new_signal(Client *client, const LockManager *manager, const char *member)
     sd_bus_message *signal = NULL;
     int r;
 
-    r = sd_bus_message_new_signal(client->edge->bus, &signal, path, WIRE_LOCKS_INTERFACE, member);
+    r = sd_bus_message_new_signal(client->link->bus, &signal, path, WIRE_LOCKS_INTERFACE, member);
     g_assert(r >= 0);
     r = sd_bus_message_set_destination(signal, client->unique_name);
     g_assert(r >= 0);
@@ -49,7 +51,8 @@ signals_send_effect(Client *client, const Effect *effect)
                                   reasons[effect->kind]);
     }
     g_assert(r >= 0);
-    outbox_take(&client->edge->outbox, signal);
+    outbox_take(&client->link->outbox, signal,
+                strlen(queue->name) + strlen(queue->manager->bucket));
 }
 
 void
@@ -59,5 +62,5 @@ signals_send_missed(Client *client, const LockManager *manager, guint64 count)
     int r = sd_bus_message_append(signal, "t", count);
 
     g_assert(r >= 0);
-    outbox_take(&client->edge->outbox, signal);
+    outbox_take(&client->link->outbox, signal, strlen(manager->bucket));
 }

@@ -9,11 +9,15 @@
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 
+/* About what an entry of Inspect takes besides its name. */
+#define ENTRY_BYTES 512
+
 /* A message being written by visits of the core, which know no errors: the first one sticks. */
 typedef struct {
     sd_bus_message *message;
     gint64 now_us;
     int r;
+    gsize n_bytes;       /* of the strings in it, about */
     guint32 process_pid; /* whose name `process` is: entries of one client often stand together */
     char process[32];    /* the kernel's names have at most 15 bytes */
 } Writer;
@@ -36,6 +40,7 @@ append_string(Writer *writer, const char *string)
     note(writer, r);
     if (r >= 0)
         memcpy(space, string, length + 1);
+    writer->n_bytes += length + 8;
 }
 
 static void
@@ -63,13 +68,14 @@ append_lock_infos(Writer *writer, const LockManager *manager, LockRequestState s
 }
 
 int
-snapshots_append_query(sd_bus_message *reply, const LockManager *manager)
+snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes)
 {
     Writer writer = {.message = reply};
 
     append_lock_infos(&writer, manager, LOCK_REQUEST_HELD);
     if (writer.r >= 0)
         append_lock_infos(&writer, manager, LOCK_REQUEST_PENDING);
+    *out_n_bytes = writer.n_bytes;
     return writer.r;
 }
 
@@ -129,13 +135,15 @@ append_entry(const InspectEntry *entry, gpointer data)
                      entry->position, "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
+    writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
 }
 
 int
 snapshots_append_inspect(sd_bus_message *reply,
                          LockManager *manager,
                          const InspectFilter *filter,
-                         gint64 now_us)
+                         gint64 now_us,
+                         gsize *out_n_bytes)
 {
     Writer writer = {.message = reply, .now_us = now_us};
     gboolean more = FALSE;
@@ -147,5 +155,6 @@ snapshots_append_inspect(sd_bus_message *reply,
         return writer.r;
     note(&writer, sd_bus_message_close_container(reply));
     note(&writer, sd_bus_message_append(reply, "b", more));
+    *out_n_bytes = writer.n_bytes;
     return writer.r;
 }

@@ -141,13 +141,15 @@ watchers_admit(Watch *watch)
     return TRUE;
 }
 
-/* Errors of the bus itself say nothing about what the watcher has read. */
+/* Errors of the bus itself, or of sd-bus, say nothing about what the watcher has read. */
 static gboolean
 is_from_client(sd_bus_message *reply, const Client *client)
 {
     const char *sender = sd_bus_message_get_sender(reply);
 
-    return sender != NULL && g_str_equal(sender, client->unique_name);
+    if (sd_bus_message_get_bus(reply) != client->edge->bus_link.bus) /* a private socket */
+        return g_strcmp0(sender, WIRE_LOCAL_NAME) != 0;
+    return g_strcmp0(sender, client->unique_name) == 0;
 }
 
 static gboolean
@@ -189,16 +191,25 @@ static void
 send_ping(Client *client)
 {
     g_autoptr(SdBusMessage) ping = NULL;
-    int r = sd_bus_message_new_method_call(client->edge->bus, &ping, client->unique_name, "/",
+    int r = sd_bus_message_new_method_call(client->link->bus, &ping, client->unique_name, "/",
                                            "org.freedesktop.DBus.Peer", "Ping");
 
     client->wants_ping = FALSE;
     client->n_confirmed_by_ping = client->n_unconfirmed;
     /* Without a time limit: however late it reads, it has read what came before. */
     if (r >= 0)
-        r = sd_bus_call_async(client->edge->bus, &client->ping, ping, on_pong, client, UINT64_MAX);
+        r = sd_bus_call_async(client->link->bus, &client->ping, ping, on_pong, client, UINT64_MAX);
     if (r < 0)
         client->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, client);
+}
+
+void
+watchers_link_closed(Client *client)
+{
+    if (client->ping == NULL)
+        return;
+    g_clear_pointer(&client->ping, sd_bus_slot_unref);
+    want_ping(client);
 }
 
 void

@@ -43,5 +43,8 @@ GList *watchers_of_bucket(const Edge *edge, const LockManager *manager);
 /* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
 gboolean watchers_admit(Watch *watch);
 
+/* What the client was asked there it won't answer. */
+void watchers_link_closed(Client *client);
+
 /* Asks those who have got many signals in this turn whether they have read them. */
 void watchers_send_pings(Edge *edge);

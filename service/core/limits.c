@@ -21,6 +21,8 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     [LIMIT_CALLS_BEFORE_IDENTIFIED] = {"callsBeforeIdentified", 4096},
     /* Buckets that one connection watches. */
     [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 64},
+    /* Private sockets of one uid, each of which is a file descriptor. */
+    [LIMIT_PRIVATE_SOCKETS_PER_UID] = {"privateSocketsPerUid", 256},
 };
 
 void
@@ -82,6 +84,7 @@ limits_account_unref(LimitsAccount *account)
 
     g_assert(account->n_clients == 0);
     g_assert(account->n_requests == 0);
+    g_assert(account->n_private_sockets == 0);
     g_hash_table_remove(account->accounts, GUINT_TO_POINTER(account->uid));
     g_free(account);
 }

@@ -23,6 +23,7 @@ typedef enum {
     LIMIT_CLIENTS_PER_UID,
     LIMIT_CALLS_BEFORE_IDENTIFIED,
     LIMIT_WATCHES_PER_CLIENT,
+    LIMIT_PRIVATE_SOCKETS_PER_UID,
     N_LIMITS,
 } LimitId;
 
@@ -49,6 +50,7 @@ struct LimitsAccount {
     guint32 uid;
     guint32 n_clients;
     guint32 n_requests;
+    guint32 n_private_sockets;
 };
 
 /* The account of `uid`, made if there is none; a new reference. */

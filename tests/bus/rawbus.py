@@ -15,7 +15,7 @@ import time
 from gi.repository import Gio, GLib
 
 import buses
-from calls import DBusError, Event, LockCalls
+from calls import ADMIN, ROOT, DBusError, Event, LockCalls
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
@@ -35,7 +35,10 @@ def path_of(address):
 def read_line(sock):
     line = b''
     while not line.endswith(b'\r\n'):
-        line += sock.recv(256)
+        byte = sock.recv(1)
+        if not byte:
+            raise ConnectionError('the other end closed the connection')
+        line += byte
     return line
 
 
@@ -97,15 +100,19 @@ class RawClient(LockCalls):
     """A connection in the hands of the test. `log` holds every message as it came."""
 
     def __init__(self, address, hello=True, uid=None, descriptors=False):
-        self.socket = connect(address, uid, descriptors)
+        self._begin(connect(address, uid, descriptors))
+        if hello:
+            self.name = self._driver('Hello')[0]
+
+    def _begin(self, sock):
+        self.socket = sock
         self.serial = 0
         self.log = []
         self.events = []
+        self.descriptors = []
         self._data = bytearray()
         self._replies = {}
         self.name = None
-        if hello:
-            self.name = self._driver('Hello')[0]
 
     def close(self):
         self.socket.close()
@@ -144,9 +151,10 @@ class RawClient(LockCalls):
         """Takes in what has arrived; waits for something if a timeout is given."""
         if not buses.readable(self.socket, timeout):
             return False
-        chunk = self.socket.recv(1 << 16)
+        chunk, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 16)
+        self.descriptors += descriptors
         if not chunk:
-            raise ConnectionError('the bus closed the connection')
+            raise ConnectionError('the other end closed the connection')
         self._data += chunk
         for blob in split(self._data):
             self._take(parse(blob))
@@ -197,6 +205,41 @@ class RawClient(LockCalls):
 
     def add_match(self, rule):
         self._driver('AddMatch', GLib.Variant('(s)', (rule,)))
+
+
+class PrivateSocket(RawClient):
+    """A private socket of a client that was made with `descriptors`: its stream alone, so the
+    signals that come by the bus are the client's. Without `handshake` nothing is said on it."""
+
+    def __init__(self, client, handshake=True):
+        client.call(ROOT, ADMIN, 'OpenPeer')
+        self._begin(socket.socket(fileno=client.descriptors.pop()))
+        self.socket.setblocking(True)
+        self.socket.settimeout(buses.PATIENCE)
+        self.name = client.name
+        if handshake:
+            self.shake_hands()
+
+    def shake_hands(self, words=b'AUTH EXTERNAL', answers=(b'DATA', b'OK')):
+        self.socket.sendall(b'\0' + words + b'\r\nDATA\r\nBEGIN\r\n')
+        for answer in answers:
+            line = read_line(self.socket)
+            if not line.startswith(answer):
+                raise RuntimeError(f'the service answered {line!r}, not {answer!r}')
+
+    def _take(self, message):
+        message.set_sender(message.get_sender() or 'org.w3.WebLocks')
+        super()._take(message)
+
+    def at_end(self, timeout=buses.PATIENCE):
+        """Whether the service has closed it: waits for that, and takes in what comes before."""
+        deadline = time.monotonic() + timeout
+        try:
+            while time.monotonic() < deadline:
+                self.pump(deadline - time.monotonic())
+        except ConnectionError:
+            return True
+        return False
 
 
 class Monitor:

@@ -17,7 +17,8 @@ ANNOTATIONS = ('org.freedesktop.DBus.Deprecated', 'org.freedesktop.DBus.Method.N
                'org.freedesktop.DBus.Property.EmitsChangedSignal')
 DEFAULT_LIMITS = {'nameBytes': 1024, 'whyBytes': 256, 'requestsPerClient': 1024,
                   'requestsPerUid': 16384, 'requestsTotal': 65536, 'clientsPerUid': 1024,
-                  'callsBeforeIdentified': 4096, 'watchesPerClient': 64}
+                  'callsBeforeIdentified': 4096, 'watchesPerClient': 64,
+                  'privateSocketsPerUid': 256}
 
 GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',
               'org.example.Editor', '\x01', '\x7f', 'é', 'e\u0301', '€' * 85, '😀', '\ufffd',

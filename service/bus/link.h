@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A connection that calls come by and answers go: the bus itself, or a client's private socket.
+ *
+ * All that is on one link stays in order. A client's `link` is the one that its last call came by;
+ * so that is where the answer to it goes, and all signals after it. */
+
+#pragma once
+
+#include "common/sd-bus.h"
+#include "service/bus/outbox.h"
+
+typedef struct Client Client;
+typedef struct Edge Edge;
+
+typedef struct {
+    Edge *edge;     /* not ours */
+    Client *client; /* whose private socket it is; NULL: the bus, where everybody is */
+    sd_bus *bus;
+    Outbox outbox;
+} Link;

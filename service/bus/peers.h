@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Private sockets: a D-Bus connection straight to one client, without the bus between.
+ *
+ * The bus stays what decides who somebody is and when they are gone; a socket is the unique name's
+ * that asked for it over the bus, whoever is at its other end. Its end alone terminates nothing.
+ *
+ * Order. There is none between a socket and the bus, so wherever both meet, the socket is read
+ * first: before a call that the same client sends by the bus, and before the client's end. The
+ * reply to OpenPeer is the last thing that the client is told by the bus until it calls by the bus
+ * again. What a client sent before it closed a socket takes effect even if it reads no answer.
+ *
+ * Bounds. A client that doesn't read is not read; if what it is told in spite of that becomes too
+ * much, the socket is closed for writing, and what was left goes by the bus: nothing is lost. All
+ * sockets are one source, so those that rest cost nothing, and those with something to say take
+ * turns. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/bus/client.h"
+#include "service/core/lock-result.h"
+
+Peers *peers_new(Edge *edge);
+void peers_free(Peers *peers);
+
+/* Opens a private socket for the client in place of the one it may have. `*out_fd` is the client's
+ * end, to be closed by the caller. From here on signals go there. -EDQUOT: the limit per uid is
+ * reached; another negative errno: there is none to be had now. */
+int peers_open(Client *client, int *out_fd);
+
+/* Serves all that the client has sent on its private socket, if it has one. */
+void peers_read_to_end(Client *client);
+
+/* The same for a client that is gone, and closes it. */
+void peers_read_last(Client *client);
+
+/* Closes the client's private socket, if it has one. */
+void peers_close(Client *client);
