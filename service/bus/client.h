@@ -29,6 +29,7 @@ struct Client {
     guint n_unconfirmed;
     guint n_confirmed_by_ping;
     sd_bus_slot *ping;
+    const Link *ping_link; /* where it was sent */
     guint ping_again_id;
     gboolean wants_ping;
 };

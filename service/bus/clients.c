@@ -174,6 +174,7 @@ on_identified(const Credentials *credentials, gpointer data)
     client->pid = credentials->pid;
     g_clear_pointer(&client->lookup, credentials_lookup_free);
     while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
+        client->link = &edge->bus_link; /* whatever the one before has opened */
         edge->clients->serve(client, call);
         sd_bus_message_unref(call);
     }

@@ -73,8 +73,8 @@ outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
     }
 }
 
-static guint64
-count_queued(const Outbox *outbox)
+guint64
+outbox_count_queued(const Outbox *outbox)
 {
     uint64_t n_queued = 0;
 
@@ -87,7 +87,7 @@ send_message(Outbox *outbox, sd_bus_message *message)
 {
     int r;
 
-    if (count_queued(outbox) >= outbox->n_queued_max)
+    if (outbox_count_queued(outbox) >= outbox->n_queued_max)
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(outbox->bus, message, NULL);
     if (sd_bus_wants_room(r)) {
@@ -133,7 +133,7 @@ outbox_flush(Outbox *outbox)
     send_messages(outbox);
     forget_sent(outbox);
     outbox->is_backed_up = outbox_get_length(outbox) > 0;
-    if (outbox->behind != NULL && count_queued(outbox) == 0)
+    if (outbox->behind != NULL && outbox_count_queued(outbox) == 0)
         g_clear_pointer(&outbox->behind, sd_bus_message_unref);
     if (outbox->flushed != NULL)
         outbox->flushed(outbox);
@@ -148,7 +148,7 @@ outbox_get_length(const Outbox *outbox)
 gboolean
 outbox_is_backed_up(const Outbox *outbox)
 {
-    return outbox->is_backed_up || count_queued(outbox) >= outbox->n_queued_max;
+    return outbox->is_backed_up || outbox_count_queued(outbox) >= outbox->n_queued_max;
 }
 
 void
@@ -158,7 +158,8 @@ outbox_give_up(Outbox *outbox, Outbox *instead)
         return;
     outbox->instead = instead;
     /* If the connection is closed already, it may have been read: twice is better than never. */
-    if (outbox->behind != NULL && (count_queued(outbox) > 0 || sd_bus_is_open(outbox->bus) <= 0))
+    if (outbox->behind != NULL &&
+        (outbox_count_queued(outbox) > 0 || sd_bus_is_open(outbox->bus) <= 0))
         outbox_take(outbox, g_steal_pointer(&outbox->behind), 0);
     for (guint i = outbox->n_sent; i < outbox->messages->len; i++)
         outbox_take(outbox, get_outgoing(outbox, i)->message, get_outgoing(outbox, i)->n_bytes);

@@ -43,6 +43,9 @@ void outbox_flush(Outbox *outbox);
 /* Messages that sd-bus has not been given. */
 guint outbox_get_length(const Outbox *outbox);
 
+/* And those that it has, and the socket has not taken. */
+guint64 outbox_count_queued(const Outbox *outbox);
+
 /* Whether the socket takes no more now: then no more calls should be read from it. */
 gboolean outbox_is_backed_up(const Outbox *outbox);
 

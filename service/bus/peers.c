@@ -3,16 +3,16 @@
 
 #include "service/bus/peers.h"
 
-#include <fcntl.h>
 #include <linux/sockios.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "service/bus/descriptors.h"
+#include "service/bus/handshake.h"
 #include "service/bus/interfaces.h"
-#include "service/bus/last-words.h"
 #include "service/bus/watchers.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
@@ -21,23 +21,26 @@
  * nobody waits long, enough that a burst of one client is one turn. */
 #define SOCKETS_PER_TURN  64
 #define MESSAGES_PER_TURN 32
+/* Of answers, to one client: then it is seen first whether it reads them. */
+#define ANSWER_BYTES_PER_TURN (64 * 1024)
 
-/* What one client may have in its socket when it ends: a socket holds less. */
-#define MESSAGES_AT_END 65536
-
-/* The kernel doubles it. sd-bus asks for 8 MiB, for each client that doesn't read. */
-#define KERNEL_BYTES_MAX (128 * 1024)
-
-/* A message's first 16 bytes tell how long it is. */
+/* A message's first bytes tell how long it is. */
 #define HEADER_BYTES      16
 #define MESSAGE_BYTES_MAX (64 * 1024)
 
-#define HANDSHAKE_BYTES_MAX (16 * 1024)
-#define HANDSHAKE_SECS      5
+#define HANDSHAKE_SECS 5
 
-/* What a client may leave unread, besides the message that is on its way. */
+/* What a client may leave unread, besides the message that is on its way. sd-bus's own answers are
+ * not among them, and there is one of them at most when we stop to read. */
 #define UNREAD_BYTES_MAX    (1024 * 1024)
 #define UNREAD_MESSAGES_MAX 4096
+#define UNREAD_ANSWERS_MAX  64
+
+/* The kernel doubles it. sd-bus would ask for 8 MiB, for each client that doesn't read. */
+#define KERNEL_BYTES_MAX (128 * 1024)
+
+/* As much as a client may have sent before its end: more than any socket holds. */
+#define LAST_BYTES_MAX (16 * 1024 * 1024)
 
 struct Peers {
     GSource source;
@@ -57,13 +60,14 @@ typedef enum {
     PEER_CLOSED,
 } PeerState;
 
-/* `link` is the first thing in it. */
+/* `link` is the first thing in it. Its sd-bus has the socket by a descriptor of its own, once the
+ * handshake is done. */
 struct Peer {
     Link link;
     PeerState state;
-    int fd;         /* ours once it is half closed, else sd-bus's */
+    int fd;
     guint32 events; /* what epoll waits for */
-    gsize n_bytes;  /* of the handshake, or of a message that isn't complete */
+    Handshake handshake;
     guint timer_id; /* ends the handshake */
     gboolean is_stuck;
 };
@@ -96,14 +100,8 @@ wait_for(Peer *peer, guint32 events)
 static void
 wait_for_next(Peer *peer)
 {
-    int events;
-
-    if (peer->state == PEER_OPEN) {
+    if (peer->state == PEER_OPEN)
         wait_for(peer, outbox_is_backed_up(&peer->link.outbox) ? EPOLLOUT : EPOLLIN);
-    } else if (peer->state == PEER_HANDSHAKE) {
-        events = sd_bus_get_events(peer->link.bus);
-        wait_for(peer, (events & EPOLLOUT ? EPOLLOUT : 0) | (events & EPOLLIN ? EPOLLIN : 0));
-    }
 }
 
 static gboolean
@@ -134,20 +132,19 @@ close_peer(Peer *peer)
 
     if (peer->state == PEER_CLOSED)
         return;
+    peer->state = PEER_CLOSED;
     outbox_give_up(&peer->link.outbox, &edge->bus_link.outbox);
     outbox_fini(&peer->link.outbox);
     g_clear_handle_id(&peer->timer_id, g_source_remove);
-    if (peer->state == PEER_HALF_CLOSED)
-        close(peer->fd);
+    handshake_clear(&peer->handshake);
+    watchers_link_closed(client, &peer->link);
     if (peer->link.bus != NULL)
         close_bus(peer);
-    peer->state = PEER_CLOSED;
+    close(peer->fd);
 
     client->peer = NULL;
-    if (client->link == &peer->link) {
+    if (client->link == &peer->link)
         client->link = &edge->bus_link;
-        watchers_link_closed(client);
-    }
     get_account(client)->n_private_sockets--;
     if (peer->is_stuck)
         g_queue_remove(&peers->stuck, peer);
@@ -166,159 +163,226 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     return sd_bus_message_is_signal(message, NULL, NULL) > 0; /* nobody listens to them here */
 }
 
-/* Takes the bus, also on failure. */
-static int
-start_bus(Peer *peer, sd_bus *bus, gboolean anonymous)
-{
-    int r;
-
-    peer->link.bus = bus;
-    if ((r = sd_bus_set_server(bus, TRUE, get_peers(peer)->server_id)) < 0 ||
-        (r = sd_bus_set_anonymous(bus, anonymous)) < 0 ||
-        (r = sd_bus_negotiate_fds(bus, FALSE)) < 0 ||
-        (r = sd_bus_add_filter(bus, NULL, on_any_message, &peer->link)) < 0 ||
-        (r = interfaces_export(&peer->link)) < 0)
-        return r;
-    return sd_bus_start(bus);
-}
-
-/* ---- reading */
-
-/* Whether this is the beginning of a message that is too long. Only if it surely is the beginning
- * of a message: after a handshake sd-bus may have read part of one. */
+/* A new sd-bus for the link; `*out_fd` is what it listens to. */
 static gboolean
-announces_too_much(const guint8 *header)
+make_bus(Peer *peer, int *out_fd)
 {
-    guint32 body, fields;
+    sd_bus *bus = handshake_new_bus(get_peers(peer)->server_id, out_fd);
 
-    if ((header[0] != 'l' && header[0] != 'B') || header[1] < 1 || header[1] > 4 || header[3] != 1)
+    if (bus == NULL)
         return FALSE;
-    memcpy(&body, header + 4, sizeof body);
-    memcpy(&fields, header + 12, sizeof fields);
-    body = header[0] == 'l' ? GUINT32_FROM_LE(body) : GUINT32_FROM_BE(body);
-    fields = header[0] == 'l' ? GUINT32_FROM_LE(fields) : GUINT32_FROM_BE(fields);
-    return (guint64)body + fields + HEADER_BYTES > MESSAGE_BYTES_MAX;
+    peer->link.bus = bus;
+    if (sd_bus_add_filter(bus, NULL, on_any_message, &peer->link) >= 0 &&
+        interfaces_export(&peer->link) >= 0)
+        return TRUE;
+    close(*out_fd);
+    close_bus(peer);
+    return FALSE;
 }
 
-/* How many bytes there are to read; negative if they begin a message that is too long. */
-static gssize
-look_ahead(const Peer *peer)
-{
-    guint8 bytes[512];
-    ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-    int n_all = 0;
-
-    if (n >= HEADER_BYTES && peer->state == PEER_OPEN && peer->n_bytes == 0 &&
-        announces_too_much(bytes))
-        return -1;
-    if (n == sizeof bytes && ioctl(peer->fd, SIOCINQ, &n_all) == 0)
-        return n_all;
-    return MAX(n, 0);
-}
+/* ---- the end of reading */
 
 static gboolean
 is_open(const Peer *peer)
 {
-    return peer->state == PEER_HANDSHAKE || peer->state == PEER_OPEN;
+    return peer->state == PEER_OPEN;
 }
 
-/* As much as a handshake or a message may have; the rest comes when it is complete. */
-static gboolean
-has_read_too_much(const Peer *peer)
-{
-    return peer->n_bytes > (peer->state == PEER_OPEN ? MESSAGE_BYTES_MAX : HANDSHAKE_BYTES_MAX);
-}
-
-static void
-note_handshake(Peer *peer)
-{
-    if (peer->state != PEER_HANDSHAKE || sd_bus_is_ready(peer->link.bus) <= 0)
-        return;
-    peer->state = PEER_OPEN;
-    peer->n_bytes = 0;
-    g_clear_handle_id(&peer->timer_id, g_source_remove);
-}
-
-/* Up to `n_max` messages; all, in a handshake. What sd-bus says at last. */
-static int
-process(Peer *peer, guint n_max)
-{
-    gboolean is_complete = FALSE;
-    guint n = 0;
-    int r;
-
-    do {
-        gboolean is_writing = outbox_is_backed_up(&peer->link.outbox);
-
-        if (n > 0 && is_writing && peer->link.outbox.instead == NULL)
-            return 1;
-        r = sd_bus_process(peer->link.bus, NULL);
-        if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
-            return r; /* sd-bus has not closed the descriptor yet: it would in the next step */
-        if (r > 0 && peer->state == PEER_OPEN && !is_writing)
-            is_complete = TRUE;
-        note_handshake(peer);
-    } while (r > 0 && (++n < n_max || peer->state == PEER_HANDSHAKE));
-    if (is_complete)
-        peer->n_bytes = 0;
-    return r;
-}
-
-/* sd-bus gave it up, perhaps with something still to read. Nobody hears the answers. */
+/* sd-bus gives up a connection as soon as it can't write, with all that it could still read. Yet
+ * what a client sent before it left takes effect. So another sd-bus is given what is left in the
+ * socket, which begins with a message. Nobody hears the answers. */
 static void
 read_last_words(Peer *peer)
 {
-    sd_bus *bus = peer->n_bytes == 0 ? last_words_new(peer->fd) : NULL;
-    guint n_left = MESSAGES_AT_END;
+    char bytes[4096];
+    gsize n_bytes = 0;
+    ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    int fd;
 
-    if (bus == NULL)
-        return;
     outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
+    watchers_link_closed(peer->link.client, &peer->link);
     if (peer->link.bus != NULL)
         close_bus(peer);
-    if (start_bus(peer, bus, TRUE) >= 0)
-        while (n_left-- > 0 && peer->state != PEER_CLOSED && sd_bus_process(bus, NULL) > 0)
+    if (n <= 0 || !make_bus(peer, &fd))
+        return;
+    while (n > 0 && n_bytes < LAST_BYTES_MAX &&
+           send(fd, bytes, (gsize)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n) {
+        n_bytes += (gsize)n;
+        while (peer->state != PEER_CLOSED && sd_bus_process(peer->link.bus, NULL) > 0)
             ;
+        if (peer->state == PEER_CLOSED)
+            break;
+        n = recv(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    }
+    close(fd);
+}
+
+/* The client can read what it has been sent, and then the end; and it can write until it does. */
+static void
+half_close(Peer *peer)
+{
+    g_debug("%s doesn't read its private socket", peer->link.client->unique_name);
+    if (!is_open(peer)) {
+        close_peer(peer);
+        return;
+    }
+    outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
+    watchers_link_closed(peer->link.client, &peer->link);
+    close_bus(peer);
+    peer->state = PEER_HALF_CLOSED;
+    shutdown(peer->fd, SHUT_WR);
+    wait_for(peer, EPOLLRDHUP);
+}
+
+/* ---- reading */
+
+typedef enum {
+    NEXT_NOTHING,
+    NEXT_MESSAGE,
+    NEXT_PART, /* of a message */
+    NEXT_BAD,  /* too long, or none */
+    NEXT_END,
+} Next;
+
+/* The length of a message, or 0 if it is none: then sd-bus will say so. */
+static guint64
+get_length(const guint8 *header)
+{
+    guint32 body, fields;
+
+    memcpy(&body, header + 4, sizeof body);
+    memcpy(&fields, header + 12, sizeof fields);
+    if (header[0] == 'l')
+        return HEADER_BYTES + (((guint64)GUINT32_FROM_LE(fields) + 7) & ~7ULL) +
+               GUINT32_FROM_LE(body);
+    if (header[0] == 'B')
+        return HEADER_BYTES + (((guint64)GUINT32_FROM_BE(fields) + 7) & ~7ULL) +
+               GUINT32_FROM_BE(body);
+    return 0;
+}
+
+/* What is next in the socket, where sd-bus has read whole messages only. */
+static Next
+look_ahead(const Peer *peer)
+{
+    guint8 bytes[512];
+    ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    int n_all = (int)n;
+    guint64 length;
+
+    if (n <= 0)
+        return n < 0 && errno == EAGAIN ? NEXT_NOTHING : NEXT_END;
+    if (n < HEADER_BYTES)
+        return NEXT_PART;
+    length = get_length(bytes);
+    if (length > MESSAGE_BYTES_MAX)
+        return NEXT_BAD;
+    if (length > sizeof bytes && ioctl(peer->fd, SIOCINQ, &n_all) < 0)
+        return NEXT_END;
+    return (guint64)n_all < length ? NEXT_PART : NEXT_MESSAGE;
+}
+
+static gboolean
+has_enough_to_say(const Outbox *outbox)
+{
+    return outbox->instead == NULL &&
+           (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
+}
+
+/* Up to `n_max` messages, while the client reads the answers. What was next when it stopped. */
+static Next
+process(Peer *peer, guint n_max)
+{
+    Next next = NEXT_MESSAGE;
+
+    for (guint n = 0; n < n_max; n++) {
+        if (n > 0 && has_enough_to_say(&peer->link.outbox))
+            break;
+        next = look_ahead(peer);
+        if (next != NEXT_MESSAGE)
+            break;
+        if (sd_bus_process(peer->link.bus, NULL) < 0)
+            return NEXT_BAD;
+        if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
+            return NEXT_END;
+    }
+    return next;
+}
+
+/* sd-bus writes when it processes, and may then read a message. */
+static Next
+write_on(Peer *peer)
+{
+    Next next = look_ahead(peer);
+
+    if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
+        return next;
+    if (sd_bus_process(peer->link.bus, NULL) < 0)
+        return NEXT_BAD;
+    if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
+        return NEXT_END;
+    outbox_flush(&peer->link.outbox);
+    return NEXT_NOTHING;
+}
+
+static void
+serve_open(Peer *peer, guint n_max)
+{
+    Next next = NEXT_END;
+
+    /* Since something was sent, it may have ended. */
+    if (sd_bus_is_open(peer->link.bus) > 0)
+        next = outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL
+                   ? write_on(peer)
+                   : process(peer, n_max);
+    if (!is_open(peer))
+        return;
+    if (next == NEXT_PART) {
+        wait_for(peer, EPOLLIN | EPOLLET); /* for more of it */
+    } else if (next == NEXT_BAD) {
+        g_debug("%s: a message that is too long, or none", peer->link.client->unique_name);
+        close_peer(peer);
+    } else if (next == NEXT_END) {
+        read_last_words(peer);
+        close_peer(peer);
+    } else {
+        wait_for_next(peer);
+    }
+}
+
+/* FALSE: the socket is closed. */
+static gboolean
+begin(Peer *peer)
+{
+    g_clear_handle_id(&peer->timer_id, g_source_remove);
+    handshake_clear(&peer->handshake);
+    if (!handshake_move_bus(peer->link.bus, peer->fd)) {
+        close_peer(peer);
+        return FALSE;
+    }
+    peer->state = PEER_OPEN;
+    peer->link.outbox.n_queued_max = 1;
+    outbox_flush(&peer->link.outbox);
+    return TRUE;
 }
 
 /* Reads and serves; the socket may be closed afterwards. */
 static void
 serve(Peer *peer, guint n_max)
 {
-    gssize n_there;
-    int r;
+    HandshakeResult result;
 
-    if (peer->state == PEER_CLOSED)
-        return;
-    if (peer->state == PEER_HALF_CLOSED) {
+    if (peer->state == PEER_HANDSHAKE) {
+        result = handshake_go_on(&peer->handshake, peer->fd);
+        if (result == HANDSHAKE_FAILED)
+            close_peer(peer);
+        else if (result == HANDSHAKE_DONE && begin(peer))
+            serve_open(peer, n_max);
+    } else if (peer->state == PEER_OPEN) {
+        serve_open(peer, n_max);
+    } else if (peer->state == PEER_HALF_CLOSED) {
         read_last_words(peer);
         close_peer(peer);
-        return;
-    }
-    if (sd_bus_is_open(peer->link.bus) <= 0) { /* since something was sent */
-        read_last_words(peer);
-        close_peer(peer);
-        return;
-    }
-    n_there = look_ahead(peer);
-    if (n_there < 0) {
-        g_debug("%s: a message that is too long", peer->link.client->unique_name);
-        close_peer(peer);
-        return;
-    }
-    peer->n_bytes += (gsize)n_there;
-    r = process(peer, n_max);
-    if (!is_open(peer))
-        return;
-    if (sd_bus_has_ended(peer->link.bus, r)) {
-        if (peer->state == PEER_OPEN)
-            read_last_words(peer);
-        close_peer(peer);
-    } else if (has_read_too_much(peer)) {
-        g_debug("%s: no end of a message", peer->link.client->unique_name);
-        close_peer(peer);
-    } else {
-        wait_for_next(peer);
     }
 }
 
@@ -344,35 +408,14 @@ on_flushed(Outbox *outbox)
     if (!is_open(peer))
         return;
     wait_for_next(peer);
-    if (outbox->n_bytes <= UNREAD_BYTES_MAX && outbox_get_length(outbox) <= UNREAD_MESSAGES_MAX)
+    if (outbox->n_bytes <= UNREAD_BYTES_MAX && outbox_get_length(outbox) <= UNREAD_MESSAGES_MAX &&
+        outbox_count_queued(outbox) <= UNREAD_ANSWERS_MAX)
         return;
     if (peer->is_stuck)
         return;
     peer->is_stuck = TRUE;
     g_queue_push_tail(&get_peers(peer)->stuck, peer);
     g_source_set_ready_time(&get_peers(peer)->source, 0);
-}
-
-/* The client can read what it has been sent, and then the end; and it can write until it does. */
-static void
-half_close(Peer *peer)
-{
-    int fd = fcntl(peer->fd, F_DUPFD_CLOEXEC, 0);
-
-    g_debug("%s doesn't read its private socket", peer->link.client->unique_name);
-    if (fd < 0) {
-        close_peer(peer);
-        return;
-    }
-    outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    epoll_ctl(get_peers(peer)->epoll_fd, EPOLL_CTL_DEL, peer->fd, NULL);
-    close_bus(peer);
-    g_clear_handle_id(&peer->timer_id, g_source_remove);
-    peer->fd = fd;
-    peer->state = PEER_HALF_CLOSED;
-    shutdown(fd, SHUT_WR);
-    if (!add_to_epoll(peer, EPOLLRDHUP))
-        close_peer(peer);
 }
 
 /* ---- all sockets */
@@ -438,31 +481,28 @@ peers_free(Peers *peers)
 /* ---- one client's */
 
 /* Takes the descriptor. */
-static int
+static gboolean
 start_peer(Peer *peer, int fd)
 {
     const int kernel_bytes = KERNEL_BYTES_MAX;
-    sd_bus *bus = NULL;
-    int r;
+    int other_fd;
 
-    if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_fd(bus, fd, fd)) < 0) {
-        sd_bus_unref(bus);
-        close(fd);
-        return r;
-    }
     peer->fd = fd;
-    outbox_init(&peer->link.outbox, bus, 1, &peer->link.edge->outboxes);
-    peer->link.outbox.flushed = on_flushed;
-    r = start_bus(peer, bus, FALSE);
-    if (r >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof kernel_bytes) < 0)
-        r = -errno;
-    if (r >= 0 && !add_to_epoll(peer, EPOLLIN))
-        r = -errno;
-    if (r < 0) {
-        outbox_fini(&peer->link.outbox);
-        close_bus(peer);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof kernel_bytes) < 0 ||
+        !make_bus(peer, &other_fd)) {
+        close(fd);
+        return FALSE;
     }
-    return r;
+    close(other_fd);
+    if (!add_to_epoll(peer, EPOLLIN)) {
+        close_bus(peer);
+        close(fd);
+        return FALSE;
+    }
+    /* Before the handshake it takes messages and keeps them. */
+    outbox_init(&peer->link.outbox, peer->link.bus, 0, &peer->link.edge->outboxes);
+    peer->link.outbox.flushed = on_flushed;
+    return TRUE;
 }
 
 int
@@ -472,9 +512,7 @@ peers_open(Client *client, int *out_fd)
     LimitsAccount *account = get_account(client);
     g_autofree Peer *peer = g_new0(Peer, 1);
     int fds[2];
-    int r;
 
-    peers_read_to_end(client);
     peers_close(client);
     if (account->n_private_sockets >= limits->max[LIMIT_PRIVATE_SOCKETS_PER_UID])
         return -EDQUOT;
@@ -484,11 +522,12 @@ peers_open(Client *client, int *out_fd)
         return -errno;
     peer->link.edge = client->edge;
     peer->link.client = client;
-    r = start_peer(peer, fds[0]);
-    if (r < 0) {
+    if (!start_peer(peer, fds[0])) {
         close(fds[1]);
-        return r;
+        return -EMFILE;
     }
+    handshake_init(&peer->handshake, client->agent->principal->identity.uid,
+                   client->edge->peers->server_id);
     account->n_private_sockets++;
     peer->timer_id = g_timeout_add_seconds(HANDSHAKE_SECS, on_handshake_timeout, peer);
     *out_fd = fds[1];
@@ -500,8 +539,16 @@ peers_open(Client *client, int *out_fd)
 void
 peers_read_to_end(Client *client)
 {
-    if (client->peer != NULL)
-        serve(client->peer, MESSAGES_AT_END);
+    Peer *peer = client->peer;
+
+    while (peer != NULL && client->peer == peer) {
+        if (is_open(peer) && outbox_is_backed_up(&peer->link.outbox))
+            half_close(peer);
+        serve(peer, G_MAXUINT);
+        if (client->peer != peer || !is_open(peer) || !has_enough_to_say(&peer->link.outbox))
+            break;
+        edge_end_turn(client->edge);
+    }
 }
 
 void
@@ -512,7 +559,7 @@ peers_read_last(Client *client)
     if (peer == NULL)
         return;
     outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    serve(peer, MESSAGES_AT_END);
+    serve(peer, G_MAXUINT);
     close_peer(peer);
 }
 

@@ -11,8 +11,9 @@
  * reply to OpenPeer is the last thing that the client is told by the bus until it calls by the bus
  * again. What a client sent before it closed a socket takes effect even if it reads no answer.
  *
- * Bounds. A client that doesn't read is not read; if what it is told in spite of that becomes too
- * much, the socket is closed for writing, and what was left goes by the bus: nothing is lost. All
+ * Bounds. A client that doesn't read is not read. If what it is told in spite of that becomes too
+ * much, or if it calls by the bus meanwhile, the socket is closed for writing; the signals that are
+ * left go by the bus, so that none is lost, and what it asked there it has to ask again. All
  * sockets are one source, so those that rest cost nothing, and those with something to say take
  * turns. */
 

@@ -195,6 +195,7 @@ send_ping(Client *client)
                                            "org.freedesktop.DBus.Peer", "Ping");
 
     client->wants_ping = FALSE;
+    client->ping_link = client->link;
     client->n_confirmed_by_ping = client->n_unconfirmed;
     /* Without a time limit: however late it reads, it has read what came before. */
     if (r >= 0)
@@ -204,9 +205,9 @@ send_ping(Client *client)
 }
 
 void
-watchers_link_closed(Client *client)
+watchers_link_closed(Client *client, const Link *link)
 {
-    if (client->ping == NULL)
+    if (client->ping == NULL || client->ping_link != link)
         return;
     g_clear_pointer(&client->ping, sd_bus_slot_unref);
     want_ping(client);
@@ -215,8 +216,12 @@ watchers_link_closed(Client *client)
 void
 watchers_send_pings(Edge *edge)
 {
-    Client *client;
+    for (guint n_left = edge->watchers->to_ping.length; n_left > 0; n_left--) {
+        Client *client = g_queue_pop_head(&edge->watchers->to_ping);
 
-    while ((client = g_queue_pop_head(&edge->watchers->to_ping)) != NULL)
-        send_ping(client);
+        if (outbox_get_length(&client->link->outbox) == 0)
+            send_ping(client);
+        else /* it must not overtake what it asks for */
+            g_queue_push_tail(&edge->watchers->to_ping, client);
+    }
 }

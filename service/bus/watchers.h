@@ -44,7 +44,7 @@ GList *watchers_of_bucket(const Edge *edge, const LockManager *manager);
 gboolean watchers_admit(Watch *watch);
 
 /* What the client was asked there it won't answer. */
-void watchers_link_closed(Client *client);
+void watchers_link_closed(Client *client, const Link *link);
 
 /* Asks those who have got many signals in this turn whether they have read them. */
 void watchers_send_pings(Edge *edge);
