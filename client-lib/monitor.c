@@ -482,7 +482,7 @@ stop_watching(gpointer data)
 
         if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
             g_assert_not_reached();
-        call_send_quietly(message);
+        call_send_quietly(connection, message);
     }
     if (self->is_part)
         connection_remove_part(connection, &self->part);

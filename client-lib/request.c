@@ -127,7 +127,7 @@ on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
     Request *self = data;
 
     self->call = NULL;
-    if (self->is_in_ledger && g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+    if (self->is_in_ledger && g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
         request_abort(self);
         return;
     }
@@ -195,7 +195,7 @@ request_try_again(Request *self, const GError *error)
 {
     /* Somebody answered in the service's place. Its own answer is lost; the key brings it back,
      * however often it takes: it may be a lock. */
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_FORGED)) {
+    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
         request_send(self);
         return TRUE;
     }

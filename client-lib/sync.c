@@ -74,21 +74,24 @@ sync_call_finish(SyncCall *self, gpointer pointer, gboolean boolean, GError *err
 
 /* Outside the gate: sleeps until there may be something to process. */
 static void
-wait_for_messages(SyncCall *self, ConnectionPoll wanted)
+wait_for_messages(SyncCall *self, ConnectionPoll *wanted)
 {
     struct pollfd fds[] = {
+        wanted->fds[0],
+        wanted->fds[1],
         {.fd = self->waiter.wake_fd, .events = POLLIN},
-        {.fd = wanted.fd, .events = wanted.events},
     };
-    gint64 left_us = wanted.until_us - g_get_monotonic_time();
+    gint64 left_us = wanted->until_us - g_get_monotonic_time();
     int timeout_ms = -1;
     guint64 count;
 
-    if (wanted.until_us != G_MAXINT64)
+    if (wanted->until_us != G_MAXINT64)
         timeout_ms = (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
-    if (poll(fds, G_N_ELEMENTS(fds), timeout_ms) <= 0 || !(fds[0].revents & POLLIN))
+    if (poll(fds, G_N_ELEMENTS(fds), timeout_ms) <= 0)
         return;
-    if (read(self->waiter.wake_fd, &count, sizeof count) < 0)
+    wanted->fds[0].revents = fds[0].revents;
+    wanted->fds[1].revents = fds[1].revents;
+    if ((fds[2].revents & POLLIN) && read(self->waiter.wake_fd, &count, sizeof count) < 0)
         g_debug("Woken by nobody: %s", g_strerror(errno));
 }
 
@@ -102,12 +105,12 @@ process_until(SyncCall *self, gboolean (*is_over)(const SyncCall *self), gint64 
     while (!is_over(self) && g_get_monotonic_time() < until_us) {
         ConnectionPoll wanted;
 
-        if (connection_process(self->connection))
+        if (connection_process(self->connection, NULL))
             continue;
-        wanted = connection_get_poll(self->connection);
+        connection_get_poll(self->connection, &wanted);
         wanted.until_us = MIN(wanted.until_us, until_us);
         gate_leave(gate);
-        wait_for_messages(self, wanted);
+        wait_for_messages(self, &wanted);
         gate_enter(gate);
     }
     connection_remove_waiter(self->connection, &self->waiter);
@@ -125,6 +128,13 @@ is_settled(const SyncCall *self)
     return !connection_has_abandoned(self->connection);
 }
 
+/* If nobody runs a main loop, nobody else will take the answer before the next call. */
+static gboolean
+is_routed(const SyncCall *self)
+{
+    return !route_is_asking(connection_get_route(self->connection));
+}
+
 static void
 sync_call_wait(SyncCall *self, GError **error)
 {
@@ -132,6 +142,7 @@ sync_call_wait(SyncCall *self, GError **error)
 
     gate_enter(gate);
     process_until(self, is_done, G_MAXINT64);
+    process_until(self, is_routed, G_MAXINT64);
     if (g_error_matches(self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_settled(self))
         process_until(self, is_settled, g_get_monotonic_time() + SETTLE_US);
     gate_leave(gate);

@@ -49,6 +49,9 @@
 #define WIRE_ERROR_LIMITS_EXCEEDED   "org.freedesktop.DBus.Error.LimitsExceeded"
 #define WIRE_ERROR_ACCESS_DENIED     "org.freedesktop.DBus.Error.AccessDenied"
 #define WIRE_ERROR_NAME_HAS_NO_OWNER "org.freedesktop.DBus.Error.NameHasNoOwner"
+#define WIRE_ERROR_NO_REPLY          "org.freedesktop.DBus.Error.NoReply"
+#define WIRE_ERROR_SERVICE_UNKNOWN   "org.freedesktop.DBus.Error.ServiceUnknown"
+#define WIRE_ERROR_TIMEOUT           "org.freedesktop.DBus.Error.Timeout"
 #define WIRE_ERROR_UNKNOWN_METHOD    "org.freedesktop.DBus.Error.UnknownMethod"
 #define WIRE_ERROR_UNKNOWN_OBJECT    "org.freedesktop.DBus.Error.UnknownObject"
 

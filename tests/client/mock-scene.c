@@ -11,9 +11,10 @@ scene_start(Scene *s, gconstpointer data)
 
     s->mock = mock_bus_new(MOCK_SERVICE);
     s->cancellable = g_cancellable_new();
-    web_locks_agent_new_for_address_async(mock_bus_get_address(s->mock), NULL, answer_take,
-                                          &connected);
-    s->agent = web_locks_agent_new_for_address_finish(answer_wait(&connected), &error);
+    s->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", mock_bus_get_address(s->mock),
+                            "private-socket", FALSE, NULL);
+    web_locks_agent_connect_async(s->agent, NULL, answer_take, &connected);
+    web_locks_agent_connect_finish(s->agent, answer_wait(&connected), &error);
     g_assert_no_error(error);
     g_assert_cmpstr(web_locks_agent_get_client_id(s->agent), ==, MOCK_CLIENT);
     s->manager = web_locks_agent_get_manager(s->agent, "bucket", &error);

@@ -1,0 +1,185 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/wire.h"
+
+#include "client-lib/connection.h"
+#include "common/sd-bus-source.h"
+
+/* ---- the source */
+
+/* What a source knows; it may outlive the connection, and so the wire. */
+typedef struct {
+    Gate *gate;
+    Wire *wire;
+    LoneResult lone;
+} SourceData;
+
+static void
+source_enter(gpointer data)
+{
+    gate_enter(((SourceData *)data)->gate);
+}
+
+static void
+source_leave(gpointer data)
+{
+    gate_leave(((SourceData *)data)->gate);
+}
+
+static void
+wire_end(Wire *self)
+{
+    self->ended(self);
+}
+
+/* The source is not destroyed, so the connection is there. */
+static void
+source_closed(gpointer data)
+{
+    Wire *wire = ((SourceData *)data)->wire;
+    g_autoptr(Connection) alive = connection_ref(wire->connection);
+
+    wire_end(wire);
+}
+
+static void
+source_data_free(gpointer data)
+{
+    SourceData *source_data = data;
+
+    gate_unref(source_data->gate);
+    g_free(source_data);
+}
+
+/* A message may be the last thing that the connection lived for. */
+static void
+source_before_batch(gpointer data)
+{
+    SourceData *source_data = data;
+
+    connection_begin_batch(connection_ref(source_data->wire->connection), &source_data->lone);
+}
+
+static void
+source_after_batch(gpointer data)
+{
+    Connection *connection = ((SourceData *)data)->wire->connection;
+
+    connection_end_batch(connection);
+    connection_unref(connection);
+}
+
+/* The application may do what it likes in there: also run a main loop, and so come here again. */
+static void
+source_after_leave(gpointer data)
+{
+    SourceData *source_data = data;
+    LoneResult lone = source_data->lone;
+
+    if (lone.func == NULL)
+        return;
+    source_data->lone.func = NULL;
+    lone.func(lone.data);
+    lone.destroy(lone.data);
+}
+
+static const SdBusSourceHooks source_hooks = {
+    .enter = source_enter,
+    .leave = source_leave,
+    .before_batch = source_before_batch,
+    .after_batch = source_after_batch,
+    .after_leave = source_after_leave,
+    .on_closed = source_closed,
+};
+
+/* ---- life */
+
+void
+wire_open(Wire *self, Connection *connection, sd_bus *bus, void (*ended)(Wire *self))
+{
+    SourceData *source_data = g_new0(SourceData, 1);
+    GMainContext *context = connection_get_context(connection);
+
+    self->connection = connection;
+    self->bus = bus;
+    self->ended = ended;
+    self->fd = sd_bus_get_fd(bus);
+    gate_guard_fd(self->fd);
+    source_data->gate = gate_ref(connection_get_gate(connection));
+    source_data->wire = self;
+    source_data->lone.context = context;
+    self->source = sd_bus_source_attach(bus, context, &source_hooks, source_data, source_data_free);
+    connection_wires_changed(connection);
+}
+
+void
+wire_close(Wire *self)
+{
+    if (self->bus == NULL)
+        return;
+    if (connection_is_of_this_process(self->connection))
+        gate_unguard_fd(self->fd);
+    g_source_destroy(self->source);
+    g_clear_pointer(&self->source, g_source_unref);
+    sd_bus_close(self->bus);
+    g_clear_pointer(&self->bus, sd_bus_unref);
+    connection_wires_changed(self->connection);
+}
+
+gboolean
+wire_is_open(const Wire *self)
+{
+    return self->bus != NULL && sd_bus_is_open(self->bus) > 0;
+}
+
+/* ---- messages */
+
+gboolean
+wire_process(Wire *self)
+{
+    int r;
+
+    if (self->bus == NULL)
+        return FALSE;
+    r = sd_bus_process(self->bus, NULL);
+    if (self->bus == NULL)
+        return TRUE;
+    if (r > 0)
+        return TRUE;
+    if (!sd_bus_has_ended(self->bus, r))
+        return FALSE;
+    wire_end(self);
+    return TRUE;
+}
+
+gboolean
+wire_has_news(const Wire *self)
+{
+    uint64_t ready_us;
+
+    return self->bus != NULL &&
+           (sd_bus_get_timeout(self->bus, &ready_us) < 0 || ready_us != UINT64_MAX ||
+            (sd_bus_get_events(self->bus) & POLLOUT));
+}
+
+struct pollfd
+wire_get_poll(const Wire *self, gint64 *until_us)
+{
+    struct pollfd wanted = {.fd = -1};
+    uint64_t ready_us;
+    int events;
+
+    if (self->bus == NULL)
+        return wanted;
+    events = sd_bus_get_events(self->bus);
+    if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0) {
+        *until_us = 0; /* it has ended: to be found when it is processed */
+        return wanted;
+    }
+    wanted.fd = self->fd;
+    wanted.events = (short)events;
+    if (ready_us < G_MAXINT64)
+        *until_us = MIN(*until_us, (gint64)ready_us);
+    return wanted;
+}
