@@ -1,0 +1,171 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What it costs to be one of very many.
+ *
+ *     bench-crowd ADDRESS PATH SERVICE-PID STATE N
+ *
+ * STATE is
+ *   held     one client holds N locks, each of its own name;
+ *   waiting  it has N requests waiting for one name.
+ * Says `ready N`, and then does what it reads from standard input, a line each, until that ends:
+ *   grants COUNT  (waiting) hand-overs of the name to the next that waits: `grant`, us each; then
+ *                 as many wait again
+ *   pairs COUNT   another client's uncontended request and release, awaited: `pair`
+ *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the time that the
+ *                 service's processor worked for each. */
+
+#include "crowd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    pid_t service;
+    WebLocksManager *crowd; /* whoever holds or waits */
+    WebLocksManager *other; /* an agent of its own */
+    WebLocksLock *gate;
+    guint n_grants_left;
+    guint64 granted_at;
+    BenchSamples *samples;
+} Bench;
+
+/* ---- grants: who is granted the name, hands it on */
+
+static void
+on_released(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_release_finish(lock, result, &error);
+    bench_check_error(error, "release");
+}
+
+static void
+on_granted(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksLock *lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    Bench *bench = data;
+
+    bench_check_error(error, "request");
+    bench_samples_add(bench->samples, bench->granted_at, bench_now());
+    bench->granted_at = bench_now();
+    bench->n_grants_left--;
+    if (bench->n_grants_left > 0)
+        web_locks_lock_release_async(lock, NULL, on_released, NULL);
+    else
+        bench->gate = lock;
+}
+
+static void
+measure_grants(Bench *bench, guint count)
+{
+    bench->samples = bench_samples_new_shared(count);
+    bench->n_grants_left = count;
+    bench->granted_at = bench_now();
+    web_locks_lock_release_async(g_steal_pointer(&bench->gate), NULL, on_released, NULL);
+    while (bench->n_grants_left > 0)
+        g_main_context_iteration(NULL, TRUE);
+    bench_print("grant", bench_samples_steady(bench->samples));
+    bench_samples_free(bench->samples);
+    crowd_wait(bench->crowd, count, on_granted, bench);
+}
+
+/* ---- the other client */
+
+static void
+measure_pairs(Bench *bench, guint count)
+{
+    BenchSamples *samples = bench_samples_new_shared(count);
+
+    for (guint i = 0; i < count; i++) {
+        guint64 begin = bench_now();
+        g_autoptr(WebLocksLock) lock = bench_request(bench->other, "printer");
+
+        bench_release(lock);
+        bench_samples_add(samples, begin, bench_now());
+    }
+    bench_print("pair", bench_samples_steady(samples));
+    bench_samples_free(samples);
+}
+
+static void
+measure_queries(Bench *bench, guint count)
+{
+    double cpu = bench_cpu_time(bench->service);
+    guint64 begin = bench_now();
+
+    for (guint i = 0; i < count; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksSnapshot) snapshot =
+            web_locks_manager_query_sync(bench->other, NULL, &error);
+
+        if (snapshot == NULL)
+            bench_die("query", error->message);
+    }
+    bench_print("query", (double)(bench_now() - begin) / 1000 / count);
+    bench_print("query-cpu", (bench_cpu_time(bench->service) - cpu) / count);
+}
+
+static void
+obey(Bench *bench, const char *line)
+{
+    g_auto(GStrv) words = g_strsplit(line, " ", 2);
+    guint count;
+
+    if (g_strv_length(words) != 2)
+        bench_die(line, "not a command and a number");
+    count = bench_number(words[1]);
+    if (g_str_equal(words[0], "grants") && bench->gate != NULL)
+        measure_grants(bench, count);
+    else if (g_str_equal(words[0], "pairs"))
+        measure_pairs(bench, count);
+    else if (g_str_equal(words[0], "queries"))
+        measure_queries(bench, count);
+    else
+        bench_die(line, "no such command");
+}
+
+/* Each agent is kept by its manager. */
+static WebLocksManager *
+connect_manager(const char *address, const char *path)
+{
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(address, path);
+
+    return bench_manager_new(agent, "crowd");
+}
+
+int
+main(int argc, char **argv)
+{
+    Bench bench = {0};
+    char line[256];
+    guint n;
+
+    if (argc != 6) {
+        fprintf(stderr, "usage: bench-crowd ADDRESS PATH SERVICE-PID held|waiting N\n");
+        return 2;
+    }
+    bench.service = (pid_t)bench_number(argv[3]);
+    bench.crowd = connect_manager(argv[1], argv[2]);
+    bench.other = connect_manager(argv[1], argv[2]);
+    n = bench_number(argv[5]);
+    if (g_str_equal(argv[4], "held")) {
+        crowd_hold(bench.crowd, n);
+    } else if (g_str_equal(argv[4], "waiting")) {
+        bench.gate = bench_request(bench.crowd, CROWD_GATE);
+        crowd_wait(bench.crowd, n, on_granted, &bench);
+    } else {
+        bench_die(argv[4], "neither held nor waiting");
+    }
+    bench_print("ready", n);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        obey(&bench, line);
+    }
+    return EXIT_SUCCESS;
+}

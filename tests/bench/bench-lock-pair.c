@@ -1,0 +1,161 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* An uncontended lock requested and released through the library, one after the other.
+ *
+ *     bench-lock-pair ADDRESS PATH WAY COUNT
+ *     bench-lock-pair paths
+ *
+ * WAY is
+ *   sync    the sync calls;
+ *   async   the asynchronous ones in a main loop, each awaited before the next;
+ *   unref   asynchronous, and the release is that the last reference goes, which awaits nothing.
+ * PATH is `private` or `bus`; the second form prints those that this library has, best first. */
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOCK_NAME "printer"
+#define WARM_UP   200
+
+typedef struct {
+    WebLocksManager *manager;
+    BenchSamples *samples; /* NULL while warming up */
+    guint n_left;
+    guint64 begin;
+    gboolean by_unref;
+} Pairs;
+
+typedef void (*Way)(Pairs *pairs);
+
+static void
+add_sample(Pairs *pairs)
+{
+    if (pairs->samples != NULL)
+        bench_samples_add(pairs->samples, pairs->begin, bench_now());
+}
+
+static void
+run_sync(Pairs *pairs)
+{
+    for (; pairs->n_left > 0; pairs->n_left--) {
+        g_autoptr(WebLocksLock) lock = NULL;
+
+        pairs->begin = bench_now();
+        lock = bench_request(pairs->manager, LOCK_NAME);
+        bench_release(lock);
+        add_sample(pairs);
+    }
+}
+
+static void begin_async(Pairs *pairs);
+
+static void
+end_async(Pairs *pairs)
+{
+    add_sample(pairs);
+    pairs->n_left--;
+    if (pairs->n_left > 0)
+        begin_async(pairs);
+}
+
+static void
+on_released(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(WebLocksLock) lock = WEB_LOCKS_LOCK(source);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_lock_release_finish(lock, result, &error);
+    bench_check_error(error, "release");
+    end_async(data);
+}
+
+static void
+on_requested(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksLock *lock =
+        web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
+    Pairs *pairs = data;
+
+    bench_check_error(error, "request");
+    if (pairs->by_unref) {
+        g_object_unref(lock);
+        end_async(pairs);
+    } else {
+        web_locks_lock_release_async(lock, NULL, on_released, data);
+    }
+}
+
+static void
+begin_async(Pairs *pairs)
+{
+    pairs->begin = bench_now();
+    web_locks_manager_request_async(pairs->manager, LOCK_NAME, NULL, NULL, on_requested, pairs);
+}
+
+static void
+run_async(Pairs *pairs)
+{
+    begin_async(pairs);
+    while (pairs->n_left > 0)
+        g_main_context_iteration(NULL, TRUE);
+}
+
+static void
+run_unref(Pairs *pairs)
+{
+    pairs->by_unref = TRUE;
+    run_async(pairs);
+}
+
+static Way
+find_way(const char *name)
+{
+    static const struct {
+        const char *name;
+        Way run;
+    } ways[] = {{"sync", run_sync}, {"async", run_async}, {"unref", run_unref}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(ways); i++)
+        if (g_str_equal(ways[i].name, name))
+            return ways[i].run;
+    bench_die(name, "none of sync, async, unref");
+}
+
+static int
+print_paths(void)
+{
+    if (bench_has_private_socket())
+        puts(BENCH_PATH_PRIVATE);
+    puts(BENCH_PATH_BUS);
+    return EXIT_SUCCESS;
+}
+
+int
+main(int argc, char **argv)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    Pairs pairs = {.n_left = WARM_UP};
+    Way run;
+
+    if (argc == 2 && g_str_equal(argv[1], "paths"))
+        return print_paths();
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-lock-pair ADDRESS PATH sync|async|unref COUNT\n");
+        return 2;
+    }
+    run = find_way(argv[3]);
+    agent = bench_agent_new(argv[1], argv[2]);
+    pairs.manager = bench_manager_new(agent, "bench");
+    run(&pairs);
+
+    pairs.n_left = bench_number(argv[4]);
+    pairs.samples = bench_samples_new_shared(pairs.n_left);
+    run(&pairs);
+    bench_samples_print(pairs.samples, "");
+    g_object_unref(pairs.manager);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,113 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A bus name requested and released, every call awaited: what a program does that makes a lock of
+ * a name.
+ *
+ *     bench-name-pair ADDRESS WAY COUNT
+ *
+ * WAY is
+ *   raw     calls marshalled once, on a bare socket (raw-bus.h);
+ *   sd-bus  sync calls of sd-bus. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "common/sd-bus.h"
+#include "common/wire-names.h"
+#include "raw-bus.h"
+
+#define BENCH_NAME "org.w3.WebLocks.Bench"
+#define WARM_UP    200
+
+typedef void (*Way)(const char *address, guint count, BenchSamples *samples);
+
+static void
+expect(guint32 answer)
+{
+    if (answer != RAW_NAME_OWNER)
+        bench_die("bus name", "an answer that was not expected");
+}
+
+static void
+run_raw(const char *address, guint count, BenchSamples *samples)
+{
+    g_autoptr(RawBus) bus = raw_bus_new(address);
+    g_autoptr(RawCall) request = raw_call_new_request_name(BENCH_NAME);
+    g_autoptr(RawCall) release = raw_call_new_release_name(BENCH_NAME);
+
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        raw_bus_send(bus, request);
+        expect(raw_bus_await_reply(bus));
+        raw_bus_send(bus, release);
+        expect(raw_bus_await_reply(bus));
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+}
+
+static void
+call_driver(sd_bus *bus, const char *member, const char *signature)
+{
+    g_autoptr(SdBusMessage) call = NULL, reply = NULL;
+    guint32 answer;
+
+    bench_check(sd_bus_message_new_method_call(bus, &call, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                               WIRE_DRIVER_INTERFACE, member),
+                member);
+    bench_check(sd_bus_message_set_auto_start(call, FALSE), member);
+    bench_check(sd_bus_message_append(call, signature, BENCH_NAME, 0), member);
+    bench_check(sd_bus_call(bus, call, 0, NULL, &reply), member);
+    bench_check(sd_bus_message_read(reply, "u", &answer), member);
+    expect(answer);
+}
+
+static void
+run_sd_bus(const char *address, guint count, BenchSamples *samples)
+{
+    sd_bus *bus = NULL;
+
+    bench_check(sd_bus_new(&bus), "bus");
+    bench_check(sd_bus_set_address(bus, address), "address");
+    bench_check(sd_bus_set_bus_client(bus, TRUE), "bus client");
+    bench_check(sd_bus_start(bus), "connecting");
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        call_driver(bus, "RequestName", "su");
+        call_driver(bus, "ReleaseName", "s");
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+    sd_bus_flush_close_unref(bus);
+}
+
+static Way
+find_way(const char *name)
+{
+    if (g_str_equal(name, "raw"))
+        return run_raw;
+    if (g_str_equal(name, "sd-bus"))
+        return run_sd_bus;
+    bench_die(name, "neither raw nor sd-bus");
+}
+
+int
+main(int argc, char **argv)
+{
+    BenchSamples *samples;
+    guint count;
+
+    if (argc != 4) {
+        fprintf(stderr, "usage: bench-name-pair ADDRESS raw|sd-bus COUNT\n");
+        return 2;
+    }
+    count = bench_number(argv[3]);
+    samples = bench_samples_new_shared(count);
+    find_way(argv[2])(argv[1], count, samples);
+    bench_samples_print(samples, "");
+    return EXIT_SUCCESS;
+}

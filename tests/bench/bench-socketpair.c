@@ -1,0 +1,103 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What two processes and a socket cost at least, without any protocol.
+ *
+ *     bench-socketpair WAY COUNT
+ *
+ * WAY is
+ *   round-trip  a byte there and a byte back, the next at once;
+ *   wake-up     a byte that wakes a process which sleeps, one way, in turns. */
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define WARM_UP   200
+#define SETTLE_US 100
+
+static void
+round_trips(guint count, BenchSamples *samples)
+{
+    int pair[2];
+    pid_t child;
+
+    bench_make_pair(pair);
+    child = bench_fork();
+    if (child == 0) {
+        for (guint i = 0; i < WARM_UP + count; i++) {
+            bench_hear(pair[1]);
+            bench_tell(pair[1]);
+        }
+        _exit(EXIT_SUCCESS);
+    }
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        bench_tell(pair[0]);
+        bench_hear(pair[0]);
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+    bench_join(child);
+}
+
+/* One of the two: `first` wakes the other, then is woken. */
+static void
+play(int fd, gboolean first, guint count, BenchSamples *samples, guint64 *told_at)
+{
+    for (guint i = 0; i < count; i++) {
+        if ((i % 2 == 0) == first) {
+            bench_pause(SETTLE_US); /* the other one is asleep by now */
+            *told_at = bench_now();
+            bench_tell(fd);
+        } else {
+            bench_hear(fd);
+            bench_samples_add(samples, *told_at, bench_now());
+        }
+    }
+}
+
+static void
+wake_ups(guint count, BenchSamples *samples)
+{
+    guint64 *told_at =
+        mmap(NULL, sizeof *told_at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int pair[2];
+    pid_t child;
+
+    bench_check_errno(told_at != MAP_FAILED, "shared memory");
+    bench_make_pair(pair);
+    child = bench_fork();
+    if (child == 0) {
+        play(pair[1], FALSE, count, samples, told_at);
+        _exit(EXIT_SUCCESS);
+    }
+    play(pair[0], TRUE, count, samples, told_at);
+    bench_join(child);
+}
+
+int
+main(int argc, char **argv)
+{
+    BenchSamples *samples;
+    guint count;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: bench-socketpair round-trip|wake-up COUNT\n");
+        return 2;
+    }
+    count = bench_number(argv[2]);
+    samples = bench_samples_new_shared(count);
+    if (g_str_equal(argv[1], "round-trip"))
+        round_trips(count, samples);
+    else if (g_str_equal(argv[1], "wake-up"))
+        wake_ups(count, samples);
+    else
+        bench_die(argv[1], "neither round-trip nor wake-up");
+    bench_samples_print(samples, "");
+    return EXIT_SUCCESS;
+}

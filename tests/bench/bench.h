@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the measuring programs share: a clock, ends with a reason, samples, and agents.
+ *
+ * A program prints `NAME VALUE` lines; times are microseconds. Whatever goes wrong ends it with a
+ * line on standard error: a figure of something that failed is none. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+/* Nanoseconds; the same clock in every process. */
+guint64 bench_now(void);
+void bench_pause(guint us);
+/* Microseconds of processor time that another process has used. */
+double bench_cpu_time(pid_t pid);
+
+void bench_die(const char *what, const char *reason) G_GNUC_NORETURN;
+/* For negative errnos, and for -1 with errno. */
+void bench_check(int r, const char *what);
+void bench_check_errno(gboolean good, const char *what);
+void bench_check_error(const GError *error, const char *what);
+/* A number from 1 on, as a command line has it. */
+guint bench_number(const char *text);
+
+void bench_print(const char *name, double value);
+
+/* Durations, one for each operation. They may lie in memory that processes share. */
+typedef struct {
+    guint length;
+    guint capacity;
+    double us[];
+} BenchSamples;
+
+BenchSamples *bench_samples_new_shared(guint capacity);
+void bench_samples_free(BenchSamples *samples);
+void bench_samples_add(BenchSamples *samples, guint64 begin, guint64 end);
+/* The median of the means of ten that follow each other: all that an operation regularly costs is
+ * in it, and the rare moments in which somebody else has the processor are not. */
+double bench_samples_steady(const BenchSamples *samples);
+/* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and leaves them sorted. */
+void bench_samples_print(BenchSamples *samples, const char *prefix);
+
+/* fork(), whose child dies with its parent. */
+pid_t bench_fork(void);
+/* One byte from process to process. */
+void bench_tell(int fd);
+void bench_hear(int fd);
+void bench_make_pair(int pair[2]);
+/* Ends a child and waits for it. */
+void bench_kill(pid_t pid);
+/* Waits for a child, which has to end well. */
+void bench_join(pid_t pid);
+
+#define BENCH_PATH_PRIVATE "private"
+#define BENCH_PATH_BUS     "bus"
+
+/* Whether the library has private sockets to the service, or only a way through the bus. */
+gboolean bench_has_private_socket(void);
+/* A connected agent on the bus at that address. `path` says how its calls go: `private` or `bus`.
+ */
+WebLocksAgent *bench_agent_new(const char *address, const char *path);
+WebLocksManager *bench_manager_new(WebLocksAgent *agent, const char *bucket);
+/* Returns when the service has dealt with all that the agent sent before. */
+void bench_barrier(WebLocksAgent *agent);
+WebLocksLock *bench_request(WebLocksManager *manager, const char *name);
+void bench_release(WebLocksLock *lock);

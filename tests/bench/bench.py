@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Measures locks beside what people use instead, and says whether the targets are met.
+
+Starts private buses, services and peers, lets the small measuring programs run in turns, and prints
+a page of Markdown. Nothing but unix sockets and the loopback interface; all that is started ends.
+"""
+
+import argparse
+import importlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import traceback
+
+from stage import Settings, die_with_parent, say
+import machine
+import plots
+import report as page
+import targets
+
+# In the order of the page; each has a module in measures/.
+MEASURES = ('pairs', 'handovers', 'throughput', 'growth', 'memory', 'calm')
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Report:
+    """All that was found out."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.machine = machine.describe(settings)
+        self.tables = {}
+        self.targets = []
+        self.core = ''
+
+    def measure(self, key):
+        try:
+            module = importlib.import_module(f'measures.{key}')
+            self.tables[key] = module.declare(self.settings)
+            module.measure(self.settings, self.tables[key])
+        except (OSError, RuntimeError, KeyError, ValueError, subprocess.SubprocessError):
+            traceback.print_exc()
+            self.settings.fail(key)
+
+    def measure_core(self):
+        say('the core alone')
+        options = (['--repetitions=1', '--operations=1000', '--max-others=1000']
+                   if self.settings.quick else [])
+        try:
+            self.core = subprocess.run([self.settings.program('core'), *options], check=True,
+                                       text=True, stdout=subprocess.PIPE,
+                                       preexec_fn=die_with_parent).stdout
+        except subprocess.SubprocessError:
+            traceback.print_exc()
+            self.settings.fail('core')
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('build', help='the build directory')
+    parser.add_argument('--peers', action='store_true',
+                        help='Chromium, etcd and ZooKeeper too, where they are installed')
+    parser.add_argument('--json', action='store_true', help='print JSON')
+    parser.add_argument('--quick', action='store_true',
+                        help='only see that all works, in less than a minute')
+    parser.add_argument('--only', nargs='+', choices=(*MEASURES, 'core'), default=(),
+                        help='only these')
+    parser.add_argument('--write', action='store_true',
+                        help='write docs/benchmarks.md and its pictures too')
+    return parser.parse_args()
+
+
+def write_page(report):
+    docs = ROOT / 'docs'
+    pictures = plots.pictures(report.settings, report.tables)
+    images = docs / page.IMAGES
+    images.mkdir(exist_ok=True)
+    for key, text in pictures.items():
+        (images / page.image_name(key)).write_text(text, encoding='utf-8')
+    (docs / 'benchmarks.md').write_text(f'{page.SPDX}\n{page.markdown(report, pictures)}',
+                                        encoding='utf-8')
+
+
+def main():
+    arguments = parse_arguments()
+    # So that what was started ends.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    os.environ.update(DBUS_SESSION_BUS_ADDRESS='disabled:', DBUS_SYSTEM_BUS_ADDRESS='disabled:')
+    settings = Settings(arguments.build, arguments.quick, arguments.peers)
+    report = Report(settings)
+    for key in MEASURES:
+        if not arguments.only or key in arguments.only:
+            report.measure(key)
+    if not arguments.only or 'core' in arguments.only:
+        report.measure_core()
+    if not settings.quick:
+        report.targets = targets.all_targets(settings, report.tables)
+    if arguments.write:
+        write_page(report)
+    print(page.as_json(report) if arguments.json else page.markdown(report))
+    say(page.summary(report))
+    return 1 if settings.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Figures, tables of them, and the targets that they are held against."""
+
+import dataclasses
+import statistics
+
+# Where the processes of a measurement may run, and how a table calls that.
+CORES = {'free': 'cores free', 'one': 'one core'}
+
+
+class Figure:
+    """What came out of the repetitions of one measurement."""
+
+    def __init__(self, samples):
+        self.samples = list(samples)
+
+    @property
+    def median(self):
+        return statistics.median(self.samples)
+
+    def over(self, other):
+        """The ratio of two, of what ran next to each other in each repetition."""
+        return Figure(a / b for a, b in zip(self.samples, other.samples))
+
+    def show(self):
+        return f'{number(self.median)} [{number(min(self.samples))}-{number(max(self.samples))}]'
+
+    def as_json(self):
+        return {'median': self.median, 'min': min(self.samples), 'max': max(self.samples),
+                'samples': self.samples}
+
+
+def number(value):
+    """Three digits that count, and no more."""
+    if abs(value) >= 1000:
+        return f'{value:,.0f}'
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f'{value:.{digits}f}'
+
+
+@dataclasses.dataclass
+class Row:
+    what: str
+    # The ratio in this row is of the rows with these names.
+    ratio_of: tuple = None
+    figures: dict = dataclasses.field(default_factory=dict)
+
+
+class Table:
+    """Rows of figures: for each choice of cores one, and a ratio."""
+
+    def __init__(self, key, title, note, unit, ratio=''):
+        self.key = key
+        self.title = title
+        self.note = note
+        self.unit = unit
+        self.ratio_title = ratio
+        self.rows = {}
+        # Files with pictures of it, if any: (path, text).
+        self.pictures = []
+
+    def row(self, what, ratio_of=None):
+        """Declares a row, in order; `self` as name of a row is this one."""
+        self.rows.setdefault(what, Row(what))
+        if ratio_of:
+            self.rows[what].ratio_of = tuple(what if name == 'self' else name
+                                             for name in ratio_of)
+
+    def put(self, what, cores, value):
+        figures = self.rows.setdefault(what, Row(what)).figures
+        figures.setdefault(cores, Figure([])).samples.append(value)
+
+    def drop(self, what, cores):
+        """A measurement that failed half-way has no figure."""
+        if what in self.rows:
+            self.rows[what].figures.pop(cores, None)
+
+    def get(self, what, cores):
+        row = self.rows.get(what)
+        return row.figures.get(cores) if row else None
+
+    def ratio(self, of, to, cores):
+        a, b = self.get(of, cores), self.get(to, cores)
+        return a.over(b) if a and b else None
+
+    def row_ratio(self, row, cores):
+        return self.ratio(*row.ratio_of, cores) if row.ratio_of else None
+
+    def filled_rows(self):
+        return [row for row in self.rows.values() if row.figures]
+
+    def cores(self):
+        return [key for key in CORES
+                if any(key in row.figures for row in self.rows.values())]
+
+    def as_json(self):
+        rows = []
+        for row in self.filled_rows():
+            entry = {'what': row.what, 'ratio of': row.ratio_of}
+            for cores, figure in row.figures.items():
+                entry[cores] = figure.as_json()
+                ratio = self.row_ratio(row, cores)
+                if ratio:
+                    entry[f'ratio {cores}'] = ratio.as_json()
+            rows.append(entry)
+        return {'key': self.key, 'title': self.title, 'unit': self.unit, 'rows': rows}
+
+
+@dataclasses.dataclass
+class Target:
+    """What a figure should be: at most, or at least."""
+
+    what: str
+    figure: Figure
+    limit: float
+    unit: str = ''
+    at_least: bool = False
+
+    @property
+    def met(self):
+        if self.figure is None:
+            return None
+        if self.at_least:
+            return self.figure.median >= self.limit
+        return self.figure.median <= self.limit
+
+    def verdict(self):
+        return {None: 'not measured', True: 'met', False: 'missed'}[self.met]
+
+    def show_limit(self):
+        return f'{">=" if self.at_least else "<="} {number(self.limit)} {self.unit}'.rstrip()
+
+    def as_json(self):
+        return {'what': self.what, 'limit': self.limit, 'at least': self.at_least,
+                'unit': self.unit, 'met': self.met,
+                'figure': self.figure.as_json() if self.figure else None}

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Clients that work as fast as they can, each in a process of its own and on names of its own. */
+
+#pragma once
+
+#include "bench.h"
+
+typedef struct {
+    const char *address;
+    const char *path; /* for locks */
+    guint in_flight;  /* pairs that a client has under way at a time */
+    guint n_pairs;    /* of each client; G_MAXUINT for ever */
+} Load;
+
+/* Connects, whatever that takes, and returns what `run` gets. `index` tells clients apart. */
+typedef gpointer (*LoadConnect)(const Load *load, guint index);
+typedef void (*LoadRun)(const Load *load, gpointer client);
+
+/* Starts the clients, and lets them go when all are connected. Returns the pairs per second of all
+ * together. */
+double
+load_measure(const Load *load, guint n_clients, LoadConnect connect_client, LoadRun run_client);
+
+/* The client of locks: asynchronous calls in a main loop; whatever is released is at once requested
+ * again. */
+gpointer load_connect_locks(const Load *load, guint index);
+void load_run_locks(const Load *load, gpointer client);

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What it costs to be one of very many."""
+
+import contextlib
+
+from figures import CORES, Table
+from peers import available
+from stage import Crowd, Scene, Way, cores, measure_in_turns, run
+
+DEATH = 'client killed: next one has its lock'
+QUERY = 'Query'
+QUERY_CPU = 'Query, the service alone'
+CHROMIUM = 'Chromium: '
+
+
+def sizes(settings):
+    return (100, 1000) if settings.quick else (1000, 10000, 50000)
+
+
+def query_size(settings):
+    return settings.count(10000, 1000)
+
+
+def grant(waiting):
+    return f'grant, {waiting:,} waiting'
+
+
+def pair(held):
+    return f'request and release, {held:,} held'
+
+
+def query(held, row=QUERY):
+    return f'{row}, {held:,} held'
+
+
+def death(settings, kind):
+    count = settings.count(10000, 500)
+    return f'{DEATH}, {count:,} held and {count:,} waiting, on {kind}'
+
+
+def declare(settings):
+    smallest = sizes(settings)[0]
+    table = Table('growth', 'Growth',
+                  'Through the library, by the best path, with so many others in the service, on '
+                  f'{settings.best_kind}. A '
+                  'grant is a release and the callback of the next that waits for the same name. '
+                  '"The service alone" is processor time of its process. The ratio is to the '
+                  'smallest crowd; for Chromium it is ours to the row.',
+                  'us', 'ratio')
+    for size in sizes(settings):
+        table.row(grant(size), ('self', grant(smallest)))
+    for size in sizes(settings):
+        table.row(pair(size), ('self', pair(smallest)))
+    table.row(query(query_size(settings)))
+    table.row(query(query_size(settings), QUERY_CPU))
+    for kind in settings.kinds:
+        table.row(death(settings, kind))
+    for row in [*map(grant, sizes(settings)), query(query_size(settings))]:
+        table.row(CHROMIUM + row, (row, 'self'))
+    return table
+
+
+def crowd_way(row, crowd, command, count, answer):
+    return Way(row, lambda: {row: crowd.tell(command, count)[answer]})
+
+
+def query_way(crowd, held, count):
+    rows = {'query': query(held), 'query-cpu': query(held, QUERY_CPU)}
+
+    def ask():
+        answers = crowd.tell('queries', count, answers=2)
+        return {row: answers[key] for key, row in rows.items()}
+    return Way(list(rows.values()), ask)
+
+
+def crowd_ways(settings, stack):
+    """A service of its own for each crowd, so that each is alone with what it costs."""
+    def crowd(state, size):
+        scene = stack.enter_context(Scene(settings, settings.best_kind))
+        return stack.enter_context(Crowd(scene, state, size))
+
+    for size in sizes(settings):
+        yield crowd_way(grant(size), crowd('waiting', size), 'grants',
+                        min(size // 2, settings.count(500, 50)), 'grant')
+    for size in sizes(settings):
+        one = crowd('held', size)
+        yield crowd_way(pair(size), one, 'pairs', settings.count(500, 50), 'pair')
+        if size == query_size(settings):
+            yield query_way(one, size, settings.count(10, 2))
+
+
+def chromium_ways(settings, chromium):
+    """All in one page, each crowd on a name of its own."""
+    for size in sizes(settings):
+        row = CHROMIUM + grant(size)
+        name = f'gate {size}'
+        chromium.tell('wait', size, name)
+        yield Way(row, lambda row=row, name=name: {
+            row: chromium.tell('grants', settings.count(500, 50), name)})
+
+
+def measure_query_in_chromium(settings, table, which):
+    """By itself: its query() tells all locks of the page's origin, whatever they are for."""
+    with contextlib.ExitStack() as stack:
+        chromium = available(settings, stack, 'chromium')
+        if chromium:
+            row = CHROMIUM + query(query_size(settings))
+            chromium.tell('hold', query_size(settings))
+            way = Way(row, lambda: {row: chromium.tell('queries', settings.count(10, 2))})
+            measure_in_turns(settings, table, which, [way], settings.few_repetitions)
+
+
+def measure_deaths(settings, table, which):
+    count = settings.count(10000, 500)
+    ways = []
+    with contextlib.ExitStack() as stack:
+        for kind in settings.kinds:
+            scene = stack.enter_context(Scene(settings, kind))
+            row = death(settings, kind)
+            ways.append(Way(row, lambda row=row, scene=scene: {
+                row: run(settings, 'death', scene.address, settings.best_path, count,
+                         count)['death']}))
+        measure_in_turns(settings, table, which, ways, settings.few_repetitions)
+
+
+def measure(settings, table):
+    for which in CORES:
+        with cores(which):
+            with contextlib.ExitStack() as stack:
+                ways = list(crowd_ways(settings, stack))
+                chromium = available(settings, stack, 'chromium')
+                if chromium:
+                    ways += chromium_ways(settings, chromium)
+                measure_in_turns(settings, table, which, ways, settings.few_repetitions)
+            measure_query_in_chromium(settings, table, which)
+            measure_deaths(settings, table, which)

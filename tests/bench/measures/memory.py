@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the service takes of the machine: memory, and instructions, which noise does not move."""
+
+import os
+import shutil
+import tempfile
+
+from figures import Table
+from stage import PEOPLE, Crowd, Scene, Way, measure_in_turns, run, smaps
+
+IDLE = 'resident when idle, KiB'
+HELD = 'per held lock, bytes'
+WAITING = 'per waiting request, bytes'
+STATES = {HELD: 'held', WAITING: 'waiting'}
+
+
+def instructions(path):
+    return f'instructions of the service per request and release, {PEOPLE[path]}'
+
+
+def resident(settings, state=None, count=0):
+    """KiB resident, of a service with such a crowd."""
+    with Scene(settings, settings.best_kind) as scene:
+        if state is None:
+            return smaps(scene.pid)['Rss']
+        with Crowd(scene, state, count):
+            return smaps(scene.pid)['Rss']
+
+
+def idle(settings):
+    return {IDLE: resident(settings)}
+
+
+def crowd(settings):
+    return settings.count(10000, 2000)
+
+
+def per_request(settings, row):
+    count = crowd(settings)
+    more = resident(settings, STATES[row], 2 * count) - resident(settings, STATES[row], count)
+    return {row: more * 1024 / count}
+
+
+def count_instructions(settings, path, pairs, directory):
+    output = os.path.join(directory, f'callgrind.{path}.{pairs}')
+    wrapper = ['valgrind', '--quiet', '--tool=callgrind', f'--callgrind-out-file={output}']
+    with Scene(settings, settings.best_kind, wrapper) as scene:
+        run(settings, 'lock-pair', scene.address, path, 'sync', pairs)
+        scene.stop_service()
+    with open(output, encoding='utf-8', errors='replace') as file:
+        return next(int(line.split()[1]) for line in file
+                    if line.startswith(('summary:', 'totals:')))
+
+
+def instructions_per_pair(settings, path):
+    """Of two runs of which one has twice the pairs, so that start and end don't count."""
+    pairs = settings.count(1000, 100)
+    with tempfile.TemporaryDirectory(prefix='weblocks-bench-') as directory:
+        once, twice = (count_instructions(settings, path, n, directory)
+                       for n in (pairs, 2 * pairs))
+    return {instructions(path): (twice - once) / pairs}
+
+
+def declare(settings):
+    table = Table('memory', 'Memory and instructions',
+                  f'Of the process of the service, on {settings.best_kind}. Bytes are of resident '
+                  f'memory, the difference of {2 * crowd(settings):,} and {crowd(settings):,}, '
+                  'divided. Instructions are those that callgrind counts, of the service alone.',
+                  '')
+    for row in (IDLE, *STATES, *map(instructions, settings.paths)):
+        table.row(row)
+    return table
+
+
+def measure(settings, table):
+    ways = [Way(IDLE, lambda: idle(settings))]
+    ways += [Way(row, lambda row=row: per_request(settings, row)) for row in STATES]
+    measure_in_turns(settings, table, 'free', ways, settings.few_repetitions)
+    if shutil.which('valgrind') is None:
+        settings.skip('instructions: valgrind is not installed')
+        return
+    ways = [Way(instructions(path), lambda path=path: instructions_per_pair(settings, path))
+            for path in settings.paths]
+    measure_in_turns(settings, table, 'free', ways, 1)

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What people use instead of locks over D-Bus, each started for the measurement alone: on a unix
+socket or the loopback interface, in a directory of its own, and ended afterwards.
+
+A peer is a class with `title`, `optional` (only with --peers), missing(settings), which says why it
+can't be had or returns None, and __enter__ and __exit__.
+"""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+
+from buses import end, spawn
+
+STARTING = 60
+
+
+def available(settings, stack, key):
+    """A peer that runs until the stack ends, or None."""
+    # Each of them needs what is above.
+    from peers import chromium, etcd, redis, zookeeper  # pylint: disable=import-outside-toplevel
+    peer_class = {'chromium': chromium.Chromium, 'etcd': etcd.Etcd, 'redis': redis.Redis,
+                  'zookeeper': zookeeper.ZooKeeper}[key]
+    if peer_class.optional and not settings.peers:
+        return None
+    missing = peer_class.missing(settings)
+    if missing:
+        settings.skip(f'{peer_class.title}: {missing}')
+        return None
+    try:
+        return stack.enter_context(peer_class())
+    except (OSError, RuntimeError, TimeoutError) as error:
+        settings.fail(f'{peer_class.title} does not start: {error}')
+        return None
+
+
+def free_ports(count):
+    """Ports of the loopback interface that nobody has now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+                   for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Server:
+    """A process with a directory of its own. Subclasses say which, and when it is ready."""
+
+    optional = True
+
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix='weblocks-bench-')
+        self.process = None
+
+    def start(self, argv, **options):
+        self.process = spawn(argv, cwd=self.directory, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+    def check(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f'{self.process.args[0]} ended with {self.process.returncode}')
+
+    def begin(self):
+        raise NotImplementedError
+
+    def __enter__(self):
+        try:
+            self.begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exception):
+        end(self.process)
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What comes out: Markdown for people, JSON for programs."""
+
+import json
+
+from figures import CORES
+
+# The head of what is written; of this file, it is above.
+# REUSE-IgnoreStart
+SPDX = ('<!-- SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors -->\n'
+        '<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->\n')
+# REUSE-IgnoreEnd
+IMAGES = 'images'
+
+
+def image_name(key):
+    return f'bench-{key}.svg'
+
+
+def markdown_table(rows):
+    """The first row is the head."""
+    lines = [f'| {" | ".join(row)} |' for row in rows]
+    lines.insert(1, '|---' * len(rows[0]) + '|')
+    return '\n'.join(lines)
+
+
+def cell(figure):
+    return figure.show() if figure else ''
+
+
+def show_table(table):
+    which = table.cores()
+    has_ratio = any(row.ratio_of for row in table.filled_rows())
+    unit = f', {table.unit}' if table.unit else ''
+    head = ['']
+    for cores in which:
+        head.append(CORES[cores] + unit if len(which) > 1 else table.unit or 'measured')
+        if has_ratio:
+            head.append(table.ratio_title)
+    rows = [head]
+    for row in table.filled_rows():
+        cells = [row.what]
+        for cores in which:
+            cells.append(cell(row.figures.get(cores)))
+            if has_ratio:
+                cells.append(cell(table.row_ratio(row, cores)))
+        rows.append(cells)
+    return markdown_table(rows)
+
+
+def show_targets(targets):
+    rows = [('target', 'limit', 'measured', '')]
+    for target in targets:
+        rows.append((target.what, target.show_limit(), cell(target.figure), target.verdict()))
+    return markdown_table(rows)
+
+
+def show_machine(machine):
+    versions = ', '.join(f'{name} {version}' for name, version in machine['versions'].items())
+    cores = 'one core' if machine['cores'] == 1 else f'{machine["cores"]} cores'
+    return (f'{machine["processor"]}, {cores}, {machine["system"]}, kernel {machine["kernel"]}; '
+            f'{versions}.')
+
+
+def wrap(text, width=100):
+    lines = ['']
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append('')
+        lines[-1] += f' {word}' if lines[-1] else word
+    return '\n'.join(lines)
+
+
+def markdown(report, pictures=()):
+    """The page. `pictures` are the keys of tables with a picture."""
+    parts = ['# Figures',
+             wrap('One run of `./dev bench`, which measures all of this again on your machine, and '
+                  'wrote this page. A figure is the median and [least-most] of its repetitions, '
+                  'which run in turns: one of ours, one of each peer, and again. The time of an '
+                  'operation is, in each repetition, the median of the means of ten that follow '
+                  'each other. A ratio is the median of the ratios of such turns. Absolute times '
+                  'move from machine to machine and from run to run; look at the ratios. "Cores '
+                  'free" is where the kernel puts the processes; with "one core" all of them, bus '
+                  'and service too, share one: there, work is measured, and not the wake-ups of '
+                  'other cores.'),
+             wrap(show_machine(report.machine))]
+    if report.settings.quick:
+        parts.append('**A quick run: it shows that all works, and its figures say nothing.**')
+    if report.targets:
+        parts += ['## Targets', show_targets(report.targets)]
+    for key, table in report.tables.items():
+        if not table.filled_rows():
+            continue
+        parts += [f'## {table.title}', wrap(table.note), show_table(table)]
+        if key in pictures:
+            parts.append(f'![{table.title}]({IMAGES}/{image_name(key)})')
+    if report.core:
+        parts += ['## The core alone', wrap('No bus, no library, no other process: `bench-core`.'),
+                  f'```\n{report.core.strip()}\n```']
+    if report.settings.skipped or report.settings.failed:
+        lines = [f'- skipped: {text}' for text in report.settings.skipped]
+        lines += [f'- FAILED: {text}' for text in report.settings.failed]
+        parts += ['## Not measured', '\n'.join(lines)]
+    return '\n\n'.join(parts) + '\n'
+
+
+def as_json(report):
+    return json.dumps({
+        'machine': report.machine,
+        'quick': report.settings.quick,
+        'tables': [table.as_json() for table in report.tables.values()],
+        'targets': [target.as_json() for target in report.targets],
+        'core': report.core.splitlines(),
+        'skipped': report.settings.skipped,
+        'failed': report.settings.failed,
+    }, indent=2)
+
+
+def summary(report):
+    """The last line: what it all comes to."""
+    verdicts = [target.verdict() for target in report.targets]
+    counts = ', '.join(f'{verdicts.count(verdict)} {verdict}'
+                       for verdict in ('met', 'missed', 'not measured'))
+    return f'targets: {counts}; failed measurements: {len(report.settings.failed)}'

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Where it is measured: buses with a service each, on all cores or one, and measuring programs that
+run in turns."""
+
+import contextlib
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / 'bus'))
+from buses import (  # pylint: disable=wrong-import-position
+    Bus, die_with_parent, end, spawn, wait_exit)
+
+PATIENCE = 120
+BATCH = 10
+PEOPLE = {'private': 'private socket', 'bus': 'through the bus'}
+# More than anything here asks for.
+LIMITS = ('requestsPerClient=200000', 'requestsPerUid=400000', 'requestsTotal=400000')
+
+
+def say(text):
+    print(f'bench: {text}', file=sys.stderr, flush=True)
+
+
+class Settings:
+    """What is measured with, and how thoroughly."""
+
+    def __init__(self, build, quick=False, peers=False):
+        self.build = pathlib.Path(build).resolve()
+        self.quick = quick
+        self.peers = peers
+        self.repetitions = 1 if quick else 7
+        self.few_repetitions = 1 if quick else 5
+        self.skipped = []
+        self.failed = []
+        launcher = self.build / 'tests/bus/broker-launcher'
+        os.environ['WEBLOCKS_BROKER_LAUNCHER'] = str(launcher)
+        self.kinds = ['dbus-daemon']
+        if launcher.exists():
+            self.kinds.append('dbus-broker')
+        else:
+            self.skip('dbus-broker: it was not there when this was built')
+        output = subprocess.run([self.program('lock-pair'), 'paths'], check=True, text=True,
+                                stdout=subprocess.PIPE).stdout
+        # How the library reaches the service, best way first.
+        self.paths = output.split()
+
+    @property
+    def best_kind(self):
+        return self.kinds[-1]
+
+    @property
+    def best_path(self):
+        return self.paths[0]
+
+    def program(self, name):
+        return str(self.build / f'tests/bench/bench-{name}')
+
+    def has_program(self, name):
+        return os.path.exists(self.program(name))
+
+    def count(self, full, quick):
+        return quick if self.quick else full
+
+    def skip(self, text):
+        if text not in self.skipped:
+            say(f'skipped: {text}')
+            self.skipped.append(text)
+
+    def fail(self, text):
+        say(f'FAILED: {text}')
+        self.failed.append(text)
+
+
+@contextlib.contextmanager
+def cores(which):
+    """Whatever is started inside runs on one core, or wherever the kernel puts it."""
+    before = os.sched_getaffinity(0)
+    if which == 'one':
+        os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class Scene:
+    """A private bus, and a service on it."""
+
+    def __init__(self, settings, kind, wrapper=()):
+        self.settings = settings
+        self.kind = kind
+        self.bus = Bus(kind)
+        self.service = None
+        self.wrapper = list(wrapper)
+
+    def __enter__(self):
+        try:
+            self.bus.start()
+            limits = [argument for limit in LIMITS for argument in ('--limit', limit)]
+            self.service = spawn([*self.wrapper, str(self.settings.build / 'service/weblocksd'),
+                                  f'--address={self.bus.address}', *limits],
+                                 env=self.bus.environment(), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL)
+            subprocess.run(['gdbus', 'wait', '--address', self.bus.address, '--timeout', '60',
+                            'org.w3.WebLocks'], check=True, env=self.bus.environment())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def stop_service(self):
+        self.service.terminate()
+        wait_exit(self.service)
+
+    def __exit__(self, *_exception):
+        end(self.service)
+        self.bus.stop()
+
+    @property
+    def address(self):
+        return self.bus.address
+
+    @property
+    def pid(self):
+        return self.service.pid
+
+
+def parse(output):
+    """`NAME VALUE` lines."""
+    return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
+
+
+def run(settings, name, *arguments):
+    """One run of a measuring program; what it says."""
+    result = subprocess.run([settings.program(name), *map(str, arguments)], check=True, text=True,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
+                            preexec_fn=die_with_parent)
+    return parse(result.stdout)
+
+
+class Crowd:
+    """A bench-crowd that is ready and does what it is told."""
+
+    def __init__(self, scene, state, count):
+        settings = scene.settings
+        self.process = spawn([settings.program('crowd'), scene.address, settings.best_path,
+                              str(scene.pid), state, str(count)], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._answer()
+
+    def _answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f'bench-crowd ended with {self.process.wait()}')
+        return parse(line)
+
+    def tell(self, command, count, answers=1):
+        self.process.stdin.write(f'{command} {count}\n')
+        self.process.stdin.flush()
+        figures = {}
+        for _ in range(answers):
+            figures.update(self._answer())
+        return figures
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception):
+        end(self.process)
+
+
+class Way:
+    """One way to do the thing that a table is about. `measure` returns {row: value}."""
+
+    def __init__(self, rows, measure):
+        self.rows = rows if isinstance(rows, list) else [rows]
+        self.measure = measure
+        self.failed = False
+
+
+def steady_of(row, settings, *command):
+    """A way whose program says `steady`."""
+    return Way(row, lambda: {row: run(settings, *command)['steady']})
+
+
+def steady(operation, count):
+    """Microseconds for each, as the programs take it: the median of the means of ten."""
+    means = []
+    for _ in range(count // BATCH):
+        begin = time.monotonic()
+        for _ in range(BATCH):
+            operation()
+        means.append((time.monotonic() - begin) * 1e6 / BATCH)
+    return statistics.median(means)
+
+
+def measure_in_turns(settings, table, which_cores, ways, repetitions):
+    """So that what the machine does meanwhile falls on all alike; and each begins once in a while,
+    so that none always comes after the same."""
+    say(f'{table.title}, {which_cores}: {len(ways)} ways, {repetitions} times')
+    for repetition in range(repetitions):
+        shift = repetition % len(ways)
+        for way in ways[shift:] + ways[:shift]:
+            if way.failed:
+                continue
+            try:
+                for row, value in way.measure().items():
+                    table.put(row, which_cores, value)
+            except (OSError, RuntimeError, KeyError, ValueError, subprocess.SubprocessError):
+                traceback.print_exc()
+                settings.fail(f'{table.title}: {way.rows[0]}')
+                way.failed = True
+                for row in way.rows:
+                    table.drop(row, which_cores)
+
+
+def smaps(pid):
+    """KiB by kind, of a process."""
+    with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
+        lines = (line.split() for line in file)
+        return {words[0].rstrip(':'): int(words[1]) for words in lines if len(words) == 3}
