@@ -32,7 +32,7 @@ may_read(gpointer data)
 {
     Edge *edge = data;
 
-    return !outbox_is_backed_up(&edge->bus_link.outbox);
+    return !outbox_is_backed_up(&edge->bus_link.outbox) && !edge->is_long_turn;
 }
 
 static void
@@ -64,12 +64,16 @@ on_deadline(Edge *edge)
 static int
 on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
+    Edge *edge = userdata;
+
     /* Anybody can send us a NameOwnerChanged or NameLost of their own, and sd-bus matches it. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0 &&
         g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0)
         return 1;
 
-    edge_before_message(userdata, message);
+    if (calls_take_to_bucket(&edge->bus_link, message))
+        return 1;
+    edge_before_message(edge, message);
     return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include "service/bus/calls.h"
 
+#include <string.h>
+
 #include "common/wire-names.h"
 #include "service/bus/clients.h"
 #include "service/bus/methods.h"
@@ -22,53 +24,68 @@ typedef enum {
 typedef struct {
     const char *interface;
     const char *member;
+    const char *signature;
     CallHandler handler;
     CallUse use;
 } CallsTableRow;
 
+/* The most frequent first. */
 static const CallsTableRow calls_table[] = {
-    {WIRE_LOCKS_INTERFACE, "Request", methods_request, CALL_GIVES_ID},
-    {WIRE_LOCKS_INTERFACE, "Steal", methods_steal, CALL_GIVES_ID},
-    {WIRE_LOCKS_INTERFACE, "Release", methods_release, CALL_ACTS},
-    {WIRE_LOCKS_INTERFACE, "Abort", methods_abort, CALL_ACTS},
-    {WIRE_LOCKS_INTERFACE, "Query", methods_query, CALL_ASKS},
-    {WIRE_LOCKS_INTERFACE, "Inspect", methods_inspect, CALL_ASKS},
-    {WIRE_LOCKS_INTERFACE, "Watch", methods_watch, CALL_ACTS},
-    {WIRE_SERVICE_INTERFACE, "Buckets", service_methods_buckets, CALL_ASKS},
-    {WIRE_SERVICE_INTERFACE, "OpenPeer", service_methods_open_peer, CALL_ASKS},
+    {WIRE_LOCKS_INTERFACE, "Request", "sa{sv}", methods_request, CALL_GIVES_ID},
+    {WIRE_LOCKS_INTERFACE, "Release", "t", methods_release, CALL_ACTS},
+    {WIRE_LOCKS_INTERFACE, "Abort", "t", methods_abort, CALL_ACTS},
+    {WIRE_LOCKS_INTERFACE, "Steal", "sa{sv}", methods_steal, CALL_GIVES_ID},
+    {WIRE_LOCKS_INTERFACE, "Query", "", methods_query, CALL_ASKS},
+    {WIRE_LOCKS_INTERFACE, "Inspect", "a{sv}", methods_inspect, CALL_ASKS},
+    {WIRE_LOCKS_INTERFACE, "Watch", "b", methods_watch, CALL_ACTS},
+    {WIRE_SERVICE_INTERFACE, "Buckets", "", service_methods_buckets, CALL_ASKS},
+    {WIRE_SERVICE_INTERFACE, "OpenPeer", "", service_methods_open_peer, CALL_ASKS},
 };
 
+/* NULL if it isn't there. */
 static const CallsTableRow *
-find_row(sd_bus_message *call)
+find_row(const char *interface, const char *member)
 {
-    const char *interface = sd_bus_message_get_interface(call);
-    const char *member = sd_bus_message_get_member(call);
-
     for (guint i = 0; i < G_N_ELEMENTS(calls_table); i++) {
         const CallsTableRow *row = &calls_table[i];
 
-        if (g_str_equal(row->member, member) && g_str_equal(row->interface, interface))
+        if (strcmp(row->member, member) == 0 && strcmp(row->interface, interface) == 0)
             return row;
     }
-    g_assert_not_reached();
+    return NULL;
 }
 
-void
-calls_serve(Client *client, sd_bus_message *call)
+static const CallsTableRow *
+get_row(sd_bus_message *call)
+{
+    const CallsTableRow *row =
+        find_row(sd_bus_message_get_interface(call), sd_bus_message_get_member(call));
+
+    g_assert(row != NULL);
+    return row;
+}
+
+static void
+serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int r;
 
     edge_tick(client->edge);
-    r = find_row(call)->handler(client, call, &error);
+    r = row->handler(client, call, &error);
     if (r < 0 && !sd_bus_error_is_set(&error))
         sd_bus_error_set(&error, WIRE_ERROR_INVALID_ARGS, "The message body can't be read");
     if (client->edge->verbose)
-        g_debug("%s %s: %s", client->unique_name, sd_bus_message_get_member(call),
-                r < 0 ? error.name : "done");
+        g_debug("%s %s: %s", client->unique_name, row->member, r < 0 ? error.name : "done");
     if (r < 0)
         replies_put_error(client->link, call, &error);
     sd_bus_error_free(&error);
+}
+
+void
+calls_serve(Client *client, sd_bus_message *call)
+{
+    serve(client, call, get_row(call));
 }
 
 static void
@@ -82,38 +99,58 @@ refuse(Link *link, sd_bus_message *call, LockResult result)
 }
 
 static gboolean
-is_useful(const Link *link, sd_bus_message *call)
+is_useful(const Link *link, sd_bus_message *call, CallUse use)
 {
-    CallUse use = find_row(call)->use;
-
     if (sd_bus_message_get_expect_reply(call) <= 0)
         return use == CALL_ACTS;
     return link->outbox.instead == NULL || use != CALL_ASKS;
 }
 
-int
-calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static void
+take(Link *link, sd_bus_message *call, const CallsTableRow *row)
 {
-    Link *link = userdata;
     Edge *edge = link->edge;
     Client *client = link->client;
 
-    if (!is_useful(link, call))
-        return 1;
+    if (!is_useful(link, call, row->use))
+        return;
     if (client == NULL)
         client = clients_get(edge, sd_bus_message_get_sender(call));
     if (client == NULL) {
         refuse(link, call, LOCK_RESULT_UNIDENTIFIED);
-        return 1;
+        return;
     }
     if (link->client == NULL)
         peers_read_to_end(client);
     client->link = link;
     if (client->agent != NULL)
-        calls_serve(client, call);
+        serve(client, call, row);
     else if (edge->user_agent.shutting_down)
         refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* the answer may not find us any more */
     else if (!clients_defer(client, call))
         refuse(link, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+}
+
+int
+calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    take(userdata, call, get_row(call));
     return 1;
+}
+
+gboolean
+calls_take_to_bucket(Link *link, sd_bus_message *message)
+{
+    const char *interface = sd_bus_message_get_interface(message);
+    const CallsTableRow *row;
+
+    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || interface == NULL ||
+        strcmp(interface, WIRE_LOCKS_INTERFACE) != 0)
+        return FALSE;
+    row = find_row(interface, sd_bus_message_get_member(message));
+    if (row == NULL || sd_bus_message_has_signature(message, row->signature) <= 0 ||
+        link_get_bucket(link, sd_bus_message_get_path(message)) == NULL)
+        return FALSE;
+    take(link, message, row);
+    return TRUE;
 }

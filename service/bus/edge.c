@@ -58,6 +58,7 @@ edge_fini(Edge *edge)
     g_source_destroy(edge->deadline_source);
     g_clear_pointer(&edge->deadline_source, g_source_unref);
     outbox_fini(&edge->bus_link.outbox);
+    link_clear_bucket(&edge->bus_link);
     user_agent_fini(&edge->user_agent);
     /* Without a flush: a bus that doesn't read must not keep us. Who has something to say flushes.
      */
@@ -92,5 +93,6 @@ edge_end_turn(Edge *edge)
     while ((outbox = g_queue_peek_head(&edge->outboxes)) != NULL)
         outbox_flush(outbox);
     edge->after_send(edge);
+    edge->is_long_turn = FALSE;
     g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }

@@ -8,7 +8,6 @@
 
 #include "common/wire-names.h"
 #include "service/bus/calls.h"
-#include "service/bus/objects.h"
 
 /* sd-bus asks before it dispatches: only a legal path is an object. */
 static int
@@ -19,9 +18,7 @@ find_bucket(sd_bus *bus,
             void **out_found,
             sd_bus_error *error)
 {
-    g_autofree char *bucket = objects_bucket_from_path(path);
-
-    if (bucket == NULL)
+    if (link_get_bucket(userdata, path) == NULL)
         return 0;
     *out_found = userdata;
     return 1;

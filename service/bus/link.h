@@ -19,4 +19,15 @@ typedef struct {
     Client *client; /* whose private socket it is; NULL: the bus, where everybody is */
     sd_bus *bus;
     Outbox outbox;
+    char *bucket_path; /* of the last bucket that was called there, or NULL */
+    char *bucket;
 } Link;
+
+/* The name of the bucket that has that object path; NULL if there is none. Until the next call. */
+const char *link_get_bucket(Link *link, const char *path);
+
+/* The object path of a bucket. Until the next call. */
+const char *link_get_bucket_path(Link *link, const char *bucket);
+
+/* What the two keep. */
+void link_clear_bucket(Link *link);

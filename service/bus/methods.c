@@ -5,7 +5,6 @@
 
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
-#include "service/bus/objects.h"
 #include "service/bus/options.h"
 #include "service/bus/replies.h"
 #include "service/bus/snapshots.h"
@@ -17,7 +16,7 @@
 static LockManager *
 find_manager(const Client *client, sd_bus_message *call)
 {
-    g_autofree char *bucket = objects_bucket_from_path(sd_bus_message_get_path(call));
+    const char *bucket = link_get_bucket(client->link, sd_bus_message_get_path(call));
 
     return lock_manager_find(client->agent->principal, bucket);
 }
@@ -25,7 +24,7 @@ find_manager(const Client *client, sd_bus_message *call)
 static LockManager *
 get_manager(const Client *client, sd_bus_message *call)
 {
-    g_autofree char *bucket = objects_bucket_from_path(sd_bus_message_get_path(call));
+    const char *bucket = link_get_bucket(client->link, sd_bus_message_get_path(call));
 
     return lock_manager_get(client->agent->principal, bucket);
 }
@@ -34,10 +33,11 @@ static int
 reply_request(Client *client, sd_bus_message *call, const LockRequest *request)
 {
     sd_bus_message *reply = replies_new(call);
-    int r = sd_bus_message_append(reply, "tt", request != NULL ? request->id : 0,
-                                  request != NULL ? request->token : 0);
+    const uint64_t none = 0;
 
-    g_assert(r >= 0);
+    if (sd_bus_message_append_basic(reply, 't', request != NULL ? &request->id : &none) < 0 ||
+        sd_bus_message_append_basic(reply, 't', request != NULL ? &request->token : &none) < 0)
+        g_assert_not_reached();
     announce_answer(client, request, reply);
     return 0;
 }

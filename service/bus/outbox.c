@@ -104,7 +104,7 @@ send_message(Outbox *outbox, sd_bus_message *message)
 static void
 send_messages(Outbox *outbox)
 {
-    while (outbox->n_sent < outbox->messages->len) {
+    while (outbox->n_sent < outbox->messages->len && sd_bus_is_open(outbox->bus) > 0) {
         const Outgoing outgoing = *get_outgoing(outbox, outbox->n_sent);
 
         if (!send_message(outbox, outgoing.message))
@@ -133,7 +133,8 @@ outbox_flush(Outbox *outbox)
     send_messages(outbox);
     forget_sent(outbox);
     outbox->is_backed_up = outbox_get_length(outbox) > 0;
-    if (outbox->behind != NULL && outbox_count_queued(outbox) == 0)
+    if (outbox->behind != NULL && outbox_count_queued(outbox) == 0 &&
+        sd_bus_is_open(outbox->bus) > 0)
         g_clear_pointer(&outbox->behind, sd_bus_message_unref);
     if (outbox->flushed != NULL)
         outbox->flushed(outbox);

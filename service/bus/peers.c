@@ -4,12 +4,14 @@
 #include "service/bus/peers.h"
 
 #include <linux/sockios.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "service/bus/calls.h"
 #include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
 #include "service/bus/interfaces.h"
@@ -24,11 +26,16 @@
 /* Of answers, to one client: then it is seen first whether it reads them. */
 #define ANSWER_BYTES_PER_TURN (64 * 1024)
 
+/* What a client may have left in its socket before it calls by the bus. If it is more, the turn
+ * ends behind that call. */
+#define LONG_TURN_BYTES (8 * 1024)
+
 /* A message's first bytes tell how long it is. */
 #define HEADER_BYTES      16
 #define MESSAGE_BYTES_MAX (64 * 1024)
 
-#define HANDSHAKE_SECS 5
+/* How long a handshake may take, and a message that has begun. */
+#define PATIENCE_SECS 5
 
 /* What a client may leave unread, besides the message that is on its way. sd-bus's own answers are
  * not among them, and there is one of them at most when we stop to read. */
@@ -68,7 +75,7 @@ struct Peer {
     int fd;
     guint32 events; /* what epoll waits for */
     Handshake handshake;
-    guint timer_id; /* ends the handshake */
+    guint timer_id; /* ends the handshake, or the wait for the rest of a message */
     gboolean is_stuck;
 };
 
@@ -140,6 +147,7 @@ close_peer(Peer *peer)
     watchers_link_closed(client, &peer->link);
     if (peer->link.bus != NULL)
         close_bus(peer);
+    link_clear_bucket(&peer->link);
     close(peer->fd);
 
     client->peer = NULL;
@@ -157,8 +165,10 @@ close_peer(Peer *peer)
 static int
 on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-    const Link *link = userdata;
+    Link *link = userdata;
 
+    if (calls_take_to_bucket(link, message))
+        return 1;
     edge_before_message(link->edge, message);
     return sd_bus_message_is_signal(message, NULL, NULL) > 0; /* nobody listens to them here */
 }
@@ -181,6 +191,17 @@ make_bus(Peer *peer, int *out_fd)
 }
 
 /* ---- the end of reading */
+
+static gboolean
+on_timeout(gpointer data)
+{
+    Peer *peer = data;
+
+    peer->timer_id = 0;
+    close_peer(peer);
+    edge_end_turn(peer->link.edge);
+    return G_SOURCE_REMOVE;
+}
 
 static gboolean
 is_open(const Peer *peer)
@@ -221,20 +242,30 @@ read_last_words(Peer *peer)
 static void
 half_close(Peer *peer)
 {
-    g_debug("%s doesn't read its private socket", peer->link.client->unique_name);
+    Client *client = peer->link.client;
+
+    g_debug("%s doesn't read its private socket", client->unique_name);
     if (!is_open(peer)) {
         close_peer(peer);
         return;
     }
     outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    watchers_link_closed(peer->link.client, &peer->link);
+    watchers_link_closed(client, &peer->link);
     close_bus(peer);
     peer->state = PEER_HALF_CLOSED;
+    if (client->link == &peer->link)
+        client->link = &client->edge->bus_link;
     shutdown(peer->fd, SHUT_WR);
     wait_for(peer, EPOLLRDHUP);
 }
 
 /* ---- reading */
+
+/* How much may be read. */
+typedef struct {
+    guint n_messages;
+    gsize n_bytes;
+} Budget;
 
 typedef enum {
     NEXT_NOTHING,
@@ -261,9 +292,10 @@ get_length(const guint8 *header)
     return 0;
 }
 
-/* What is next in the socket, where sd-bus has read whole messages only. */
+/* What is next in the socket, where sd-bus has read whole messages only; how long, and how much
+ * there is in all. */
 static Next
-look_ahead(const Peer *peer)
+look_ahead(const Peer *peer, gsize *out_length, gsize *out_n_bytes)
 {
     guint8 bytes[512];
     ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
@@ -277,9 +309,20 @@ look_ahead(const Peer *peer)
     length = get_length(bytes);
     if (length > MESSAGE_BYTES_MAX)
         return NEXT_BAD;
-    if (length > sizeof bytes && ioctl(peer->fd, SIOCINQ, &n_all) < 0)
+    if (length >= sizeof bytes && ioctl(peer->fd, SIOCINQ, &n_all) < 0)
         return NEXT_END;
+    *out_length = length;
+    *out_n_bytes = (gsize)n_all;
     return (guint64)n_all < length ? NEXT_PART : NEXT_MESSAGE;
+}
+
+/* Nothing more comes. */
+static gboolean
+has_left(const Peer *peer)
+{
+    struct pollfd fd = {.fd = peer->fd, .events = POLLRDHUP};
+
+    return poll(&fd, 1, 0) > 0;
 }
 
 static gboolean
@@ -289,18 +332,22 @@ has_enough_to_say(const Outbox *outbox)
            (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
 }
 
-/* Up to `n_max` messages, while the client reads the answers. What was next when it stopped. */
+/* As much as there is left of both, while the client reads the answers. What was next when it
+ * stopped. */
 static Next
-process(Peer *peer, guint n_max)
+process(Peer *peer, Budget *left)
 {
+    gsize length = 0, n_bytes = 1;
     Next next = NEXT_MESSAGE;
 
-    for (guint n = 0; n < n_max; n++) {
+    for (guint n = 0; left->n_messages > 0 && left->n_bytes > 0 && length < n_bytes; n++) {
         if (n > 0 && has_enough_to_say(&peer->link.outbox))
             break;
-        next = look_ahead(peer);
+        next = look_ahead(peer, &length, &n_bytes);
         if (next != NEXT_MESSAGE)
             break;
+        left->n_messages--;
+        left->n_bytes -= MIN(left->n_bytes, length);
         if (sd_bus_process(peer->link.bus, NULL) < 0)
             return NEXT_BAD;
         if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
@@ -313,7 +360,8 @@ process(Peer *peer, guint n_max)
 static Next
 write_on(Peer *peer)
 {
-    Next next = look_ahead(peer);
+    gsize length, n_bytes;
+    Next next = look_ahead(peer, &length, &n_bytes);
 
     if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
         return next;
@@ -326,7 +374,15 @@ write_on(Peer *peer)
 }
 
 static void
-serve_open(Peer *peer, guint n_max)
+wait_for_rest(Peer *peer)
+{
+    wait_for(peer, EPOLLIN | EPOLLRDHUP | EPOLLET);
+    if (peer->timer_id == 0)
+        peer->timer_id = g_timeout_add_seconds(PATIENCE_SECS, on_timeout, peer);
+}
+
+static void
+serve_open(Peer *peer, Budget *left)
 {
     Next next = NEXT_END;
 
@@ -334,15 +390,18 @@ serve_open(Peer *peer, guint n_max)
     if (sd_bus_is_open(peer->link.bus) > 0)
         next = outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL
                    ? write_on(peer)
-                   : process(peer, n_max);
+                   : process(peer, left);
     if (!is_open(peer))
         return;
-    if (next == NEXT_PART) {
-        wait_for(peer, EPOLLIN | EPOLLET); /* for more of it */
-    } else if (next == NEXT_BAD) {
+    if (next == NEXT_PART && !has_left(peer)) {
+        wait_for_rest(peer);
+        return;
+    }
+    g_clear_handle_id(&peer->timer_id, g_source_remove);
+    if (next == NEXT_BAD) {
         g_debug("%s: a message that is too long, or none", peer->link.client->unique_name);
         close_peer(peer);
-    } else if (next == NEXT_END) {
+    } else if (next == NEXT_END || next == NEXT_PART) {
         read_last_words(peer);
         close_peer(peer);
     } else {
@@ -368,7 +427,7 @@ begin(Peer *peer)
 
 /* Reads and serves; the socket may be closed afterwards. */
 static void
-serve(Peer *peer, guint n_max)
+serve(Peer *peer, Budget left)
 {
     HandshakeResult result;
 
@@ -377,24 +436,13 @@ serve(Peer *peer, guint n_max)
         if (result == HANDSHAKE_FAILED)
             close_peer(peer);
         else if (result == HANDSHAKE_DONE && begin(peer))
-            serve_open(peer, n_max);
+            serve_open(peer, &left);
     } else if (peer->state == PEER_OPEN) {
-        serve_open(peer, n_max);
+        serve_open(peer, &left);
     } else if (peer->state == PEER_HALF_CLOSED) {
         read_last_words(peer);
         close_peer(peer);
     }
-}
-
-static gboolean
-on_handshake_timeout(gpointer data)
-{
-    Peer *peer = data;
-
-    peer->timer_id = 0;
-    close_peer(peer);
-    edge_end_turn(peer->link.edge);
-    return G_SOURCE_REMOVE;
 }
 
 /* ---- writing */
@@ -407,6 +455,10 @@ on_flushed(Outbox *outbox)
 
     if (!is_open(peer))
         return;
+    if (sd_bus_is_open(peer->link.bus) <= 0) {
+        wait_for(peer, EPOLLOUT); /* of which there will be news at once */
+        return;
+    }
     wait_for_next(peer);
     if (outbox->n_bytes <= UNREAD_BYTES_MAX && outbox_get_length(outbox) <= UNREAD_MESSAGES_MAX &&
         outbox_count_queued(outbox) <= UNREAD_ANSWERS_MAX)
@@ -427,7 +479,7 @@ serve_ready(Peers *peers)
     int n = epoll_wait(peers->epoll_fd, events, SOCKETS_PER_TURN, 0);
 
     for (int i = 0; i < n; i++)
-        serve(events[i].data.ptr, MAX(MESSAGES_PER_TURN / (guint)n, 1));
+        serve(events[i].data.ptr, (Budget){MAX(MESSAGES_PER_TURN / (guint)n, 1), G_MAXSIZE});
 }
 
 static gboolean
@@ -529,7 +581,7 @@ peers_open(Client *client, int *out_fd)
     handshake_init(&peer->handshake, client->agent->principal->identity.uid,
                    client->edge->peers->server_id);
     account->n_private_sockets++;
-    peer->timer_id = g_timeout_add_seconds(HANDSHAKE_SECS, on_handshake_timeout, peer);
+    peer->timer_id = g_timeout_add_seconds(PATIENCE_SECS, on_timeout, peer);
     *out_fd = fds[1];
     client->link = &peer->link;
     client->peer = g_steal_pointer(&peer);
@@ -540,15 +592,26 @@ void
 peers_read_to_end(Client *client)
 {
     Peer *peer = client->peer;
+    Budget left = {G_MAXUINT, 0};
+    int n_there = 0;
 
-    while (peer != NULL && client->peer == peer) {
-        if (is_open(peer) && outbox_is_backed_up(&peer->link.outbox))
+    if (peer == NULL)
+        return;
+    if (ioctl(peer->fd, SIOCINQ, &n_there) == 0)
+        left.n_bytes = (gsize)n_there;
+    while (peer->state == PEER_OPEN && left.n_bytes > 0) {
+        if (outbox_is_backed_up(&peer->link.outbox)) {
             half_close(peer);
-        serve(peer, G_MAXUINT);
-        if (client->peer != peer || !is_open(peer) || !has_enough_to_say(&peer->link.outbox))
+            break;
+        }
+        serve_open(peer, &left);
+        if (!has_enough_to_say(&peer->link.outbox))
             break;
         edge_end_turn(client->edge);
     }
+    if (peer->state != PEER_OPEN)
+        serve(peer, left);
+    client->edge->is_long_turn = n_there > LONG_TURN_BYTES;
 }
 
 void
@@ -559,7 +622,7 @@ peers_read_last(Client *client)
     if (peer == NULL)
         return;
     outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    serve(peer, G_MAXUINT);
+    serve(peer, (Budget){G_MAXUINT, G_MAXSIZE});
     close_peer(peer);
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/wire-names.h"
-#include "service/bus/objects.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-request.h"
@@ -20,7 +19,7 @@ static const char *const reasons[N_EFFECT_KINDS] = {
 static sd_bus_message *
 new_signal(Client *client, const LockManager *manager, const char *member)
 {
-    g_autofree char *path = objects_path_from_bucket(manager->bucket);
+    const char *path = link_get_bucket_path(client->link, manager->bucket);
     sd_bus_message *signal = NULL;
     int r;
 

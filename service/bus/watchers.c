@@ -219,7 +219,8 @@ watchers_send_pings(Edge *edge)
     for (guint n_left = edge->watchers->to_ping.length; n_left > 0; n_left--) {
         Client *client = g_queue_pop_head(&edge->watchers->to_ping);
 
-        if (outbox_get_length(&client->link->outbox) == 0)
+        if (outbox_get_length(&client->link->outbox) == 0 &&
+            !outbox_is_backed_up(&client->link->outbox))
             send_ping(client);
         else /* it must not overtake what it asks for */
             g_queue_push_tail(&edge->watchers->to_ping, client);

@@ -57,26 +57,30 @@ agent_unref(Agent *agent)
 LockRequest *
 agent_find_request(const Agent *agent, guint64 id)
 {
-    return g_hash_table_lookup(agent->by_id, &id);
+    char *found = g_hash_table_lookup(agent->by_id, &id);
+
+    return found != NULL ? (LockRequest *)(found - G_STRUCT_OFFSET(LockRequest, id)) : NULL;
 }
 
 LockRequest *
 agent_find_key(const Agent *agent, guint64 key)
 {
-    if (key == 0 || agent->by_key == NULL)
-        return NULL;
-    return g_hash_table_lookup(agent->by_key, &key);
+    char *found = NULL;
+
+    if (key != 0 && agent->by_key != NULL)
+        found = g_hash_table_lookup(agent->by_key, &key);
+    return found != NULL ? (LockRequest *)(found - G_STRUCT_OFFSET(LockRequest, key)) : NULL;
 }
 
 void
 agent_add_request(Agent *agent, LockRequest *request)
 {
     g_queue_push_tail_link(&agent->requests, &request->in_agent);
-    g_hash_table_insert(agent->by_id, &request->id, request);
+    g_hash_table_add(agent->by_id, &request->id);
     if (request->key != 0) {
         if (agent->by_key == NULL)
             agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
-        g_hash_table_insert(agent->by_key, &request->key, request);
+        g_hash_table_add(agent->by_key, &request->key);
     }
     agent->principal->account->n_requests++;
     agent->principal->user_agent->n_requests++;

@@ -24,8 +24,8 @@ struct Agent {
     gboolean terminated;
     guint64 last_id;
     GQueue requests;    /* of LockRequest, by LockRequest.in_agent */
-    GHashTable *by_id;  /* &LockRequest.id -> LockRequest */
-    GHashTable *by_key; /* &LockRequest.key -> LockRequest; NULL until a key is used */
+    GHashTable *by_id;  /* of &LockRequest.id: a set takes half the room of a table */
+    GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */
 };
 
 /* Refuses with LIMIT_CLIENTS_PER_UID; on LOCK_RESULT_OK `*out_agent` is a new reference. */

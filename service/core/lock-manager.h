@@ -25,7 +25,7 @@ struct LockManager {
     guint refs;
     Principal *principal;
     char *bucket;
-    GHashTable *queues; /* resource name -> LockQueue, weak */
+    GHashTable *queues; /* of LockQueue.name, weak */
     GQueue requests;    /* of LockRequest, by LockRequest.in_manager */
     guint n_held;       /* of `requests`; the others wait */
     guint64 last_sequence;

@@ -12,20 +12,28 @@
 #include "service/core/user-agent.h"
 
 LockQueue *
+lock_queue_from_name(const char *name)
+{
+    return (LockQueue *)((char *)name - G_STRUCT_OFFSET(LockQueue, name));
+}
+
+LockQueue *
 lock_queue_get(LockManager *manager, const char *name)
 {
-    LockQueue *queue = g_hash_table_lookup(manager->queues, name);
+    const char *found = g_hash_table_lookup(manager->queues, name);
+    gsize name_size = strlen(name) + 1;
+    LockQueue *queue;
 
-    if (queue != NULL)
-        return lock_queue_ref(queue);
+    if (found != NULL)
+        return lock_queue_ref(lock_queue_from_name(found));
 
-    queue = g_new0(LockQueue, 1);
+    queue = g_malloc0(sizeof(LockQueue) + name_size);
     queue->refs = 1;
     queue->manager = lock_manager_ref(manager);
-    queue->name = g_strdup(name);
+    memcpy(queue->name, name, name_size);
     g_queue_init(&queue->held);
     g_queue_init(&queue->pending);
-    g_hash_table_insert(manager->queues, queue->name, queue);
+    g_hash_table_add(manager->queues, queue->name);
     return queue;
 }
 
@@ -46,7 +54,6 @@ lock_queue_unref(LockQueue *queue)
     g_assert(queue->pending.length == 0);
     g_hash_table_remove(queue->manager->queues, queue->name);
     lock_manager_unref(queue->manager);
-    g_free(queue->name);
     g_free(queue);
 }
 

@@ -17,18 +17,21 @@
 
 struct LockQueue {
     guint refs;
+    gboolean touched; /* it is in a list of queues to be processed */
     LockManager *manager;
-    char *name;
     GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
     GQueue pending;     /* of LockRequest, by LockRequest.in_queue */
-    gboolean touched;   /* it is in a list of queues to be processed */
     guint64 inspection; /* of inspect.c: the last one that came by, and */
     guint n_inspected;  /* how many of `pending` it has seen */
+    char name[];
 };
 
 /* [2.5] Gets the lock request queue of `name`, made if there is none; a new reference. */
 LockQueue *lock_queue_get(LockManager *manager, const char *name);
 LockQueue *lock_queue_ref(LockQueue *queue);
+
+/* The queue with that name in it: what LockManager.queues has. */
+LockQueue *lock_queue_from_name(const char *name);
 void lock_queue_unref(LockQueue *queue);
 
 /* Whether a lock of that mode goes with what is held. */

@@ -84,7 +84,9 @@ fixture_find_queue(CoreFixture *fixture, char letter, const char *name)
     LockManager *manager =
         lock_manager_find(fixture_agent(fixture, letter)->principal, FIXTURE_BUCKET);
 
-    return manager != NULL ? g_hash_table_lookup(manager->queues, name) : NULL;
+    const char *found = manager != NULL ? g_hash_table_lookup(manager->queues, name) : NULL;
+
+    return found != NULL ? lock_queue_from_name(found) : NULL;
 }
 
 static const char *

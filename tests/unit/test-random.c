@@ -350,7 +350,7 @@ check_manager(const World *world, const LockManager *manager)
 
     g_hash_table_iter_init(&iter, manager->queues);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const LockQueue *queue = value;
+        const LockQueue *queue = lock_queue_from_name(value);
 
         n_held += check_list(world, &queue->held, LOCK_REQUEST_HELD);
         n += check_list(world, &queue->pending, LOCK_REQUEST_PENDING);
