@@ -12,6 +12,12 @@ call_error_quark(void)
     return g_quark_from_static_string("web-locks-call-error-quark");
 }
 
+gboolean
+call_is_unanswered(const GError *error)
+{
+    return error != NULL && error->domain == CALL_ERROR;
+}
+
 /* Asked again as often as the service is replaced, its socket closed, or somebody tries to answer
  * in its place. */
 #define UNANSWERED_MAX 16
@@ -195,7 +201,7 @@ run_answered(sd_bus_message *reply, const GError *error, gpointer data)
     gpointer result;
     GError *read_error = NULL;
 
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
+    if (call_is_unanswered(error)) {
         if (++self->n_unanswered < UNANSWERED_MAX) {
             run_send(self);
             return;

@@ -24,6 +24,8 @@ typedef enum {
 } CallError;
 GQuark call_error_quark(void);
 
+gboolean call_is_unanswered(const GError *error);
+
 typedef struct Call Call;
 
 /* `reply` is NULL if there is an `error`; both are borrowed. */

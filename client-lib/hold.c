@@ -242,15 +242,17 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
     Release *release = data;
     Hold *hold = release->hold;
 
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED) && hold->loss_reason == NULL) {
+    if (call_is_unanswered(error) && hold->loss_reason == NULL) {
         release->is_repeated = TRUE;
         release_send(release);
         return;
     }
     leave_ledger(hold);
-    if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD) &&
-        !g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED))
-        release_return(release, error != NULL ? g_error_copy(error) : NULL);
+    if (error == NULL)
+        release_return(release, NULL);
+    else if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD) &&
+             !call_is_unanswered(error))
+        release_return(release, g_error_copy(error));
     else if (hold->loss_reason != NULL)
         release_return(release, error_new_from_reason(hold->loss_reason));
     else if (release->is_repeated) /* done the first time */

@@ -127,7 +127,7 @@ on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
     Request *self = data;
 
     self->call = NULL;
-    if (self->is_in_ledger && g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
+    if (self->is_in_ledger && call_is_unanswered(error)) {
         request_abort(self);
         return;
     }
@@ -195,7 +195,7 @@ request_try_again(Request *self, const GError *error)
 {
     /* Somebody answered in the service's place. Its own answer is lost; the key brings it back,
      * however often it takes: it may be a lock. */
-    if (g_error_matches(error, CALL_ERROR, CALL_ERROR_UNANSWERED)) {
+    if (call_is_unanswered(error)) {
         request_send(self);
         return TRUE;
     }
@@ -224,10 +224,11 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
         if (request_try_again(self, error))
             return;
         request_fail(self,
-                     error->domain == CALL_ERROR ? error_new_unreadable() : g_error_copy(error));
+                     call_is_unanswered(error) ? error_new_unreadable() : g_error_copy(error));
         return;
     }
-    if (sd_bus_message_read(reply, "tt", &self->entry.id, &token) < 0) {
+    if (sd_bus_message_read_basic(reply, 't', &self->entry.id) <= 0 ||
+        sd_bus_message_read_basic(reply, 't', &token) <= 0) {
         request_fail(self, error_new_unreadable());
         return;
     }

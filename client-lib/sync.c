@@ -72,8 +72,8 @@ sync_call_finish(SyncCall *self, gpointer pointer, gboolean boolean, GError *err
         connection_wake(&self->waiter);
 }
 
-/* Outside the gate: sleeps until there may be something to process. */
-static void
+/* Outside the gate: sleeps until there may be something to process. FALSE: it is only late. */
+static gboolean
 wait_for_messages(SyncCall *self, ConnectionPoll *wanted)
 {
     struct pollfd fds[] = {
@@ -88,11 +88,12 @@ wait_for_messages(SyncCall *self, ConnectionPoll *wanted)
     if (wanted->until_us != G_MAXINT64)
         timeout_ms = (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
     if (poll(fds, G_N_ELEMENTS(fds), timeout_ms) <= 0)
-        return;
+        return FALSE;
     wanted->fds[0].revents = fds[0].revents;
     wanted->fds[1].revents = fds[1].revents;
     if ((fds[2].revents & POLLIN) && read(self->waiter.wake_fd, &count, sizeof count) < 0)
         g_debug("Woken by nobody: %s", g_strerror(errno));
+    return TRUE;
 }
 
 /* Inside the gate, which is open while it sleeps. */
@@ -104,14 +105,16 @@ process_until(SyncCall *self, gboolean (*is_over)(const SyncCall *self), gint64 
     connection_add_waiter(self->connection, &self->waiter);
     while (!is_over(self) && g_get_monotonic_time() < until_us) {
         ConnectionPoll wanted;
+        gboolean has_news;
 
-        if (connection_process(self->connection, NULL))
-            continue;
         connection_get_poll(self->connection, &wanted);
+        if (wanted.until_us == 0 && connection_process(self->connection, NULL))
+            continue;
         wanted.until_us = MIN(wanted.until_us, until_us);
         gate_leave(gate);
-        wait_for_messages(self, &wanted);
+        has_news = wait_for_messages(self, &wanted);
         gate_enter(gate);
+        connection_process(self->connection, has_news ? &wanted : NULL);
     }
     connection_remove_waiter(self->connection, &self->waiter);
 }
