@@ -145,7 +145,8 @@ sync_call_wait(SyncCall *self, GError **error)
 
     gate_enter(gate);
     process_until(self, is_done, G_MAXINT64);
-    process_until(self, is_routed, G_MAXINT64);
+    if (!is_routed(self))
+        process_until(self, is_routed, G_MAXINT64);
     if (g_error_matches(self->error, G_IO_ERROR, G_IO_ERROR_CANCELLED) && !is_settled(self))
         process_until(self, is_settled, g_get_monotonic_time() + SETTLE_US);
     gate_leave(gate);

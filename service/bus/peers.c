@@ -77,6 +77,7 @@ struct Peer {
     Handshake handshake;
     guint timer_id; /* ends the handshake, or the wait for the rest of a message */
     gboolean is_stuck;
+    gboolean has_message; /* one has come out of sd-bus */
 };
 
 static Peers *
@@ -167,6 +168,7 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     Link *link = userdata;
 
+    ((Peer *)link)->has_message = TRUE;
     if (calls_take_to_bucket(link, message))
         return 1;
     edge_before_message(link->edge, message);
@@ -332,6 +334,23 @@ has_enough_to_say(const Outbox *outbox)
            (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
 }
 
+/* Lets sd-bus read a message. What is none it drops, and begins to read the next, however long. */
+static Next
+read_message(Peer *peer)
+{
+    const Client *client = peer->link.client;
+    const sd_bus_slot *ping = client->ping; /* its answer is not seen by on_any_message() */
+
+    peer->has_message = FALSE;
+    if (sd_bus_process(peer->link.bus, NULL) < 0)
+        return NEXT_BAD;
+    if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
+        return NEXT_END;
+    return peer->has_message || ping != client->ping || peer->link.outbox.instead != NULL
+               ? NEXT_MESSAGE
+               : NEXT_BAD;
+}
+
 /* As much as there is left of both, while the client reads the answers. What was next when it
  * stopped. */
 static Next
@@ -348,10 +367,9 @@ process(Peer *peer, Budget *left)
             break;
         left->n_messages--;
         left->n_bytes -= MIN(left->n_bytes, length);
-        if (sd_bus_process(peer->link.bus, NULL) < 0)
-            return NEXT_BAD;
-        if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
-            return NEXT_END;
+        next = read_message(peer);
+        if (next != NEXT_MESSAGE)
+            break;
     }
     return next;
 }
