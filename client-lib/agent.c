@@ -642,7 +642,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      *
      * Whether the agent talks to the lock service on a private socket, without the bus between,
      * where the service offers one and the bus carries it. It is the same but for the time that it
-     * takes: a half to a tenth. The bus still tells who is who, and when somebody is gone.
+     * takes: a third to a half. The bus still tells who is who, and when somebody is gone.
      *
      * Since: 0.1
      */
