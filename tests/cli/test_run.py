@@ -13,6 +13,7 @@ import time
 from buses import environment, spawn, wait_exit
 from cli import TALKER, CliTestCase
 from harness import main, wait_for
+from rawbus import PrivateSocket
 
 
 class Status(CliTestCase):
@@ -241,26 +242,6 @@ class Waiting(CliTestCase):
         self.holder.release(self.lock)
         self.assertEqual((job.line(), job.wait()), ('ran', 0))
 
-    def timeout_asked_for(self, *options):
-        """The option of the call on the wire; 0 is for ever."""
-        start = self.monitor.position()
-        job = self.job('run', *options, self.name, 'true')
-        self.wait_pending(self.name)
-        calls = [message for message in self.monitor.messages(start, self.monitor.position())
-                 if message.get_member() == 'Request']
-        self.assertEqual(len(calls), 1)
-        job.signal(signal.SIGTERM)
-        self.assertEqual(job.wait(), 128 + signal.SIGTERM)
-        return calls[0].get_body().unpack()[1].get('timeout', 0)
-
-    def test_time_as_the_service_counts_it(self):
-        self.hold()
-        for options, ms in (((), 0), (('-w', '30'), 30000), (('-w', '30.0001'), 30001),
-                            (('-w', '4294967.295'), 4294967295), (('-w', '4294967.296'), 0),
-                            (('-w', '4294968'), 0),
-                            (('-w', '99999999999999999999999'), 0), (('-w', '1e999'), 0)):
-            self.assertEqual(self.timeout_asked_for(*options), ms, options)
-
     def test_verbose(self):
         done = self.weblocks('run', '--verbose', self.name, 'true')
         self.assertRegex(done.stderr, (
@@ -288,6 +269,38 @@ class Waiting(CliTestCase):
 
     def test_steal_of_a_free_lock(self):
         self.check(4, 'run', '--steal', self.name, 'sh', '-c', 'exit 4')
+
+
+class TimeAskedFor(CliTestCase):
+    """What the service is told: seen on the bus, since the only private socket is ours."""
+
+    arguments = ('--limit', 'privateSocketsPerUid=1')
+
+    def setUp(self):
+        super().setUp()
+        socket = PrivateSocket(self.raw_client(descriptors=True))
+        self.addCleanup(socket.close)
+        self.name = self.unique()
+        self.raw_client().request(self.name)
+
+    def timeout_asked_for(self, *options):
+        """The option of the call on the wire; 0 is for ever."""
+        start = self.monitor.position()
+        job = self.job('run', *options, self.name, 'true')
+        self.wait_pending(self.name)
+        calls = [message for message in self.monitor.messages(start, self.monitor.position())
+                 if message.get_member() == 'Request']
+        self.assertEqual(len(calls), 1)
+        job.signal(signal.SIGTERM)
+        self.assertEqual(job.wait(), 128 + signal.SIGTERM)
+        return calls[0].get_body().unpack()[1].get('timeout', 0)
+
+    def test_time_as_the_service_counts_it(self):
+        for options, ms in (((), 0), (('-w', '30'), 30000), (('-w', '30.0001'), 30001),
+                            (('-w', '4294967.295'), 4294967295), (('-w', '4294967.296'), 0),
+                            (('-w', '4294968'), 0),
+                            (('-w', '99999999999999999999999'), 0), (('-w', '1e999'), 0)):
+            self.assertEqual(self.timeout_asked_for(*options), ms, options)
 
 
 class Command(CliTestCase):
