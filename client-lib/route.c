@@ -344,6 +344,14 @@ take_answer(Route *self, sd_bus_message *reply)
         self->state = self->is_spoilt ? SOCKET_SPOILT : SOCKET_OPEN;
 }
 
+/* Also for those who wait for it, in whatever thread. */
+static void
+end_asking(Route *self)
+{
+    connection_settle(self->connection);
+    connection_wires_changed(self->connection);
+}
+
 static int
 on_asked(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
@@ -354,7 +362,7 @@ on_asked(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     self->n_between =
         self->state == SOCKET_OPEN ? 0 : MIN(self->n_between * 2 + 1, MESSAGES_BETWEEN_MAX);
     self->n_to_go = self->n_between;
-    connection_settle(self->connection);
+    end_asking(self);
     return 1;
 }
 
@@ -409,11 +417,15 @@ route_read_socket(Route *self)
 void
 route_owner_changed(Route *self)
 {
+    gboolean was_asking = self->asking != NULL;
+
     g_clear_pointer(&self->asking, sd_bus_slot_unref);
     if (self->socket.bus != NULL)
         leave_socket(self);
     self->state = SOCKET_NONE;
     self->n_between = self->n_to_go = 0;
+    if (was_asking && !route_start(self))
+        end_asking(self);
 }
 
 void

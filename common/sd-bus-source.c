@@ -113,8 +113,7 @@ sd_bus_source_dispatch(GSource *source, GSourceFunc callback, gpointer user_data
     }
     call_hook(self, self->hooks->before_batch);
     r = process_batch(self);
-    if (!g_source_is_destroyed(source))
-        call_hook(self, self->hooks->after_batch);
+    call_hook(self, self->hooks->after_batch);
     call_hook(self, self->hooks->leave);
     call_hook(self, self->hooks->after_leave);
 

@@ -4,7 +4,8 @@
 /* An sd-bus connection on a GMainContext.
  *
  * The source reads and processes up to a batch of messages each time the context comes by, then
- * calls `after_batch` once, so that the effects of a batch can leave together. While `may_read`
+ * calls `after_batch` once, so that the effects of a batch can leave together; also if the source
+ * was destroyed meanwhile. While `may_read`
  * says no, it only writes: then those who send more than they read have to wait. When the
  * connection ends, `on_closed` is called once, last, and the source is destroyed.
  *
