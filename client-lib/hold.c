@@ -241,6 +241,7 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
 {
     Release *release = data;
     Hold *hold = release->hold;
+    gboolean is_gone;
 
     if (call_is_unanswered(error) && hold->loss_reason == NULL) {
         release->is_repeated = TRUE;
@@ -248,14 +249,11 @@ on_released(sd_bus_message *reply, const GError *error, gpointer data)
         return;
     }
     leave_ledger(hold);
-    if (error == NULL)
-        release_return(release, NULL);
-    else if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD) &&
-             !call_is_unanswered(error))
-        release_return(release, g_error_copy(error));
-    else if (hold->loss_reason != NULL)
+    is_gone = error != NULL && (call_is_unanswered(error) ||
+                                g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD));
+    if (is_gone && hold->loss_reason != NULL)
         release_return(release, error_new_from_reason(hold->loss_reason));
-    else if (release->is_repeated) /* done the first time */
+    else if (error == NULL || (is_gone && release->is_repeated)) /* done the first time */
         release_return(release, NULL);
     else
         release_return(release, g_error_copy(error));

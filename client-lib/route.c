@@ -144,7 +144,9 @@ send_by_bus(Route *self, Letter *letter, sd_bus_message *message)
     int r = send_by(connection_get_bus(self->connection), letter, message);
 
     self->is_spoilt = TRUE;
-    if (r >= 0)
+    /* Behind what starts the service, if it isn't there; a release of what it gave starts nobody.
+     */
+    if (r >= 0 && strcmp(sd_bus_message_get_destination(message), WIRE_BUS_NAME) == 0)
         ask_again(self);
     if (letter_is_quiet(letter))
         quiet_letter_free(letter);
@@ -261,12 +263,19 @@ route_forget(Route *self, Letter *letter)
 gboolean
 route_takes_answer(Route *self, const Letter *letter, sd_bus_message *answer)
 {
-    if (!route_is_of_socket(self, answer))
+    if (!route_is_of_socket(self, answer)) {
+        if (connection_believes_signal(self->connection, answer))
+            route_read_socket(self);
         return TRUE;
+    }
     if (!wire_is_open(&self->socket)) {
         leave_socket(self);
         return FALSE;
     }
+    /* sd-bus's own word, when it was tired of waiting. */
+    if (sd_bus_message_is_method_error(answer, WIRE_ERROR_NO_REPLY) > 0 ||
+        sd_bus_message_is_method_error(answer, WIRE_ERROR_TIMEOUT) > 0)
+        return TRUE;
     self->is_proven = TRUE;
     confirm_quiet_letters(self, letter->sequence);
     return TRUE;
@@ -309,9 +318,10 @@ static gboolean
 is_refusal(sd_bus_message *reply)
 {
     static const char *const others[] = {WIRE_ERROR_NO_REPLY, WIRE_ERROR_SERVICE_UNKNOWN,
-                                         WIRE_ERROR_NAME_HAS_NO_OWNER, WIRE_ERROR_INVALID_STATE,
-                                         WIRE_ERROR_TIMEOUT};
+                                         WIRE_ERROR_NAME_HAS_NO_OWNER, WIRE_ERROR_TIMEOUT};
 
+    if (sd_bus_message_is_method_error(reply, WIRE_ERROR_INVALID_STATE) > 0)
+        return FALSE;
     for (guint i = 0; i < G_N_ELEMENTS(others); i++)
         if (sd_bus_message_is_method_error(reply, others[i]) > 0)
             return FALSE;
@@ -332,7 +342,7 @@ leave_spoilt_socket(Route *self)
 static void
 take_answer(Route *self, sd_bus_message *reply)
 {
-    if (is_refusal(reply))
+    if (is_refusal(reply) && connection_believes_reply(self->connection, reply))
         self->state = SOCKET_REFUSED;
     if (sd_bus_message_is_method_error(reply, NULL) > 0 ||
         !connection_believes_signal(self->connection, reply))

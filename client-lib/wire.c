@@ -38,9 +38,10 @@ static void
 source_closed(gpointer data)
 {
     Wire *wire = ((SourceData *)data)->wire;
-    g_autoptr(Connection) alive = connection_ref(wire->connection);
+    Connection *connection = connection_ref(wire->connection);
 
     wire_end(wire);
+    connection_unref(connection);
 }
 
 static void

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BYTES_MAX (16 * 1024)
+#define BYTES_MAX (16UL * 1024)
 
 void
 handshake_init(Handshake *self, guint32 uid, sd_id128_t server_id)

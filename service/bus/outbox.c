@@ -53,24 +53,35 @@ outbox_fini(Outbox *outbox)
     g_clear_pointer(&outbox->behind, sd_bus_message_unref);
 }
 
-void
-outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
+static void
+push(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
 {
     const Outgoing outgoing = {message, n_bytes + OUTBOX_MESSAGE_BYTES};
 
-    if (outbox->instead != NULL) {
-        if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
-            outbox_take(outbox->instead, message, n_bytes);
-        else
-            sd_bus_message_unref(message);
-        return;
-    }
     g_array_append_val(outbox->messages, outgoing);
     outbox->n_bytes += outgoing.n_bytes;
     if (outbox->in_turn.data == NULL) {
         outbox->in_turn.data = outbox;
         g_queue_push_tail_link(outbox->turn, &outbox->in_turn);
     }
+}
+
+static void
+move_if_signal(sd_bus_message *message, gsize n_bytes, Outbox *to)
+{
+    if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
+        push(to, message, n_bytes);
+    else
+        sd_bus_message_unref(message);
+}
+
+void
+outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
+{
+    if (outbox->instead != NULL)
+        move_if_signal(message, n_bytes, outbox->instead);
+    else
+        push(outbox, message, n_bytes);
 }
 
 guint64
@@ -153,18 +164,24 @@ outbox_is_backed_up(const Outbox *outbox)
 }
 
 void
-outbox_give_up(Outbox *outbox, Outbox *instead)
+outbox_move_signals(Outbox *outbox, Outbox *to)
 {
-    if (outbox->instead != NULL)
-        return;
-    outbox->instead = instead;
     /* If the connection is closed already, it may have been read: twice is better than never. */
     if (outbox->behind != NULL &&
         (outbox_count_queued(outbox) > 0 || sd_bus_is_open(outbox->bus) <= 0))
-        outbox_take(outbox, g_steal_pointer(&outbox->behind), 0);
+        move_if_signal(g_steal_pointer(&outbox->behind), 0, to);
     for (guint i = outbox->n_sent; i < outbox->messages->len; i++)
-        outbox_take(outbox, get_outgoing(outbox, i)->message, get_outgoing(outbox, i)->n_bytes);
-    outbox->n_sent = outbox->messages->len;
+        move_if_signal(get_outgoing(outbox, i)->message, get_outgoing(outbox, i)->n_bytes, to);
+    g_array_set_size(outbox->messages, 0);
+    outbox->n_sent = 0;
     outbox->n_bytes = 0;
+    outbox->is_backed_up = FALSE;
     leave_turn(outbox);
+}
+
+void
+outbox_give_up(Outbox *outbox, Outbox *instead)
+{
+    outbox_move_signals(outbox, instead);
+    outbox->instead = instead;
 }

@@ -49,6 +49,9 @@ guint64 outbox_count_queued(const Outbox *outbox);
 /* Whether the socket takes no more now: then no more calls should be read from it. */
 gboolean outbox_is_backed_up(const Outbox *outbox);
 
+/* Moves the signals that have not left to another connection. */
+void outbox_move_signals(Outbox *outbox, Outbox *to);
+
 /* Nothing more is sent here: the signals that have not left, and all that come, go to another
  * connection. The replies go nowhere: there they would be answers to nothing. */
 void outbox_give_up(Outbox *outbox, Outbox *instead);

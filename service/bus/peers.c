@@ -24,7 +24,7 @@
 #define SOCKETS_PER_TURN  64
 #define MESSAGES_PER_TURN 32
 /* Of answers, to one client: then it is seen first whether it reads them. */
-#define ANSWER_BYTES_PER_TURN (64 * 1024)
+#define ANSWER_BYTES_PER_TURN (64UL * 1024)
 
 /* What a client may have left in its socket before it calls by the bus. If it is more, the turn
  * ends behind that call. */
@@ -32,14 +32,14 @@
 
 /* A message's first bytes tell how long it is. */
 #define HEADER_BYTES      16
-#define MESSAGE_BYTES_MAX (64 * 1024)
+#define MESSAGE_BYTES_MAX (64UL * 1024)
 
 /* How long a handshake may take, and a message that has begun. */
 #define PATIENCE_SECS 5
 
 /* What a client may leave unread, besides the message that is on its way. sd-bus's own answers are
  * not among them, and there is one of them at most when we stop to read. */
-#define UNREAD_BYTES_MAX    (1024 * 1024)
+#define UNREAD_BYTES_MAX    (1024UL * 1024)
 #define UNREAD_MESSAGES_MAX 4096
 #define UNREAD_ANSWERS_MAX  64
 
@@ -47,7 +47,7 @@
 #define KERNEL_BYTES_MAX (128 * 1024)
 
 /* As much as a client may have sent before its end: more than any socket holds. */
-#define LAST_BYTES_MAX (16 * 1024 * 1024)
+#define LAST_BYTES_MAX (16UL * 1024 * 1024)
 
 struct Peers {
     GSource source;
@@ -580,7 +580,7 @@ peers_open(Client *client, int *out_fd)
 {
     const Limits *limits = &client->edge->user_agent.limits;
     LimitsAccount *account = get_account(client);
-    g_autofree Peer *peer = g_new0(Peer, 1);
+    Peer *peer;
     int fds[2];
 
     peers_close(client);
@@ -590,9 +590,11 @@ peers_open(Client *client, int *out_fd)
         return -EMFILE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
         return -errno;
+    peer = g_new0(Peer, 1);
     peer->link.edge = client->edge;
     peer->link.client = client;
     if (!start_peer(peer, fds[0])) {
+        g_free(peer);
         close(fds[1]);
         return -EMFILE;
     }
@@ -602,7 +604,7 @@ peers_open(Client *client, int *out_fd)
     peer->timer_id = g_timeout_add_seconds(PATIENCE_SECS, on_timeout, peer);
     *out_fd = fds[1];
     client->link = &peer->link;
-    client->peer = g_steal_pointer(&peer);
+    client->peer = peer;
     return 0;
 }
 
@@ -629,6 +631,8 @@ peers_read_to_end(Client *client)
     }
     if (peer->state != PEER_OPEN)
         serve(peer, left);
+    if (peer->state == PEER_HANDSHAKE) /* the answer to the call must not overtake them */
+        outbox_move_signals(&peer->link.outbox, &client->edge->bus_link.outbox);
     client->edge->is_long_turn = n_there > LONG_TURN_BYTES;
 }
 
