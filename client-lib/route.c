@@ -4,6 +4,7 @@
 #include "client-lib/route.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,14 +14,18 @@
 /* How long the service may take to open a socket: somebody may wait for that. */
 #define ASK_TIMEOUT_US (100 * G_TIME_SPAN_MILLISECOND)
 
+/* How long somebody who wants to send something waits for the end of a handshake that has begun. */
+#define HANDSHAKE_US (20 * G_TIME_SPAN_MILLISECOND)
+
 /* At most so many messages go by the bus between two attempts. */
 #define MESSAGES_BETWEEN_MAX 1024
 
 typedef enum {
-    SOCKET_NONE,    /* to be asked for behind a message */
-    SOCKET_OPEN,    /* the way */
-    SOCKET_SPOILT,  /* something went by the bus since it was asked for: only to be read */
-    SOCKET_REFUSED, /* by this service */
+    SOCKET_NONE,      /* to be asked for behind a message */
+    SOCKET_HANDSHAKE, /* the way when it is over; till then sd-bus would keep back what is sent */
+    SOCKET_OPEN,      /* the way */
+    SOCKET_SPOILT,    /* something went by the bus since it was asked for: only to be read */
+    SOCKET_REFUSED,   /* by this service */
 } SocketState;
 
 struct Route {
@@ -212,10 +217,32 @@ send_by_socket(Route *self, Letter *letter, sd_bus_message *message)
     return send_by_bus(self, letter, copy);
 }
 
+/* The service was there a moment ago, and takes next to no time for its half. */
+static void
+finish_handshake(Route *self)
+{
+    gint64 until_us = g_get_monotonic_time() + HANDSHAKE_US;
+
+    while (self->state == SOCKET_HANDSHAKE) {
+        gint64 left_us = until_us - g_get_monotonic_time();
+        gint64 ready_us = G_MAXINT64;
+        struct pollfd wanted;
+
+        if (wire_process(&self->socket))
+            continue;
+        wanted = wire_get_poll(&self->socket, &ready_us);
+        if (left_us <= 0)
+            self->state = SOCKET_SPOILT;
+        else if (poll(&wanted, 1, (int)(left_us / 1000) + 1) < 0)
+            g_debug("No handshake: %s", g_strerror(errno));
+    }
+}
+
 static int
 send_letter(Route *self, Letter *letter, sd_bus_message *message)
 {
     letter->sequence = 0;
+    finish_handshake(self);
     if (self->state == SOCKET_OPEN && !wire_is_open(&self->socket))
         leave_socket(self);
     if (is_for_socket(self, message))
@@ -283,6 +310,21 @@ route_takes_answer(Route *self, const Letter *letter, sd_bus_message *answer)
 
 /* ---- the socket's beginning */
 
+/* sd-bus says so itself. */
+static int
+on_connected(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    Route *self = userdata;
+
+    if (sd_bus_message_is_signal(message, WIRE_LOCAL_NAME, "Connected") <= 0)
+        return 0;
+    if (self->state == SOCKET_HANDSHAKE) {
+        self->state = SOCKET_OPEN;
+        self->n_between = self->n_to_go = 0;
+    }
+    return 1;
+}
+
 static int
 open_socket(Route *self, sd_bus_message *reply)
 {
@@ -301,6 +343,8 @@ open_socket(Route *self, sd_bus_message *reply)
         return r;
     }
     if ((r = sd_bus_negotiate_fds(bus, FALSE)) < 0 ||
+        (r = sd_bus_set_connected_signal(bus, TRUE)) < 0 ||
+        (r = sd_bus_add_filter(bus, NULL, on_connected, self)) < 0 ||
         (r = connection_listen(self->connection, bus)) < 0 || (r = sd_bus_start(bus)) < 0) {
         sd_bus_unref(bus);
         return r;
@@ -351,7 +395,7 @@ take_answer(Route *self, sd_bus_message *reply)
     if (open_socket(self, reply) < 0)
         self->state = SOCKET_REFUSED;
     else
-        self->state = self->is_spoilt ? SOCKET_SPOILT : SOCKET_OPEN;
+        self->state = self->is_spoilt ? SOCKET_SPOILT : SOCKET_HANDSHAKE;
 }
 
 /* Also for those who wait for it, in whatever thread. */
@@ -369,8 +413,7 @@ on_asked(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 
     g_clear_pointer(&self->asking, sd_bus_slot_unref);
     take_answer(self, reply);
-    self->n_between =
-        self->state == SOCKET_OPEN ? 0 : MIN(self->n_between * 2 + 1, MESSAGES_BETWEEN_MAX);
+    self->n_between = MIN(self->n_between * 2 + 1, MESSAGES_BETWEEN_MAX);
     self->n_to_go = self->n_between;
     end_asking(self);
     return 1;
@@ -384,7 +427,8 @@ ask_for_socket(Route *self)
     g_autoptr(SdBusMessage) message = NULL;
 
     if (!self->use_socket || self->asking != NULL || self->state == SOCKET_OPEN ||
-        self->state == SOCKET_REFUSED || sd_bus_can_send(bus, 'h') <= 0)
+        self->state == SOCKET_HANDSHAKE || self->state == SOCKET_REFUSED ||
+        sd_bus_can_send(bus, 'h') <= 0)
         return FALSE;
     self->is_spoilt = FALSE;
     return sd_bus_message_new_method_call(bus, &message, WIRE_BUS_NAME, WIRE_SERVICE_PATH,

@@ -8,6 +8,7 @@ of their own: self.unique().
 """
 
 import faulthandler
+import functools
 import json
 import os
 import shlex
@@ -24,8 +25,8 @@ from gi.repository import Gio, GLib
 
 import buses
 from buses import FACTOR, PATIENCE, Bus, end, environment, spawn, wait_exit
-from calls import SERVICE, DBusError, Event, LockCalls
-from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
+from calls import ADMIN, ROOT, SERVICE, DBusError, Event, LockCalls
+from rawbus import DRIVER, DRIVER_PATH, Monitor, PrivateSocket, RawClient
 from tap import diagnostic, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -124,6 +125,42 @@ class Client(LockCalls):
         if not self.connection.is_closed():
             self.connection.signal_unsubscribe(self._subscription)
             self.connection.close_sync(None)
+
+
+class PeerClient(Client):
+    """The same on a private socket, by GDBus too; its name on the bus is `bus`'s."""
+
+    def __init__(self, address):
+        super().__init__(address)
+        self.bus, self._bus_subscription = self.connection, self._subscription
+        reply, descriptors = self.bus.call_with_unix_fd_list_sync(
+            SERVICE, ROOT, ADMIN, 'OpenPeer', None, None, Gio.DBusCallFlags.NONE,
+            int(PATIENCE * 1000), None, None)
+        sock = Gio.Socket.new_from_fd(descriptors.get(reply.unpack()[0]))
+        stream = sock.connection_factory_create_connection()
+        self.connection = Gio.DBusConnection.new_sync(
+            stream, None, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT, None, None)
+        self.connection.set_exit_on_close(False)
+        self._subscription = self.connection.signal_subscribe(
+            None, SERVICE, None, None, None, Gio.DBusSignalFlags.NO_MATCH_RULE, self._on_signal)
+
+    def _on_signal(self, connection, sender, *rest):
+        # Who speaks on a private socket need not say who it is.
+        if sender is None:
+            sender = self.owner
+        super()._on_signal(connection, sender, *rest)
+
+    @functools.cached_property
+    def owner(self):
+        return self.bus.call_sync(DRIVER, DRIVER_PATH, DRIVER, 'GetNameOwner',
+                                  GLib.Variant('(s)', (SERVICE,)), None,
+                                  Gio.DBusCallFlags.NONE, -1, None).unpack()[0]
+
+    def close(self):
+        super().close()
+        if not self.bus.is_closed():
+            self.bus.signal_unsubscribe(self._bus_subscription)
+            self.bus.close_sync(None)
 
 
 class ProcessClient:
@@ -382,6 +419,14 @@ class BusTestCase(unittest.TestCase):
     def raw_client(self, **kw):
         return self._adopt(RawClient(self.bus.address, **kw))
 
+    def private_socket(self, client=None, **kw):
+        """The private socket of a raw client with descriptors, of a new one if none is given."""
+        peer = PrivateSocket(client or self.raw_client(descriptors=True), **kw)
+        self.addCleanup(peer.close)
+        # The monitor is sent the descriptor too, and until it has read that, a close is none.
+        self.monitor.position()
+        return peer
+
     def process_client(self):
         return self._adopt(ProcessClient(self.bus.address, self.bus.environment()))
 
@@ -424,6 +469,6 @@ class BusTestCase(unittest.TestCase):
 
 
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
-           'GLib', 'Gio', 'Monitor', 'PATIENCE', 'ProcessClient', 'RawClient', 'Service',
-           'buses', 'diagnostic', 'environment', 'error_name', 'main', 'owner_of', 'pid_of',
-           'wait_exit', 'wait_for']
+           'GLib', 'Gio', 'Monitor', 'PATIENCE', 'PeerClient', 'PrivateSocket', 'ProcessClient',
+           'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'main',
+           'owner_of', 'pid_of', 'wait_exit', 'wait_for']

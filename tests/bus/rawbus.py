@@ -8,6 +8,7 @@ Only the encoding of a message is GLib's.
 """
 
 import os
+import select
 import socket
 import threading
 import time
@@ -15,7 +16,8 @@ import time
 from gi.repository import Gio, GLib
 
 import buses
-from calls import ADMIN, ROOT, DBusError, Event, LockCalls
+from calls import (ADMIN, LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_path,
+                   options)
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
@@ -76,6 +78,24 @@ def method_call(destination, path, interface, member, body=None):
     return message
 
 
+def lock_call(member, subject=None, bucket='default', reply=True, **kw):
+    """A call of a bucket's method as a message: of `Request` and `Steal` with a name and options,
+    of the others with an id, or with nothing."""
+    body = None
+    if member in ('Request', 'Steal'):
+        body = GLib.Variant('(sa{sv})', (subject, options(**kw)))
+    elif subject is not None:
+        body = GLib.Variant('(t)', (subject,))
+    message = method_call(SERVICE, bucket_path(bucket), LOCKS, member, body)
+    if not reply:
+        message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+    return message
+
+
+def open_peer_call():
+    return method_call(SERVICE, ROOT, ADMIN, 'OpenPeer')
+
+
 def split(data):
     """Cuts whole messages off a bytearray; yields their bytes."""
     while len(data) >= 16:
@@ -110,6 +130,7 @@ class RawClient(LockCalls):
         self.log = []
         self.events = []
         self.descriptors = []
+        self.answered = 0
         self._data = bytearray()
         self._replies = {}
         self.name = None
@@ -203,6 +224,21 @@ class RawClient(LockCalls):
     def _driver(self, member, body=None, interface=DRIVER):
         return self.call(DRIVER_PATH, interface, member, body, destination=DRIVER)
 
+    def pings(self):
+        """What the service has asked, to know how far we have read. A binding answers these by
+        itself; we, only if told to."""
+        return [message for message in self.log if message.get_member() == 'Ping']
+
+    def answer_pings(self):
+        for message in self.pings()[self.answered:]:
+            self.answered += 1
+            self.send(Gio.DBusMessage.new_method_reply(message))
+
+    def ping_the_bus(self):
+        """A barrier: all that the bus had for us by now has arrived, and it has all that we sent
+        it. The service knows nothing of it."""
+        self._driver('GetId')
+
     def add_match(self, rule):
         self._driver('AddMatch', GLib.Variant('(s)', (rule,)))
 
@@ -212,24 +248,71 @@ class PrivateSocket(RawClient):
     signals that come by the bus are the client's. Without `handshake` nothing is said on it."""
 
     def __init__(self, client, handshake=True):
-        client.call(ROOT, ADMIN, 'OpenPeer')
-        self._begin(socket.socket(fileno=client.descriptors.pop()))
+        client.result(client.send(open_peer_call()))
+        self._take_over(client.descriptors.pop(), client.name, handshake)
+
+    @classmethod
+    def of(cls, descriptor, name, handshake=True):
+        """One that is there already: somebody else asked for it, or it is asked for by hand."""
+        self = cls.__new__(cls)
+        self._take_over(descriptor, name, handshake)
+        return self
+
+    def _take_over(self, descriptor, name, handshake):
+        self._begin(socket.socket(fileno=descriptor))
         self.socket.setblocking(True)
         self.socket.settimeout(buses.PATIENCE)
-        self.name = client.name
+        self.name = name
         if handshake:
             self.shake_hands()
 
-    def shake_hands(self, words=b'AUTH EXTERNAL', answers=(b'DATA', b'OK')):
-        self.socket.sendall(b'\0' + words + b'\r\nDATA\r\nBEGIN\r\n')
+    # On a private socket nobody says who they are.
+    sender = SERVICE
+
+    # What a client says, and the beginnings of the lines that it is answered.
+    HANDSHAKE = b'\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n'
+    ANSWERS = (b'DATA', b'OK')
+
+    def shake_hands(self, words=HANDSHAKE, answers=ANSWERS):
+        self.socket.sendall(words)
+        self.read_answers(answers)
+
+    def read_answers(self, answers=ANSWERS):
         for answer in answers:
             line = read_line(self.socket)
             if not line.startswith(answer):
                 raise RuntimeError(f'the service answered {line!r}, not {answer!r}')
 
+    def send_all(self, messages):
+        """In one write, as far as there is room. Then it reads in between: who doesn't read is not
+        read."""
+        pairs = [self.encode(message) for message in messages]
+        data = memoryview(b''.join(blob for blob, _ in pairs))
+        poll = select.poll()
+        poll.register(self.socket, select.POLLIN | select.POLLOUT)
+        self.socket.setblocking(False)
+        while data:
+            try:
+                data = data[self.socket.send(data):]
+            except BlockingIOError:
+                poll.poll()
+                self.pump()
+        self.socket.settimeout(buses.PATIENCE)
+        return [serial for _, serial in pairs]
+
     def _take(self, message):
-        message.set_sender(message.get_sender() or 'org.w3.WebLocks')
+        message.set_sender(message.get_sender() or self.sender)
         super()._take(message)
+
+    def read_to_end(self):
+        """All bytes up to the end, whatever they are; fails if it doesn't come."""
+        data = b''
+        try:
+            while chunk := self.socket.recv(1 << 16):
+                data += chunk
+        except ConnectionResetError:
+            pass
+        return data
 
     def at_end(self, timeout=buses.PATIENCE):
         """Whether the service has closed it: waits for that, and takes in what comes before."""
@@ -248,7 +331,8 @@ class Monitor:
     MARK = 'org.example.Test.Mark'
 
     def __init__(self, address):
-        self._client = RawClient(address)
+        # With descriptors, or dbus-broker ends it at the first message that has some.
+        self._client = RawClient(address, descriptors=True)
         self._marker = RawClient(address)
         self._client.call(DRIVER_PATH, 'org.freedesktop.DBus.Monitoring', 'BecomeMonitor',
                           GLib.Variant('(asu)', ([], 0)), destination=DRIVER)
@@ -258,6 +342,7 @@ class Monitor:
         self._blobs = []
         self._arrived = threading.Condition(self._lock)
         self._marks = 0
+        self._marked = 0
         self.broken = None
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -289,13 +374,14 @@ class Monitor:
         signal.set_body(GLib.Variant('(s)', (mark,)))
         self._marker.send(signal)
         deadline = time.monotonic() + buses.PATIENCE
-        at = 0
+        at = self._marked
         with self._arrived:
             while True:
                 while at < len(self._blobs):
                     # Cheap look first: a mark is a signal and names itself in the header.
                     if self._blobs[at][1] == 4 and self.MARK.encode() in self._blobs[at]:
                         if unpack(parse(self._blobs[at])) == (mark,):
+                            self._marked = at
                             return at
                     at += 1
                 if self.broken:
