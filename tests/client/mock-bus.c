@@ -3,6 +3,7 @@
 
 #include "tests/client/mock-bus.h"
 
+#include <gio/gunixfdlist.h>
 #include <glib/gstdio.h>
 
 #include "tests/client/fixture.h"
@@ -61,6 +62,18 @@ mock_answer_error(MockBus *self, GDBusMessage *call, const char *sender, const c
         g_dbus_message_new_method_error_literal(call, name, "as the script says");
 
     send(self, reply, sender);
+}
+
+void
+mock_answer_fd(MockBus *self, GDBusMessage *call, const char *sender, int fd)
+{
+    g_autoptr(GDBusMessage) reply = g_dbus_message_new_method_reply(call);
+    g_autoptr(GUnixFDList) fds = g_unix_fd_list_new_from_array(&fd, 1);
+
+    g_dbus_message_set_body(reply, g_variant_new("(h)", 0));
+    g_dbus_message_set_unix_fd_list(reply, fds);
+    send(self, reply, sender);
+    mock_flush(self); /* the other end tells who else has the descriptor */
 }
 
 void
@@ -197,6 +210,21 @@ mock_expect(MockBus *self, const char *member)
     return call;
 }
 
+guint
+mock_count(MockBus *self)
+{
+    return self->calls.length;
+}
+
+void
+mock_expect_end(MockBus *self)
+{
+    test_wait(mock_is_left, self);
+    test_iterate();
+    for (GList *l = self->calls.head; l != NULL; l = l->next)
+        g_assert_cmpstr(g_dbus_message_get_member(l->data), ==, NULL);
+}
+
 guint64
 mock_get_id(GDBusMessage *call)
 {
@@ -255,12 +283,20 @@ mock_bus_ignore_hello(MockBus *self)
 }
 
 void
-mock_bus_cut(MockBus *self)
+mock_flush(MockBus *self)
 {
     g_autoptr(GError) error = NULL;
 
     g_dbus_connection_flush_sync(self->peer, NULL, &error);
     g_assert_no_error(error);
+}
+
+void
+mock_bus_cut(MockBus *self)
+{
+    g_autoptr(GError) error = NULL;
+
+    mock_flush(self);
     g_dbus_connection_close_sync(self->peer, NULL, &error);
     g_assert_no_error(error);
 }

@@ -36,6 +36,12 @@ GDBusMessage *mock_expect(MockBus *self, const char *member);
 /* Any call. */
 GDBusMessage *mock_expect_any(MockBus *self);
 
+/* How many calls there are that were not expected yet. */
+guint mock_count(MockBus *self);
+
+/* The client has left, and no call was there that nobody expected. */
+void mock_expect_end(MockBus *self);
+
 /* Whether the client has come, or left; for test_wait(). */
 gboolean mock_is_connected(gpointer mock_bus);
 gboolean mock_is_left(gpointer mock_bus);
@@ -44,12 +50,18 @@ gboolean mock_is_left(gpointer mock_bus);
 void mock_answer(MockBus *self, GDBusMessage *call, const char *sender, const char *body);
 void mock_answer_error(MockBus *self, GDBusMessage *call, const char *sender, const char *name);
 
+/* With a descriptor, which it closes. */
+void mock_answer_fd(MockBus *self, GDBusMessage *call, const char *sender, int fd);
+
 /* A signal of the lock interface, from the bucket object that `call` was for. */
 void mock_signal(
     MockBus *self, GDBusMessage *call, const char *sender, const char *member, const char *body);
 
 /* The service's name goes to `owner`, or to nobody; `sender` says so. */
 void mock_name_owner_changed(MockBus *self, const char *sender, const char *owner);
+
+/* What was sent has arrived in the client's socket. */
+void mock_flush(MockBus *self);
 
 /* The bus dies. */
 void mock_bus_cut(MockBus *self);

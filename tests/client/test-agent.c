@@ -365,6 +365,7 @@ test_bus_dies(void)
     web_locks_manager_query_async(manager, NULL, answer_take, &query);
 
     private_bus_stop_service(bus);
+    n_connected = 0; /* that it was connected */
     private_bus_free(bus);
     test_wait(test_is_set, &losses.n_lost);
     answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);

@@ -1,0 +1,702 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Private sockets of the real service: who uses one, seen from the bus; and that nothing depends on
+ * it. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/wire-names.h"
+#include "tests/client/fixture.h"
+
+#define N_SOCKETS_MAX 100
+#define N_CROWD       (test_bus_is_broker() ? 300u : 180u)
+
+/* ---- what goes by the bus */
+
+static struct {
+    GDBusConnection *connection;
+    GMutex mutex;
+    GPtrArray *lines; /* "WHO MEMBER", of each call and signal of the lock interfaces */
+    guint n_marks;
+} eavesdropper;
+
+/* In GDBus's thread. It sees messages that are for others, and must answer none. */
+static GDBusMessage *
+on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
+{
+    const char *interface = g_dbus_message_get_interface(message);
+    const char *member = g_dbus_message_get_member(message);
+
+    if (!incoming || g_strcmp0(g_dbus_message_get_destination(message),
+                               g_dbus_connection_get_unique_name(connection)) == 0)
+        return message;
+    g_mutex_lock(&eavesdropper.mutex);
+    if (g_strcmp0(member, "Mark") == 0)
+        eavesdropper.n_marks++;
+    else if (interface != NULL && g_str_has_prefix(interface, WIRE_LOCKS_INTERFACE))
+        g_ptr_array_add(eavesdropper.lines,
+                        g_strdup_printf("%s %s",
+                                        g_dbus_message_get_message_type(message) ==
+                                                G_DBUS_MESSAGE_TYPE_METHOD_CALL
+                                            ? g_dbus_message_get_sender(message)
+                                            : g_dbus_message_get_destination(message),
+                                        member));
+    g_mutex_unlock(&eavesdropper.mutex);
+    g_main_context_wakeup(NULL);
+    g_object_unref(message);
+    return NULL;
+}
+
+static void
+eavesdropper_start(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GVariant) reply = NULL;
+
+    eavesdropper.lines = g_ptr_array_new_with_free_func(g_free);
+    eavesdropper.connection = private_bus_connect(test_bus());
+    g_dbus_connection_add_filter(eavesdropper.connection, on_message, NULL, NULL);
+    reply = g_dbus_connection_call_sync(eavesdropper.connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                        "org.freedesktop.DBus.Monitoring", "BecomeMonitor",
+                                        g_variant_new_parsed("(@as [], @u 0)"), NULL,
+                                        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+    g_assert_no_error(error);
+}
+
+static gboolean
+has_mark(gpointer n_marks)
+{
+    gboolean has;
+
+    g_mutex_lock(&eavesdropper.mutex);
+    has = eavesdropper.n_marks >= *(guint *)n_marks;
+    g_mutex_unlock(&eavesdropper.mutex);
+    return has;
+}
+
+/* On return it has seen all that went by the bus until now. */
+static void
+catch_up(void)
+{
+    static guint n_marks;
+    g_autoptr(GVariant) reply = NULL;
+
+    if (eavesdropper.connection == NULL)
+        eavesdropper_start();
+    n_marks++;
+    reply = g_dbus_connection_call_sync(test_bus()->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                        WIRE_DRIVER_INTERFACE, "Mark", NULL, NULL,
+                                        G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    test_wait(has_mark, &n_marks);
+}
+
+/* What went by the bus from and to the agent, behind the first `n_before`. */
+static char *
+list_on_bus(WebLocksAgent *agent, guint n_before)
+{
+    g_autofree char *prefix = g_strdup_printf("%s ", web_locks_agent_get_client_id(agent));
+    GString *list = g_string_new(NULL);
+
+    catch_up();
+    g_mutex_lock(&eavesdropper.mutex);
+    for (guint i = 0; i < eavesdropper.lines->len; i++) {
+        const char *line = eavesdropper.lines->pdata[i];
+
+        if (!g_str_has_prefix(line, prefix))
+            continue;
+        if (n_before > 0)
+            n_before--;
+        else
+            g_string_append_printf(list, "%s ", line + strlen(prefix));
+    }
+    g_mutex_unlock(&eavesdropper.mutex);
+    return g_string_free(list, FALSE);
+}
+
+/* How often; `member` NULL is all. */
+static guint
+count_on_bus(WebLocksAgent *agent, const char *member)
+{
+    g_autofree char *list = list_on_bus(agent, 0);
+    g_auto(GStrv) members = g_strsplit(list, " ", -1);
+    guint n = 0;
+
+    for (guint i = 0; members[i] != NULL; i++)
+        n += members[i][0] != '\0' && (member == NULL || g_str_equal(members[i], member));
+    return n;
+}
+
+/* ---- agents */
+
+/* It connects when it is used. */
+static WebLocksAgent *
+agent_new(gboolean private_socket)
+{
+    return g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, "private-socket",
+                        private_socket, NULL);
+}
+
+static WebLocksManager *
+manager_new(gboolean private_socket)
+{
+    g_autoptr(WebLocksAgent) agent = agent_new(private_socket);
+
+    return test_manager_of(agent);
+}
+
+/* All kinds of calls, and signals. */
+static void
+use_sync(WebLocksManager *manager)
+{
+    static const char *const names[] = {"x", "y", NULL};
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), dropped = test_lock(manager, "b");
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(WebLocksLock) stolen = NULL;
+    g_autoptr(GPtrArray) many = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_clear_object(&dropped);
+    assert_state(manager, "a | ");
+    stolen = web_locks_manager_request_sync(manager, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    test_settle(manager);
+    g_assert_false(web_locks_lock_get_held(lock));
+    test_release(stolen);
+    many = web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error);
+    g_assert_no_error(error);
+    g_clear_pointer(&many, g_ptr_array_unref);
+    test_wait_for_state(manager, " | ");
+}
+
+static void
+use_async(WebLocksManager *manager)
+{
+    g_auto(Answer) first = {0}, second = {0}, released = {0};
+    g_autoptr(WebLocksLock) lock = NULL, next = NULL;
+    g_autoptr(GError) error = NULL;
+
+    answer_ask(&first, manager, "a");
+    answer_ask(&second, manager, "a");
+    lock = answer_expect_lock(&first);
+    web_locks_lock_release_async(lock, NULL, answer_take, &released);
+    g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
+    g_assert_no_error(error);
+    next = answer_expect_lock(&second);
+}
+
+/* Within a few calls it is on a socket, and stays there. */
+static void
+assert_on_socket(WebLocksManager *manager)
+{
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autofree char *list = NULL;
+    guint n_before;
+
+    for (guint i = 0; i < 4; i++)
+        test_settle(manager);
+    n_before = count_on_bus(agent, NULL);
+    use_sync(manager);
+    use_async(manager);
+    use_sync(manager);
+    list = list_on_bus(agent, n_before);
+    g_assert_cmpstr(list, ==, "");
+}
+
+/* ---- who uses one */
+
+static void
+test_off(void)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(FALSE);
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+
+    catch_up();
+    use_sync(manager);
+    use_async(manager);
+    g_assert_cmpuint(count_on_bus(agent, "OpenPeer"), ==, 0);
+    g_assert_cmpuint(count_on_bus(agent, "Request"), ==, 7);
+}
+
+/* The service may be too slow for the first, on a machine that is busy. */
+static void
+assert_opened_at_once(WebLocksAgent *agent)
+{
+    g_autofree char *list = list_on_bus(agent, 0);
+
+    if (test_factor() == 1)
+        g_assert_cmpstr(list, ==, "OpenPeer ");
+    else
+        g_assert_true(g_str_has_prefix(list, "OpenPeer "));
+}
+
+static void
+test_on_sync(void)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    catch_up();
+    agent = test_agent_new();
+    manager = test_manager_of(agent);
+    use_sync(manager);
+    assert_opened_at_once(agent);
+    assert_on_socket(manager);
+}
+
+static void
+test_on_async(void)
+{
+    g_auto(Answer) connected = {0};
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(GError) error = NULL;
+
+    catch_up();
+    web_locks_agent_new_for_address_async(test_bus()->address, NULL, answer_take, &connected);
+    agent = web_locks_agent_new_for_address_finish(answer_wait(&connected), &error);
+    g_assert_no_error(error);
+    manager = test_manager_of(agent);
+    use_async(manager);
+    assert_opened_at_once(agent);
+    assert_on_socket(manager);
+}
+
+static void
+test_on_lazy(gconstpointer is_async)
+{
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+
+    g_assert_false(web_locks_agent_get_connected(agent));
+    if (is_async != NULL)
+        use_async(manager);
+    else
+        use_sync(manager);
+    assert_on_socket(manager);
+}
+
+static void
+test_on_late(void)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    test_service_stop();
+    agent = test_agent_new();
+    manager = test_manager_of(agent);
+    test_service_start();
+    use_sync(manager);
+    assert_on_socket(manager);
+    test_service_kill();
+    test_service_start();
+    use_async(manager);
+    assert_on_socket(manager);
+}
+
+/* As many as there are sockets have one; the others are as well off. */
+static void
+test_crowd(void)
+{
+    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(WebLocksManager) observer = manager_new(FALSE);
+    guint n_by_bus = 0;
+
+    catch_up();
+    for (guint i = 0; i < N_CROWD; i++) {
+        g_autofree char *name = g_strdup_printf("%u", i);
+        WebLocksManager *manager = test_manager_new();
+
+        g_ptr_array_add(managers, manager);
+        g_ptr_array_add(locks, test_lock(manager, name));
+    }
+    for (guint i = 0; i < N_CROWD; i++) {
+        test_release(locks->pdata[i]);
+        use_async(managers->pdata[i]);
+    }
+    for (guint i = 0; i < N_CROWD; i++)
+        n_by_bus += count_on_bus(web_locks_manager_get_agent(managers->pdata[i]), "Release") > 0;
+    g_assert_cmpuint(n_by_bus, >=, N_CROWD - N_SOCKETS_MAX);
+    if (test_factor() == 1)
+        g_assert_cmpuint(n_by_bus, ==, N_CROWD - N_SOCKETS_MAX);
+    test_wait_for_state(observer, " | ");
+}
+
+/* ---- processes */
+
+static void
+read_link(int fd, char *target, gsize size)
+{
+    char path[32];
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    n = readlink(path, target, size - 1);
+    target[MAX(n, 0)] = '\0';
+}
+
+/* Holds "a", has a child that lives, and says when. The child writes how many of its parent's
+ * sockets it has. Only what a forked process may do: no g_test. */
+static void
+hold_and_fork(const char *bucket, int to_test, int from_test)
+{
+    WebLocksAgent *agent;
+    WebLocksManager *manager;
+    WebLocksLock *lock;
+    gboolean had_socket[256];
+    char target[64];
+    char n_sockets = 0;
+
+    g_main_context_push_thread_default(g_main_context_new());
+    for (int fd = 0; fd < 256; fd++) {
+        read_link(fd, target, sizeof target);
+        had_socket[fd] = target[0] != '\0';
+    }
+    agent = web_locks_agent_new_for_address_sync(test_bus()->address, NULL, NULL);
+    manager = web_locks_agent_get_manager(agent, bucket, NULL);
+    lock = web_locks_manager_request_sync(manager, "a", NULL, NULL, NULL);
+    if (lock == NULL)
+        _exit(1);
+    for (int fd = 0; fd < 256; fd++) {
+        read_link(fd, target, sizeof target);
+        had_socket[fd] = !had_socket[fd] && g_str_has_prefix(target, "socket:");
+        n_sockets += had_socket[fd];
+    }
+    if (write(to_test, &n_sockets, 1) != 1)
+        _exit(1);
+    if (fork() == 0) {
+        char n_nothings = 0;
+
+        for (int fd = 0; fd < 256; fd++) {
+            read_link(fd, target, sizeof target);
+            n_nothings += had_socket[fd] && g_str_equal(target, "/dev/null");
+        }
+        if (write(to_test, &n_nothings, 1) != 1)
+            _exit(1);
+    }
+    _exit(read(from_test, target, 1) < 0); /* ends when the test closes it */
+}
+
+static void
+test_fork(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_auto(Answer) answer = {0};
+    int from_child[2], to_child[2], status;
+    char n_sockets, n_nothings;
+    pid_t pid;
+
+    g_assert_cmpint(pipe(from_child), ==, 0);
+    g_assert_cmpint(pipe(to_child), ==, 0);
+    pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        close(to_child[1]);
+        hold_and_fork(test_bucket(), from_child[1], to_child[0]);
+    }
+    g_assert_cmpint(read(from_child[0], &n_sockets, 1), ==, 1);
+    g_assert_cmpint(read(from_child[0], &n_nothings, 1), ==, 1);
+    g_assert_cmpint(n_sockets, ==, 2); /* to the bus, and to the service */
+    g_assert_cmpint(n_nothings, ==, n_sockets);
+
+    answer_ask(&answer, manager, "a");
+    test_settle(manager);
+    g_assert_cmpuint(answer.n_results, ==, 0);
+    kill(pid, SIGKILL);
+    lock = answer_expect_lock(&answer); /* though the child lives */
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    close(to_child[1]);
+    /* It has the other end until it has ended. */
+    close(from_child[1]);
+    g_assert_cmpint(read(from_child[0], &n_sockets, 1), ==, 0);
+    close(from_child[0]);
+    close(to_child[0]);
+}
+
+/* ---- threads */
+
+static gpointer
+take_turns(gpointer data)
+{
+    WebLocksManager *manager = data;
+
+    for (guint i = 0; i < 30; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksLock) lock =
+            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+
+        g_assert_no_error(error);
+        g_assert_true(web_locks_lock_get_held(lock));
+        if (i % 2 == 0)
+            test_release(lock);
+    }
+    return NULL;
+}
+
+/* The socket opens while both are in sync calls. */
+static void
+test_threads(void)
+{
+    for (guint i = 0; i < 20; i++) {
+        g_autoptr(WebLocksManager) manager = manager_new(TRUE);
+        GThread *one = g_thread_new("one", take_turns, manager);
+        GThread *other = g_thread_new("other", take_turns, manager);
+
+        g_thread_join(one);
+        g_thread_join(other);
+        test_wait_for_state(manager, " | ");
+    }
+}
+
+/* ---- a main loop that doesn't run */
+
+/* What was dropped has left: another one gets it, though nobody runs the first one's loop. */
+static void
+assert_free(WebLocksManager *other)
+{
+    g_autoptr(WebLocksOptions) options =
+        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 5000 * test_factor(), NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_sync(other, "a", options, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_nonnull(lock);
+    test_release(lock);
+}
+
+static void
+test_blocked_sync(void)
+{
+    g_autoptr(WebLocksManager) other = test_manager_new();
+
+    for (guint i = 0; i < 20; i++) {
+        g_autoptr(WebLocksManager) manager = i % 2 == 0 ? manager_new(TRUE) : test_manager_new();
+
+        for (guint n_locks = 0; n_locks < 4; n_locks++) {
+            g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+
+            g_clear_object(&lock);
+            assert_free(other);
+        }
+    }
+}
+
+typedef struct {
+    WebLocksManager *other;
+    guint n_left;
+} Blocked;
+
+static void
+on_lock(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Blocked *blocked = data;
+    WebLocksManager *manager = WEB_LOCKS_MANAGER(source);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock = web_locks_manager_request_finish(manager, result, &error);
+
+    g_assert_no_error(error);
+    g_clear_object(&lock);
+    assert_free(blocked->other);
+    if (--blocked->n_left > 0)
+        web_locks_manager_request_async(manager, "a", NULL, NULL, on_lock, blocked);
+}
+
+static gboolean
+is_done(gpointer blocked)
+{
+    return ((Blocked *)blocked)->n_left == 0;
+}
+
+static void
+test_blocked_async(void)
+{
+    g_autoptr(WebLocksManager) other = test_manager_new();
+
+    for (guint i = 0; i < 20; i++) {
+        g_autoptr(WebLocksManager) manager = i % 2 == 0 ? manager_new(TRUE) : test_manager_new();
+        Blocked blocked = {other, 4};
+
+        web_locks_manager_request_async(manager, "a", NULL, NULL, on_lock, &blocked);
+        test_wait(is_done, &blocked);
+    }
+}
+
+/* ---- a service that stands still, or dies */
+
+static void
+test_stopped(void)
+{
+    const gint64 begin_us = g_get_monotonic_time();
+    g_autoptr(WebLocksManager) manager = NULL;
+    gint64 waited_us;
+
+    test_service_pause();
+    manager = test_manager_new();
+    waited_us = g_get_monotonic_time() - begin_us;
+    g_test_message("connected after %" G_GINT64_FORMAT " ms", waited_us / 1000);
+    g_assert_cmpint(waited_us, <, test_factor() * G_USEC_PER_SEC);
+    test_service_resume();
+    use_sync(manager);
+    use_async(manager);
+    assert_on_socket(manager);
+}
+
+/* It dies before it has answered, and before it stood still. */
+static void
+test_stopped_and_killed(void)
+{
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    test_service_pause();
+    manager = test_manager_new();
+    test_service_kill();
+    test_service_start();
+    use_sync(manager);
+    assert_on_socket(manager);
+}
+
+static gpointer
+query_sync(gpointer manager)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+
+    g_assert_null(snapshot);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    return NULL;
+}
+
+static gpointer
+request_sync(gpointer manager)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
+
+    g_assert_null(lock);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    return NULL;
+}
+
+static gpointer
+release_sync(gpointer lock)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    return NULL;
+}
+
+static void
+test_killed_in_sync(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    GThread *threads[3];
+
+    test_service_pause();
+    threads[0] = g_thread_new("query", query_sync, manager);
+    threads[1] = g_thread_new("request", request_sync, manager);
+    threads[2] = g_thread_new("release", release_sync, lock);
+    while (web_locks_lock_get_held(lock))
+        g_thread_yield();
+    test_service_kill();
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    test_service_start();
+    assert_on_socket(manager);
+}
+
+/* ---- monitors */
+
+typedef struct {
+    WebLocksMonitor *monitor;
+    const char *expected;
+} Shown;
+
+static gboolean
+is_shown(gpointer data)
+{
+    const Shown *shown = data;
+    g_autofree char *held = test_list(web_locks_monitor_get_held(shown->monitor));
+    g_autofree char *pending = test_list(web_locks_monitor_get_pending(shown->monitor));
+    g_autofree char *state = g_strdup_printf("%s | %s", held, pending);
+
+    return g_str_equal(state, shown->expected);
+}
+
+static void
+wait_until_shown(WebLocksMonitor *monitor, const char *expected)
+{
+    Shown shown = {monitor, expected};
+
+    test_wait_for(is_shown, &shown, expected);
+}
+
+/* `n_unread` locks come and go while nobody reads what the monitor is told. */
+static void
+test_monitor(gconstpointer n_unread)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autoptr(WebLocksMonitor) monitor = NULL;
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) waiting = {0};
+
+    catch_up();
+    monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    for (int i = 0; i < GPOINTER_TO_INT(n_unread); i++)
+        test_release(test_lock(other, "much is told of this one, which comes and goes"));
+    lock = test_lock(other, "a");
+    wait_until_shown(monitor, "a | ");
+    answer_ask(&waiting, other, "a");
+    wait_until_shown(monitor, "a | a");
+    g_clear_object(&lock);
+    lock = answer_expect_lock(&waiting);
+    wait_until_shown(monitor, "a | ");
+    g_clear_object(&lock);
+    wait_until_shown(monitor, " | ");
+    if (n_unread == NULL)
+        g_assert_cmpuint(count_on_bus(agent, "Watch"), ==, 0);
+    assert_on_socket(manager);
+}
+
+/* ---- main */
+
+int
+main(int argc, char **argv)
+{
+    g_autofree char *limit = g_strdup_printf("privateSocketsPerUid=%u", N_SOCKETS_MAX);
+    const char *const limits[] = {limit, NULL};
+    int status;
+
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/socket/off", test_off);
+    g_test_add_func("/socket/on-sync", test_on_sync);
+    g_test_add_func("/socket/on-async", test_on_async);
+    g_test_add_data_func("/socket/on-lazy-sync", NULL, test_on_lazy);
+    g_test_add_data_func("/socket/on-lazy-async", "async", test_on_lazy);
+    g_test_add_func("/socket/on-late", test_on_late);
+    g_test_add_func("/socket/crowd", test_crowd);
+    g_test_add_func("/socket/fork", test_fork);
+    g_test_add_func("/socket/threads", test_threads);
+    g_test_add_func("/socket/blocked-sync", test_blocked_sync);
+    g_test_add_func("/socket/blocked-async", test_blocked_async);
+    g_test_add_func("/socket/stopped", test_stopped);
+    g_test_add_func("/socket/stopped-and-killed", test_stopped_and_killed);
+    g_test_add_func("/socket/killed-in-sync", test_killed_in_sync);
+    g_test_add_data_func("/socket/monitor", NULL, test_monitor);
+    g_test_add_data_func("/socket/monitor-that-lags", GINT_TO_POINTER(3000), test_monitor);
+    status = test_run(limits);
+    g_clear_object(&eavesdropper.connection);
+    return status;
+}
