@@ -350,7 +350,7 @@ hold_and_fork(const char *bucket, int to_test, int from_test)
     WebLocksLock *lock;
     gboolean had_socket[256];
     char target[64];
-    char n_sockets = 0;
+    guint8 n_sockets = 0;
 
     g_main_context_push_thread_default(g_main_context_new());
     for (int fd = 0; fd < 256; fd++) {
@@ -365,16 +365,18 @@ hold_and_fork(const char *bucket, int to_test, int from_test)
     for (int fd = 0; fd < 256; fd++) {
         read_link(fd, target, sizeof target);
         had_socket[fd] = !had_socket[fd] && g_str_has_prefix(target, "socket:");
-        n_sockets += had_socket[fd];
+        if (had_socket[fd])
+            n_sockets++;
     }
     if (write(to_test, &n_sockets, 1) != 1)
         _exit(1);
     if (fork() == 0) {
-        char n_nothings = 0;
+        guint8 n_nothings = 0;
 
         for (int fd = 0; fd < 256; fd++) {
             read_link(fd, target, sizeof target);
-            n_nothings += had_socket[fd] && g_str_equal(target, "/dev/null");
+            if (had_socket[fd] && g_str_equal(target, "/dev/null"))
+                n_nothings++;
         }
         if (write(to_test, &n_nothings, 1) != 1)
             _exit(1);
@@ -389,7 +391,7 @@ test_fork(void)
     g_autoptr(WebLocksLock) lock = NULL;
     g_auto(Answer) answer = {0};
     int from_child[2], to_child[2], status;
-    char n_sockets, n_nothings;
+    guint8 n_sockets, n_nothings;
     pid_t pid;
 
     g_assert_cmpint(pipe(from_child), ==, 0);
@@ -402,8 +404,8 @@ test_fork(void)
     }
     g_assert_cmpint(read(from_child[0], &n_sockets, 1), ==, 1);
     g_assert_cmpint(read(from_child[0], &n_nothings, 1), ==, 1);
-    g_assert_cmpint(n_sockets, ==, 2); /* to the bus, and to the service */
-    g_assert_cmpint(n_nothings, ==, n_sockets);
+    g_assert_cmpuint(n_sockets, ==, 2); /* to the bus, and to the service */
+    g_assert_cmpuint(n_nothings, ==, n_sockets);
 
     answer_ask(&answer, manager, "a");
     test_settle(manager);
