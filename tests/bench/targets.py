@@ -28,6 +28,10 @@ def _pairs(settings, table):
         for peer, limit in ((pairs.REDIS, 1.6), (pairs.CHROMIUM, 0.25)):
             yield Target(f'{people}: to {peer}',
                          table.ratio(pairs.ours(settings, way, best), peer, 'one'), limit)
+    for which, people in (('free', 'cores free'), ('one', 'one core')):
+        hand = pairs.by_hand(best, 'bus')
+        yield Target(f'pair, {pairs.WAYS["sync"]}, {people}: to {hand}',
+                     table.ratio(pairs.ours(settings, 'sync', best), hand, which), 1.1)
     yield Target(f'pair, {pairs.WAYS["unref"]}, cores free: to {pairs.ROUND_TRIP}',
                  table.ratio(pairs.ours(settings, 'unref', best), pairs.ROUND_TRIP, 'free'), 1.5)
 

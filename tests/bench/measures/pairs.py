@@ -31,6 +31,10 @@ def name(kind, client='raw'):
     return f'name on {kind}, client {people}'
 
 
+def by_hand(kind, path):
+    return f'lock by hand, sync calls of sd-bus, {PEOPLE[path]}, on {kind}'
+
+
 def best_name(table, kind, which_cores):
     """The row of the faster client: that is the peer."""
     rows = [name(kind, client) for client in ('raw', 'sd-bus')
@@ -43,13 +47,16 @@ def declare(settings):
                   'One client, every call awaited before the next; with "release by last unref" '
                   'only the request is, and the release is on its way. A name is RequestName and '
                   'ReleaseName. The ratio is asynchronous calls, by the best path on the same bus, '
-                  'to the row; for the socketpair, it is release by last unref.',
+                  'to the row; for calls by hand, sync calls; for the socketpair, release by last '
+                  'unref.',
                   'us', 'ours / it')
     for kind in settings.kinds:
         for path in settings.paths:
             for way in WAYS:
                 table.row(ours(settings, way, kind, path))
     for kind in settings.kinds:
+        for path in settings.paths:
+            table.row(by_hand(kind, path), (ours(settings, 'sync', kind), 'self'))
         for client in ('raw', 'sd-bus'):
             table.row(name(kind, client), (ours(settings, 'async', kind), 'self'))
     base = ours(settings, 'async', settings.best_kind)
@@ -65,6 +72,8 @@ def bus_ways(settings, scene):
         for way in WAYS:
             yield steady_of(ours(settings, way, scene.kind, path), settings,
                           'lock-pair', scene.address, path, way, count)
+        yield steady_of(by_hand(scene.kind, path), settings, 'hand-pair', scene.address, path,
+                        count)
     for client in ('raw', 'sd-bus'):
         yield steady_of(name(scene.kind, client), settings, 'name-pair', scene.address, client,
                       count)
