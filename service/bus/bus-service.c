@@ -77,6 +77,11 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     return 0;
 }
 
+static const PeersServe peers_serve = {
+    .export = interfaces_export,
+    .take = calls_take_to_bucket,
+};
+
 BusService *
 bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
 {
@@ -86,7 +91,7 @@ bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *optio
     edge_init(edge, bus, limits, on_deadline);
     edge->after_send = after_send;
     edge->clients = clients_new(calls_serve);
-    edge->peers = peers_new(edge);
+    edge->peers = peers_new(edge, &peers_serve);
     edge->watchers = watchers_new();
     edge->lifecycle = lifecycle_new(options);
     return service;

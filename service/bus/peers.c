@@ -11,10 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "service/bus/calls.h"
 #include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
-#include "service/bus/interfaces.h"
 #include "service/bus/watchers.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
@@ -52,6 +50,7 @@
 struct Peers {
     GSource source;
     Edge *edge;
+    const PeersServe *serve;
     int epoll_fd;
     sd_id128_t server_id;
     GQueue stuck;  /* of Peer: to be half closed */
@@ -169,7 +168,7 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
     Link *link = userdata;
 
     ((Peer *)link)->has_message = TRUE;
-    if (calls_take_to_bucket(link, message))
+    if (link->edge->peers->serve->take(link, message))
         return 1;
     edge_before_message(link->edge, message);
     return sd_bus_message_is_signal(message, NULL, NULL) > 0; /* nobody listens to them here */
@@ -185,7 +184,7 @@ make_bus(Peer *peer, int *out_fd)
         return FALSE;
     peer->link.bus = bus;
     if (sd_bus_add_filter(bus, NULL, on_any_message, &peer->link) >= 0 &&
-        interfaces_export(&peer->link) >= 0)
+        get_peers(peer)->serve->export(&peer->link) >= 0)
         return TRUE;
     close(*out_fd);
     close_bus(peer);
@@ -520,11 +519,12 @@ peers_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 static GSourceFuncs peers_funcs = {.dispatch = peers_dispatch};
 
 Peers *
-peers_new(Edge *edge)
+peers_new(Edge *edge, const PeersServe *serve)
 {
     Peers *peers = (Peers *)g_source_new(&peers_funcs, sizeof(Peers));
 
     peers->edge = edge;
+    peers->serve = serve;
     g_queue_init(&peers->stuck);
     g_queue_init(&peers->closed);
     peers->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

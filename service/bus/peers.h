@@ -24,7 +24,15 @@
 #include "service/bus/client.h"
 #include "service/core/lock-result.h"
 
-Peers *peers_new(Edge *edge);
+/* What is served there. `export` puts up the objects of a link; `take` serves a message, or says
+ * that the objects have to. */
+typedef struct {
+    int (*export)(Link *link);
+    gboolean (*take)(Link *link, sd_bus_message *message);
+} PeersServe;
+
+/* `serve` has to outlive it. */
+Peers *peers_new(Edge *edge, const PeersServe *serve);
 void peers_free(Peers *peers);
 
 /* Opens a private socket for the client in place of the one it may have. `*out_fd` is the client's

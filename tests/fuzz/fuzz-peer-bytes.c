@@ -18,6 +18,7 @@
 #include "service/bus/clients.h"
 #include "service/bus/edge.h"
 #include "service/bus/handshake.h"
+#include "service/bus/interfaces.h"
 #include "service/bus/peers.h"
 #include "service/bus/watchers.h"
 #include "service/core/lock-manager.h"
@@ -113,6 +114,7 @@ request(World *world, Client *client)
 static void
 set_up(World *world)
 {
+    static const PeersServe serve = {interfaces_export, calls_take_to_bucket};
     Edge *edge = &world->edge;
     Limits limits;
     sd_bus *bus;
@@ -125,7 +127,7 @@ set_up(World *world)
     edge_init(edge, bus, &limits, on_deadline);
     edge->after_send = after_send;
     edge->clients = clients_new(calls_serve);
-    edge->peers = peers_new(edge);
+    edge->peers = peers_new(edge, &serve);
     edge->watchers = watchers_new();
     world->client = add_client(edge, ":1.1");
     world->other = add_client(edge, ":1.2");
