@@ -246,14 +246,37 @@ connection_settle(Connection *self)
 
 /* ---- when things run */
 
-/* The source of the connection's own context may be asleep while another thread has left sd-bus
- * something to do: to write on, to process what is read already. */
-static void
-wake_context(Connection *self)
+void
+connection_wake(const ConnectionWaiter *waiter)
 {
-    if (get_state(self) != STATE_OPEN || g_main_context_is_owner(self->context))
+    const guint64 one = 1;
+
+    /* It only fails when it is woken more than often enough. */
+    if (write(waiter->wake_fd, &one, sizeof one) < 0)
+        g_debug("Nobody was woken: %s", g_strerror(errno));
+}
+
+static void
+wake_waiters(Connection *self)
+{
+    for (GList *l = self->waiters.head; l != NULL; l = l->next)
+        connection_wake(l->data);
+}
+
+/* Those who are asleep know nothing of what another thread has left sd-bus to do: to write on, to
+ * process what is read already. */
+static void
+wake_others(Connection *self)
+{
+    const Wire *socket = route_get_socket(self->route);
+
+    if (get_state(self) != STATE_OPEN || !connection_is_of_this_process(self))
         return;
-    if (wire_has_news(&self->bus) || wire_has_news(route_get_socket(self->route)))
+    /* Nobody may be running that context. */
+    if (self->waiters.length > 0 && (wire_is_writing(&self->bus) || wire_is_writing(socket)))
+        wake_waiters(self);
+    if (!g_main_context_is_owner(self->context) &&
+        (wire_has_news(&self->bus) || wire_has_news(socket)))
         g_main_context_wakeup(self->context);
 }
 
@@ -294,23 +317,6 @@ connection_remove_untold(Connection *self)
 }
 
 void
-connection_wake(const ConnectionWaiter *waiter)
-{
-    const guint64 one = 1;
-
-    /* It only fails when it is woken more than often enough. */
-    if (write(waiter->wake_fd, &one, sizeof one) < 0)
-        g_debug("Nobody was woken: %s", g_strerror(errno));
-}
-
-static void
-wake_waiters(Connection *self)
-{
-    for (GList *l = self->waiters.head; l != NULL; l = l->next)
-        connection_wake(l->data);
-}
-
-void
 connection_wires_changed(Connection *self)
 {
     wake_waiters(self);
@@ -327,7 +333,7 @@ connection_leave(Connection *self)
 {
     Gate *gate = self->gate;
 
-    wake_context(self);
+    wake_others(self);
     connection_unref(self);
     gate_leave(gate);
 }
@@ -709,5 +715,5 @@ connection_remove_waiter(Connection *self, ConnectionWaiter *waiter)
 {
     g_queue_unlink(&self->waiters, &waiter->link);
     wake_waiters(self);
-    wake_context(self);
+    wake_others(self);
 }

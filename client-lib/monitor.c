@@ -247,10 +247,11 @@ end_look(WebLocksMonitor *self, guint next_ms)
 {
     if (next_ms > 0)
         refresh_in(self, next_ms);
-    if (g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_IDLE))
-        return;
-    refresh_in(self, BURST_MS);
-    g_atomic_int_set(&self->look, LOOK_IDLE);
+    /* The timer may fire before this is idle, in another thread: then it leaves its mark. */
+    while (!g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_IDLE)) {
+        g_atomic_int_set(&self->look, LOOK_GOING_ON);
+        refresh_in(self, BURST_MS);
+    }
 }
 
 static void

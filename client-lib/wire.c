@@ -155,6 +155,14 @@ wire_process(Wire *self)
 }
 
 gboolean
+wire_is_writing(const Wire *self)
+{
+    int events = self->bus != NULL ? sd_bus_get_events(self->bus) : 0;
+
+    return events > 0 && (events & POLLOUT) != 0;
+}
+
+gboolean
 wire_has_news(const Wire *self)
 {
     uint64_t ready_us;

@@ -45,6 +45,9 @@ gboolean wire_is_open(const Wire *self);
 /* Processes a message, if there is one; or ends, if that is all there is. */
 gboolean wire_process(Wire *self);
 
+/* Whether there is something that could not be written yet. */
+gboolean wire_is_writing(const Wire *self);
+
 /* Whether sd-bus has something to do that the wire's source, if it is asleep, doesn't know of: to
  * write on, to process what is read already. */
 gboolean wire_has_news(const Wire *self);
