@@ -677,7 +677,7 @@ test_monitor(gconstpointer n_unread)
 int
 main(int argc, char **argv)
 {
-    g_autofree char *limit = g_strdup_printf("privateSocketsPerUid=%u", N_SOCKETS_MAX);
+    g_autofree char *limit = g_strdup_printf("privateSocketsPerUid=%d", N_SOCKETS_MAX);
     const char *const limits[] = {limit, NULL};
     int status;
 
