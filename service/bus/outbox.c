@@ -170,6 +170,7 @@ outbox_move_signals(Outbox *outbox, Outbox *to)
     if (outbox->behind != NULL &&
         (outbox_count_queued(outbox) > 0 || sd_bus_is_open(outbox->bus) <= 0))
         move_if_signal(g_steal_pointer(&outbox->behind), 0, to);
+    g_clear_pointer(&outbox->behind, sd_bus_message_unref);
     for (guint i = outbox->n_sent; i < outbox->messages->len; i++)
         move_if_signal(get_outgoing(outbox, i)->message, get_outgoing(outbox, i)->n_bytes, to);
     g_array_set_size(outbox->messages, 0);
