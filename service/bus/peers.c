@@ -129,30 +129,40 @@ close_bus(Peer *peer)
     g_clear_pointer(&peer->link.bus, sd_bus_unref);
 }
 
-/* What the client has not been told goes by the bus. The peer itself lives until the next turn. */
+/* Nothing more is written to the socket: what the client has not been told, and will be, goes by
+ * the bus. */
+static void
+give_up_bus(Peer *peer)
+{
+    Client *client = peer->link.client;
+    Link *bus_link = &peer->link.edge->bus_link;
+
+    outbox_give_up(&peer->link.outbox, &bus_link->outbox);
+    watchers_link_closed(client, &peer->link);
+    if (client->link == &peer->link)
+        client->link = bus_link;
+    if (peer->link.bus != NULL)
+        close_bus(peer);
+}
+
+/* The peer itself lives until the next turn. */
 static void
 close_peer(Peer *peer)
 {
     Client *client = peer->link.client;
-    Edge *edge = peer->link.edge;
-    Peers *peers = edge->peers;
+    Peers *peers = get_peers(peer);
 
     if (peer->state == PEER_CLOSED)
         return;
     peer->state = PEER_CLOSED;
-    outbox_give_up(&peer->link.outbox, &edge->bus_link.outbox);
+    give_up_bus(peer);
     outbox_fini(&peer->link.outbox);
     g_clear_handle_id(&peer->timer_id, g_source_remove);
     handshake_clear(&peer->handshake);
-    watchers_link_closed(client, &peer->link);
-    if (peer->link.bus != NULL)
-        close_bus(peer);
     link_clear_bucket(&peer->link);
     close(peer->fd);
 
     client->peer = NULL;
-    if (client->link == &peer->link)
-        client->link = &edge->bus_link;
     get_account(client)->n_private_sockets--;
     if (peer->is_stuck)
         g_queue_remove(&peers->stuck, peer);
@@ -221,10 +231,7 @@ read_last_words(Peer *peer)
     ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     int fd;
 
-    outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    watchers_link_closed(peer->link.client, &peer->link);
-    if (peer->link.bus != NULL)
-        close_bus(peer);
+    give_up_bus(peer);
     if (n <= 0 || !make_bus(peer, &fd))
         return;
     while (n > 0 && n_bytes < LAST_BYTES_MAX &&
@@ -243,19 +250,13 @@ read_last_words(Peer *peer)
 static void
 half_close(Peer *peer)
 {
-    Client *client = peer->link.client;
-
-    g_debug("%s doesn't read its private socket", client->unique_name);
+    g_debug("%s doesn't read its private socket", peer->link.client->unique_name);
     if (!is_open(peer)) {
         close_peer(peer);
         return;
     }
-    outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    watchers_link_closed(client, &peer->link);
-    close_bus(peer);
+    give_up_bus(peer);
     peer->state = PEER_HALF_CLOSED;
-    if (client->link == &peer->link)
-        client->link = &client->edge->bus_link;
     shutdown(peer->fd, SHUT_WR);
     wait_for(peer, EPOLLRDHUP);
 }
@@ -333,18 +334,27 @@ has_enough_to_say(const Outbox *outbox)
            (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
 }
 
+/* Lets sd-bus take a step: NEXT_MESSAGE, or why there is no other. */
+static Next
+take_step(Peer *peer)
+{
+    if (sd_bus_process(peer->link.bus, NULL) < 0)
+        return NEXT_BAD;
+    return is_open(peer) && sd_bus_is_open(peer->link.bus) > 0 ? NEXT_MESSAGE : NEXT_END;
+}
+
 /* Lets sd-bus read a message. What is none it drops, and begins to read the next, however long. */
 static Next
 read_message(Peer *peer)
 {
     const Client *client = peer->link.client;
     const sd_bus_slot *ping = client->ping; /* its answer is not seen by on_any_message() */
+    Next next;
 
     peer->has_message = FALSE;
-    if (sd_bus_process(peer->link.bus, NULL) < 0)
-        return NEXT_BAD;
-    if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
-        return NEXT_END;
+    next = take_step(peer);
+    if (next != NEXT_MESSAGE)
+        return next;
     return peer->has_message || ping != client->ping || peer->link.outbox.instead != NULL
                ? NEXT_MESSAGE
                : NEXT_BAD;
@@ -382,10 +392,9 @@ write_on(Peer *peer)
 
     if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
         return next;
-    if (sd_bus_process(peer->link.bus, NULL) < 0)
-        return NEXT_BAD;
-    if (!is_open(peer) || sd_bus_is_open(peer->link.bus) <= 0)
-        return NEXT_END;
+    next = take_step(peer);
+    if (next != NEXT_MESSAGE)
+        return next;
     outbox_flush(&peer->link.outbox);
     return NEXT_NOTHING;
 }
