@@ -241,7 +241,6 @@ finish_handshake(Route *self)
 static int
 send_letter(Route *self, Letter *letter, sd_bus_message *message)
 {
-    letter->sequence = 0;
     finish_handshake(self);
     if (self->state == SOCKET_OPEN && !wire_is_open(&self->socket))
         leave_socket(self);
@@ -426,8 +425,8 @@ ask_for_socket(Route *self)
     sd_bus *bus = connection_get_bus(self->connection);
     g_autoptr(SdBusMessage) message = NULL;
 
-    if (!self->use_socket || self->asking != NULL || self->state == SOCKET_OPEN ||
-        self->state == SOCKET_HANDSHAKE || self->state == SOCKET_REFUSED ||
+    if (!self->use_socket || self->asking != NULL ||
+        (self->state != SOCKET_NONE && self->state != SOCKET_SPOILT) ||
         sd_bus_can_send(bus, 'h') <= 0)
         return FALSE;
     self->is_spoilt = FALSE;

@@ -27,12 +27,6 @@ source_leave(gpointer data)
     gate_leave(((SourceData *)data)->gate);
 }
 
-static void
-wire_end(Wire *self)
-{
-    self->ended(self);
-}
-
 /* The source is not destroyed, so the connection is there. */
 static void
 source_closed(gpointer data)
@@ -40,7 +34,7 @@ source_closed(gpointer data)
     Wire *wire = ((SourceData *)data)->wire;
     Connection *connection = connection_ref(wire->connection);
 
-    wire_end(wire);
+    wire->ended(wire);
     connection_unref(connection);
 }
 
@@ -150,7 +144,7 @@ wire_process(Wire *self)
         return TRUE;
     if (!sd_bus_has_ended(self->bus, r))
         return FALSE;
-    wire_end(self);
+    self->ended(self);
     return TRUE;
 }
 
@@ -167,9 +161,8 @@ wire_has_news(const Wire *self)
 {
     uint64_t ready_us;
 
-    return self->bus != NULL &&
-           (sd_bus_get_timeout(self->bus, &ready_us) < 0 || ready_us != UINT64_MAX ||
-            (sd_bus_get_events(self->bus) & POLLOUT));
+    return self->bus != NULL && (sd_bus_get_timeout(self->bus, &ready_us) < 0 ||
+                                 ready_us != UINT64_MAX || wire_is_writing(self));
 }
 
 struct pollfd
