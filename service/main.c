@@ -10,6 +10,7 @@
 #include <glib-unix.h>
 #include <locale.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "common/wire-names.h"
@@ -28,6 +29,8 @@ typedef struct {
     char **limits;
     double idle_exit_secs;
     gboolean replace;
+    char *state_dir;
+    gboolean no_state;
     gboolean verbose;
     gboolean version;
 } CommandLine;
@@ -49,6 +52,12 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
         {"address", 0, 0, G_OPTION_ARG_STRING, &line->address, "Serve on the bus at ADDR", "ADDR"},
         {"replace", 0, 0, G_OPTION_ARG_NONE, &line->replace,
          "Take over from an instance that was started with --replace too", NULL},
+        {"state-dir", 0, 0, G_OPTION_ARG_FILENAME, &line->state_dir,
+         "Where locks are kept over the death of the service "
+         "(default: $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/weblocks)",
+         "DIR"},
+        {"no-state", 0, 0, G_OPTION_ARG_NONE, &line->no_state,
+         "Keep nothing: locks end with the service", NULL},
         {"idle-exit", 0, 0, G_OPTION_ARG_DOUBLE, &line->idle_exit_secs,
          "Leave after that time without locks, requests, watchers and calls; 0 is never "
          "(default: 60 if started by the bus, else 0)",
@@ -70,6 +79,11 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
     if (line->session + line->system + (line->address != NULL) > 1) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
                     "Only one of --session, --system and --address makes sense");
+        return FALSE;
+    }
+    if (line->no_state && line->state_dir != NULL) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "Only one of --state-dir and --no-state makes sense");
         return FALSE;
     }
     if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= IDLE_EXIT_SECS_MAX)) {
@@ -121,6 +135,25 @@ find_bus_address(const CommandLine *line)
     return g_strdup_printf("unix:path=%s/bus", escaped);
 }
 
+/* Owned; NULL: nothing is kept. */
+static char *
+find_state_directory(const CommandLine *line)
+{
+    const char *directories = g_getenv("RUNTIME_DIRECTORY"); /* systemd's, separated by colons */
+    const char *runtime_dir = g_getenv("XDG_RUNTIME_DIR");
+
+    if (line->no_state)
+        return NULL;
+    if (line->state_dir != NULL)
+        return g_strdup(line->state_dir);
+    if (directories != NULL && directories[0] == '/')
+        return g_strndup(directories, strcspn(directories, ":"));
+    if (!line->system && runtime_dir != NULL && runtime_dir[0] == '/')
+        return g_build_filename(runtime_dir, "weblocks", NULL);
+    g_message("There is no directory to keep locks in: they end with the service");
+    return NULL;
+}
+
 static int
 open_bus(const CommandLine *line, sd_bus **out_bus)
 {
@@ -160,6 +193,7 @@ static int
 serve(const CommandLine *line, const Limits *limits)
 {
     LifecycleOptions options = {.replace = line->replace, .idle_exit_secs = line->idle_exit_secs};
+    g_autofree char *state_directory = find_state_directory(line);
     BusService *service;
     sd_bus *bus = NULL;
     guint term_id, int_id;
@@ -174,7 +208,7 @@ serve(const CommandLine *line, const Limits *limits)
     service = bus_service_new(bus, limits, &options);
     term_id = g_unix_signal_add(SIGTERM, on_stop_signal, service);
     int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
-    r = bus_service_start(service);
+    r = bus_service_start(service, state_directory);
     if (r == -EEXIST)
         g_warning("The name %s is taken: another instance is running", WIRE_BUS_NAME);
     else if (r < 0)
@@ -210,6 +244,7 @@ main(int argc, char **argv)
         status = serve(&line, &limits);
     }
     g_free(line.address);
+    g_free(line.state_dir);
     g_strfreev(line.limits);
     return status;
 }

@@ -9,6 +9,8 @@
 #include "service/core/agent.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-request.h"
+#include "service/fault.h"
+#include "service/state/state.h"
 
 /* From the reply to its own call, or because it is gone. */
 static const gboolean owner_knows[N_EFFECT_KINDS] = {
@@ -17,12 +19,32 @@ static const gboolean owner_knows[N_EFFECT_KINDS] = {
     [EFFECT_TERMINATED] = TRUE,
 };
 
+/* What the core did is in its effects, and in the request that it answered with: that one may wait,
+ * which is no effect. */
+static void
+note_changes(Edge *edge, LockRequest *answered)
+{
+    const Effects *effects = &edge->user_agent.effects;
+
+    if (edge->state == NULL)
+        return;
+    if (answered != NULL)
+        state_note_request(edge->state, answered);
+    for (guint i = 0; i < effects_get_length(effects); i++) {
+        const Effect *effect = effects_get(effects, i);
+
+        if (effect->kind != EFFECT_RELEASED || !fault_is(FAULT_RELEASE_NOT_PERSISTED))
+            state_note_request(edge->state, effect->request);
+    }
+}
+
 /* `caller` and `reply` are NULL if no call caused them. */
 static void
-announce(Edge *edge, Client *caller, const LockRequest *answered, sd_bus_message *reply)
+announce(Edge *edge, Client *caller, LockRequest *answered, sd_bus_message *reply)
 {
     Effects *effects = &edge->user_agent.effects;
 
+    note_changes(edge, answered);
     for (guint i = 0; i < effects_get_length(effects); i++) {
         const Effect *effect = effects_get(effects, i);
         const LockManager *manager = effect->request->queue->manager;
@@ -55,7 +77,7 @@ announce_effects(Edge *edge)
 }
 
 void
-announce_answer(Client *client, const LockRequest *answered, sd_bus_message *reply)
+announce_answer(Client *client, LockRequest *answered, sd_bus_message *reply)
 {
     announce(client->edge, client, answered, reply);
 }

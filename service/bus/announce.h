@@ -16,4 +16,4 @@ void announce_effects(Edge *edge);
 
 /* The same after a call of `client`, with the reply (taken; may be NULL): it goes before the grant
  * of `answered`, which it tells, and otherwise last. */
-void announce_answer(Client *client, const LockRequest *answered, sd_bus_message *reply);
+void announce_answer(Client *client, LockRequest *answered, sd_bus_message *reply);

@@ -3,6 +3,8 @@
 
 #include "service/bus/bus-service.h"
 
+#include <errno.h>
+
 #include "common/sd-bus-source.h"
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
@@ -10,7 +12,9 @@
 #include "service/bus/clients.h"
 #include "service/bus/interfaces.h"
 #include "service/bus/peers.h"
+#include "service/bus/recovery.h"
 #include "service/bus/watchers.h"
+#include "service/state/state.h"
 
 struct BusService {
     Edge edge;
@@ -104,6 +108,8 @@ bus_service_free(BusService *service)
         g_source_destroy(service->bus_source);
         g_source_unref(service->bus_source);
     }
+    /* First, since a successor may be waiting for it; what ends below is not the clients' end. */
+    g_clear_pointer(&service->edge.state, state_free);
     lifecycle_free(service->edge.lifecycle);
     clients_free(&service->edge);
     peers_free(service->edge.peers);
@@ -112,17 +118,40 @@ bus_service_free(BusService *service)
     g_free(service);
 }
 
+/* With --replace the name comes first: that is what makes the other instance leave. Calls that come
+ * meanwhile wait in the socket. */
+static int
+take_over(Edge *edge, gboolean replace, const char *state_directory)
+{
+    g_autoptr(GError) error = NULL;
+    int r = replace ? lifecycle_take_name(edge) : 0;
+
+    if (r < 0)
+        return r;
+    if (lifecycle_is_name_taken(edge))
+        return -EEXIST;
+    if (state_directory != NULL && !recovery_run(edge, state_directory, &error)) {
+        if (lifecycle_is_name_taken(edge))
+            return -EEXIST;
+        g_warning("%s", error->message);
+        return -EIO;
+    }
+    return replace ? 0 : lifecycle_take_name(edge);
+}
+
 int
-bus_service_start(BusService *service)
+bus_service_start(BusService *service, const char *state_directory)
 {
     Edge *edge = &service->edge;
+    gboolean replace = edge->lifecycle->options.replace;
     int r;
 
     if ((r = sd_bus_add_filter(edge->bus_link.bus, NULL, on_any_message, edge)) < 0 ||
         (r = interfaces_export(&edge->bus_link)) < 0 || (r = clients_subscribe(edge)) < 0 ||
-        (r = lifecycle_take_name(edge)) < 0)
+        (r = take_over(edge, replace, state_directory)) < 0)
         return r;
 
+    edge_end_turn(edge); /* what happened while nobody was here */
     service->bus_source = sd_bus_source_attach(edge->bus_link.bus, NULL, &bus_hooks, edge, NULL);
     return 0;
 }

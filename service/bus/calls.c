@@ -40,6 +40,7 @@ static const CallsTableRow calls_table[] = {
     {WIRE_LOCKS_INTERFACE, "Watch", "b", methods_watch, CALL_ACTS},
     {WIRE_SERVICE_INTERFACE, "Buckets", "", service_methods_buckets, CALL_ASKS},
     {WIRE_SERVICE_INTERFACE, "OpenPeer", "", service_methods_open_peer, CALL_ASKS},
+    {WIRE_SERVICE_INTERFACE, "Resync", "", service_methods_resync, CALL_ASKS},
 };
 
 /* NULL if it isn't there. */

@@ -21,7 +21,6 @@ struct Client {
     Peer *peer;                /* its private socket, or NULL; peers.c's */
     CredentialsLookup *lookup; /* NULL once identified */
     Agent *agent;              /* NULL until identified; its edge_data is this client */
-    guint32 pid;               /* 0 is unknown */
     GQueue deferred;           /* of sd_bus_message */
 
     /* Of watchers.c: what it watches, and how far it has read. */

@@ -10,6 +10,8 @@
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
 #include "service/core/principal.h"
+#include "service/fault.h"
+#include "service/state/state.h"
 
 static void
 client_free(gpointer data)
@@ -84,6 +86,8 @@ remove_client(Client *client)
         user_agent_terminate(&edge->user_agent, client->agent);
         client->agent->edge_data = NULL;
         announce_effects(edge);
+        if (edge->state != NULL)
+            state_note_agent_gone(edge->state, client->agent);
     }
     g_hash_table_remove(edge->clients->by_name, client->unique_name);
 }
@@ -106,7 +110,8 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
             g_debug("%s has left the bus", name);
         /* There is no order between the bus and a private socket. What was sent before the end
          * takes effect before it. */
-        peers_read_last(client);
+        if (!fault_is(FAULT_TERMINATE_BEFORE_DRAIN))
+            peers_read_last(client);
         remove_client(client);
     }
     return 0;
@@ -171,13 +176,36 @@ on_identified(const Credentials *credentials, gpointer data)
 
     edge->clients->n_unidentified--;
     client->agent->edge_data = client;
-    client->pid = credentials->pid;
+    client->agent->pid = credentials->pid;
     g_clear_pointer(&client->lookup, credentials_lookup_free);
     while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
         client->link = &edge->bus_link; /* whatever the one before has opened */
         edge->clients->serve(client, call);
         sd_bus_message_unref(call);
     }
+}
+
+static Client *
+client_new(Edge *edge, const char *unique_name)
+{
+    Client *client = g_new0(Client, 1);
+
+    client->edge = edge;
+    client->link = &edge->bus_link;
+    client->unique_name = g_strdup(unique_name);
+    g_queue_init(&client->deferred);
+    g_queue_init(&client->watches);
+    return client;
+}
+
+void
+clients_restore(Edge *edge, Agent *agent)
+{
+    Client *client = client_new(edge, agent->client_id);
+
+    client->agent = agent_ref(agent);
+    agent->edge_data = client;
+    g_hash_table_insert(edge->clients->by_name, client->unique_name, client);
 }
 
 Client *
@@ -188,12 +216,7 @@ clients_get(Edge *edge, const char *unique_name)
     if (client != NULL)
         return client;
 
-    client = g_new0(Client, 1);
-    client->edge = edge;
-    client->link = &edge->bus_link;
-    client->unique_name = g_strdup(unique_name);
-    g_queue_init(&client->deferred);
-    g_queue_init(&client->watches);
+    client = client_new(edge, unique_name);
     edge->clients->n_unidentified++;
     client->lookup = principals_look_up(edge->bus_link.bus, unique_name, on_identified, client);
     if (client->lookup == NULL) {

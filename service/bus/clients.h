@@ -39,6 +39,9 @@ int clients_subscribe(Edge *edge);
  * asked who it is. */
 Client *clients_get(Edge *edge, const char *unique_name);
 
+/* The client of an agent that was there before this service. */
+void clients_restore(Edge *edge, Agent *agent);
+
 /* Keeps a call of a client that is not identified yet; FALSE if it has too many already. */
 gboolean clients_defer(Client *client, sd_bus_message *call);
 

@@ -4,6 +4,8 @@
 #include "service/bus/edge.h"
 
 #include "common/wire-names.h"
+#include "service/fault.h"
+#include "service/state/state.h"
 
 /* Messages that sd-bus may have waiting for the bus's socket; it would take 393,216. */
 #define BUS_QUEUED_MAX 1024
@@ -40,13 +42,29 @@ attach_deadline_source(Edge *edge, void (*on_deadline)(Edge *edge))
     return source;
 }
 
+static void
+commit(Edge *edge)
+{
+    if (edge->state != NULL)
+        state_commit(edge->state);
+}
+
+static void
+commit_before_message(gpointer data)
+{
+    if (!fault_is(FAULT_SEND_BEFORE_COMMIT))
+        commit(data);
+}
+
 void
 edge_init(Edge *edge, sd_bus *bus, const Limits *limits, void (*on_deadline)(Edge *edge))
 {
-    g_queue_init(&edge->outboxes);
+    g_queue_init(&edge->turn.outboxes);
+    edge->turn.commit = commit_before_message;
+    edge->turn.data = edge;
     edge->bus_link.edge = edge;
     edge->bus_link.bus = bus;
-    outbox_init(&edge->bus_link.outbox, bus, BUS_QUEUED_MAX, &edge->outboxes);
+    outbox_init(&edge->bus_link.outbox, bus, BUS_QUEUED_MAX, &edge->turn);
     edge->verbose = g_log_get_debug_enabled();
     user_agent_init(&edge->user_agent, limits);
     edge->deadline_source = attach_deadline_source(edge, on_deadline);
@@ -90,8 +108,11 @@ edge_end_turn(Edge *edge)
     gint64 next_ms = user_agent_get_next_deadline_ms(&edge->user_agent);
     Outbox *outbox;
 
-    while ((outbox = g_queue_peek_head(&edge->outboxes)) != NULL)
+    while ((outbox = g_queue_peek_head(&edge->turn.outboxes)) != NULL)
         outbox_flush(outbox);
+    if (fault_is(FAULT_SEND_BEFORE_COMMIT))
+        g_usleep(2000);
+    commit(edge);
     edge->after_send(edge);
     edge->is_long_turn = FALSE;
     g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);

@@ -4,8 +4,8 @@
 /* What all parts of the edge work on: the bus, the core behind it, and the turn.
  *
  * A turn is one batch of messages, or one timer. While it runs, the core is changed and messages
- * are put into outboxes; edge_end_turn() sends them. The parts that keep state of their own are
- * at hand here and made and freed by bus-service.c. */
+ * are put into outboxes; edge_end_turn() commits and sends them. The parts that keep state of their
+ * own are at hand here and made and freed by bus-service.c. */
 
 #pragma once
 
@@ -18,12 +18,13 @@
 typedef struct Clients Clients;
 typedef struct Lifecycle Lifecycle;
 typedef struct Peers Peers;
+typedef struct State State;
 typedef struct Watchers Watchers;
 
 struct Edge {
     Link bus_link;
     UserAgent user_agent;
-    GQueue outboxes;                /* of Outbox: those that the turn has put something into */
+    Turn turn;
     GSource *deadline_source;       /* ready when the next request times out */
     gboolean verbose;               /* log each call */
     gboolean is_long_turn;          /* it should end soon: others wait */
@@ -32,6 +33,7 @@ struct Edge {
     Lifecycle *lifecycle;
     Peers *peers;
     Watchers *watchers;
+    State *state; /* what survives us; NULL: nothing does */
 };
 
 /* Takes over the reference on `bus`. `on_deadline` is called, in a turn of its own, when a request
@@ -45,5 +47,5 @@ void edge_tick(Edge *edge);
 /* For each message that comes, before it is served. */
 void edge_before_message(Edge *edge, sd_bus_message *message);
 
-/* Sends what the turn has made true, and sees to the next time-out. */
+/* Commits and sends what the turn has made true, and sees to the next time-out. */
 void edge_end_turn(Edge *edge);

@@ -27,6 +27,8 @@ static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_KEY_MISMATCH] = {WIRE_ERROR_INVALID_ARGS,
                                   "'key' belongs to a live request for another lock"},
     [LOCK_RESULT_NOT_HELD] = {WIRE_ERROR_NOT_HELD, "This client holds no lock of that id"},
+    [LOCK_RESULT_NO_ROOM] = {WIRE_ERROR_LIMITS_EXCEEDED,
+                             "There is no room left where the service keeps its locks"},
 };
 
 void

@@ -152,6 +152,13 @@ static const sd_bus_vtable service_vtable[] = {
         "Buckets", "", , "as", SD_BUS_PARAM(names), calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_NAMES(
         "OpenPeer", "", , "h", SD_BUS_PARAM(socket), calls_on_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Resync",
+                             "",
+                             ,
+                             "a(sttsstt)",
+                             SD_BUS_PARAM(requests),
+                             calls_on_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY(
         "InterfaceVersion", "u", get_interface_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),

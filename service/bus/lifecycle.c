@@ -61,6 +61,19 @@ on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *error)
     return 0;
 }
 
+gboolean
+lifecycle_is_name_taken(Edge *edge)
+{
+    g_autoptr(SdBusMessage) reply = NULL;
+    int is_taken;
+
+    return !edge->lifecycle->options.replace &&
+           sd_bus_call_method(edge->bus_link.bus, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                              WIRE_DRIVER_INTERFACE, "NameHasOwner", NULL, &reply, "s",
+                              WIRE_BUS_NAME) >= 0 &&
+           sd_bus_message_read_basic(reply, 'b', &is_taken) > 0 && is_taken;
+}
+
 int
 lifecycle_take_name(Edge *edge)
 {
@@ -136,7 +149,8 @@ lifecycle_stop(Edge *edge)
     lifecycle->state = LIFECYCLE_STOPPING;
     lifecycle->stop_deadline_id = g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, edge);
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
-    clients_lose_everything(edge);
+    if (edge->state == NULL)
+        clients_lose_everything(edge);
     edge_end_turn(edge);
 }
 

@@ -4,16 +4,19 @@
 /* When the service has its name, and how it ends: on SIGTERM, after it was idle for long enough, or
  * when another instance took the name.
  *
- * In this order: nothing is granted any more and requests are refused; every client is told what it
- * lost; the name is given back, so that no successor can grant what somebody still believes to
- * hold; the bus has confirmed that, and so has read all we sent; the loop ends.
+ * With a store nobody loses anything. In this order: the name is given back, or the successor has
+ * taken it; what came by name until then is served as ever; the bus has confirmed it, and so has
+ * read all we sent; the loop ends; the store is closed, which is what a successor waits for.
  *
- * With --replace the name goes first, since the successor takes it: for a moment it may grant what
- * the old instance's clients have not been told to be lost.
+ * Without one, in this order: nothing is granted any more and requests are refused; every client is
+ * told what it lost; the name is given back, so that no successor can grant what somebody still
+ * believes to hold; the bus has confirmed that; the loop ends. With --replace the name goes first,
+ * since the successor takes it: for a moment it may grant what the old instance's clients have not
+ * been told to be lost.
  *
- * An idle service has nothing to lose, so its end is the same. It does not take the name again for
- * a request that comes too late: systemd stops a service that gives up its name. Such a request is
- * refused with InvalidState, and the bus starts the service for the next one. */
+ * The end of an idle service is the same. It does not take the name again for a request that comes
+ * too late: systemd stops a service that gives up its name. Without a store such a request is
+ * refused with InvalidState; the bus starts the service for the next one. */
 
 #pragma once
 
@@ -47,7 +50,10 @@ struct Lifecycle {
 Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Takes the name; may block. -EEXIST if somebody else has it. */
+/* Whether another instance has the name, and we don't replace it. May block, as may the next. */
+gboolean lifecycle_is_name_taken(Edge *edge);
+
+/* Takes the name. -EEXIST if somebody else has it. */
 int lifecycle_take_name(Edge *edge);
 
 /* Runs until the service has ended; what the process is to exit with. */

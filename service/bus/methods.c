@@ -3,6 +3,8 @@
 
 #include "service/bus/methods.h"
 
+#include <string.h>
+
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
 #include "service/bus/options.h"
@@ -10,7 +12,10 @@
 #include "service/bus/snapshots.h"
 #include "service/bus/watchers.h"
 #include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
 #include "service/core/principal.h"
+#include "service/fault.h"
+#include "service/state/state.h"
 
 /* The manager of the call's bucket, if there is anything in it; borrowed. */
 static LockManager *
@@ -30,7 +35,7 @@ get_manager(const Client *client, sd_bus_message *call)
 }
 
 static int
-reply_request(Client *client, sd_bus_message *call, const LockRequest *request)
+reply_request(Client *client, sd_bus_message *call, LockRequest *request)
 {
     sd_bus_message *reply = replies_new(call);
     const uint64_t none = 0;
@@ -46,6 +51,7 @@ static int
 request_or_steal(Client *client, sd_bus_message *call, gboolean steal, sd_bus_error *error)
 {
     g_autoptr(LockManager) manager = NULL;
+    Edge *edge = client->edge;
     LockRequest *request = NULL;
     LockOptions options;
     LockResult result;
@@ -59,6 +65,10 @@ request_or_steal(Client *client, sd_bus_message *call, gboolean steal, sd_bus_er
     if (r < 0)
         return r;
 
+    if (edge->state != NULL)
+        edge->user_agent.is_full = !state_has_room(edge->state, strlen(name) + strlen(options.why));
+    if (fault_is(FAULT_REPEAT_QUEUED_TWICE))
+        options.key = 0;
     manager = get_manager(client, call);
     result = lock_manager_request(manager, client->agent, name, &options, &request);
     if (result == LOCK_RESULT_OK || result == LOCK_RESULT_UNAVAILABLE)
@@ -96,6 +106,17 @@ methods_release(Client *client, sd_bus_message *call, sd_bus_error *error)
     return 0;
 }
 
+/* FAULT_ABORT_BREAKS_FIFO */
+static void
+let_last_overtake(const Client *client, guint64 id)
+{
+    const LockRequest *request = agent_find_request(client->agent, id);
+
+    if (request != NULL && request->state == LOCK_REQUEST_PENDING)
+        g_queue_push_head_link(&request->queue->pending,
+                               g_queue_pop_tail_link(&request->queue->pending));
+}
+
 int
 methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
@@ -107,6 +128,8 @@ methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 
     if (r < 0)
         return r;
+    if (manager != NULL && fault_is(FAULT_ABORT_BREAKS_FIFO))
+        let_last_overtake(client, id);
     aborted = manager != NULL && lock_manager_abort(manager, client->agent, id);
     reply = replies_new(call);
     if (reply != NULL) {

@@ -21,7 +21,7 @@ on_retry(gpointer data)
 }
 
 void
-outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, GQueue *turn)
+outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, Turn *turn)
 {
     *outbox = (Outbox){.bus = bus, .n_queued_max = n_queued_max, .turn = turn};
     outbox->messages = g_array_new(FALSE, FALSE, sizeof(Outgoing));
@@ -38,7 +38,7 @@ leave_turn(Outbox *outbox)
 {
     if (outbox->in_turn.data == NULL)
         return;
-    g_queue_unlink(outbox->turn, &outbox->in_turn);
+    g_queue_unlink(&outbox->turn->outboxes, &outbox->in_turn);
     outbox->in_turn.data = NULL;
 }
 
@@ -62,7 +62,7 @@ push(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
     outbox->n_bytes += outgoing.n_bytes;
     if (outbox->in_turn.data == NULL) {
         outbox->in_turn.data = outbox;
-        g_queue_push_tail_link(outbox->turn, &outbox->in_turn);
+        g_queue_push_tail_link(&outbox->turn->outboxes, &outbox->in_turn);
     }
 }
 
@@ -141,6 +141,7 @@ void
 outbox_flush(Outbox *outbox)
 {
     leave_turn(outbox);
+    outbox->turn->commit(outbox->turn->data);
     send_messages(outbox);
     forget_sent(outbox);
     outbox->is_backed_up = outbox_get_length(outbox) > 0;

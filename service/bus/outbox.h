@@ -4,7 +4,7 @@
 /* What is to be sent on a connection at the end of this turn.
  *
  * Nothing goes out while a turn runs: replies and signals tell only what the whole turn has made
- * true (and, once there is a store, committed). They leave in the order they were put here, as long
+ * true and committed. They leave in the order they were put here, as long
  * as sd-bus's own queue to the socket is short: it is never filled up, since then sd-bus would
  * forget messages, ours and its own. */
 
@@ -16,10 +16,18 @@
 #define OUTBOX_MESSAGE_BYTES 256
 
 typedef struct Outbox Outbox;
+
+/* Of all outboxes of a service. */
+typedef struct {
+    GQueue outboxes; /* of Outbox: those with something to send at the end of the turn */
+    void (*commit)(gpointer data); /* makes true for good what the messages tell */
+    gpointer data;
+} Turn;
+
 struct Outbox {
     sd_bus *bus;        /* not ours */
     guint n_queued_max; /* messages that sd-bus may have waiting for the socket */
-    GQueue *turn;       /* of Outbox: those with something to send at the end of the turn */
+    Turn *turn;         /* not ours */
     GList in_turn;      /* by which this one is there, if `data` isn't NULL */
     GArray *messages;   /* of Outgoing, from n_sent on */
     guint n_sent;
@@ -31,13 +39,13 @@ struct Outbox {
     void (*flushed)(Outbox *outbox); /* may be NULL */
 };
 
-void outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, GQueue *turn);
+void outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, Turn *turn);
 void outbox_fini(Outbox *outbox);
 
 /* Takes over the reference. `n_bytes` is about what the strings in it take. */
 void outbox_take(Outbox *outbox, sd_bus_message *message, gsize n_bytes);
 
-/* Sends what there is room for; to be called again whenever something was written. */
+/* Commits, then sends what there is room for; to be called again whenever something was written. */
 void outbox_flush(Outbox *outbox);
 
 /* Messages that sd-bus has not been given. */

@@ -579,7 +579,7 @@ start_peer(Peer *peer, int fd)
         return FALSE;
     }
     /* Before the handshake it takes messages and keeps them. */
-    outbox_init(&peer->link.outbox, peer->link.bus, 0, &peer->link.edge->outboxes);
+    outbox_init(&peer->link.outbox, peer->link.bus, 0, &peer->link.edge->turn);
     peer->link.outbox.flushed = on_flushed;
     return TRUE;
 }

@@ -10,6 +10,7 @@
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
 #include "service/core/principal.h"
 
 int
@@ -27,6 +28,40 @@ service_methods_buckets(Client *client, sd_bus_message *call, sd_bus_error *erro
             continue; /* it is only watched */
         r = sd_bus_message_append_basic(reply, 's', manager->bucket);
         n_bytes += strlen(manager->bucket) + 8;
+    }
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
+    if (r < 0)
+        return sd_bus_error_set_errno(error, r);
+    replies_put(client, g_steal_pointer(&reply), n_bytes);
+    return 0;
+}
+
+static int
+append_live_request(sd_bus_message *reply, const LockRequest *request, gint64 now_us)
+{
+    gint64 left_ms = 0;
+
+    if (request->deadline_ms != 0) /* 0 would be for ever */
+        left_ms = CLAMP(request->deadline_ms - now_us / 1000, 1, G_MAXUINT32);
+    return sd_bus_message_append(
+        reply, "(sttsstt)", request->queue->manager->bucket, request->id, request->key,
+        request->queue->name, lock_mode_to_string(request->mode), request->token, (guint64)left_ms);
+}
+
+int
+service_methods_resync(Client *client, sd_bus_message *call, sd_bus_error *error)
+{
+    g_autoptr(SdBusMessage) reply = replies_new(call);
+    gint64 now_us = client->edge->user_agent.now_us;
+    gsize n_bytes = 0;
+    int r = sd_bus_message_open_container(reply, 'a', "(sttsstt)");
+
+    for (GList *link = client->agent->requests.head; r >= 0 && link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+
+        r = append_live_request(reply, request, now_us);
+        n_bytes += strlen(request->queue->name) + strlen(request->queue->manager->bucket) + 64;
     }
     if (r >= 0)
         r = sd_bus_message_close_container(reply);

@@ -10,4 +10,5 @@
 
 /* Like those in methods.h. */
 int service_methods_buckets(Client *client, sd_bus_message *call, sd_bus_error *error);
+int service_methods_resync(Client *client, sd_bus_message *call, sd_bus_error *error);
 int service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *error);

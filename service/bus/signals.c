@@ -9,6 +9,7 @@
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-request.h"
+#include "service/fault.h"
 
 static const char *const reasons[N_EFFECT_KINDS] = {
     [EFFECT_RELEASED] = WIRE_REASON_RELEASED,     [EFFECT_ABORTED] = WIRE_REASON_ABORTED,
@@ -17,9 +18,9 @@ static const char *const reasons[N_EFFECT_KINDS] = {
 };
 
 static sd_bus_message *
-new_signal(Client *client, const LockManager *manager, const char *member)
+new_signal(Client *client, const char *bucket, const char *member)
 {
-    const char *path = link_get_bucket_path(client->link, manager->bucket);
+    const char *path = link_get_bucket_path(client->link, bucket);
     sd_bus_message *signal = NULL;
     int r;
 
@@ -40,12 +41,14 @@ signals_send_effect(Client *client, const Effect *effect)
     sd_bus_message *signal;
     int r;
 
+    if (effect->kind == EFFECT_GRANTED && fault_is_one_in(FAULT_GRANTED_DROPPED, 20))
+        return;
     if (effect->kind == EFFECT_GRANTED) {
-        signal = new_signal(client, queue->manager, "Granted");
+        signal = new_signal(client, queue->manager->bucket, "Granted");
         r = sd_bus_message_append(signal, "tssst", request->id, queue->name, mode, client_id,
                                   request->token);
     } else {
-        signal = new_signal(client, queue->manager, "Released");
+        signal = new_signal(client, queue->manager->bucket, "Released");
         r = sd_bus_message_append(signal, "tssss", request->id, queue->name, mode, client_id,
                                   reasons[effect->kind]);
     }
@@ -55,9 +58,20 @@ signals_send_effect(Client *client, const Effect *effect)
 }
 
 void
+signals_send_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
+{
+    sd_bus_message *signal = new_signal(client, bucket, "Released");
+    int r = sd_bus_message_append(signal, "tssss", id, name, lock_mode_to_string(mode),
+                                  client->unique_name, WIRE_REASON_LOST);
+
+    g_assert(r >= 0);
+    outbox_take(&client->link->outbox, signal, strlen(name) + strlen(bucket));
+}
+
+void
 signals_send_missed(Client *client, const LockManager *manager, guint64 count)
 {
-    sd_bus_message *signal = new_signal(client, manager, "Missed");
+    sd_bus_message *signal = new_signal(client, manager->bucket, "Missed");
     int r = sd_bus_message_append(signal, "t", count);
 
     g_assert(r >= 0);

@@ -118,21 +118,21 @@ append_entry(const InspectEntry *entry, gpointer data)
 {
     Writer *writer = data;
     const LockRequest *request = entry->request;
-    const Client *client = request->agent->edge_data;
     gboolean held = request->state == LOCK_REQUEST_HELD;
 
     if (writer->r < 0)
         return;
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
-    note(writer, sd_bus_message_append(
-                     writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
-                     request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state",
-                     "s", held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
-                     request->agent->client_id, "token", "t", request->token, "why", "s",
-                     request->why != NULL ? request->why : "", "age", "t",
-                     (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u", client->pid,
-                     "process", "s", get_process_name(writer, client->pid), "position", "u",
-                     entry->position, "cursor", "t", request->sequence));
+    note(writer,
+         sd_bus_message_append(
+             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+             request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state", "s",
+             held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
+             request->agent->client_id, "token", "t", request->token, "why", "s",
+             request->why != NULL ? request->why : "", "age", "t",
+             (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u", request->agent->pid,
+             "process", "s", get_process_name(writer, request->agent->pid), "position", "u",
+             entry->position, "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);

@@ -8,26 +8,30 @@
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
 
-LockResult
-agent_new(Principal *principal, const char *client_id, Agent **out_agent)
+Agent *
+agent_restore(Principal *principal, const char *client_id, guint64 last_id)
 {
-    UserAgent *user_agent = principal->user_agent;
-    LimitsAccount *account = principal->account;
-    Agent *agent;
+    Agent *agent = g_new0(Agent, 1);
 
-    if (account->n_clients >= user_agent->limits.max[LIMIT_CLIENTS_PER_UID])
-        return lock_result_limit(LIMIT_CLIENTS_PER_UID);
-
-    account->n_clients++;
-    user_agent->n_agents++;
-
-    agent = g_new0(Agent, 1);
+    principal->account->n_clients++;
+    principal->user_agent->n_agents++;
     agent->refs = 1;
     agent->principal = principal_ref(principal);
     agent->client_id = g_strdup(client_id);
+    agent->last_id = last_id;
     g_queue_init(&agent->requests);
     agent->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
-    *out_agent = agent;
+    return agent;
+}
+
+LockResult
+agent_new(Principal *principal, const char *client_id, Agent **out_agent)
+{
+    const Limits *limits = &principal->user_agent->limits;
+
+    if (principal->account->n_clients >= limits->max[LIMIT_CLIENTS_PER_UID])
+        return lock_result_limit(LIMIT_CLIENTS_PER_UID);
+    *out_agent = agent_restore(principal, client_id, 0);
     return LOCK_RESULT_OK;
 }
 

@@ -22,7 +22,14 @@ struct Agent {
     char *client_id;
     gpointer edge_data; /* of whoever sends this agent its messages; the core never looks */
     gboolean terminated;
+    guint32 pid; /* of its process, for people; 0 is unknown */
     guint64 last_id;
+    /* The store's: its number there, 0 until it has one, and the ids that it may give without
+     * writing them down; whether its record is not as it is now, and whether there is one. */
+    guint64 number;
+    guint64 id_ceiling;
+    gboolean is_dirty;
+    gboolean is_saved;
     GQueue requests;    /* of LockRequest, by LockRequest.in_agent */
     GHashTable *by_id;  /* of &LockRequest.id: a set takes half the room of a table */
     GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */
@@ -30,6 +37,10 @@ struct Agent {
 
 /* Refuses with LIMIT_CLIENTS_PER_UID; on LOCK_RESULT_OK `*out_agent` is a new reference. */
 LockResult agent_new(Principal *principal, const char *client_id, Agent **out_agent);
+
+/* One that was there before the service died; whatever the limits are now. A new reference. */
+Agent *agent_restore(Principal *principal, const char *client_id, guint64 last_id);
+
 Agent *agent_ref(Agent *agent);
 void agent_unref(Agent *agent);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Agent, agent_unref)

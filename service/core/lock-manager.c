@@ -99,6 +99,8 @@ check_limits(const Agent *agent, const char *name, const LockOptions *options)
         return lock_result_limit(LIMIT_REQUESTS_PER_UID);
     if (user_agent->n_requests >= max[LIMIT_REQUESTS_TOTAL])
         return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    if (user_agent->is_full)
+        return LOCK_RESULT_NO_ROOM;
     return LOCK_RESULT_OK;
 }
 

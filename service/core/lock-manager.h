@@ -70,6 +70,14 @@ void lock_manager_snapshot(const LockManager *manager,
 /* The token of the next grant; never the same twice. */
 guint64 lock_manager_next_token(LockManager *manager);
 
+/* One that was there before the service died. To be called in the order in which they were made,
+ * before anything else is asked of the manager; no queue is processed. NULL if it can't be: it
+ * contradicts its agent or what is there already. Borrowed. */
+LockRequest *lock_manager_restore(LockManager *manager,
+                                  Agent *agent,
+                                  const char *name,
+                                  const LockRequestParts *parts);
+
 /* For operations of the user agent that end many requests: this one leaves every list and ends for
  * `kind`'s reason. Its queue is not processed. */
 void lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind effect_kind);

@@ -35,10 +35,25 @@ typedef struct {
     const char *why;    /* "" is none */
 } LockOptions;
 
+/* What the store keeps of a request besides its agent, bucket and name. */
+typedef struct {
+    LockRequestState state;
+    LockMode mode;
+    guint64 id;
+    guint64 key;
+    guint64 token;
+    guint64 sequence;
+    gint64 since_us;
+    gint64 deadline_ms;
+    const char *why; /* "" is none */
+} LockRequestParts;
+
 struct LockRequest {
     guint refs;
     LockRequestState state;
     LockMode mode;
+    guint is_saved : 1; /* the store's: it has a record of it */
+    guint is_dirty : 1; /* the store's: that is not as it is now */
     guint64 id;         /* the agent's */
     guint64 key;        /* the agent's; 0 is none */
     guint64 token;      /* fencing token once held; 0 before */
@@ -57,6 +72,9 @@ struct LockRequest {
 /* A new request, waiting in no list yet. */
 LockRequest *lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options);
 LockRequest *lock_request_ref(LockRequest *request);
+
+/* What the store keeps of it; `why` is borrowed. */
+LockRequestParts lock_request_get_parts(const LockRequest *request);
 void lock_request_unref(LockRequest *request);
 
 /* [2.5] Whether this waiting request could be granted now: it is the first of its queue, and its

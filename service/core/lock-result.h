@@ -24,6 +24,7 @@ typedef enum {
     LOCK_RESULT_TIMEOUT_IF_AVAILABLE,
     LOCK_RESULT_KEY_MISMATCH,
     LOCK_RESULT_NOT_HELD,
+    LOCK_RESULT_NO_ROOM, /* to keep it in */
     /* LOCK_RESULT_LIMIT + n: limit n of limits.h is reached. */
     LOCK_RESULT_LIMIT,
     LOCK_RESULT_COUNT = LOCK_RESULT_LIMIT + N_LIMITS,

@@ -28,6 +28,7 @@ struct UserAgent {
     gint64 realtime_us;    /* since 1970 */
     guint64 retired_token; /* the highest of the buckets that are gone */
     gboolean shutting_down;
+    gboolean is_full; /* the store's: it could not keep another request */
 };
 
 void user_agent_init(UserAgent *user_agent, const Limits *limits);
@@ -57,6 +58,9 @@ gint64 user_agent_get_next_deadline_ms(const UserAgent *user_agent);
  * and requesting is answered with LOCK_RESULT_SHUTTING_DOWN. */
 void user_agent_shut_down(UserAgent *user_agent);
 void user_agent_lose(UserAgent *user_agent, Agent *agent);
+
+/* Processes all queues: what is restored may have been about to be granted. */
+void user_agent_process_all(UserAgent *user_agent);
 
 /* Where the tokens of a bucket that comes into being start, and what one that goes had. */
 guint64 user_agent_first_token(const UserAgent *user_agent);

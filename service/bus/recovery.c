@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/recovery.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/wire-names.h"
+#include "service/bus/announce.h"
+#include "service/bus/clients.h"
+#include "service/bus/lifecycle.h"
+#include "service/bus/signals.h"
+#include "service/fault.h"
+#include "service/state/state.h"
+
+/* An instance that is about to leave has its last messages to send. */
+#define LOCK_PATIENCE_SECS 5
+#define LOCK_RETRY_MS      2
+
+static void
+set_bus_error(GError **error, const char *what, int r)
+{
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(-r), "%s: %s", what,
+                g_strerror(-r));
+}
+
+/* ---- asking the bus */
+
+static int
+ask_driver(Edge *edge, const char *method, sd_bus_message **out_reply)
+{
+    return sd_bus_call_method(edge->bus_link.bus, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                              WIRE_DRIVER_INTERFACE, method, NULL, out_reply, "");
+}
+
+/* The bus's own; what the handshake tells is that of an address. */
+static gboolean
+get_bus_id(Edge *edge, guint8 *out_id, GError **error)
+{
+    g_autoptr(SdBusMessage) reply = NULL;
+    const char *string;
+    sd_id128_t id;
+    int r = ask_driver(edge, "GetId", &reply);
+
+    if (r >= 0)
+        r = sd_bus_message_read_basic(reply, 's', &string);
+    if (r >= 0)
+        r = sd_id128_from_string(string, &id);
+    if (r < 0) {
+        set_bus_error(error, "The bus doesn't say its id", r);
+        return FALSE;
+    }
+    memcpy(out_id, id.bytes, STATE_ID_BYTES);
+    return TRUE;
+}
+
+static gboolean
+get_boot_id(guint8 *out_id, GError **error)
+{
+    g_autofree char *string = NULL;
+    sd_id128_t id;
+
+    if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &string, NULL, error))
+        return FALSE;
+    if (sd_id128_from_string(g_strchomp(string), &id) < 0) {
+        set_bus_error(error, "The kernel doesn't say its boot id", -EINVAL);
+        return FALSE;
+    }
+    memcpy(out_id, id.bytes, STATE_ID_BYTES);
+    return TRUE;
+}
+
+/* The unique names on the bus, owned; NULL: it doesn't say. */
+static GHashTable *
+list_names(Edge *edge, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(SdBusMessage) reply = NULL;
+    const char *name;
+    int r = ask_driver(edge, "ListNames", &reply);
+
+    if (r >= 0)
+        r = sd_bus_message_enter_container(reply, 'a', "s");
+    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &name)) > 0)
+        if (name[0] == ':')
+            g_hash_table_add(names, g_strdup(name));
+    if (r >= 0)
+        return g_steal_pointer(&names);
+    set_bus_error(error, "The bus doesn't say who is there", r);
+    return NULL;
+}
+
+/* ---- the store is ours */
+
+static State *
+wait_for_state(Edge *edge, const StateOptions *options, GError **error)
+{
+    gint64 deadline_us = g_get_monotonic_time() + LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
+
+    for (;;) {
+        g_autoptr(GError) open_error = NULL;
+        State *state = state_open(options, &open_error);
+
+        if (state != NULL)
+            return state;
+        if (open_error != NULL) {
+            g_propagate_error(error, g_steal_pointer(&open_error));
+            return NULL;
+        }
+        /* One that has the name too stays. */
+        if (lifecycle_is_name_taken(edge) || g_get_monotonic_time() > deadline_us)
+            break;
+        g_usleep(LOCK_RETRY_MS * 1000);
+    }
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_AGAIN, "Another instance has the state in %s",
+                options->directory);
+    return NULL;
+}
+
+/* ---- what it has */
+
+/* A request that is not restored; its client is told when it is known. */
+typedef struct {
+    Agent *agent;
+    guint64 id;
+    char *bucket;
+    char *name;
+    LockMode mode;
+} LostRequest;
+
+static void
+lost_request_clear(gpointer data)
+{
+    LostRequest *lost = data;
+
+    agent_unref(lost->agent);
+    g_free(lost->bucket);
+    g_free(lost->name);
+}
+
+static void
+on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+{
+    const LostRequest lost = {
+        .agent = agent_ref(agent),
+        .id = id,
+        .bucket = g_strdup(record->bucket),
+        .name = g_strdup(record->name),
+        .mode = record->parts.mode,
+    };
+
+    g_array_append_val((GArray *)data, lost);
+}
+
+/* What is due has timed out before anybody's end makes it grantable: one outcome, whatever came
+ * first while nobody was here to see it. */
+static void
+catch_up(Edge *edge, GHashTable *names, GPtrArray *agents)
+{
+    UserAgent *user_agent = &edge->user_agent;
+
+    user_agent_expire(user_agent);
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+
+        if (!g_hash_table_contains(names, agent->client_id) && !fault_is(FAULT_NO_LIVENESS_CHECK))
+            user_agent_terminate(user_agent, agent);
+    }
+    user_agent_process_all(user_agent);
+}
+
+static void
+tell_clients(Edge *edge, GPtrArray *agents, GArray *lost)
+{
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+
+        if (!agent->terminated)
+            clients_restore(edge, agent);
+    }
+    for (guint i = 0; i < lost->len; i++) {
+        const LostRequest *request = &g_array_index(lost, LostRequest, i);
+        Client *client = request->agent->edge_data;
+
+        if (client != NULL)
+            signals_send_lost(client, request->bucket, request->id, request->name, request->mode);
+    }
+    announce_effects(edge);
+}
+
+static gboolean
+take_over(Edge *edge, State *state, GError **error)
+{
+    g_autoptr(GPtrArray) agents = NULL;
+    g_autoptr(GHashTable) names = list_names(edge, error);
+    g_autoptr(GArray) lost = g_array_new(FALSE, FALSE, sizeof(LostRequest));
+    gboolean is_begun;
+
+    if (names == NULL)
+        return FALSE;
+    g_array_set_clear_func(lost, lost_request_clear);
+    edge_tick(edge);
+    agents = state_restore(state, &edge->user_agent, on_lost, lost, error);
+    if (agents == NULL)
+        return FALSE;
+    catch_up(edge, names, agents);
+    is_begun = state_begin(state, &edge->user_agent, agents, error);
+    tell_clients(edge, agents, lost);
+    return is_begun;
+}
+
+gboolean
+recovery_run(Edge *edge, const char *directory, GError **error)
+{
+    StateOptions options = {.directory = directory};
+    State *state;
+
+    if (!get_bus_id(edge, options.bus_id, error) || !get_boot_id(options.boot_id, error))
+        return FALSE;
+    state = wait_for_state(edge, &options, error);
+    if (state == NULL)
+        return FALSE;
+    if (!take_over(edge, state, error)) {
+        state_free(state);
+        return FALSE;
+    }
+    edge->state = state;
+    return TRUE;
+}

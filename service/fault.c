@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/fault.h"
+
+#include <string.h>
+
+#define POISON "poison:"
+
+static const char *const names[N_FAULTS] = {
+    [FAULT_SEND_BEFORE_COMMIT] = "send-before-commit",
+    [FAULT_RELEASE_NOT_PERSISTED] = "release-not-persisted",
+    [FAULT_TOKEN_NOT_PERSISTED] = "token-not-persisted",
+    [FAULT_NO_LIVENESS_CHECK] = "no-liveness-check",
+    [FAULT_ABORT_BREAKS_FIFO] = "abort-breaks-fifo",
+    [FAULT_TERMINATE_BEFORE_DRAIN] = "terminate-before-drain",
+    [FAULT_REPEAT_QUEUED_TWICE] = "repeat-queued-twice",
+    [FAULT_BUS_ID_IGNORED] = "bus-id-ignored",
+    [FAULT_GRANTED_DROPPED] = "granted-dropped",
+    [FAULT_ORDER_LOST] = "order-lost",
+};
+
+/* NULL is none. A name that isn't known must not look like a fault that nobody notices. */
+static const char *
+get_asked(void)
+{
+    static const char *asked;
+    static gsize is_read;
+
+    if (g_once_init_enter(&is_read)) {
+        asked = g_getenv("WEBLOCKS_FAULT");
+        if (asked != NULL && !g_str_has_prefix(asked, POISON)) {
+            guint i = 0;
+
+            while (i < N_FAULTS && strcmp(asked, names[i]) != 0)
+                i++;
+            if (i == N_FAULTS)
+                g_error("WEBLOCKS_FAULT: there is no %s", asked);
+        }
+        g_once_init_leave(&is_read, 1);
+    }
+    return asked;
+}
+
+gboolean
+fault_is(Fault fault)
+{
+    return g_strcmp0(get_asked(), names[fault]) == 0;
+}
+
+gboolean
+fault_is_one_in(Fault fault, guint n)
+{
+    static guint n_calls;
+
+    return fault_is(fault) && ++n_calls % n == 0;
+}
+
+gboolean
+fault_poisons(const char *name)
+{
+    const char *asked = get_asked();
+
+    return asked != NULL && g_str_has_prefix(asked, POISON) &&
+           strcmp(asked + strlen(POISON), name) == 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Faults that can be asked for, each a mistake that this service must not make: the tests show with
+ * them that they would notice. They are in no program that is installed: only weblocksd-faulty is
+ * built with WEBLOCKS_SEEDED_FAULTS, and does what its environment's WEBLOCKS_FAULT names. */
+
+#pragma once
+
+#include <glib.h>
+
+typedef enum {
+    FAULT_SEND_BEFORE_COMMIT,
+    FAULT_RELEASE_NOT_PERSISTED,
+    FAULT_TOKEN_NOT_PERSISTED,
+    FAULT_NO_LIVENESS_CHECK,
+    FAULT_ABORT_BREAKS_FIFO,
+    FAULT_TERMINATE_BEFORE_DRAIN,
+    FAULT_REPEAT_QUEUED_TWICE,
+    FAULT_BUS_ID_IGNORED,
+    FAULT_GRANTED_DROPPED,
+    FAULT_ORDER_LOST,
+    N_FAULTS,
+} Fault;
+
+#ifdef WEBLOCKS_SEEDED_FAULTS
+gboolean fault_is(Fault fault);
+
+/* TRUE for one in so many calls, if that fault is asked for. */
+gboolean fault_is_one_in(Fault fault, guint n);
+
+/* "poison:NAME": restoring a request for the lock of that name is fatal. */
+gboolean fault_poisons(const char *name);
+#else
+static inline gboolean
+fault_is(Fault fault)
+{
+    return FALSE;
+}
+
+static inline gboolean
+fault_is_one_in(Fault fault, guint n)
+{
+    return FALSE;
+}
+
+static inline gboolean
+fault_poisons(const char *name)
+{
+    return FALSE;
+}
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/state/restore.h"
+
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
+#include "service/fault.h"
+
+typedef struct {
+    Agent *agent;
+    guint64 id;
+    RequestRecord record;
+} Restored;
+
+typedef struct {
+    UserAgent *user_agent;
+    GPtrArray *agents;     /* of Agent */
+    GHashTable *by_number; /* Agent.number -> Agent */
+    GHashTable *by_name;   /* of Agent.client_id */
+    GArray *requests;      /* of Restored */
+} Restore;
+
+static gboolean
+read_agent(Restore *self, const LoadedRecord *loaded, guint64 number)
+{
+    Principal *principal;
+    AgentRecord record;
+    Agent *agent;
+
+    if (!agent_record_read(loaded->value, loaded->value_size, &record) || number == 0 ||
+        g_hash_table_contains(self->by_name, record.client_id))
+        return FALSE;
+    principal = principal_get(self->user_agent, &record.identity);
+    agent = agent_restore(principal, record.client_id, record.id_ceiling);
+    principal_unref(principal);
+    agent->pid = record.pid;
+    agent->number = number;
+    agent->id_ceiling = record.id_ceiling;
+    agent->is_saved = TRUE;
+    g_ptr_array_add(self->agents, agent);
+    g_hash_table_insert(self->by_number, &agent->number, agent);
+    g_hash_table_add(self->by_name, agent->client_id);
+    return TRUE;
+}
+
+static gboolean
+read_request(Restore *self, const LoadedRecord *loaded, guint64 number, guint64 id)
+{
+    Restored restored = {.agent = g_hash_table_lookup(self->by_number, &number), .id = id};
+
+    if (restored.agent == NULL ||
+        !request_record_read(loaded->value, loaded->value_size, &restored.record))
+        return FALSE;
+    restored.record.parts.id = id;
+    g_array_append_val(self->requests, restored);
+    return TRUE;
+}
+
+/* Agents come before requests, by their keys. */
+static gboolean
+read_records(Restore *self, const LoadedState *loaded)
+{
+    for (guint i = 0; i < loaded->records->len; i++) {
+        const LoadedRecord *record = &g_array_index(loaded->records, LoadedRecord, i);
+        guint64 number, id;
+        RecordKind kind;
+
+        if (!record_key_read(record->key, record->key_size, &kind, &number, &id) ||
+            number > loaded->header.last_agent)
+            return FALSE;
+        if (!(kind == RECORD_AGENT ? read_agent(self, record, number)
+                                   : read_request(self, record, number, id)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* The order in which they were made, in each bucket. */
+static int
+compare_sequences(gconstpointer a, gconstpointer b)
+{
+    guint64 x = ((const Restored *)a)->record.parts.sequence;
+    guint64 y = ((const Restored *)b)->record.parts.sequence;
+
+    return (x > y) - (x < y);
+}
+
+static int
+compare_ids(gconstpointer a, gconstpointer b, gpointer data)
+{
+    guint64 x = ((const LockRequest *)a)->id;
+    guint64 y = ((const LockRequest *)b)->id;
+
+    return (x > y) - (x < y);
+}
+
+/* As they are found, which is by agent and id. */
+static void
+number_anew(GArray *requests)
+{
+    for (guint i = 0; i < requests->len; i++)
+        g_array_index(requests, Restored, i).record.parts.sequence = i + 1;
+}
+
+static gboolean
+restore_request(const Restored *restored)
+{
+    LockManager *manager = lock_manager_get(restored->agent->principal, restored->record.bucket);
+    const LockRequest *request;
+
+    if (fault_poisons(restored->record.name))
+        g_error("%s: a fault that was asked for", restored->record.name);
+    request = lock_manager_restore(manager, restored->agent, restored->record.name,
+                                   &restored->record.parts);
+    lock_manager_unref(manager);
+    return request != NULL;
+}
+
+static gboolean
+restore_requests(Restore *self, Restoring *restoring, StateLost lost, gpointer data)
+{
+    if (fault_is(FAULT_ORDER_LOST))
+        number_anew(self->requests);
+    else
+        g_array_sort(self->requests, compare_sequences);
+    for (guint i = 0; i < self->requests->len; i++) {
+        const Restored *restored = &g_array_index(self->requests, Restored, i);
+
+        if (restoring != NULL && restoring_skips(restoring, restored->agent->number, restored->id))
+            lost(restored->agent, restored->id, &restored->record, data);
+        else if (!restore_request(restored))
+            return FALSE;
+    }
+    /* An agent's are in the order of its own asking, whichever buckets it asked. */
+    for (guint i = 0; i < self->agents->len; i++)
+        g_queue_sort(&((Agent *)self->agents->pdata[i])->requests, compare_ids, NULL);
+    return TRUE;
+}
+
+static void
+undo(Restore *self)
+{
+    for (guint i = 0; i < self->agents->len; i++) {
+        const Agent *agent = self->agents->pdata[i];
+        LockRequest *request;
+
+        while ((request = g_queue_peek_head((GQueue *)&agent->requests)) != NULL)
+            lock_manager_end_request(request->queue->manager, request, EFFECT_LOST);
+    }
+    effects_clear(&self->user_agent->effects);
+    g_clear_pointer(&self->agents, g_ptr_array_unref);
+}
+
+GPtrArray *
+restore_records(UserAgent *user_agent,
+                const LoadedState *loaded,
+                Restoring *restoring,
+                StateLost lost,
+                gpointer data)
+{
+    Restore self = {
+        .user_agent = user_agent,
+        .agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref),
+        .by_number = g_hash_table_new(g_int64_hash, g_int64_equal),
+        .by_name = g_hash_table_new(g_str_hash, g_str_equal),
+        .requests = g_array_new(FALSE, FALSE, sizeof(Restored)),
+    };
+
+    if (!fault_is(FAULT_TOKEN_NOT_PERSISTED))
+        user_agent_retire_token(user_agent, loaded->header.token_ceiling);
+    if (!read_records(&self, loaded) || !restore_requests(&self, restoring, lost, data))
+        undo(&self);
+    g_hash_table_unref(self.by_number);
+    g_hash_table_unref(self.by_name);
+    g_array_unref(self.requests);
+    return self.agents;
+}

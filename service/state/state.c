@@ -1,0 +1,468 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/state/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
+#include "service/fault.h"
+#include "service/state/load.h"
+#include "service/state/restore.h"
+#include "service/state/restoring.h"
+#include "service/state/store.h"
+
+/* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
+ * microseconds: so it is a moment that they are ahead of it after a restart. */
+#define ID_BLOCK    256
+#define TOKEN_BLOCK 65536
+
+/* What a record takes besides the strings of the request, and an agent's besides. */
+#define RECORD_BYTES 512
+
+struct State {
+    guint8 bus_id[STATE_ID_BYTES];
+    guint8 boot_id[STATE_ID_BYTES];
+    char *path;
+    char *aside_path;
+    char *new_path;
+    char *restoring_path;
+    int lock_fd;
+    Store *store;        /* NULL until state_begin() */
+    LoadedState *loaded; /* until then: what the old file has; NULL is nothing */
+    guint64 max_token;   /* that was given */
+    gsize n_bytes;       /* of the records that the turn adds, about */
+    GPtrArray *requests; /* of LockRequest: those that have changed */
+    GPtrArray *agents;   /* of Agent: likewise */
+    GByteArray *bytes;   /* a record's, while it is written */
+};
+
+/* ---- life */
+
+static char *
+id_to_string(const guint8 id[STATE_ID_BYTES])
+{
+    GString *string = g_string_new(NULL);
+
+    for (guint i = 0; i < STATE_ID_BYTES; i++)
+        g_string_append_printf(string, "%02x", id[i]);
+    return g_string_free(string, FALSE);
+}
+
+static State *
+state_new(const StateOptions *options)
+{
+    State *self = g_new0(State, 1);
+    g_autofree char *bus = NULL;
+
+    memcpy(self->bus_id, options->bus_id, STATE_ID_BYTES);
+    memcpy(self->boot_id, options->boot_id, STATE_ID_BYTES);
+    if (fault_is(FAULT_BUS_ID_IGNORED))
+        memset(self->bus_id, 0, STATE_ID_BYTES);
+    bus = id_to_string(self->bus_id);
+    self->path = g_strdup_printf("%s/%s.state", options->directory, bus);
+    self->aside_path = g_strdup_printf("%s.aside", self->path);
+    self->new_path = g_strdup_printf("%s.new", self->path);
+    self->restoring_path = g_strdup_printf("%s/%s.restoring", options->directory, bus);
+    self->lock_fd = -1;
+    self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
+    self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    self->bytes = g_byte_array_new();
+    return self;
+}
+
+static void
+set_errno(GError **error, const char *path)
+{
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s", path,
+                g_strerror(errno));
+}
+
+/* FALSE without an error: somebody else has it. The kernel gives it back when we die. */
+static gboolean
+take_lock(State *self, const StateOptions *options, GError **error)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    g_autofree char *bus = id_to_string(self->bus_id);
+    g_autofree char *path = g_strdup_printf("%s/%s.lock", options->directory, bus);
+
+    if (g_mkdir_with_parents(options->directory, 0700) < 0) {
+        set_errno(error, options->directory);
+        return FALSE;
+    }
+    self->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (self->lock_fd < 0) {
+        set_errno(error, path);
+        return FALSE;
+    }
+    if (fcntl(self->lock_fd, F_OFD_SETLK, &lock) == 0)
+        return TRUE;
+    if (errno != EAGAIN && errno != EACCES)
+        set_errno(error, path);
+    return FALSE;
+}
+
+State *
+state_open(const StateOptions *options, GError **error)
+{
+    State *self = state_new(options);
+
+    if (take_lock(self, options, error))
+        return self;
+    state_free(self);
+    return NULL;
+}
+
+void
+state_free(State *self)
+{
+    if (self->store != NULL) {
+        state_commit(self);
+        store_free(self->store);
+    }
+    g_clear_pointer(&self->loaded, loaded_state_free);
+    if (self->lock_fd >= 0)
+        close(self->lock_fd);
+    g_ptr_array_unref(self->requests);
+    g_ptr_array_unref(self->agents);
+    g_byte_array_unref(self->bytes);
+    g_free(self->path);
+    g_free(self->aside_path);
+    g_free(self->new_path);
+    g_free(self->restoring_path);
+    g_free(self);
+}
+
+/* ---- what was there */
+
+static void
+put_aside(State *self, const char *why)
+{
+    g_warning("%s; starting without it, and keeping it as %s", why, self->aside_path);
+    if (rename(self->path, self->aside_path) < 0)
+        g_warning("%s: %s", self->path, g_strerror(errno));
+    g_clear_pointer(&self->loaded, loaded_state_free);
+}
+
+/* FALSE: it can't be told now what is there. */
+static gboolean
+load(State *self, GError **error)
+{
+    g_autoptr(GError) load_error = NULL;
+
+    self->loaded = load_state(self->path, &load_error);
+    if (self->loaded == NULL) {
+        if (g_error_matches(load_error, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+            put_aside(self, load_error->message);
+        } else if (!g_error_matches(load_error, STORE_ERROR, STORE_ERROR_NO_FILE)) {
+            g_propagate_error(error, g_steal_pointer(&load_error));
+            return FALSE;
+        }
+    } else if (memcmp(self->loaded->header.bus_id, self->bus_id, STATE_ID_BYTES) != 0) {
+        put_aside(self, "The state is that of another bus");
+    } else if (memcmp(self->loaded->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
+        put_aside(self, "The state is from before the last boot");
+    }
+    return TRUE;
+}
+
+typedef struct {
+    const State *state;
+    StateLost lost;
+    gpointer data;
+} LostRecord;
+
+/* The new file won't have it. */
+static void
+keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+{
+    const LostRecord *self = data;
+
+    g_warning("Restoring one request has ended the service three times; it is lost, and the state "
+              "is kept as %s",
+              self->state->aside_path);
+    unlink(self->state->aside_path);
+    if (link(self->state->path, self->state->aside_path) < 0)
+        g_warning("%s: %s", self->state->aside_path, g_strerror(errno));
+    self->lost(agent, id, record, self->data);
+}
+
+GPtrArray *
+state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data, GError **error)
+{
+    LostRecord lost_record = {self, lost, data};
+    GPtrArray *agents = NULL;
+    Restoring restoring;
+
+    if (!load(self, error))
+        return NULL;
+    if (self->loaded != NULL) {
+        restoring_begin(&restoring, self->restoring_path, user_agent->now_us);
+        agents = restore_records(user_agent, self->loaded, &restoring, keep_and_tell, &lost_record);
+        restoring_end(&restoring);
+        if (agents == NULL)
+            put_aside(self, "The state contradicts itself");
+    }
+    return agents != NULL ? agents : g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+}
+
+/* ---- records */
+
+static gboolean
+put_agent(State *self, Agent *agent, GError **error)
+{
+    const RecordKey key = record_key_of_agent(agent->number);
+    const AgentRecord record = {
+        .id_ceiling = agent->id_ceiling,
+        .pid = agent->pid,
+        .identity = agent->principal->identity,
+        .client_id = agent->client_id,
+    };
+
+    g_byte_array_set_size(self->bytes, 0);
+    agent_record_write(&record, self->bytes);
+    agent->is_saved = TRUE;
+    return store_put(self->store, &key, self->bytes, error);
+}
+
+static gboolean
+put_request(State *self, LockRequest *request, GError **error)
+{
+    const RecordKey key = record_key_of_request(request->agent->number, request->id);
+    const RequestRecord record = {
+        .bucket = request->queue->manager->bucket,
+        .name = request->queue->name,
+        .parts = lock_request_get_parts(request),
+    };
+
+    g_byte_array_set_size(self->bytes, 0);
+    request_record_write(&record, self->bytes);
+    request->is_saved = TRUE;
+    return store_put(self->store, &key, self->bytes, error);
+}
+
+static gboolean
+write_agent(State *self, Agent *agent, GError **error)
+{
+    const RecordKey key = record_key_of_agent(agent->number);
+
+    agent->is_dirty = FALSE;
+    if (!agent->terminated)
+        return put_agent(self, agent, error);
+    return !agent->is_saved || store_remove(self->store, &key, error);
+}
+
+static gboolean
+write_request(State *self, LockRequest *request, GError **error)
+{
+    const RecordKey key = record_key_of_request(request->agent->number, request->id);
+
+    request->is_dirty = FALSE;
+    if (request->state != LOCK_REQUEST_ENDED)
+        return put_request(self, request, error);
+    return !request->is_saved || store_remove(self->store, &key, error);
+}
+
+/* ---- the beginning */
+
+static void
+number_agent(State *self, Agent *agent)
+{
+    if (agent->number == 0)
+        agent->number = ++store_get_header(self->store)->last_agent;
+}
+
+static gboolean
+put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
+{
+    HeaderRecord *header = store_get_header(self->store);
+
+    memcpy(header->bus_id, self->bus_id, STATE_ID_BYTES);
+    memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
+    header->token_ceiling = user_agent->retired_token;
+    header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+
+        if (agent->terminated)
+            continue;
+        if (!put_agent(self, agent, error))
+            return FALSE;
+        for (GList *link = agent->requests.head; link != NULL; link = link->next) {
+            LockRequest *request = link->data;
+
+            if (request->token > header->token_ceiling)
+                header->token_ceiling = request->token + TOKEN_BLOCK;
+            if (!put_request(self, request, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static gboolean
+write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
+{
+    unlink(self->new_path);
+    self->store = store_create(self->new_path, error);
+    if (self->store == NULL || !store_begin(self->store, error) ||
+        !put_all(self, user_agent, agents, error) || !store_commit(self->store, error))
+        return FALSE;
+    if (rename(self->new_path, self->path) == 0)
+        return TRUE;
+    set_errno(error, self->path);
+    return FALSE;
+}
+
+static gboolean
+remove_loaded(State *self, GError **error)
+{
+    HeaderRecord *header = store_get_header(self->store);
+
+    *header = self->loaded->header;
+    for (guint i = 0; i < self->loaded->records->len; i++) {
+        const LoadedRecord *record = &g_array_index(self->loaded->records, LoadedRecord, i);
+        RecordKey key = {.size = record->key_size};
+
+        memcpy(key.bytes, record->key, record->key_size);
+        if (!store_remove(self->store, &key, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* There is no room for a second file. What is in the old one's list of free pages was not checked:
+ * so this is not how it is always done. */
+static gboolean
+write_old_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
+{
+    self->store = store_open(self->path, error);
+    return self->store != NULL && store_begin(self->store, error) && remove_loaded(self, error) &&
+           put_all(self, user_agent, agents, error) && store_commit(self->store, error);
+}
+
+gboolean
+state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **error)
+{
+    g_autoptr(GError) new_error = NULL;
+    gboolean is_written = write_new_file(self, user_agent, agents, &new_error);
+
+    if (!is_written) {
+        g_clear_pointer(&self->store, store_free);
+        unlink(self->new_path);
+        if (self->loaded != NULL && g_error_matches(new_error, STORE_ERROR, STORE_ERROR_NO_ROOM))
+            is_written = write_old_file(self, user_agent, agents, error);
+        else
+            g_propagate_error(error, g_steal_pointer(&new_error));
+    }
+    if (!is_written)
+        g_clear_pointer(&self->store, store_free);
+    g_clear_pointer(&self->loaded, loaded_state_free);
+    return is_written;
+}
+
+/* ---- changes */
+
+static void
+note_agent(State *self, Agent *agent)
+{
+    if (agent->is_dirty)
+        return;
+    agent->is_dirty = TRUE;
+    self->n_bytes += RECORD_BYTES;
+    g_ptr_array_add(self->agents, agent_ref(agent));
+}
+
+void
+state_note_request(State *self, LockRequest *request)
+{
+    Agent *agent = request->agent;
+
+    number_agent(self, agent);
+    if (request->id > agent->id_ceiling) {
+        agent->id_ceiling = request->id + ID_BLOCK;
+        note_agent(self, agent);
+    }
+    self->max_token = MAX(self->max_token, request->token);
+    if (request->is_dirty)
+        return;
+    request->is_dirty = TRUE;
+    if (!request->is_saved)
+        self->n_bytes += RECORD_BYTES + strlen(request->queue->name);
+    g_ptr_array_add(self->requests, lock_request_ref(request));
+}
+
+void
+state_note_agent_gone(State *self, Agent *agent)
+{
+    if (agent->is_saved)
+        note_agent(self, agent);
+}
+
+gboolean
+state_has_room(State *self, gsize n_bytes)
+{
+    return store_has_room(self->store, self->n_bytes + n_bytes + 2 * RECORD_BYTES);
+}
+
+static gboolean
+has_changed(const LockRequest *request)
+{
+    return request->is_saved || request->state != LOCK_REQUEST_ENDED;
+}
+
+/* Whether anything that is written is not as it is now. */
+static gboolean
+is_due(State *self)
+{
+    if (self->agents->len > 0 || self->max_token > store_get_header(self->store)->token_ceiling)
+        return TRUE;
+    for (guint i = 0; i < self->requests->len; i++)
+        if (has_changed(self->requests->pdata[i]))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+write_changes(State *self, GError **error)
+{
+    HeaderRecord *header = store_get_header(self->store);
+
+    if (!store_begin(self->store, error))
+        return FALSE;
+    if (self->max_token > header->token_ceiling)
+        header->token_ceiling = self->max_token + TOKEN_BLOCK;
+    for (guint i = 0; i < self->agents->len; i++)
+        if (!write_agent(self, self->agents->pdata[i], error))
+            return FALSE;
+    for (guint i = 0; i < self->requests->len; i++)
+        if (!write_request(self, self->requests->pdata[i], error))
+            return FALSE;
+    return store_commit(self->store, error);
+}
+
+void
+state_commit(State *self)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (self->agents->len == 0 && self->requests->len == 0)
+        return;
+    if (is_due(self) && !write_changes(self, &error)) {
+        g_warning("The state can't be written: %s", error->message);
+        _exit(EXIT_FAILURE);
+    }
+    for (guint i = 0; i < self->requests->len; i++)
+        ((LockRequest *)self->requests->pdata[i])->is_dirty = FALSE;
+    g_ptr_array_set_size(self->agents, 0);
+    g_ptr_array_set_size(self->requests, 0);
+    self->n_bytes = 0;
+}
