@@ -128,7 +128,7 @@ take_over(Edge *edge, gboolean replace, const char *state_directory)
 
     if (r < 0)
         return r;
-    if (lifecycle_is_name_taken(edge))
+    if (!replace && lifecycle_is_name_taken(edge))
         return -EEXIST;
     if (state_directory != NULL && !recovery_run(edge, state_directory, &error)) {
         if (lifecycle_is_name_taken(edge))

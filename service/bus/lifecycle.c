@@ -65,13 +65,14 @@ gboolean
 lifecycle_is_name_taken(Edge *edge)
 {
     g_autoptr(SdBusMessage) reply = NULL;
-    int is_taken;
+    const char *owner, *own_name;
 
-    return !edge->lifecycle->options.replace &&
-           sd_bus_call_method(edge->bus_link.bus, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                              WIRE_DRIVER_INTERFACE, "NameHasOwner", NULL, &reply, "s",
+    return sd_bus_call_method(edge->bus_link.bus, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                              WIRE_DRIVER_INTERFACE, "GetNameOwner", NULL, &reply, "s",
                               WIRE_BUS_NAME) >= 0 &&
-           sd_bus_message_read_basic(reply, 'b', &is_taken) > 0 && is_taken;
+           sd_bus_message_read_basic(reply, 's', &owner) > 0 &&
+           sd_bus_get_unique_name(edge->bus_link.bus, &own_name) >= 0 &&
+           !g_str_equal(owner, own_name);
 }
 
 int
@@ -114,16 +115,13 @@ lifecycle_run(Edge *edge)
     return lifecycle->exit_status;
 }
 
-/* The bus has answered ReleaseName: nothing more comes by name, and all we sent was read. What the
- * calls that came before it were answered is on its way with the flush. */
+/* The bus has answered ReleaseName: nothing more comes by name, and all we sent was read. */
 static int
-on_stopped(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Edge *edge = userdata;
 
-    edge_end_turn(edge);
-    sd_bus_flush(edge->bus_link.bus);
-    end(edge, EXIT_SUCCESS);
+    edge->lifecycle->is_name_released = TRUE;
     return 1;
 }
 
@@ -159,13 +157,19 @@ lifecycle_go_on_stopping(Edge *edge)
 {
     Lifecycle *lifecycle = edge->lifecycle;
 
-    /* The name goes when everybody's loss is on its way. */
-    if (lifecycle->state != LIFECYCLE_STOPPING || lifecycle->release_name != NULL ||
-        outbox_get_length(&edge->bus_link.outbox) > 0)
+    if (lifecycle->state != LIFECYCLE_STOPPING || outbox_get_length(&edge->bus_link.outbox) > 0)
         return;
-    if (sd_bus_release_name_async(edge->bus_link.bus, &lifecycle->release_name, WIRE_BUS_NAME,
-                                  on_stopped, edge) < 0)
+    if (lifecycle->is_name_released) {
+        /* Whoever called before that and isn't identified yet still has an answer to come. */
+        if (edge->clients->n_unidentified > 0)
+            return;
+        sd_bus_flush(edge->bus_link.bus);
+        end(edge, EXIT_SUCCESS);
+    } else if (lifecycle->release_name == NULL &&
+               sd_bus_release_name_async(edge->bus_link.bus, &lifecycle->release_name,
+                                         WIRE_BUS_NAME, on_name_released, edge) < 0) {
         end(edge, EXIT_FAILURE);
+    }
 }
 
 void

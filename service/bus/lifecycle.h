@@ -45,12 +45,13 @@ struct Lifecycle {
     guint stop_deadline_id;
     sd_bus_slot *name_lost;
     sd_bus_slot *release_name;
+    gboolean is_name_released;
 };
 
 Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Whether another instance has the name, and we don't replace it. May block, as may the next. */
+/* Whether another instance has the name. May block, as may the next. */
 gboolean lifecycle_is_name_taken(Edge *edge);
 
 /* Takes the name. -EEXIST if somebody else has it. */

@@ -108,7 +108,7 @@ wait_for_state(Edge *edge, const StateOptions *options, GError **error)
             g_propagate_error(error, g_steal_pointer(&open_error));
             return NULL;
         }
-        /* One that has the name too stays. */
+        /* Whoever has the name too stays; and it may have been taken from us again. */
         if (lifecycle_is_name_taken(edge) || g_get_monotonic_time() > deadline_us)
             break;
         g_usleep(LOCK_RETRY_MS * 1000);

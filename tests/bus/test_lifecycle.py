@@ -28,6 +28,7 @@ class OwnServices(BusTestCase):
     """Each case starts the services it needs, and the next finds the name free."""
 
     service = False
+    arguments = ()
 
     def setUp(self):
         super().setUp()
@@ -40,12 +41,16 @@ class OwnServices(BusTestCase):
         wait_for(lambda: owner_of(self.control) is None, what='free name')
 
     def start(self, *arguments, **kw):
-        service = self.start_service(*arguments, **kw)
+        service = self.start_service(*self.arguments, *arguments, **kw)
         self.started.append(service)
         return service
 
 
 class Shutdown(OwnServices):
+    """Of a service that keeps nothing; see test_state.py for one that does."""
+
+    arguments = ('--no-state',)
+
     def test_order(self):
         """Clients are told, then the name goes, then the connection: as a monitor sees it."""
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -210,11 +215,11 @@ class TheBusDies(unittest.TestCase):
 
 class Replace(OwnServices):
     def test_a_replaceable_one_is_replaced(self):
-        first = self.start('--replace')
+        first = self.start('--replace', '--no-state')
         holder, waiter = self.client(), self.client()
         held, token = holder.request('x')
         waiting, _ = waiter.request('x')
-        second = self.start('--replace')
+        second = self.start('--replace', '--no-state')
         self.assertEqual(first.wait_exit(), 0, first.stderr())
         holder.wait_released(held, 'lost')
         waiter.wait_released(waiting, 'lost')

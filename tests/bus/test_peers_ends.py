@@ -329,7 +329,7 @@ class ServiceEnds(BusTestCase):
     service = False
 
     def test_everybody_is_told_on_their_socket(self):
-        service = self.start_service()
+        service = self.start_service('--no-state')
         peers = [self.private_socket() for _ in range(3)]
         silent = self.private_socket(handshake=False)
         bucket = self.unique('bucket')
@@ -345,7 +345,7 @@ class ServiceEnds(BusTestCase):
     def test_what_the_socket_holds_is_served_or_refused(self):
         """Calls and SIGTERM find the service together."""
         for _ in range(5):
-            service = self.start_service()
+            service = self.start_service('--no-state')
             peer = self.private_socket()
             bucket = self.unique('bucket')
             service.pause()
