@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,11 +161,16 @@ load_state(const char *path, GError **error)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     gboolean is_received;
+    struct stat file;
     int fds[2], status;
     pid_t pid;
 
-    if (access(path, F_OK) < 0) {
+    if (lstat(path, &file) < 0) {
         g_set_error(error, STORE_ERROR, STORE_ERROR_NO_FILE, "%s: %s", path, g_strerror(errno));
+        return NULL;
+    }
+    if (!S_ISREG(file.st_mode)) {
+        set_damaged(error, "it is no file");
         return NULL;
     }
     if (pipe2(fds, O_CLOEXEC) < 0) {

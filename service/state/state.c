@@ -5,7 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gstdio.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -147,7 +147,8 @@ static void
 put_aside(State *self, const char *why)
 {
     g_warning("%s; starting without it, and keeping it as %s", why, self->aside_path);
-    if (rename(self->path, self->aside_path) < 0)
+    remove(self->aside_path); /* of another kind, it would be in the way */
+    if (rename(self->path, self->aside_path) < 0 && remove(self->path) < 0)
         g_warning("%s: %s", self->path, g_strerror(errno));
     g_clear_pointer(&self->loaded, loaded_state_free);
 }
@@ -189,7 +190,7 @@ keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer da
     g_warning("Restoring one request has ended the service three times; it is lost, and the state "
               "is kept as %s",
               self->state->aside_path);
-    unlink(self->state->aside_path);
+    remove(self->state->aside_path);
     if (link(self->state->path, self->state->aside_path) < 0)
         g_warning("%s: %s", self->state->aside_path, g_strerror(errno));
     self->lost(agent, id, record, self->data);
@@ -311,7 +312,7 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
 static gboolean
 write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
 {
-    unlink(self->new_path);
+    remove(self->new_path);
     self->store = store_create(self->new_path, error);
     if (self->store == NULL || !store_begin(self->store, error) ||
         !put_all(self, user_agent, agents, error) || !store_commit(self->store, error))
@@ -357,7 +358,7 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
 
     if (!is_written) {
         g_clear_pointer(&self->store, store_free);
-        unlink(self->new_path);
+        remove(self->new_path);
         if (self->loaded != NULL && g_error_matches(new_error, STORE_ERROR, STORE_ERROR_NO_ROOM))
             is_written = write_old_file(self, user_agent, agents, error);
         else
