@@ -95,18 +95,21 @@ class Stage:
             Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
             | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION,
             None, None)
-        self.service = self.start_service(pathlib.Path(build_dir, "service", "weblocksd"))
+        self.program = pathlib.Path(build_dir, "service", "weblocksd")
+        self.service = self.start_service()
         self.weblocks = os.path.join(build_dir, "cli", "weblocks")
         self.environment = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": self.address}
         self.people = []
 
-    def start_service(self, program):
+    def start_service(self):
         """Starts it, and waits for its name without asking again and again."""
         loop = GLib.MainLoop()
         watch = Gio.bus_watch_name_on_connection(
             self.connection, "org.w3.WebLocks", Gio.BusNameWatcherFlags.NONE,
             lambda *_: loop.quit(), None)
-        service = subprocess.Popen([program, f"--address={self.address}"], start_new_session=True)
+        service = subprocess.Popen(
+            [self.program, f"--address={self.address}", f"--state-dir={self.directory}/state"],
+            start_new_session=True)
         GLib.timeout_add_seconds(10, loop.quit)
         loop.run()
         Gio.bus_unwatch_name(watch)
@@ -218,14 +221,34 @@ def tell_turn(stage, dora, lock, carla):
 
 def tell_shared(stage):
     headline('6. Readers share the lock "album", a writer waits for them')
-    for name in ("finn", "gita"):
-        person = stage.person(name)
+    readers = [stage.person(name) for name in ("finn", "gita")]
+    for person in readers:
         person.request("album", "shared", "0", "looking")
         print(f"     {person} asks for a shared lock: has it at once")
     hugo = stage.person("hugo")
     hugo.request("album", "exclusive", "0", "sorting")
     print(f"     {hugo} asks for an exclusive lock: waits")
     stage.print_table()
+    return readers, hugo
+
+
+def tell_service_crash(stage, readers, hugo):
+    headline("7. The service itself crashes")
+    killed_at = time.monotonic_ns()
+    stage.service.kill()
+    stage.service.wait()
+    print(f"     weblocksd (pid {stage.service.pid}) is killed with SIGKILL")
+    stage.service = stage.start_service()
+    print(f"     weblocksd (pid {stage.service.pid}) serves "
+          f"{milliseconds(killed_at, time.monotonic_ns())} later, and knows it all:")
+    stage.print_table()
+    print()
+    for person in readers:
+        killed_at = time.monotonic_ns()
+        person.kill()
+        print(f"     {person} is killed too")
+    _, token, granted_at = hugo.hear("granted")
+    print(f"     {hugo} has it {milliseconds(killed_at, granted_at)} later, token {token}")
 
 
 def show(stage, *arguments):
@@ -248,7 +271,7 @@ def show(stage, *arguments):
 
 
 def tell_command(stage):
-    headline('7. From a shell, with the command "weblocks"')
+    headline('8. From a shell, with the command "weblocks"')
     script = 'echo "token $WEBLOCKS_TOKEN"; cat'
     print(f"     $ weblocks run --why nightly backup -- sh -c '{script}' &")
     with subprocess.Popen(
@@ -291,7 +314,8 @@ def tell(stage):
     dora, lock = tell_steal(stage, ben)
     tell_timeout(stage)
     tell_turn(stage, dora, lock, carla)
-    tell_shared(stage)
+    readers, hugo = tell_shared(stage)
+    tell_service_crash(stage, readers, hugo)
     tell_command(stage)
 
 
