@@ -96,7 +96,7 @@ list_names(Edge *edge, GError **error)
 static State *
 wait_for_state(Edge *edge, const StateOptions *options, GError **error)
 {
-    gint64 deadline_us = g_get_monotonic_time() + LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
 
     for (;;) {
         g_autoptr(GError) open_error = NULL;

@@ -82,7 +82,7 @@ send_record(const void *key, gsize key_size, const void *value, gsize value_size
 }
 
 static G_NORETURN void
-run_child(const char *path, int fd)
+run_child(const char *path, int fd, pid_t parent)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     const struct rlimit no_core = {0, 0};
@@ -90,7 +90,10 @@ run_child(const char *path, int fd)
     Sender sender = {fd, g_byte_array_new()};
     GError *error = NULL;
 
+    /* It has the parent's lock and its connection to the bus, and must not outlive it. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_NO_RESOURCE);
     setrlimit(RLIMIT_CORE, &no_core);
     /* A sanitizer would tell of what is expected here. */
     for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
@@ -163,6 +166,7 @@ load_state(const char *path, GError **error)
     gboolean is_received;
     struct stat file;
     int fds[2], status;
+    pid_t parent = getpid();
     pid_t pid;
 
     if (lstat(path, &file) < 0) {
@@ -184,7 +188,7 @@ load_state(const char *path, GError **error)
         return NULL;
     }
     if (pid == 0)
-        run_child(path, fds[1]);
+        run_child(path, fds[1], parent);
     close(fds[1]);
     is_received = receive(fds[0], bytes);
     close(fds[0]);
