@@ -94,27 +94,40 @@ def cores(which):
 class Scene:
     """A private bus, and a service on it."""
 
-    def __init__(self, settings, kind, wrapper=()):
+    def __init__(self, settings, kind, wrapper=(), arguments=(), activated=False):
         self.settings = settings
         self.kind = kind
         self.bus = Bus(kind)
         self.service = None
         self.wrapper = list(wrapper)
+        self.arguments = list(arguments)
+        self.activated = activated
 
     def __enter__(self):
         try:
+            if self.activated:
+                self.bus.add_service_file(self.program)
             self.bus.start()
-            limits = [argument for limit in LIMITS for argument in ('--limit', limit)]
-            self.service = spawn([*self.wrapper, str(self.settings.build / 'service/weblocksd'),
-                                  f'--address={self.bus.address}', *limits],
-                                 env=self.bus.environment(), stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL)
+            if not self.activated:
+                self.spawn_service()
             subprocess.run(['gdbus', 'wait', '--address', self.bus.address, '--timeout', '60',
+                            *(['--activate', 'org.w3.WebLocks'] if self.activated else []),
                             'org.w3.WebLocks'], check=True, env=self.bus.environment())
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    @property
+    def program(self):
+        return str(self.settings.build / 'service/weblocksd')
+
+    def spawn_service(self):
+        limits = [argument for limit in LIMITS for argument in ('--limit', limit)]
+        self.service = spawn([*self.wrapper, self.program, f'--address={self.bus.address}',
+                              *self.arguments, *limits],
+                             env=self.bus.environment(), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL)
 
     def stop_service(self):
         self.service.terminate()

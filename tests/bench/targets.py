@@ -4,14 +4,15 @@
 """What the figures should be."""
 
 from figures import Target
-from measures import calm, growth, handovers, memory, pairs, throughput
+from measures import calm, crashes, growth, handovers, memory, pairs, throughput
 
 
 def all_targets(settings, tables):
     """`tables` by key; what isn't there is not measured."""
     targets = []
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
-                      ('growth', _growth), ('memory', _memory), ('calm', _calm)):
+                      ('growth', _growth), ('memory', _memory), ('calm', _calm),
+                      ('crashes', _crashes)):
         if key in tables:
             targets += make(settings, tables[key])
     return targets
@@ -73,3 +74,10 @@ def _calm(settings, table):
         for which, people in (('free', 'cores free'), ('one', 'one core')):
             yield Target(f'{beside}, {people}: to its median alone',
                          table.ratio(beside, alone, which), 10)
+
+
+def _crashes(_settings, table):
+    yield Target(f'{crashes.COMMITS}, one core', table.get(crashes.COMMITS, 'one'), 5, 'us')
+    for how in (crashes.RESTARTED, crashes.ACTIVATED):
+        row = crashes.row_of(how, '99th percentile')
+        yield Target(row, table.get(row, 'free'), 50000, 'us')

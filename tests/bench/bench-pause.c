@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* How long an application notices that the service was killed: it requests and releases a lock, one
+ * pair after the other, while the service dies and comes back.
+ *
+ *     bench-pause ADDRESS PATH
+ *
+ * For each line of standard input it kills the process that owns the service's name, and prints
+ * `pause`: how long the longest pair took until the service had answered again. All the while it
+ * holds another lock, and ends with a complaint if that is lost. */
+
+#include "bench.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAIRS_BEFORE 50
+#define PAIRS_AFTER  50
+
+static pid_t
+get_service_pid(GDBusConnection *connection)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
+        connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+        "GetConnectionUnixProcessID", g_variant_new("(s)", "org.w3.WebLocks"), NULL,
+        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+    guint32 pid;
+
+    bench_check_error(error, "the service's pid");
+    g_variant_get(reply, "(u)", &pid);
+    return (pid_t)pid;
+}
+
+static double
+run_pairs(WebLocksManager *manager, guint count)
+{
+    double longest = 0;
+
+    for (guint i = 0; i < count; i++) {
+        guint64 begin = bench_now();
+        g_autoptr(WebLocksLock) lock = bench_request(manager, "printer");
+
+        bench_release(lock);
+        longest = MAX(longest, (double)(bench_now() - begin) / 1000);
+    }
+    return longest;
+}
+
+int
+main(int argc, char **argv)
+{
+    g_autoptr(GDBusConnection) connection = NULL;
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(WebLocksLock) held = NULL;
+    g_autoptr(GError) error = NULL;
+    char line[16];
+
+    if (argc != 3)
+        bench_die("usage", "bench-pause ADDRESS PATH");
+    connection =
+        g_dbus_connection_new_for_address_sync(argv[1],
+                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
+                                               NULL, NULL, &error);
+    bench_check_error(error, "the bus");
+    agent = bench_agent_new(argv[1], argv[2]);
+    manager = bench_manager_new(agent, "bench");
+    held = bench_request(manager, "held");
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        run_pairs(manager, PAIRS_BEFORE);
+        bench_check_errno(kill(get_service_pid(connection), SIGKILL) == 0, "kill");
+        bench_print("pause", run_pairs(manager, PAIRS_AFTER));
+        fflush(stdout);
+        if (!web_locks_lock_get_held(held))
+            bench_die("held", "the lock was lost");
+    }
+    return EXIT_SUCCESS;
+}
