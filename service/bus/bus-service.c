@@ -36,7 +36,7 @@ may_read(gpointer data)
 {
     Edge *edge = data;
 
-    return !outbox_is_backed_up(&edge->bus_link.outbox) && !edge->is_long_turn;
+    return !outbox_is_backed_up(&edge->bus_link.outbox);
 }
 
 static void

@@ -12,6 +12,9 @@
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
 
+#define PEER_INTERFACE "org.freedesktop.DBus.Peer"
+#define PING_MEMBER    "Ping"
+
 typedef int (*CallHandler)(Client *client, sd_bus_message *call, sd_bus_error *error);
 
 /* What is left of a call if nobody hears the answer. */
@@ -29,6 +32,14 @@ typedef struct {
     CallUse use;
 } CallsTableRow;
 
+/* As sd-bus would have answered it. */
+static int
+answer_ping(Client *client, sd_bus_message *call, sd_bus_error *error)
+{
+    replies_put(client, replies_new(call), 0);
+    return 0;
+}
+
 /* The most frequent first. */
 static const CallsTableRow calls_table[] = {
     {WIRE_LOCKS_INTERFACE, "Request", "sa{sv}", methods_request, CALL_GIVES_ID},
@@ -41,6 +52,7 @@ static const CallsTableRow calls_table[] = {
     {WIRE_SERVICE_INTERFACE, "Buckets", "", service_methods_buckets, CALL_ASKS},
     {WIRE_SERVICE_INTERFACE, "OpenPeer", "", service_methods_open_peer, CALL_ASKS},
     {WIRE_SERVICE_INTERFACE, "Resync", "", service_methods_resync, CALL_ASKS},
+    {PEER_INTERFACE, PING_MEMBER, "", answer_ping, CALL_ASKS}, /* only those that wait */
 };
 
 /* NULL if it isn't there. */
@@ -107,6 +119,39 @@ is_useful(const Link *link, sd_bus_message *call, CallUse use)
     return link->outbox.instead == NULL || use != CALL_ASKS;
 }
 
+/* A call by the bus comes behind all that its client has sent on its private socket before, as far
+ * as we can know: what is there now. That is read in turns with everybody else's; the call waits.
+ * FALSE: there is nothing to wait for. */
+static gboolean
+wait_for_socket(Client *client, sd_bus_message *call)
+{
+    guint64 position = peers_get_position(client);
+    gboolean is_in_hurry;
+
+    if (position <= client->n_socket_bytes && g_queue_is_empty(&client->deferred))
+        return FALSE;
+    /* There may be no later, or too many would wait: then all others have to. An error instead
+     * would be lost on a call that wants no answer. */
+    is_in_hurry = client->edge->user_agent.shutting_down || !clients_may_defer(client);
+    clients_defer(client, call, position);
+    if (is_in_hurry)
+        peers_serve_deferred(client);
+    return TRUE;
+}
+
+static void
+wait_for_identity(Client *client, sd_bus_message *call)
+{
+    Edge *edge = client->edge;
+
+    if (edge->user_agent.shutting_down)
+        refuse(client->link, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
+    else if (!clients_may_defer(client))
+        refuse(client->link, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+    else
+        clients_defer(client, call, 0);
+}
+
 static void
 take(Link *link, sd_bus_message *call, const CallsTableRow *row)
 {
@@ -121,15 +166,29 @@ take(Link *link, sd_bus_message *call, const CallsTableRow *row)
         refuse(link, call, LOCK_RESULT_UNIDENTIFIED);
         return;
     }
-    if (link->client == NULL)
-        peers_read_to_end(client);
-    client->link = link;
-    if (client->agent != NULL)
+    if (client->agent == NULL) {
+        wait_for_identity(client, call);
+    } else if (link->client != NULL || !wait_for_socket(client, call)) {
+        client->link = link;
         serve(client, call, row);
-    else if (edge->user_agent.shutting_down)
-        refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* the answer may not find us any more */
-    else if (!clients_defer(client, call))
-        refuse(link, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+    }
+}
+
+/* What sd-bus answers by itself it answers at once. A Ping means that what came before has been
+ * dealt with; so behind calls that wait for a private socket it waits with them. */
+static gboolean
+take_ping(Link *link, sd_bus_message *message)
+{
+    Client *client;
+
+    if (link->client != NULL ||
+        sd_bus_message_is_method_call(message, PEER_INTERFACE, PING_MEMBER) <= 0)
+        return FALSE;
+    client = g_hash_table_lookup(link->edge->clients->by_name, sd_bus_message_get_sender(message));
+    if (client == NULL || client->agent == NULL || g_queue_is_empty(&client->deferred) ||
+        sd_bus_message_get_expect_reply(message) <= 0)
+        return FALSE;
+    return wait_for_socket(client, message);
 }
 
 int
@@ -145,9 +204,10 @@ calls_take_to_bucket(Link *link, sd_bus_message *message)
     const char *interface = sd_bus_message_get_interface(message);
     const CallsTableRow *row;
 
-    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || interface == NULL ||
-        strcmp(interface, WIRE_LOCKS_INTERFACE) != 0)
+    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || interface == NULL)
         return FALSE;
+    if (strcmp(interface, WIRE_LOCKS_INTERFACE) != 0)
+        return take_ping(link, message);
     row = find_row(interface, sd_bus_message_get_member(message));
     if (row == NULL || sd_bus_message_has_signature(message, row->signature) <= 0 ||
         link_get_bucket(link, sd_bus_message_get_path(message)) == NULL)

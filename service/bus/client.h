@@ -21,7 +21,12 @@ struct Client {
     Peer *peer;                /* its private socket, or NULL; peers.c's */
     CredentialsLookup *lookup; /* NULL once identified */
     Agent *agent;              /* NULL until identified; its edge_data is this client */
-    GQueue deferred;           /* of sd_bus_message */
+    GQueue deferred;           /* its calls that wait; clients.c's */
+
+    /* Of peers.c: bytes of messages that were taken from its private sockets, and whether it is
+     * among those whose calls have waited long enough. */
+    guint64 n_socket_bytes;
+    gboolean is_due;
 
     /* Of watchers.c: what it watches, and how far it has read. */
     GQueue watches; /* of Watch, by Watch.in_client */

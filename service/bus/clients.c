@@ -13,6 +13,21 @@
 #include "service/fault.h"
 #include "service/state/state.h"
 
+/* A call in `deferred`. */
+typedef struct {
+    sd_bus_message *call;
+    guint64 position;
+} DeferredCall;
+
+static void
+deferred_call_free(gpointer data)
+{
+    DeferredCall *deferred = data;
+
+    sd_bus_message_unref(deferred->call);
+    g_free(deferred);
+}
+
 static void
 client_free(gpointer data)
 {
@@ -21,9 +36,9 @@ client_free(gpointer data)
     if (client->agent == NULL)
         client->edge->clients->n_unidentified--;
     watchers_remove_client(client);
-    peers_close(client);
+    peers_remove_client(client);
     g_clear_pointer(&client->lookup, credentials_lookup_free);
-    g_queue_clear_full(&client->deferred, sd_bus_message_destroy);
+    g_queue_clear_full(&client->deferred, deferred_call_free);
     if (client->agent != NULL) {
         client->agent->edge_data = NULL;
         agent_unref(client->agent);
@@ -56,11 +71,48 @@ lose_everything(Edge *edge)
             user_agent_lose(&edge->user_agent, client->agent);
 }
 
+/* By the bus they came, and so they are answered. */
+static void
+serve_first(Client *client)
+{
+    DeferredCall *deferred = g_queue_pop_head(&client->deferred);
+
+    client->link = &client->edge->bus_link; /* whatever the one before has opened */
+    client->edge->clients->serve(client, deferred->call);
+    deferred_call_free(deferred);
+}
+
+/* They take effect no more, so they need not wait either. */
+static void
+answer_deferred(Edge *edge)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    g_hash_table_iter_init(&iter, edge->clients->by_name);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        while (client->agent != NULL && !g_queue_is_empty(&client->deferred))
+            serve_first(client);
+}
+
+void
+clients_serve_deferred(Edge *edge)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    g_hash_table_iter_init(&iter, edge->clients->by_name);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        if (client->agent != NULL && !g_queue_is_empty(&client->deferred))
+            peers_serve_deferred(client);
+}
+
 void
 clients_lose_everything(Edge *edge)
 {
     lose_everything(edge);
     announce_effects(edge);
+    answer_deferred(edge);
 }
 
 void
@@ -109,7 +161,7 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (edge->verbose)
             g_debug("%s has left the bus", name);
         /* There is no order between the bus and a private socket. What was sent before the end
-         * takes effect before it. */
+         * takes effect before it, the calls that wait too. */
         if (!fault_is(FAULT_TERMINATE_BEFORE_DRAIN))
             peers_read_last(client);
         remove_client(client);
@@ -136,12 +188,12 @@ static void
 refuse_client(Client *client, LockResult result)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    sd_bus_message *call;
+    DeferredCall *deferred;
 
     replies_set_result(&error, client->edge, result);
-    while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
-        replies_put_error(client->link, call, &error);
-        sd_bus_message_unref(call);
+    while ((deferred = g_queue_pop_head(&client->deferred)) != NULL) {
+        replies_put_error(client->link, deferred->call, &error);
+        deferred_call_free(deferred);
     }
     sd_bus_error_free(&error);
     remove_client(client);
@@ -167,7 +219,6 @@ on_identified(const Credentials *credentials, gpointer data)
     Client *client = data;
     Edge *edge = client->edge;
     LockResult result = make_agent(client, credentials);
-    sd_bus_message *call;
 
     if (result != LOCK_RESULT_OK) {
         refuse_client(client, result);
@@ -178,11 +229,8 @@ on_identified(const Credentials *credentials, gpointer data)
     client->agent->edge_data = client;
     client->agent->pid = credentials->pid;
     g_clear_pointer(&client->lookup, credentials_lookup_free);
-    while ((call = g_queue_pop_head(&client->deferred)) != NULL) {
-        client->link = &edge->bus_link; /* whatever the one before has opened */
-        edge->clients->serve(client, call);
-        sd_bus_message_unref(call);
-    }
+    while (clients_serve_due(client))
+        ;
 }
 
 static Client *
@@ -228,14 +276,46 @@ clients_get(Edge *edge, const char *unique_name)
 }
 
 gboolean
-clients_defer(Client *client, sd_bus_message *call)
+clients_may_defer(const Client *client)
 {
     const Limits *limits = &client->edge->user_agent.limits;
 
-    /* Its descriptors, if it brought any, are kept with it. */
-    if (client->deferred.length >= limits->max[LIMIT_CALLS_BEFORE_IDENTIFIED] ||
-        descriptors_are_scarce())
+    /* Descriptors, if calls brought any, are kept with them. */
+    return client->deferred.length < limits->max[LIMIT_CALLS_BEFORE_IDENTIFIED] &&
+           !descriptors_are_scarce();
+}
+
+guint64
+clients_get_last_position(const Client *client)
+{
+    const DeferredCall *last = client->deferred.tail != NULL ? client->deferred.tail->data : NULL;
+
+    return last != NULL ? last->position : 0;
+}
+
+void
+clients_defer(Client *client, sd_bus_message *call, guint64 position)
+{
+    DeferredCall *deferred = g_new(DeferredCall, 1);
+
+    *deferred =
+        (DeferredCall){sd_bus_message_ref(call), MAX(position, clients_get_last_position(client))};
+    g_queue_push_tail(&client->deferred, deferred);
+}
+
+gboolean
+clients_has_due(const Client *client)
+{
+    const DeferredCall *first = client->deferred.head != NULL ? client->deferred.head->data : NULL;
+
+    return first != NULL && client->agent != NULL && first->position <= client->n_socket_bytes;
+}
+
+gboolean
+clients_serve_due(Client *client)
+{
+    if (!clients_has_due(client))
         return FALSE;
-    g_queue_push_tail(&client->deferred, sd_bus_message_ref(call));
+    serve_first(client);
     return TRUE;
 }

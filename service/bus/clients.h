@@ -7,8 +7,9 @@
  * One subscription to NameOwnerChanged, made before the service can be called by name, is how a
  * death is learned: the bus delivers all that a client sent before it tells that the client is
  * gone. A client is identified once, before its first call is served; calls that come meanwhile
- * wait in `deferred`, in order, and nobody else waits for them. A client that is gone or can't be
- * identified leaves nothing behind. */
+ * wait in `deferred`, in order, and nobody else waits for them. So do calls by the bus for what is
+ * before them in the client's private socket. A client that is gone or can't be identified leaves
+ * nothing behind. */
 
 #pragma once
 
@@ -17,7 +18,7 @@
 #include "common/sd-bus.h"
 #include "service/bus/client.h"
 
-/* Serves a call that waited for its client to be identified. */
+/* Serves a call that waited. */
 typedef void (*ClientsServe)(Client *client, sd_bus_message *call);
 
 struct Clients {
@@ -42,8 +43,26 @@ Client *clients_get(Edge *edge, const char *unique_name);
 /* The client of an agent that was there before this service. */
 void clients_restore(Edge *edge, Agent *agent);
 
-/* Keeps a call of a client that is not identified yet; FALSE if it has too many already. */
-gboolean clients_defer(Client *client, sd_bus_message *call);
+/* Whether it has not too many calls waiting already. */
+gboolean clients_may_defer(const Client *client);
 
-/* The service ends: everything that anybody has or waits for is lost, and they are told. */
+/* Keeps a call that can't be served yet: since its client is not identified, or not before so much
+ * has been read from its private sockets (Client.n_socket_bytes). */
+void clients_defer(Client *client, sd_bus_message *call, guint64 position);
+
+/* The greatest `position` of those that wait; 0 if none does. */
+guint64 clients_get_last_position(const Client *client);
+
+/* Whether nothing is left that the first of them would wait for. */
+gboolean clients_has_due(const Client *client);
+
+/* Serves that one. FALSE: there was none. */
+gboolean clients_serve_due(Client *client);
+
+/* The service ends: what waits for a client's private socket waits no longer, nor does what it
+ * waits for. */
+void clients_serve_deferred(Edge *edge);
+
+/* The same of one that keeps nothing: everything that anybody has or waits for is lost, and they
+ * are told. */
 void clients_lose_everything(Edge *edge);

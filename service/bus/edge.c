@@ -114,6 +114,5 @@ edge_end_turn(Edge *edge)
         g_usleep(2000);
     commit(edge);
     edge->after_send(edge);
-    edge->is_long_turn = FALSE;
     g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }

@@ -27,7 +27,6 @@ struct Edge {
     Turn turn;
     GSource *deadline_source;       /* ready when the next request times out */
     gboolean verbose;               /* log each call */
-    gboolean is_long_turn;          /* it should end soon: others wait */
     void (*after_send)(Edge *edge); /* the turn's messages are on their way */
     Clients *clients;
     Lifecycle *lifecycle;

@@ -122,6 +122,7 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     Edge *edge = userdata;
 
     edge->lifecycle->is_name_released = TRUE;
+    clients_serve_deferred(edge);
     return 1;
 }
 

@@ -11,22 +11,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "service/bus/clients.h"
 #include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
 #include "service/bus/watchers.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
 
-/* Sockets that are served in one turn, and messages that they have in it together: few enough that
- * nobody waits long, enough that a burst of one client is one turn. */
-#define SOCKETS_PER_TURN  64
-#define MESSAGES_PER_TURN 32
+/* Sockets that are served in one turn, and messages that they have in it together: so few that who
+ * comes meanwhile waits less than it takes to be given the processor. The burst of one socket,
+ * while no other has anything, is one turn. The same for calls by the bus that have waited for a
+ * socket. */
+#define SOCKETS_PER_TURN     64
+#define MESSAGES_PER_TURN    8
+#define MESSAGES_OF_ONE_ONLY 32
+/* When these are looked at again, if the bus took no answers. */
+#define BUS_RETRY_US (20 * 1000)
 /* Of answers, to one client: then it is seen first whether it reads them. */
 #define ANSWER_BYTES_PER_TURN (64UL * 1024)
-
-/* What a client may have left in its socket before it calls by the bus. If it is more, the turn
- * ends behind that call. */
-#define LONG_TURN_BYTES (8 * 1024)
 
 /* A message's first bytes tell how long it is. */
 #define HEADER_BYTES      16
@@ -53,7 +55,8 @@ struct Peers {
     const PeersServe *serve;
     int epoll_fd;
     sd_id128_t server_id;
-    GQueue stuck;  /* of Peer: to be half closed */
+    GQueue due;   /* of Client: calls of theirs have waited for the socket, and need not any more */
+    GQueue stuck; /* of Peer: to be half closed */
     GQueue closed; /* of Peer: to be freed when nobody looks at them any more */
 };
 
@@ -120,6 +123,42 @@ add_to_epoll(Peer *peer, guint32 events)
     return epoll_ctl(get_peers(peer)->epoll_fd, EPOLL_CTL_ADD, peer->fd, &event) == 0;
 }
 
+/* ---- calls by the bus that wait for what is before them */
+
+/* While the bus takes no answers, calls that came by it are not served either. */
+static gboolean
+bus_is_backed_up(const Edge *edge)
+{
+    return outbox_is_backed_up(&edge->bus_link.outbox);
+}
+
+static void
+notice_due(Client *client)
+{
+    Peers *peers = client->edge->peers;
+
+    if (client->is_due || !clients_has_due(client))
+        return;
+    client->is_due = TRUE;
+    g_queue_push_tail(&peers->due, client);
+    g_source_set_ready_time(&peers->source, 0);
+}
+
+/* Whether some of them still need it to be read. */
+static gboolean
+is_awaited(const Client *client)
+{
+    return clients_get_last_position(client) > client->n_socket_bytes;
+}
+
+/* All that was before them has been read, or never will be. */
+static void
+make_all_due(Client *client)
+{
+    client->n_socket_bytes = MAX(client->n_socket_bytes, clients_get_last_position(client));
+    notice_due(client);
+}
+
 /* ---- the end of a socket */
 
 static void
@@ -163,6 +202,7 @@ close_peer(Peer *peer)
     close(peer->fd);
 
     client->peer = NULL;
+    make_all_due(client);
     get_account(client)->n_private_sockets--;
     if (peer->is_stuck)
         g_queue_remove(&peers->stuck, peer);
@@ -334,51 +374,58 @@ has_enough_to_say(const Outbox *outbox)
            (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
 }
 
-/* Lets sd-bus take a step: NEXT_MESSAGE, or why there is no other. */
+/* Lets sd-bus take a step, which may be to read a message of that length: NEXT_MESSAGE, or why
+ * there is no other. */
 static Next
-take_step(Peer *peer)
+take_step(Peer *peer, gsize length)
 {
+    Client *client = peer->link.client;
+    const sd_bus_slot *ping = client->ping; /* its answer is not seen by on_any_message() */
+
+    peer->has_message = FALSE;
     if (sd_bus_process(peer->link.bus, NULL) < 0)
         return NEXT_BAD;
+    if (ping != client->ping)
+        peer->has_message = TRUE;
+    if (peer->has_message)
+        client->n_socket_bytes += length;
     return is_open(peer) && sd_bus_is_open(peer->link.bus) > 0 ? NEXT_MESSAGE : NEXT_END;
 }
 
-/* Lets sd-bus read a message. What is none it drops, and begins to read the next, however long. */
+/* Lets sd-bus read a message; if it only writes, `*length` becomes 0. What is none it drops, and
+ * begins to read the next, however long. */
 static Next
-read_message(Peer *peer)
+read_message(Peer *peer, gsize *length)
 {
-    const Client *client = peer->link.client;
-    const sd_bus_slot *ping = client->ping; /* its answer is not seen by on_any_message() */
-    Next next;
+    Next next = take_step(peer, *length);
 
-    peer->has_message = FALSE;
-    next = take_step(peer);
-    if (next != NEXT_MESSAGE)
+    if (next != NEXT_MESSAGE || peer->has_message)
         return next;
-    return peer->has_message || ping != client->ping || peer->link.outbox.instead != NULL
-               ? NEXT_MESSAGE
-               : NEXT_BAD;
+    *length = 0;
+    return peer->link.outbox.instead != NULL ? NEXT_MESSAGE : NEXT_BAD;
 }
 
-/* As much as there is left of both, while the client reads the answers. What was next when it
- * stopped. */
+/* As much as there is left of both, while the client reads the answers, and up to where a call by
+ * the bus comes in. What was next when it stopped. */
 static Next
 process(Peer *peer, Budget *left)
 {
+    const Client *client = peer->link.client;
     gsize length = 0, n_bytes = 1;
     Next next = NEXT_MESSAGE;
 
     for (guint n = 0; left->n_messages > 0 && left->n_bytes > 0 && length < n_bytes; n++) {
-        if (n > 0 && has_enough_to_say(&peer->link.outbox))
+        if ((clients_has_due(client) && !bus_is_backed_up(client->edge)) ||
+            (n > 0 && has_enough_to_say(&peer->link.outbox)))
             break;
         next = look_ahead(peer, &length, &n_bytes);
         if (next != NEXT_MESSAGE)
             break;
         left->n_messages--;
-        left->n_bytes -= MIN(left->n_bytes, length);
-        next = read_message(peer);
+        next = read_message(peer, &length);
         if (next != NEXT_MESSAGE)
             break;
+        left->n_bytes -= MIN(left->n_bytes, length);
     }
     return next;
 }
@@ -387,16 +434,15 @@ process(Peer *peer, Budget *left)
 static Next
 write_on(Peer *peer)
 {
-    gsize length, n_bytes;
+    gsize length = 0, n_bytes;
     Next next = look_ahead(peer, &length, &n_bytes);
 
     if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
         return next;
-    next = take_step(peer);
-    if (next != NEXT_MESSAGE)
-        return next;
-    outbox_flush(&peer->link.outbox);
-    return NEXT_NOTHING;
+    next = take_step(peer, length);
+    if (next == NEXT_MESSAGE)
+        outbox_flush(&peer->link.outbox);
+    return next;
 }
 
 static void
@@ -419,6 +465,10 @@ serve_open(Peer *peer, Budget *left)
                    : process(peer, left);
     if (!is_open(peer))
         return;
+    if (next == NEXT_NOTHING || next == NEXT_PART)
+        make_all_due(peer->link.client);
+    else
+        notice_due(peer->link.client);
     if (next == NEXT_PART && !has_left(peer)) {
         wait_for_rest(peer);
         return;
@@ -473,6 +523,18 @@ serve(Peer *peer, Budget left)
 
 /* ---- writing */
 
+/* Not at all, while a call by the bus waits for the socket. */
+static gboolean
+is_too_far_behind(const Peer *peer)
+{
+    const Outbox *outbox = &peer->link.outbox;
+
+    if (outbox_is_backed_up(outbox) && is_awaited(peer->link.client))
+        return TRUE;
+    return outbox->n_bytes > UNREAD_BYTES_MAX || outbox_get_length(outbox) > UNREAD_MESSAGES_MAX ||
+           outbox_count_queued(outbox) > UNREAD_ANSWERS_MAX;
+}
+
 /* In the middle of sending: only takes note. */
 static void
 on_flushed(Outbox *outbox)
@@ -486,10 +548,7 @@ on_flushed(Outbox *outbox)
         return;
     }
     wait_for_next(peer);
-    if (outbox->n_bytes <= UNREAD_BYTES_MAX && outbox_get_length(outbox) <= UNREAD_MESSAGES_MAX &&
-        outbox_count_queued(outbox) <= UNREAD_ANSWERS_MAX)
-        return;
-    if (peer->is_stuck)
+    if (peer->is_stuck || !is_too_far_behind(peer))
         return;
     peer->is_stuck = TRUE;
     g_queue_push_tail(&get_peers(peer)->stuck, peer);
@@ -499,27 +558,64 @@ on_flushed(Outbox *outbox)
 /* ---- all sockets */
 
 static void
+end_stuck(Peers *peers)
+{
+    Peer *peer;
+
+    while ((peer = g_queue_pop_head(&peers->stuck)) != NULL) {
+        peer->is_stuck = FALSE;
+        half_close(peer);
+        if (is_awaited(peer->link.client))
+            serve(peer, (Budget){0, 0});
+    }
+}
+
+/* Messages for each of so many. */
+static guint
+get_share(guint n)
+{
+    return n <= 1 ? MESSAGES_OF_ONE_ONLY : MAX(MESSAGES_PER_TURN / n, 1);
+}
+
+static void
+serve_due(Peers *peers)
+{
+    guint n_clients = MIN(peers->due.length, SOCKETS_PER_TURN);
+    guint n_calls = get_share(n_clients);
+
+    if (n_clients > 0 && bus_is_backed_up(peers->edge)) {
+        g_source_set_ready_time(&peers->source, g_get_monotonic_time() + BUS_RETRY_US);
+        return;
+    }
+    for (; n_clients > 0; n_clients--) {
+        Client *client = g_queue_pop_head(&peers->due);
+
+        client->is_due = FALSE;
+        for (guint n = n_calls; n > 0 && clients_serve_due(client); n--)
+            ;
+        notice_due(client);
+    }
+}
+
+static void
 serve_ready(Peers *peers)
 {
     struct epoll_event events[SOCKETS_PER_TURN];
     int n = epoll_wait(peers->epoll_fd, events, SOCKETS_PER_TURN, 0);
 
     for (int i = 0; i < n; i++)
-        serve(events[i].data.ptr, (Budget){MAX(MESSAGES_PER_TURN / (guint)n, 1), G_MAXSIZE});
+        serve(events[i].data.ptr, (Budget){get_share((guint)n), G_MAXSIZE});
 }
 
 static gboolean
 peers_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     Peers *peers = (Peers *)source;
-    Peer *peer;
 
     g_source_set_ready_time(source, -1);
     g_queue_clear_full(&peers->closed, g_free);
-    while ((peer = g_queue_pop_head(&peers->stuck)) != NULL) {
-        peer->is_stuck = FALSE;
-        half_close(peer);
-    }
+    end_stuck(peers);
+    serve_due(peers);
     serve_ready(peers);
     edge_end_turn(peers->edge);
     return G_SOURCE_CONTINUE;
@@ -534,6 +630,7 @@ peers_new(Edge *edge, const PeersServe *serve)
 
     peers->edge = edge;
     peers->serve = serve;
+    g_queue_init(&peers->due);
     g_queue_init(&peers->stuck);
     g_queue_init(&peers->closed);
     peers->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -550,7 +647,7 @@ peers_new(Edge *edge, const PeersServe *serve)
 void
 peers_free(Peers *peers)
 {
-    g_assert(g_queue_is_empty(&peers->stuck));
+    g_assert(g_queue_is_empty(&peers->due) && g_queue_is_empty(&peers->stuck));
     g_queue_clear_full(&peers->closed, g_free);
     close(peers->epoll_fd);
     g_source_destroy(&peers->source);
@@ -617,44 +714,69 @@ peers_open(Client *client, int *out_fd)
     return 0;
 }
 
-void
-peers_read_to_end(Client *client)
+static gsize
+count_bytes(const Peer *peer)
+{
+    int n_bytes = 0;
+
+    return ioctl(peer->fd, SIOCINQ, &n_bytes) == 0 ? (gsize)n_bytes : 0;
+}
+
+guint64
+peers_get_position(Client *client)
 {
     Peer *peer = client->peer;
-    Budget left = {G_MAXUINT, 0};
-    int n_there = 0;
+    gsize length, n_bytes;
+    Next next;
 
-    if (peer == NULL)
-        return;
-    if (ioctl(peer->fd, SIOCINQ, &n_there) == 0)
-        left.n_bytes = (gsize)n_there;
-    while (peer->state == PEER_OPEN && left.n_bytes > 0) {
-        if (outbox_is_backed_up(&peer->link.outbox)) {
-            half_close(peer);
-            break;
-        }
-        serve_open(peer, &left);
-        if (!has_enough_to_say(&peer->link.outbox))
-            break;
-        edge_end_turn(client->edge);
-    }
-    if (peer->state != PEER_OPEN)
-        serve(peer, left);
-    if (peer->state == PEER_HANDSHAKE) /* the answer to the call must not overtake them */
+    if (peer != NULL && peer->state == PEER_HANDSHAKE)
+        serve(peer, (Budget){0, 0});
+    if (peer == NULL || peer->state == PEER_CLOSED)
+        return client->n_socket_bytes;
+    if (peer->state == PEER_HANDSHAKE) { /* the answer to the call must not overtake them */
         outbox_move_signals(&peer->link.outbox, &client->edge->bus_link.outbox);
-    client->edge->is_long_turn = n_there > LONG_TURN_BYTES;
+        return client->n_socket_bytes;
+    }
+    next = look_ahead(peer, &length, &n_bytes);
+    if (peer->state == PEER_OPEN && (next == NEXT_NOTHING || next == NEXT_PART))
+        return client->n_socket_bytes;
+    if (peer->state == PEER_OPEN && outbox_is_backed_up(&peer->link.outbox))
+        half_close(peer);
+    if (peer->state == PEER_HALF_CLOSED)
+        serve(peer, (Budget){0, 0});
+    return client->n_socket_bytes + (is_open(peer) ? count_bytes(peer) : 0);
+}
+
+void
+peers_serve_deferred(Client *client)
+{
+    while (!g_queue_is_empty(&client->deferred)) {
+        Peer *peer = client->peer;
+
+        if (clients_serve_due(client))
+            continue;
+        g_assert(peer != NULL); /* what else would it wait for */
+        if (outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL)
+            half_close(peer);
+        serve(peer, (Budget){G_MAXUINT, MAX(count_bytes(peer), 1)});
+        if (has_enough_to_say(&peer->link.outbox))
+            edge_end_turn(client->edge);
+    }
 }
 
 void
 peers_read_last(Client *client)
 {
-    Peer *peer = client->peer;
-
-    if (peer == NULL)
+    if (client->agent == NULL)
+        return; /* its calls wait for that */
+    if (client->peer != NULL)
+        outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
+    peers_serve_deferred(client);
+    if (client->peer == NULL)
         return;
-    outbox_give_up(&peer->link.outbox, &peer->link.edge->bus_link.outbox);
-    serve(peer, (Budget){G_MAXUINT, G_MAXSIZE});
-    close_peer(peer);
+    outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
+    serve(client->peer, (Budget){G_MAXUINT, count_bytes(client->peer)});
+    peers_close(client);
 }
 
 void
@@ -662,4 +784,13 @@ peers_close(Client *client)
 {
     if (client->peer != NULL)
         close_peer(client->peer);
+}
+
+void
+peers_remove_client(Client *client)
+{
+    peers_close(client);
+    if (client->is_due)
+        g_queue_remove(&client->edge->peers->due, client);
+    client->is_due = FALSE;
 }

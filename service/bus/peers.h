@@ -7,14 +7,17 @@
  * that asked for it over the bus, whoever is at its other end. Its end alone terminates nothing.
  *
  * Order. There is none between a socket and the bus, so wherever both meet, the socket is read
- * first: before a call that the same client sends by the bus, and before the client's end. The
- * reply to OpenPeer is the last thing that the client is told by the bus until it calls by the bus
- * again. What a client sent before it closed a socket takes effect even if it reads no answer.
+ * first: before a call that the same client sends by the bus, and before the client's end. Such a
+ * call waits until the socket's turns have come to what was in it when the call came, and not for
+ * what came later. The reply to OpenPeer is the last thing that the client is told by the bus until
+ * it calls by the bus again. What a client sent before it closed a socket takes effect even if it
+ * reads no answer.
  *
  * Bounds. A client that doesn't read is not read. If what it is told in spite of that becomes too
- * much, or if it calls by the bus meanwhile, the socket is closed for writing; the signals that are
- * left go by the bus, so that none is lost, and what it asked there it has to ask again. All
- * sockets are one source, so those that rest cost nothing, and those with something to say take
+ * much, or if it calls by the bus meanwhile, the socket is closed for writing: a client that waits
+ * for the answer to such a call may read nothing else, so the call would wait for ever. The signals
+ * that are left go by the bus, so that none is lost, and what it asked there it has to ask again.
+ * All sockets are one source, so those that rest cost nothing, and those with something to say take
  * turns. */
 
 #pragma once
@@ -40,11 +43,19 @@ void peers_free(Peers *peers);
  * reached; another negative errno: there is none to be had now. */
 int peers_open(Client *client, int *out_fd);
 
-/* Serves all that the client has sent on its private socket, if it has one. */
-void peers_read_to_end(Client *client);
+/* How far its private socket has to be read before a call that has come by the bus is served: not
+ * beyond Client.n_socket_bytes if there is nothing in it. */
+guint64 peers_get_position(Client *client);
 
-/* The same for a client that is gone, and closes it. */
+/* Serves at once all that the client's calls wait for, and these. */
+void peers_serve_deferred(Client *client);
+
+/* Serves all that a client has sent that is gone, on its private socket or in calls that wait, and
+ * closes it. */
 void peers_read_last(Client *client);
 
 /* Closes the client's private socket, if it has one. */
 void peers_close(Client *client);
+
+/* And forgets the client. */
+void peers_remove_client(Client *client);

@@ -9,6 +9,7 @@
  * Prints `alone-...` and `beside-...` with mean, p50 and p99, of COUNT pairs each, or of as many as
  * there were in a while. */
 
+#include "calm.h"
 #include "load.h"
 
 #include <stdio.h>
@@ -16,8 +17,6 @@
 #include <unistd.h>
 
 #define MAX_NEIGHBOURS 64
-#define PAUSE_US       200 /* calm: not as fast as it can */
-#define WHILE_NS       2000000000ULL
 
 static pid_t
 start_neighbour(const Load *load, guint index, int fd)
@@ -35,22 +34,11 @@ start_neighbour(const Load *load, guint index, int fd)
 }
 
 static void
-measure(WebLocksManager *manager, guint count, const char *prefix)
+request_and_release(gpointer manager)
 {
-    BenchSamples *samples = bench_samples_new_shared(count);
-    guint64 end = bench_now() + WHILE_NS;
+    g_autoptr(WebLocksLock) lock = bench_request(manager, "printer");
 
-    for (guint i = 0; i < count && bench_now() < end; i++) {
-        g_autoptr(WebLocksLock) lock = NULL;
-        guint64 begin;
-
-        bench_pause(PAUSE_US);
-        begin = bench_now();
-        lock = bench_request(manager, "printer");
-        bench_release(lock);
-        bench_samples_add(samples, begin, bench_now());
-    }
-    bench_samples_print(samples, prefix);
+    bench_release(lock);
 }
 
 int
@@ -80,12 +68,12 @@ main(int argc, char **argv)
 
     agent = bench_agent_new(load.address, load.path);
     manager = bench_manager_new(agent, "calm");
-    measure(manager, count, "alone-");
+    calm_measure(request_and_release, manager, count, "alone-");
     for (guint i = 0; i < n_neighbours; i++)
         bench_tell(pair[0]);
     for (guint i = 0; i < n_neighbours; i++)
         bench_hear(pair[0]);
-    measure(manager, count, "beside-");
+    calm_measure(request_and_release, manager, count, "beside-");
     for (guint i = 0; i < n_neighbours; i++)
         bench_kill(neighbours[i]);
     return EXIT_SUCCESS;

@@ -475,8 +475,29 @@ class Neighbours(BoundsCase):
         self.check_calm(method_call(SERVICE, ROOT, STANDARD + 'Peer', 'Ping'))
 
     def test_with_calls_by_the_bus(self):
-        """Each makes the service read that socket to its end, but not more than was there."""
+        """Each waits for what is before it in that socket; nobody else does."""
         self.check_calm(lock_call('Release', 99, self.bucket, reply=False), calls_by_bus=True)
+
+    def test_calls_by_the_bus_of_those_that_flood(self):
+        """They wait for what was in the socket when they came, not until it is empty, which it
+        never is."""
+        client = self.raw_client(descriptors=True)
+        peers = [self.private_socket(client)]
+        peers += [self.private_socket() for _ in range(self.FLOODS - 1)]
+        blob, _ = peers[0].encode(lock_call('Release', 99, self.bucket, reply=False))
+        children = [self.flood([peer.socket], blob) for peer in peers]
+        taken = []
+        try:
+            for _ in range(20):
+                started = time.monotonic()
+                client.release(client.request('x', self.bucket)[0], self.bucket)
+                taken.append(time.monotonic() - started)
+        finally:
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        taken.sort()
+        diagnostic(f'two calls: median {taken[10] * 1000:.2f} ms, most {taken[-1] * 1000:.2f} ms')
 
 
 class Descriptors(BoundsCase):

@@ -10,7 +10,7 @@ import time
 
 import buses
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import (FACTOR, BusTestCase, Gio, GLib, PeerClient, PrivateSocket, RawClient, Service,
+from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PeerClient, PrivateSocket, RawClient, Service,
                      main)
 from rawbus import lock_call, open_peer_call, read_line
 from test_peers import PeerCase
@@ -327,6 +327,25 @@ class ServiceEnds(BusTestCase):
     """What a private socket has to do with the end of the service."""
 
     service = False
+
+    def test_calls_by_the_bus_that_wait_for_a_socket(self):
+        """They are answered by the service, one way or the other."""
+        for _ in range(5):
+            service = self.start_service()
+            client = self.raw_client(descriptors=True)
+            peer = self.private_socket(client)
+            service.pause()
+            peer.send_all([lock_call('Request', f'{number}', 'b') for number in range(800)])
+            calls = client.send_all([lock_call('Query', bucket='b') for _ in range(10)])
+            client.ping_the_bus()
+            service.signal(signal.SIGTERM)
+            service.resume()
+            for serial in calls:
+                try:
+                    client.result(serial)
+                except DBusError as error:
+                    self.assertEqual(error.short, 'InvalidState', error.message)
+            self.assertEqual(service.wait_exit(), 0)
 
     def test_everybody_is_told_on_their_socket(self):
         service = self.start_service('--no-state')

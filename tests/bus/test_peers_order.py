@@ -16,8 +16,8 @@ import struct
 
 import buses
 from calls import ADMIN, ROOT, SERVICE
-from harness import BusTestCase, RawClient, diagnostic, main, wait_for
-from rawbus import DRIVER, DRIVER_PATH, PrivateSocket, lock_call, method_call
+from harness import FACTOR, BusTestCase, RawClient, diagnostic, main, wait_for
+from rawbus import DRIVER, DRIVER_PATH, PrivateSocket, lock_call, method_call, unpack
 
 # What a client says last.
 WORDS = 26
@@ -489,22 +489,22 @@ class SocketThenBus(BusTestCase):
 
     def test_open_peer_is_such_a_call(self):
         client = self.raw_client(descriptors=True)
-        for _ in range(100):
+        for count in (10,) * 100 + (300,) * 3:
             peer = PrivateSocket(client)
             self.daemon.pause()
             try:
                 peer.send_all([lock_call('Request', f'{name}', self.bucket)
-                               for name in range(10)])
+                               for name in range(count)])
                 serial = client.send(method_call(SERVICE, ROOT, ADMIN, 'OpenPeer'))
             finally:
                 self.daemon.resume()
             client.result(serial)
             second = PrivateSocket.of(client.descriptors.pop(), client.name)
             held, _ = second.query(self.bucket)
-            self.assertEqual(len(held), 10)
+            self.assertEqual(len(held), count)
             self.assertTrue(peer.at_end())
             self.assertEqual(len([message for message in peer.log
-                                  if message.get_reply_serial()]), 10)
+                                  if message.get_reply_serial()]), count)
             for message in peer.log:
                 second.release(message.get_body().unpack()[0], self.bucket)
             peer.close()
@@ -525,6 +525,197 @@ class SocketThenBus(BusTestCase):
             self.control.ping()
             peer.send_all([lock_call('Request', f'{name}', bucket) for name in range(20)])
             self.assertEqual(len(client.query(bucket)[0]), 20)
+
+
+class BehindMuch(BusTestCase):
+    """Calls by the bus that wait while the socket is read in many turns."""
+
+    # A thousand messages; and fewer answers than a socket holds, since nobody reads them meanwhile.
+    FILL = 700
+    MANY = 300
+    # Of the service: messages that it reads in one turn.
+    TURN = 32
+
+    def setUp(self):
+        super().setUp()
+        self.bucket = 'b'
+        self.client = self.raw_client(descriptors=True)
+        self.peer = self.private_socket(self.client)
+
+    def names(self, count=MANY):
+        return [f'{number}' for number in range(count)]
+
+    def requests(self, names):
+        return [lock_call('Request', name, self.bucket) for name in names]
+
+    def fill(self):
+        return [lock_call('Release', 10 ** 6, self.bucket, reply=False)] * self.FILL
+
+    def much(self):
+        return self.fill() + self.requests(self.names())
+
+    def send_both(self, by_socket, by_bus):
+        """The service finds all of both at once. The serials of each."""
+        self.daemon.pause()
+        try:
+            serials = (self.peer.send_all(by_socket), self.client.send_all(by_bus))
+            self.client.ping_the_bus()
+            return serials
+        finally:
+            self.daemon.resume()
+
+    def test_order(self):
+        """Of the calls too, and of a Ping among them."""
+        query = lock_call('Query', bucket=self.bucket)
+        ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
+        before = len(self.client.log)
+        requests, calls = self.send_both(
+            self.much(),
+            [query, lock_call('Release', 1, self.bucket), query, ping,
+             lock_call('Release', 2, self.bucket, reply=False), query, ping])
+        self.client.wait_for(lambda: len(self.client.log) == before + 1 + 6, what='answers')
+        answers = {message.get_reply_serial(): message for message in self.client.log[before:]}
+        wanted = [serial for serial in calls if serial != calls[4]]
+        self.assertEqual([serial for serial in answers if serial in calls], wanted)
+        self.assertEqual([len(unpack(answers[calls[at]])[0]) for at in (0, 2, 5)],
+                         [self.MANY, self.MANY - 1, self.MANY - 2])
+        for serial in requests[self.FILL:]:
+            self.peer.result(serial)
+        # The socket is heard as before.
+        self.assertEqual(len(self.peer.query(self.bucket)[0]), self.MANY - 2)
+
+    def test_more_calls_than_one_turn_serves(self):
+        names = self.names()
+        count = 5 * self.TURN
+        _, calls = self.send_both(
+            self.much(),
+            [lock_call('Release', number + 1, self.bucket, reply=False)
+             for number in range(count)] + [lock_call('Query', bucket=self.bucket)])
+        self.assertEqual([entry[0] for entry in self.client.result(calls[-1])[0]], names[count:])
+
+    def test_others_are_served_meanwhile(self):
+        """A call by the bus holds up nobody: what comes behind it from others comes first."""
+        other = self.raw_client()
+        other.query(self.bucket)
+        self.daemon.pause()
+        try:
+            self.peer.send_all(self.much())
+            own = self.client.send(lock_call('Query', bucket=self.bucket))
+            self.client.ping_the_bus()
+            foreign = other.send(lock_call('Query', bucket=self.bucket))
+            other.ping_the_bus()
+        finally:
+            self.daemon.resume()
+        self.assertLess(len(other.result(foreign)[0]), self.MANY)
+        self.assertEqual(len(self.client.result(own)[0]), self.MANY)
+
+    def test_the_socket_ends_meanwhile(self):
+        self.daemon.pause()
+        try:
+            self.peer.send_all(self.much())
+            query = self.client.send(lock_call('Query', bucket=self.bucket))
+            self.client.ping_the_bus()
+            self.peer.close()
+        finally:
+            self.daemon.resume()
+        self.assertEqual(len(self.client.result(query)[0]), self.MANY)
+
+    def test_half_a_message_is_not_waited_for(self):
+        blobs = [self.peer.encode(message)[0] for message in self.requests(self.names(101))]
+        self.daemon.pause()
+        try:
+            self.peer.socket.sendall(b''.join(blobs)[:-1])
+            query = self.client.send(lock_call('Query', bucket=self.bucket))
+            self.client.ping_the_bus()
+        finally:
+            self.daemon.resume()
+        # The rest of it may take 5 s, and never comes.
+        self.assertEqual(len(self.client.result(query, timeout=2 * FACTOR)[0]), 100)
+        # Nor if the service has seen it before.
+        query = self.client.send(lock_call('Query', bucket=self.bucket))
+        self.assertEqual(len(self.client.result(query, timeout=2 * FACTOR)[0]), 100)
+
+    def make_noise(self):
+        holder = self.raw_client()
+        noise = self.unique('noise')
+        for serial in holder.send_all([lock_call('Request', f'{number}' * 100, noise)
+                                       for number in range(100, 300)]):
+            holder.result(serial)
+        return lock_call('Query', bucket=noise)
+
+    def test_the_client_stops_reading_meanwhile(self):
+        """It reads nothing but the answer that it waits for; which comes, and at once."""
+        noise = self.make_noise()
+        _, (query,) = self.send_both([noise] * 50 + self.requests(self.names(100)),
+                                     [lock_call('Query', bucket=self.bucket)])
+        self.assertEqual(len(self.client.result(query, timeout=2 * FACTOR)[0]), 100)
+        self.assertTrue(self.peer.at_end())
+        self.assertLess(len(self.peer.log), 150)
+        self.client.release(100, self.bucket)
+
+    def check_death(self, before, closes=True):
+        """It is killed while its calls wait. All of them take effect, behind the socket's."""
+        count = 200
+        victim = self.raw_client()
+        names = self.names(count + WORDS)
+        for serial in victim.send_all(self.requests(names)):
+            victim.result(serial)
+        self.daemon.pause()
+        try:
+            self.peer.send_all(before + [lock_call('Steal', name, self.bucket)
+                                         for name in names[:count]])
+            self.client.send_all([lock_call('Steal', name, self.bucket)
+                                  for name in names[count:]])
+            self.client.ping_the_bus()
+            self.client.close()
+            if closes:
+                self.peer.close()
+            name = self.client.name
+            wait_for(lambda: name not in self.control.call(DRIVER_PATH, DRIVER, 'ListNames',
+                                                           destination=DRIVER)[0],
+                     what='end of the client', every=0.001)
+        finally:
+            self.daemon.resume()
+        self.control.ping()
+        victim.ping()
+        self.assertEqual([event.args[1] for event in victim.signals('Released', reason='stolen')],
+                         names)
+        self.assertEqual(victim.query(self.bucket), ([], []))
+
+    def test_killed(self):
+        self.client.query(self.bucket)
+        self.check_death(self.fill())
+
+    def test_off_the_bus(self):
+        """Somebody else has the socket still, so its end shows nothing."""
+        self.client.query(self.bucket)
+        self.check_death(self.fill(), closes=False)
+
+    def test_killed_with_unread_answers(self):
+        noise = self.make_noise()
+        self.client.query(self.bucket)
+        self.check_death([noise] * 20)
+
+
+class ManyCallsBehind(BusTestCase):
+    """More calls by the bus than may wait: none is refused."""
+
+    arguments = ('--limit', 'callsBeforeIdentified=5')
+
+    def test_none_is_refused(self):
+        client = self.raw_client(descriptors=True)
+        peer = self.private_socket(client)
+        self.daemon.pause()
+        try:
+            peer.send_all([lock_call('Request', f'{name}', 'b') for name in range(800)])
+            releases = client.send_all([lock_call('Release', number + 1, 'b', reply=False)
+                                        for number in range(50)])
+            calls = client.send_all([lock_call('Query', bucket='b') for _ in range(20)])
+        finally:
+            self.daemon.resume()
+        self.assertEqual(len(releases), 50)
+        for serial in calls:
+            self.assertEqual(len(client.result(serial)[0]), 750)
 
 
 if __name__ == '__main__':

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/wire-names.h"
 #include "service/bus/announce.h"
 #include "service/bus/calls.h"
 #include "service/bus/clients.h"
@@ -222,6 +223,23 @@ end_other(World *world)
     g_hash_table_remove(world->edge.clients->by_name, ":1.2");
 }
 
+/* As calls.c does it. */
+static void
+call_by_bus(World *world)
+{
+    guint64 position = peers_get_position(world->client);
+    g_autoptr(SdBusMessage) call = NULL;
+    int r = sd_bus_message_new_method_call(world->edge.bus_link.bus, &call, ":1.0",
+                                           WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Buckets");
+
+    g_assert(r >= 0);
+    r = sd_bus_message_seal(call, 1, 0);
+    g_assert(r >= 0);
+    clients_defer(world->client, call, position);
+    if (position <= world->client->n_socket_bytes)
+        peers_serve_deferred(world->client);
+}
+
 /* As clients.c does it when the bus says so. */
 static void
 end_client(World *world)
@@ -251,16 +269,15 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         close(world.fd);
         world.fd = -1;
     }
-    if (manner & CALLS_BY_BUS) {
-        peers_read_to_end(world.client);
-        world.client->link = &world.edge.bus_link;
-    }
+    if (manner & CALLS_BY_BUS)
+        call_by_bus(&world);
     if (manner & DIES)
         end_client(&world);
     serve(&world, (manner & DEAF) != 0);
     if (manner & IS_WAITED_FOR)
         end_other(&world);
     serve(&world, FALSE);
+    g_assert(manner & DIES || g_queue_is_empty(&world.client->deferred));
     tear_down(&world);
     return 0;
 }

@@ -9,6 +9,12 @@ from stage import PEOPLE, Scene, Way, cores, measure_in_turns, run
 ALONE = 'alone, median'
 ALONE_P99 = 'alone, 99th percentile'
 IN_FLIGHT = 64
+# What an echo and a client of it wait beside others, without any protocol; and what these do.
+ECHO = {
+    'busy': 'that compute',
+    'pairs': 'pairs that echo for each other',
+    'same': 'that flood the same echo',
+}
 
 
 def neighbours(settings):
@@ -17,6 +23,14 @@ def neighbours(settings):
 
 def beside(count):
     return f'beside {count} that flood, 99th percentile'
+
+
+def echo_alone(way, count):
+    return f'echo, alone, median ({count} {ECHO[way]})'
+
+
+def echo_beside(way, count):
+    return f'echo, beside {count} {ECHO[way]}, 99th percentile'
 
 
 def row_of(settings, path, what):
@@ -36,11 +50,22 @@ def calm_way(settings, scene, path, count):
     return Way(list(rows.values()), ask)
 
 
+def echo_way(settings, way, count):
+    rows = {'alone-p50': echo_alone(way, count), 'beside-p99': echo_beside(way, count)}
+
+    def ask():
+        answers = run(settings, 'calm-echo', way, count, settings.count(1000, 50))
+        return {row: answers[key] for key, row in rows.items()}
+    return Way(list(rows.values()), ask)
+
+
 def declare(settings):
     table = Table('calm', 'Calm among noisy neighbours',
                   f'A client that asks for a lock now and then, on {settings.best_kind}, sync '
                   f'calls; alone, and beside processes that each have {IN_FLIGHT} requests and '
-                  'releases under way at any time. The ratio is to its own median alone.',
+                  'releases under way at any time. The ratio is to its own median alone. Below, '
+                  'what the kernel alone makes one wait: two bytes to an echo process and back, '
+                  'one after the other, in place of the lock.',
                   'us', 'to alone')
     for path in settings.paths:
         for count in neighbours(settings):
@@ -48,6 +73,10 @@ def declare(settings):
             table.row(alone)
             table.row(f'{row_of(settings, path, ALONE_P99)} ({count})', ('self', alone))
             table.row(row_of(settings, path, beside(count)), ('self', alone))
+    for way in ECHO:
+        for count in neighbours(settings):
+            table.row(echo_alone(way, count))
+            table.row(echo_beside(way, count), ('self', echo_alone(way, count)))
     return table
 
 
@@ -56,4 +85,6 @@ def measure(settings, table):
         with cores(which), Scene(settings, settings.best_kind) as scene:
             ways = [calm_way(settings, scene, path, count)
                     for path in settings.paths for count in neighbours(settings)]
+            ways += [echo_way(settings, way, count)
+                     for way in ECHO for count in neighbours(settings)]
             measure_in_turns(settings, table, which, ways, settings.few_repetitions)
