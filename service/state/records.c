@@ -19,6 +19,7 @@ typedef struct {
     guint8 boot_id[STATE_ID_BYTES];
     guint64 token_ceiling;
     guint64 last_agent;
+    guint64 n_commits;
     guint64 n_records;
     guint64 digest;
     guint64 own_digest; /* of what is before it */
@@ -49,7 +50,7 @@ typedef struct {
     guint32 zero;
 } RequestBytes;
 
-G_STATIC_ASSERT(sizeof(HeaderBytes) == 88);
+G_STATIC_ASSERT(sizeof(HeaderBytes) == 96);
 G_STATIC_ASSERT(sizeof(AgentBytes) == 32);
 G_STATIC_ASSERT(sizeof(RequestBytes) == 56);
 
@@ -189,6 +190,7 @@ header_record_write(const HeaderRecord *record, GByteArray *bytes)
         .version = STATE_FORMAT_VERSION,
         .token_ceiling = record->token_ceiling,
         .last_agent = record->last_agent,
+        .n_commits = record->n_commits,
         .n_records = record->n_records,
         .digest = record->digest,
     };
@@ -215,12 +217,14 @@ header_record_read(const void *bytes, gsize size, HeaderRecord *out_record)
     *out_record = (HeaderRecord){
         .token_ceiling = header.token_ceiling,
         .last_agent = header.last_agent,
+        .n_commits = header.n_commits,
         .n_records = header.n_records,
         .digest = header.digest,
     };
     memcpy(out_record->bus_id, header.bus_id, STATE_ID_BYTES);
     memcpy(out_record->boot_id, header.boot_id, STATE_ID_BYTES);
-    return is_counter(header.token_ceiling) && is_counter(header.last_agent);
+    return is_counter(header.token_ceiling) && is_counter(header.last_agent) &&
+           is_counter(header.n_commits);
 }
 
 void

@@ -48,6 +48,7 @@ typedef struct {
     guint8 boot_id[STATE_ID_BYTES];
     guint64 token_ceiling; /* no token above it was ever given */
     guint64 last_agent;    /* nor a number above it to an agent */
+    guint64 n_commits;     /* until now, this one with it */
     guint64 n_records;     /* besides this one */
     guint64 digest;        /* the sum of theirs, modulo 2^64 */
 } HeaderRecord;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,9 +22,10 @@
 #include "service/state/store.h"
 
 /* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
- * microseconds: so it is a moment that they are ahead of it after a restart. */
+ * microseconds: so they are a millisecond ahead of it after a restart, and never ahead of it if the
+ * next start finds no state. */
 #define ID_BLOCK    256
-#define TOKEN_BLOCK 65536
+#define TOKEN_BLOCK 1000
 
 /* What a record takes besides the strings of the request, and an agent's besides. */
 #define RECORD_BYTES 512
@@ -36,6 +38,7 @@ struct State {
     char *new_path;
     char *restoring_path;
     int lock_fd;
+    guint64 *n_commits;  /* in the file of the lock: see is_latest() */
     Store *store;        /* NULL until state_begin() */
     LoadedState *loaded; /* until then: what the old file has; NULL is nothing */
     guint64 max_token;   /* that was given */
@@ -86,6 +89,25 @@ set_errno(GError **error, const char *path)
                 g_strerror(errno));
 }
 
+/* It is written once, so that it has its room. */
+static gboolean
+map_n_commits(State *self, const char *path, GError **error)
+{
+    gsize size = sizeof *self->n_commits;
+    guint64 value = 0;
+    void *map = MAP_FAILED;
+
+    if (pread(self->lock_fd, &value, size, 0) >= 0 &&
+        pwrite(self->lock_fd, &value, size, 0) == (gssize)size)
+        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->lock_fd, 0);
+    if (map == MAP_FAILED) {
+        set_errno(error, path);
+        return FALSE;
+    }
+    self->n_commits = map;
+    return TRUE;
+}
+
 /* FALSE without an error: somebody else has it. The kernel gives it back when we die. */
 static gboolean
 take_lock(State *self, const StateOptions *options, GError **error)
@@ -104,7 +126,7 @@ take_lock(State *self, const StateOptions *options, GError **error)
         return FALSE;
     }
     if (fcntl(self->lock_fd, F_OFD_SETLK, &lock) == 0)
-        return TRUE;
+        return map_n_commits(self, path, error);
     if (errno != EAGAIN && errno != EACCES)
         set_errno(error, path);
     return FALSE;
@@ -129,6 +151,8 @@ state_free(State *self)
         store_free(self->store);
     }
     g_clear_pointer(&self->loaded, loaded_state_free);
+    if (self->n_commits != NULL)
+        munmap(self->n_commits, sizeof *self->n_commits);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
     g_ptr_array_unref(self->requests);
@@ -153,6 +177,16 @@ put_aside(State *self, const char *why)
     g_clear_pointer(&self->loaded, loaded_state_free);
 }
 
+/* A fault in LMDB's own pages can bring back a commit of before, as sound as it was. How many there
+ * were is also noted elsewhere, after each: so there is one more at most. */
+static gboolean
+is_latest(const State *self)
+{
+    guint64 n_commits = self->loaded->header.n_commits;
+
+    return n_commits == *self->n_commits || n_commits == *self->n_commits + 1;
+}
+
 /* FALSE: it can't be told now what is there. */
 static gboolean
 load(State *self, GError **error)
@@ -171,6 +205,10 @@ load(State *self, GError **error)
         put_aside(self, "The state is that of another bus");
     } else if (memcmp(self->loaded->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
         put_aside(self, "The state is from before the last boot");
+    } else if (!is_latest(self)) {
+        put_aside(self, "The state is older than it should be");
+    } else {
+        *self->n_commits = self->loaded->header.n_commits;
     }
     return TRUE;
 }
@@ -282,12 +320,22 @@ number_agent(State *self, Agent *agent)
 }
 
 static gboolean
+commit(State *self, GError **error)
+{
+    if (!store_commit(self->store, error))
+        return FALSE;
+    *self->n_commits = store_get_header(self->store)->n_commits;
+    return TRUE;
+}
+
+static gboolean
 put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
 {
     HeaderRecord *header = store_get_header(self->store);
 
     memcpy(header->bus_id, self->bus_id, STATE_ID_BYTES);
     memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
+    header->n_commits = *self->n_commits;
     header->token_ceiling = user_agent->retired_token;
     header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
     for (guint i = 0; i < agents->len; i++) {
@@ -317,10 +365,12 @@ write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GErr
     if (self->store == NULL || !store_begin(self->store, error) ||
         !put_all(self, user_agent, agents, error) || !store_commit(self->store, error))
         return FALSE;
-    if (rename(self->new_path, self->path) == 0)
-        return TRUE;
-    set_errno(error, self->path);
-    return FALSE;
+    if (rename(self->new_path, self->path) < 0) {
+        set_errno(error, self->path);
+        return FALSE;
+    }
+    *self->n_commits = store_get_header(self->store)->n_commits;
+    return TRUE;
 }
 
 static gboolean
@@ -347,7 +397,7 @@ write_old_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GErr
 {
     self->store = store_open(self->path, error);
     return self->store != NULL && store_begin(self->store, error) && remove_loaded(self, error) &&
-           put_all(self, user_agent, agents, error) && store_commit(self->store, error);
+           put_all(self, user_agent, agents, error) && commit(self, error);
 }
 
 gboolean
@@ -447,7 +497,7 @@ write_changes(State *self, GError **error)
     for (guint i = 0; i < self->requests->len; i++)
         if (!write_request(self, self->requests->pdata[i], error))
             return FALSE;
-    return store_commit(self->store, error);
+    return commit(self, error);
 }
 
 void

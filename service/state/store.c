@@ -14,13 +14,16 @@
 /* Addresses, not memory: 65,536 requests with the longest names take about half of it. */
 #define MAP_BYTES (sizeof(void *) > 4 ? 512UL * 1024 * 1024 : 256UL * 1024 * 1024)
 
-/* Allocated besides twice what is used. */
+/* Allocated besides what is needed. */
 #define SPARE_BYTES (256UL * 1024)
 
 /* Pages are at least half full, and split: what is added takes up to this many times its size, */
 #define ADDED_FACTOR 4
 /* and what leads there some pages more. */
 #define ADDED_PAGES 8
+
+/* LMDB notes free pages by their numbers, eight bytes each, in a tree of its own. */
+#define FREE_LIST_PAGES(last_page) ((last_page) / 256 + 4)
 
 struct Store {
     MDB_env *env;
@@ -29,7 +32,9 @@ struct Store {
     MDB_cursor *cursor;
     int fd; /* LMDB's */
     gsize page_bytes;
-    gsize used_bytes;
+    gsize end_bytes;      /* no page behind it was ever used */
+    gsize live_bytes;     /* of the pages that are in use, about, */
+    gsize was_live_bytes; /* and were before the last commit */
     gsize allocated_bytes;
     gboolean can_allocate; /* FALSE: the file system doesn't know how, and so can't be asked */
     HeaderRecord header;
@@ -38,12 +43,11 @@ struct Store {
 
 G_DEFINE_QUARK(store - error - quark, store_error)
 
+/* ENOMEM is the file's fault: it tells how much of it is to be mapped. */
 static StoreError
 code_from_result(int r)
 {
     switch (r) {
-    case ENOMEM:
-    case EAGAIN:
     case EMFILE:
     case ENFILE:
         return STORE_ERROR_NO_RESOURCE;
@@ -77,9 +81,16 @@ static void
 update_used(Store *store)
 {
     MDB_envinfo info;
+    MDB_stat tree;
+    gsize n_pages;
 
     mdb_env_info(store->env, &info);
-    store->used_bytes = (info.me_last_pgno + 1) * store->page_bytes;
+    mdb_env_stat(store->env, &tree);
+    n_pages = 2 + tree.ms_branch_pages + tree.ms_leaf_pages + tree.ms_overflow_pages;
+    n_pages += FREE_LIST_PAGES(info.me_last_pgno);
+    store->end_bytes = (info.me_last_pgno + 1) * store->page_bytes;
+    store->was_live_bytes = store->live_bytes;
+    store->live_bytes = n_pages * store->page_bytes;
 }
 
 static gboolean
@@ -102,7 +113,9 @@ allocate(Store *store, gsize n_bytes)
 gboolean
 store_has_room(Store *store, gsize n_bytes)
 {
-    gsize needed = 2 * store->used_bytes + ADDED_FACTOR * n_bytes + ADDED_PAGES * store->page_bytes;
+    gsize added = ADDED_FACTOR * n_bytes + ADDED_PAGES * store->page_bytes;
+    gsize copied = 2 * store->live_bytes + store->was_live_bytes;
+    gsize needed = MAX(store->end_bytes, copied + added);
 
     return needed <= store->allocated_bytes || allocate(store, needed + SPARE_BYTES);
 }
@@ -253,6 +266,7 @@ store_commit(Store *store, GError **error)
     MDB_val value;
 
     g_byte_array_set_size(store->header_bytes, 0);
+    store->header.n_commits++;
     header_record_write(&store->header, store->header_bytes);
     value = (MDB_val){store->header_bytes->len, store->header_bytes->data};
     if (!check(mdb_cursor_put(store->cursor, &key, &value, 0), "commit", error))

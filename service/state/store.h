@@ -9,9 +9,9 @@
  * a full file system is a SIGBUS, and a kill between two stores of a commit can lose an earlier
  * one.
  *
- * Room is allocated before it is needed: twice what is used, and some. A commit that only rewrites
- * and removes copies at most what is there, so it never lacks room. For more, it is to be asked
- * first: store_has_room(). */
+ * Room is allocated before it is needed. A commit that only rewrites and removes copies at most the
+ * pages that are there, while those that the last one has freed can't be used yet: so much is
+ * always allocated, and some. For more, it is to be asked first: store_has_room(). */
 
 #pragma once
 
@@ -23,7 +23,7 @@
 typedef enum {
     STORE_ERROR_DAMAGED, /* the file is not what it should be */
     STORE_ERROR_NO_FILE,
-    STORE_ERROR_NO_RESOURCE, /* memory, processes or descriptors; the file may be sound */
+    STORE_ERROR_NO_RESOURCE, /* processes or descriptors; the file may be sound */
     STORE_ERROR_NO_ROOM,     /* in the file system */
 } StoreError;
 GQuark store_error_quark(void);
@@ -42,7 +42,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_free)
 gboolean store_has_room(Store *store, gsize n_bytes);
 
 /* In this order, for each commit. The three in the middle work on the header that is written in the
- * end: its count and sum of digests follow the records. */
+ * end: its counts and its sum of digests follow the records. */
 gboolean store_begin(Store *store, GError **error);
 gboolean store_put(Store *store, const RecordKey *key, const GByteArray *value, GError **error);
 gboolean store_remove(Store *store, const RecordKey *key, GError **error);
