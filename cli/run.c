@@ -83,7 +83,7 @@ describe_loss(const char *reason)
     if (g_strcmp0(reason, "stolen") == 0)
         return "was stolen";
     if (g_strcmp0(reason, "lost") == 0)
-        return "was lost: the service is gone";
+        return "was lost: the service has not kept it";
     return "was lost: the bus is gone";
 }
 

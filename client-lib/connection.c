@@ -45,6 +45,7 @@ struct Connection {
     int n_abandoned;  /* requests; atomic */
 
     Ledger *ledger;
+    Resync *resync;
     GQueue parts;   /* of ConnectionPart */
     GQueue settled; /* of Continuation: until the bus has answered */
 
@@ -97,6 +98,7 @@ connection_new(GBusType bus_type, const char *address, gboolean use_socket)
     self->bus_type = bus_type;
     self->address = g_strdup(address);
     self->ledger = ledger_new();
+    self->resync = resync_new(self);
     self->route = route_new(self, use_socket);
     return self;
 }
@@ -114,6 +116,7 @@ connection_free(Connection *self)
     Gate *gate = self->gate;
 
     g_assert(g_queue_is_empty(&self->parts));
+    resync_close(self->resync);
     /* What was sent last may still be in sd-bus; the bus ends for us all that we hold anyway. */
     route_close(self->route);
     wire_close(&self->bus);
@@ -121,6 +124,7 @@ connection_free(Connection *self)
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
     continuations_run(&self->settled); /* of those who gave up: others have a reference */
+    resync_free(self->resync);
     route_free(self->route);
     ledger_free(self->ledger);
     g_main_context_unref(self->context);
@@ -183,6 +187,12 @@ Ledger *
 connection_get_ledger(const Connection *self)
 {
     return self->ledger;
+}
+
+Resync *
+connection_get_resync(const Connection *self)
+{
+    return self->resync;
 }
 
 void
@@ -354,20 +364,18 @@ connection_emit(Connection *self, ConnectionFunc func, gpointer data, GDestroyNo
 
 /* ---- messages */
 
+/* Nothing is lost by that: see resync.h. */
 static void
 owner_changed(Connection *self, const char *owner)
 {
+    gboolean was_served = self->owner != NULL;
+
     if (g_strcmp0(owner, self->owner) == 0)
         return;
-    if (self->owner != NULL) {
-        g_autoptr(GError) error = g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                                      "The lock service went away");
-
-        ledger_end_all(self->ledger, WIRE_REASON_LOST, error);
-    }
     g_free(self->owner);
     self->owner = g_strdup(owner);
     self->n_owner_changes++;
+    resync_owner_changed(self->resync, was_served);
     /* Each may take itself out, or add others at the end. */
     for (GList *l = self->parts.head, *next; l != NULL; l = next) {
         ConnectionPart *part = l->data;
@@ -377,6 +385,7 @@ owner_changed(Connection *self, const char *owner)
             part->owner_changed(part);
     }
     route_owner_changed(self->route);
+    resync_go_on(self->resync);
 }
 
 gboolean
@@ -473,6 +482,7 @@ connection_end(Connection *self, ConnectionState state, WebLocksError code, cons
 
     g_atomic_int_set(&self->state, (int)state);
     g_clear_pointer(&self->owner, g_free);
+    resync_close(self->resync);
     while (!g_queue_is_empty(&self->parts)) {
         ConnectionPart *part = g_queue_peek_head(&self->parts);
 
@@ -688,6 +698,8 @@ connection_process(Connection *self, const ConnectionPoll *ready)
 
     if (get_state(self) != STATE_OPEN || !connection_is_of_this_process(self))
         return FALSE;
+    if (resync_tick(self->resync))
+        return TRUE;
     if (ready == NULL)
         return wire_process(socket) || wire_process(&self->bus);
     return (ready->fds[1].revents != 0 && wire_process(socket)) ||
@@ -697,7 +709,7 @@ connection_process(Connection *self, const ConnectionPoll *ready)
 void
 connection_get_poll(const Connection *self, ConnectionPoll *wanted)
 {
-    wanted->until_us = G_MAXINT64;
+    wanted->until_us = resync_get_time(self->resync);
     wanted->fds[0] = wire_get_poll(&self->bus, &wanted->until_us);
     wanted->fds[1] = wire_get_poll(route_get_socket(self->route), &wanted->until_us);
 }
@@ -713,6 +725,7 @@ connection_add_waiter(Connection *self, ConnectionWaiter *waiter)
 void
 connection_remove_waiter(Connection *self, ConnectionWaiter *waiter)
 {
+    wire_read_on(route_get_socket(self->route));
     g_queue_unlink(&self->waiters, &waiter->link);
     wake_waiters(self);
     wake_others(self);

@@ -22,6 +22,7 @@
 
 #include "client-lib/gate.h"
 #include "client-lib/ledger.h"
+#include "client-lib/resync.h"
 #include "client-lib/route.h"
 #include "client-lib/wire.h"
 #include "common/sd-bus.h"
@@ -92,6 +93,7 @@ void connection_set_watcher(Connection *self,
 sd_bus *connection_get_bus(const Connection *self);
 Route *connection_get_route(const Connection *self);
 Ledger *connection_get_ledger(const Connection *self);
+Resync *connection_get_resync(const Connection *self);
 
 /* A key for a request, not used before on this connection. */
 guint64 connection_next_key(Connection *self);

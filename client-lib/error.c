@@ -68,7 +68,7 @@ error_new_from_reason(const char *reason)
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
                                    "The connection to the bus ended, and the lock with it");
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                               "The lock was lost with the lock service");
+                               "The lock was lost by the lock service");
 }
 
 GError *

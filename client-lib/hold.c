@@ -10,7 +10,8 @@
 #include "common/wire-names.h"
 
 static void hold_lose(LedgerEntry *entry, const char *reason, const GError *error);
-static const LedgerEntryFuncs hold_funcs = {.ended = hold_lose};
+static gboolean hold_compare(LedgerEntry *entry, const LedgerRecord *record);
+static const LedgerEntryFuncs hold_funcs = {.compared = hold_compare, .ended = hold_lose};
 
 static Ledger *
 get_ledger(Hold *self)
@@ -55,7 +56,6 @@ hold_new(Connection *connection,
     Hold *self = g_atomic_rc_box_new0(Hold);
 
     self->connection = connection_ref(connection);
-    self->owner = g_strdup(connection_get_owner(connection));
     self->path = g_strdup(path);
     self->entry.id = id;
     self->entry.funcs = &hold_funcs;
@@ -80,7 +80,6 @@ hold_clear(gpointer data)
 
     g_clear_pointer(&self->lock, lock_ref_unref);
     g_free(self->name);
-    g_free(self->owner);
     g_free(self->path);
     connection_unref(self->connection);
 }
@@ -183,13 +182,28 @@ hold_lose(LedgerEntry *entry, const char *reason, const GError *error)
     leave_ledger(self);
 }
 
+/* One that is being released is in the service's hands; if it isn't there any more, that is done,
+ * or was never needed. */
+static gboolean
+hold_compare(LedgerEntry *entry, const LedgerRecord *record)
+{
+    Hold *self = from_entry(entry);
+
+    if (record != NULL && record->token == self->token)
+        return TRUE;
+    if (g_atomic_int_get(&self->state) == HOLD_RELEASED)
+        self->is_missing = TRUE;
+    else
+        hold_lose(entry, WIRE_REASON_LOST, NULL);
+    return FALSE;
+}
+
 /* ---- let go */
 
 static SdBusMessage *
 new_release(const Hold *self)
 {
-    SdBusMessage *message =
-        call_new_to_bucket(self->connection, self->owner, self->path, "Release");
+    SdBusMessage *message = call_new_to_bucket(self->connection, self->path, "Release");
 
     if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
@@ -219,7 +233,7 @@ hold_drop(Hold *self)
 typedef struct {
     Hold *hold;
     Ticket *ticket;
-    gboolean is_repeated;
+    gboolean is_sent; /* before, without an answer */
 } Release;
 
 /* Takes the error, which is NULL if it went well. */
@@ -236,27 +250,44 @@ release_return(Release *release, GError *error)
 
 static void release_send(Release *release);
 
+/* Why it was not there to be released, if the service does not know it any more. NULL: it was, and
+ * the first Release that had no answer has done it. */
+static GError *
+explain_absence(const Release *release, const GError *error)
+{
+    const Hold *hold = release->hold;
+
+    if (hold->loss_reason != NULL)
+        return error_new_from_reason(hold->loss_reason);
+    if (release->is_sent)
+        return NULL;
+    return hold->is_missing ? error_new_from_reason(WIRE_REASON_LOST) : g_error_copy(error);
+}
+
 static void
 on_released(sd_bus_message *reply, const GError *error, gpointer data)
 {
     Release *release = data;
     Hold *hold = release->hold;
-    gboolean is_gone;
 
-    if (call_is_unanswered(error) && hold->loss_reason == NULL) {
-        release->is_repeated = TRUE;
-        release_send(release);
-        return;
+    if (call_is_unanswered(error)) {
+        release->is_sent = release->is_sent || !call_is_unsent(error);
+        if (hold->loss_reason == NULL && !hold->is_missing) {
+            release_send(release);
+            return;
+        }
     }
     leave_ledger(hold);
-    is_gone = error != NULL && (call_is_unanswered(error) ||
-                                g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD));
-    if (is_gone && hold->loss_reason != NULL)
-        release_return(release, error_new_from_reason(hold->loss_reason));
-    else if (error == NULL || (is_gone && release->is_repeated)) /* done the first time */
+    if (error == NULL) {
         release_return(release, NULL);
-    else
+    } else if (call_is_unanswered(error) ||
+               g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD)) {
+        release_return(release, explain_absence(release, error));
+    } else {
+        /* If the service has it all the same, it is given back later. */
+        resync_forget(connection_get_resync(hold->connection));
         release_return(release, g_error_copy(error));
+    }
 }
 
 static void
@@ -268,7 +299,7 @@ release_send(Release *release)
     if (connection_open(hold->connection, &error)) {
         g_autoptr(SdBusMessage) message = new_release(hold);
 
-        if (call_send(hold->connection, message, CALL_NO_TIMEOUT, on_released, release, &error) !=
+        if (call_send(hold->connection, message, CALL_RELEASE, on_released, release, &error) !=
             NULL)
             return;
     }

@@ -30,14 +30,14 @@ typedef struct {
 typedef struct {
     LedgerEntry entry;
     Connection *connection;
-    char *owner; /* unique name of the service that gave it */
-    char *path;  /* of the bucket object */
+    char *path; /* of the bucket object */
     guint64 token;
     char *name;
     WebLocksMode mode;
 
     int state;               /* a HoldState; atomic */
     const char *loss_reason; /* the wire's word; written before `state` */
+    gboolean is_missing;     /* the service came back, and does not know it */
     LockRef *lock;           /* NULL: nobody has it yet */
 } Hold;
 

@@ -17,6 +17,7 @@ struct LedgerWatch {
 struct Ledger {
     GHashTable *entries; /* id -> LedgerEntry, borrowed */
     GPtrArray *watches;  /* of LedgerWatch */
+    guint64 n_comparisons;
 };
 
 static void
@@ -51,6 +52,7 @@ ledger_free(Ledger *self)
 void
 ledger_add(Ledger *self, LedgerEntry *entry)
 {
+    entry->since = self->n_comparisons;
     g_hash_table_replace(self->entries, &entry->id, entry);
 }
 
@@ -59,6 +61,81 @@ ledger_remove(Ledger *self, LedgerEntry *entry)
 {
     if (g_hash_table_lookup(self->entries, &entry->id) == entry)
         g_hash_table_remove(self->entries, &entry->id);
+}
+
+gboolean
+ledger_is_empty(const Ledger *self)
+{
+    return g_hash_table_size(self->entries) == 0;
+}
+
+gboolean
+ledger_has(const Ledger *self, guint64 id)
+{
+    return g_hash_table_contains(self->entries, &id);
+}
+
+gboolean
+ledger_has_waiting(const Ledger *self)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, self->entries);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        if (((LedgerEntry *)value)->funcs->granted != NULL)
+            return TRUE;
+    return FALSE;
+}
+
+/* ---- what the service has */
+
+void
+ledger_begin_comparison(Ledger *self)
+{
+    self->n_comparisons++;
+}
+
+static int
+compare_ids(gconstpointer a, gconstpointer b)
+{
+    guint64 id_a = *(const guint64 *)a, id_b = *(const guint64 *)b;
+
+    return id_a < id_b ? -1 : id_a > id_b;
+}
+
+/* Sorted; the ids of those that were there when the service was asked. */
+static GArray *
+list_ids(const Ledger *self)
+{
+    GArray *ids = g_array_new(FALSE, FALSE, sizeof(guint64));
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, self->entries);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const LedgerEntry *entry = value;
+
+        if (entry->since < self->n_comparisons)
+            g_array_append_val(ids, entry->id);
+    }
+    g_array_sort(ids, compare_ids);
+    return ids;
+}
+
+/* An entry may be gone when it is its turn. */
+void
+ledger_compare(Ledger *self, GHashTable *records)
+{
+    g_autoptr(GArray) ids = list_ids(self);
+
+    for (guint i = 0; i < ids->len; i++) {
+        guint64 id = g_array_index(ids, guint64, i);
+        LedgerEntry *entry = g_hash_table_lookup(self->entries, &id);
+
+        if (entry != NULL && entry->funcs->compared(entry, g_hash_table_lookup(records, &id)))
+            g_hash_table_remove(records, &id);
+    }
 }
 
 /* ---- what the service tells */

@@ -16,9 +16,20 @@
 typedef struct Ledger Ledger;
 typedef struct LedgerEntry LedgerEntry;
 
+/* What the service says of a request that it has, when it is asked for all of them: Resync. */
+typedef struct {
+    guint64 id;
+    guint64 key;
+    guint64 token; /* 0: it waits */
+} LedgerRecord;
+
 typedef struct {
     /* The service granted it; NULL if it is held already. */
     void (*granted)(LedgerEntry *entry, guint64 token);
+
+    /* The service has this under the entry's id; NULL: nothing. Whether that is the entry's. It may
+     * take itself out. */
+    gboolean (*compared)(LedgerEntry *entry, const LedgerRecord *record);
 
     /* It ended for the wire's `reason`; `error` is what that is to someone who waits. It may take
      * itself out. */
@@ -28,6 +39,7 @@ typedef struct {
 struct LedgerEntry {
     guint64 id;
     const LedgerEntryFuncs *funcs;
+    guint64 since; /* ledger.c's */
 };
 
 Ledger *ledger_new(void);
@@ -37,6 +49,19 @@ void ledger_add(Ledger *self, LedgerEntry *entry);
 
 /* Nothing if another entry has its id by now: a hold takes the place of its request. */
 void ledger_remove(Ledger *self, LedgerEntry *entry);
+
+gboolean ledger_is_empty(const Ledger *self);
+gboolean ledger_has(const Ledger *self, guint64 id);
+
+/* Whether anything in it waits to be granted. */
+gboolean ledger_has_waiting(const Ledger *self);
+
+/* The service is asked for all that it has; what is added from now on, the answer need not know. */
+void ledger_begin_comparison(Ledger *self);
+
+/* The answer: `records` has a LedgerRecord for each id. All entries that it must know are compared
+ * with theirs, in order of ids; a record that is its entry's is taken out of `records`. */
+void ledger_compare(Ledger *self, GHashTable *records);
 
 /* Takes in a signal of the service; `us` is our client id. */
 void ledger_on_signal(Ledger *self, sd_bus_message *signal, const char *us);

@@ -15,6 +15,8 @@
  * for the service's word), or until it is lost: see [signal@WebLocks.Lock::lost]. It keeps the
  * connection of its agent open, but not the [class@WebLocks.Agent] object.
  *
+ * It stays held when the lock service dies: that comes back with what it had.
+ *
  * After a `fork()` only the parent holds it: in the child it is not held, and dropping it there
  * releases nothing.
  *
@@ -210,8 +212,10 @@ web_locks_lock_release_async(WebLocksLock *self,
  *
  * If it fails with a [error@WebLocks.Error], the lock is not held all the same: with
  * [error@WebLocks.Error.STOLEN] it was stolen before, with [error@WebLocks.Error.UNAVAILABLE] it
- * was lost with the service or the connection, with [error@WebLocks.Error.NOT_HELD] it was released
- * before.
+ * was lost by the service or with the connection, or the service stays away;
+ * with [error@WebLocks.Error.NOT_HELD] it was released before.
+ *
+ * If the service dies meanwhile, this waits for its return, as long as for any answer.
  *
  * Returns: whether the lock was held until now
  * Since: 0.1
@@ -337,8 +341,8 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock::lost:
      * @self: the lock
-     * @reason: `stolen`, `lost` (the service went away and could not keep it) or `terminated` (the
-     *   connection to the bus ended)
+     * @reason: `stolen`, `lost` (the service came back without it, or said that it could not keep
+     *   it) or `terminated` (the connection to the bus ended)
      *
      * The lock was taken away. Emitted once at most, in the main context of the agent, and never
      * from within a call of this library. Who connects to it late looks at

@@ -27,8 +27,9 @@ typedef struct MonitorRef MonitorRef;
  *
  * What is held and what waits in a storage bucket, in list models that stay true by themselves.
  *
- * Grants and ends are seen at once, those who begin to wait within a second. While there is no lock
- * service the lists are empty.
+ * Grants and ends are seen at once, those who begin to wait within a second. If there is no lock
+ * service, and none can be started, the lists are empty until there is one; one that dies and comes
+ * back is seen as it then is.
  *
  * The lists change in the main context of the agent.
  *
@@ -218,10 +219,10 @@ build_refresh(Connection *connection, gpointer monitor)
     int enable = 1;
 
     if (self->is_watched && self->watched_owner == connection_get_owner_changes(connection))
-        return call_new_to_bucket(connection, NULL, path, "Query");
+        return call_new_to_bucket(connection, path, "Query");
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    message = call_new_to_bucket(connection, NULL, path, "Watch");
+    message = call_new_to_bucket(connection, path, "Watch");
     if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
         g_assert_not_reached();
     return message;
@@ -478,8 +479,8 @@ stop_watching(gpointer data)
     if (ledger_remove_watch(connection_get_ledger(connection), self->watch) &&
         self->is_watch_asked && connection_is_open(connection) &&
         connection_is_of_this_process(connection)) {
-        g_autoptr(SdBusMessage) message = call_new_to_bucket(
-            connection, NULL, web_locks_manager_get_path(self->manager), "Watch");
+        g_autoptr(SdBusMessage) message =
+            call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Watch");
 
         if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
             g_assert_not_reached();

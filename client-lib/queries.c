@@ -16,7 +16,7 @@
 static SdBusMessage *
 build_query(Connection *connection, gpointer manager)
 {
-    return call_new_to_bucket(connection, NULL, web_locks_manager_get_path(manager), "Query");
+    return call_new_to_bucket(connection, web_locks_manager_get_path(manager), "Query");
 }
 
 static gboolean
@@ -161,7 +161,7 @@ build_inspect(Connection *connection, gpointer inspection)
 {
     const Inspection *self = inspection;
     SdBusMessage *message =
-        call_new_to_bucket(connection, NULL, web_locks_manager_get_path(self->manager), "Inspect");
+        call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Inspect");
     int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
     if (r >= 0 && self->name != NULL)

@@ -11,28 +11,30 @@
 #include "common/wire-names.h"
 
 /* A service that can't make up its mind is no service. */
-#define ATTEMPTS_MAX 16
+#define REFUSALS_MAX 16
 
 typedef struct {
-    LedgerEntry entry;   /* its id is 0 until the service has said it */
-    ConnectionPart part; /* while it awaits the service's restart */
+    LedgerEntry entry; /* its id is 0 until the service has said it */
     Connection *connection;
     char *path;
-    char *owner; /* unique name of the service where it waits */
     char *name;
     RequestOptions options;
-    guint64 key; /* unique on this connection */
+    gint64 began_us;
+    guint64 key; /* unique on this connection; 0: it is only there to be given back */
     guint n_attempts;
+    guint n_refusals;
 
-    gboolean is_in_ledger;   /* it waits */
-    gboolean is_abandoned;   /* and counted as such */
-    gboolean awaits_restart; /* it is said again when the service's owner changes */
-    Call *call;              /* a Request or an Abort, not answered yet */
+    gboolean is_in_ledger; /* it waits */
+    gboolean is_aborting;  /* its Abort is being sent */
+    gboolean is_abandoned; /* and counted as such */
+    gboolean is_known;     /* the service may have read it */
+    Call *call;            /* a Request or an Abort, not answered yet */
 
     Ticket *ticket; /* NULL: the application has its answer */
 } Request;
 
 static void request_send(Request *self);
+static void on_answered(sd_bus_message *reply, const GError *error, gpointer data);
 
 static void
 request_free(Request *self)
@@ -40,9 +42,10 @@ request_free(Request *self)
     g_assert(self->ticket == NULL && self->call == NULL && !self->is_in_ledger);
     if (self->is_abandoned)
         connection_remove_abandoned(self->connection);
+    if (self->key != 0)
+        resync_remove_key(connection_get_resync(self->connection), &self->key);
     request_options_clear(&self->options);
     g_free(self->path);
-    g_free(self->owner);
     g_free(self->name);
     connection_unref(self->connection);
     g_free(self);
@@ -52,8 +55,16 @@ request_free(Request *self)
 static void
 request_settle(Request *self)
 {
-    if (self->ticket == NULL && self->call == NULL && !self->is_in_ledger && !self->awaits_restart)
+    if (self->ticket == NULL && self->call == NULL && !self->is_in_ledger && !self->is_aborting)
         request_free(self);
+}
+
+static void
+request_enter_ledger(Request *self)
+{
+    ledger_add(connection_get_ledger(self->connection), &self->entry);
+    self->is_in_ledger = TRUE;
+    resync_watch_over(connection_get_resync(self->connection));
 }
 
 static void
@@ -114,8 +125,27 @@ on_ended(LedgerEntry *entry, const char *reason, const GError *error)
     request_fail((Request *)entry, g_error_copy(error));
 }
 
+/* One that the service has lost is said again, as if it had never been answered. */
+static gboolean
+on_compared(LedgerEntry *entry, const LedgerRecord *record)
+{
+    Request *self = (Request *)entry;
+    gboolean is_there = record != NULL && record->key == self->key;
+
+    if (is_there && record->token != 0) {
+        request_grant(self, record->token);
+    } else if (!is_there) {
+        request_leave_ledger(self);
+        if (self->ticket != NULL)
+            request_send(self);
+        else
+            request_settle(self);
+    }
+    return is_there;
+}
+
 /* The entry is the first thing in a request. */
-static const LedgerEntryFuncs request_funcs = {on_granted, on_ended};
+static const LedgerEntryFuncs request_funcs = {on_granted, on_compared, on_ended};
 
 /* ---- abort [4.3] */
 
@@ -129,6 +159,7 @@ on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
     self->call = NULL;
     if (self->is_in_ledger && call_is_unanswered(error)) {
         request_abort(self);
+        request_settle(self);
         return;
     }
     /* Whatever it says: had there been a grant, the signal would have come before. */
@@ -136,28 +167,28 @@ on_aborted(sd_bus_message *reply, const GError *error, gpointer data)
     request_settle(self);
 }
 
+/* Sending may take in what has come by the socket: a grant of this very request. So it is not over
+ * meanwhile; whoever calls this settles it. */
 static void
 request_abort(Request *self)
 {
-    g_autoptr(SdBusMessage) message =
-        call_new_to_bucket(self->connection, self->owner, self->path, "Abort");
+    g_autoptr(SdBusMessage) message = call_new_to_bucket(self->connection, self->path, "Abort");
     g_autoptr(GError) error = NULL;
 
     if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
-    self->call = call_send(self->connection, message, CALL_NO_TIMEOUT, on_aborted, self, &error);
+    self->is_aborting = TRUE;
+    self->call = call_send(self->connection, message, CALL_ABORT, on_aborted, self, &error);
+    self->is_aborting = FALSE;
     if (self->call == NULL)
         g_debug("An Abort was not sent: %s", error->message);
 }
 
-static Request *
-request_stop_awaiting(ConnectionPart *part)
+static void
+request_be_abandoned(Request *self)
 {
-    Request *self = (Request *)((char *)part - G_STRUCT_OFFSET(Request, part));
-
-    connection_remove_part(self->connection, part);
-    self->awaits_restart = FALSE;
-    return self;
+    self->is_abandoned = TRUE;
+    connection_add_abandoned(self->connection);
 }
 
 /* If the service has not answered yet, what it gives will be handed back. */
@@ -167,47 +198,59 @@ on_cancelled(gpointer data)
     Request *self = data;
 
     ticket_free(g_steal_pointer(&self->ticket));
-    self->is_abandoned = TRUE;
-    connection_add_abandoned(self->connection);
-    if (self->awaits_restart)
-        request_stop_awaiting(&self->part);
-    if (self->is_in_ledger)
+    if (self->is_in_ledger) {
+        request_be_abandoned(self);
         request_abort(self);
+    } else if (self->call != NULL && !self->is_known && !call_is_sent(self->call)) {
+        call_cancel(g_steal_pointer(&self->call));
+    } else {
+        request_be_abandoned(self);
+    }
     request_settle(self);
+}
+
+void
+request_give_back(Connection *connection,
+                  const char *path,
+                  guint64 id,
+                  guint64 token,
+                  const char *name,
+                  WebLocksMode mode)
+{
+    Request *self = g_new0(Request, 1);
+
+    self->connection = connection_ref(connection);
+    self->path = g_strdup(path);
+    self->name = g_strdup(name);
+    self->options.mode = mode;
+    self->entry.id = id;
+    self->entry.funcs = &request_funcs;
+    request_be_abandoned(self);
+    if (token != 0) {
+        request_grant(self, token);
+    } else {
+        request_enter_ledger(self);
+        request_abort(self);
+        request_settle(self);
+    }
 }
 
 /* ---- request [4.1] */
 
-static void
-on_restarted(ConnectionPart *part)
-{
-    request_send(request_stop_awaiting(part));
-}
-
-static void
-on_never_restarted(ConnectionPart *part, const GError *error)
-{
-    request_fail(request_stop_awaiting(part), g_error_copy(error));
-}
-
 static gboolean
 request_try_again(Request *self, const GError *error)
 {
-    /* Somebody answered in the service's place. Its own answer is lost; the key brings it back,
-     * however often it takes: it may be a lock. */
+    /* There was no answer, or somebody answered in the service's place. Its own answer is lost; the
+     * key brings it back, however often it takes: it may be a lock. */
     if (call_is_unanswered(error)) {
+        self->is_known = self->is_known || !call_is_unsent(error);
         request_send(self);
         return TRUE;
     }
-    /* The service was about to leave, as it does when nobody needs it. The next call after that
-     * brings it back. */
+    /* The service was about to leave, as it does when nobody needs it. */
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE) &&
-        connection_is_open(self->connection) && self->ticket != NULL &&
-        self->n_attempts < ATTEMPTS_MAX) {
-        self->awaits_restart = TRUE;
-        self->part.end = on_never_restarted;
-        self->part.owner_changed = on_restarted;
-        connection_add_part(self->connection, &self->part);
+        self->ticket != NULL && ++self->n_refusals < REFUSALS_MAX) {
+        self->call = call_wait_for_next(self->connection, CALL_REQUEST_AGAIN, on_answered, self);
         return TRUE;
     }
     return FALSE;
@@ -238,22 +281,35 @@ on_answered(sd_bus_message *reply, const GError *error, gpointer data)
     } else if (token != 0) {
         request_grant(self, token);
     } else {
-        self->owner = g_strdup(connection_get_owner(self->connection));
-        self->entry.funcs = &request_funcs;
-        ledger_add(connection_get_ledger(self->connection), &self->entry);
-        self->is_in_ledger = TRUE;
-        if (self->ticket == NULL)
+        request_enter_ledger(self);
+        if (self->ticket == NULL) {
             request_abort(self);
+            request_settle(self);
+        }
     }
 }
 
-static int
-append_options(sd_bus_message *message, const RequestOptions *options, guint64 key)
+/* What is left of the time-out. */
+static guint
+get_timeout(const Request *self)
 {
+    guint timeout_ms = self->options.timeout_ms;
+    gint64 passed_ms = (g_get_monotonic_time() - self->began_us) / G_TIME_SPAN_MILLISECOND;
+
+    if (timeout_ms == 0 || self->n_attempts == 1)
+        return timeout_ms;
+    return (guint)MAX((gint64)timeout_ms - passed_ms, 1);
+}
+
+static int
+append_options(sd_bus_message *message, const Request *self)
+{
+    const RequestOptions *options = &self->options;
+    guint timeout_ms = get_timeout(self);
     int r = sd_bus_message_open_container(message, 'a', "{sv}");
 
     if (r >= 0)
-        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_KEY, "t", key);
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_KEY, "t", self->key);
     if (r >= 0 && options->mode == WEB_LOCKS_MODE_SHARED)
         r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_MODE, "s", "shared");
     if (r >= 0 && options->if_available)
@@ -262,8 +318,8 @@ append_options(sd_bus_message *message, const RequestOptions *options, guint64 k
         r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_STEAL, "b", 1);
     if (r >= 0 && options->signal)
         r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_SIGNAL, "b", 1);
-    if (r >= 0 && options->timeout_ms > 0)
-        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_TIMEOUT, "u", options->timeout_ms);
+    if (r >= 0 && timeout_ms > 0)
+        r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_TIMEOUT, "u", timeout_ms);
     if (r >= 0 && options->why != NULL)
         r = sd_bus_message_append(message, "{sv}", WIRE_OPTION_WHY, "s", options->why);
     return r < 0 ? r : sd_bus_message_close_container(message);
@@ -278,15 +334,16 @@ request_send(Request *self)
 
     self->n_attempts++;
     if (connection_open(self->connection, &error)) {
-        message = call_new_to_bucket(self->connection, NULL, self->path, "Request");
+        message = call_new_to_bucket(self->connection, self->path, "Request");
         r = sd_bus_message_append_basic(message, 's', self->name);
         if (r >= 0)
-            r = append_options(message, &self->options, self->key);
+            r = append_options(message, self);
         if (r < 0)
             error = error_new_from_errno(r);
         else
-            self->call =
-                call_send(self->connection, message, CALL_NO_TIMEOUT, on_answered, self, &error);
+            self->call = call_send(self->connection, message,
+                                   self->is_known ? CALL_REQUEST_AGAIN : CALL_REQUEST, on_answered,
+                                   self, &error);
     }
     if (error != NULL)
         request_fail(self, error);
@@ -305,7 +362,10 @@ request_start(Connection *connection,
     self->path = g_strdup(path);
     self->name = g_strdup(name);
     request_options_copy(&self->options, options);
+    self->began_us = g_get_monotonic_time();
+    self->entry.funcs = &request_funcs;
     self->key = connection_next_key(connection);
+    resync_add_key(connection_get_resync(connection), &self->key);
     if (ticket_listen(ticket, on_cancelled, self)) {
         self->ticket = ticket;
         request_send(self);

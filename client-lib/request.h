@@ -4,8 +4,8 @@
 /* A lock request [4.1] on its way: from the call to the grant, the refusal or the cancellation.
  *
  * The request is sent with a key, so it can be said again when there is no answer that can be
- * believed. Cancelling completes the task at once; the request lives on until the service has
- * confirmed, and hands back a grant that crossed. */
+ * believed, or when the service has died. Cancelling completes the task at once; the request lives
+ * on until the service has confirmed, and hands back a grant that crossed. */
 
 #pragma once
 
@@ -22,3 +22,11 @@ void request_start(Connection *connection,
                    const char *name,
                    const RequestOptions *options,
                    Ticket *ticket);
+
+/* The service has this of us, and nobody here wants it: `token` 0 waits. Inside the gate. */
+void request_give_back(Connection *connection,
+                       const char *path,
+                       guint64 id,
+                       guint64 token,
+                       const char *name,
+                       WebLocksMode mode);

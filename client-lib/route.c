@@ -108,7 +108,7 @@ quiet_letter_free(Letter *letter)
     g_free(letter);
 }
 
-/* What is about something that another service has given is no business of this one. */
+/* What is for another service is no business of this one. */
 static gboolean
 is_for_socket(const Route *self, sd_bus_message *message)
 {
@@ -149,9 +149,7 @@ send_by_bus(Route *self, Letter *letter, sd_bus_message *message)
     int r = send_by(connection_get_bus(self->connection), letter, message);
 
     self->is_spoilt = TRUE;
-    /* Behind what starts the service, if it isn't there; a release of what it gave starts nobody.
-     */
-    if (r >= 0 && strcmp(sd_bus_message_get_destination(message), WIRE_BUS_NAME) == 0)
+    if (r >= 0 && !letter_is_quiet(letter) && !letter->is_farewell)
         ask_again(self);
     if (letter_is_quiet(letter))
         quiet_letter_free(letter);
@@ -236,6 +234,7 @@ finish_handshake(Route *self)
         else if (poll(&wanted, 1, (int)(left_us / 1000) + 1) < 0)
             g_debug("No handshake: %s", g_strerror(errno));
     }
+    wire_read_on(&self->socket);
 }
 
 static int
@@ -321,6 +320,7 @@ on_connected(sd_bus_message *message, void *userdata, sd_bus_error *error)
         self->state = SOCKET_OPEN;
         self->n_between = self->n_to_go = 0;
     }
+    wire_be_fresh(&self->socket);
     return 1;
 }
 
@@ -423,6 +423,7 @@ static gboolean
 ask_for_socket(Route *self)
 {
     sd_bus *bus = connection_get_bus(self->connection);
+    const char *owner = connection_get_owner(self->connection);
     g_autoptr(SdBusMessage) message = NULL;
 
     if (!self->use_socket || self->asking != NULL ||
@@ -430,16 +431,20 @@ ask_for_socket(Route *self)
         sd_bus_can_send(bus, 'h') <= 0)
         return FALSE;
     self->is_spoilt = FALSE;
-    return sd_bus_message_new_method_call(bus, &message, WIRE_BUS_NAME, WIRE_SERVICE_PATH,
-                                          WIRE_SERVICE_INTERFACE, "OpenPeer") >= 0 &&
+    return sd_bus_message_new_method_call(bus, &message, owner != NULL ? owner : WIRE_BUS_NAME,
+                                          WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
+                                          "OpenPeer") >= 0 &&
            sd_bus_call_async(bus, &self->asking, message, on_asked, self, ASK_TIMEOUT_US) >= 0;
 }
 
+/* Not in between what is said again when the service is back: there is a better time soon. */
 static void
 ask_again(Route *self)
 {
     if (connection_get_client_id(self->connection) == NULL)
         return; /* sd-bus would have to wait for the bus to know whether it can */
+    if (!resync_is_in_step(connection_get_resync(self->connection)))
+        return;
     if (self->n_to_go > 0)
         self->n_to_go--;
     else
@@ -467,17 +472,27 @@ route_read_socket(Route *self)
         ;
 }
 
+static void
+forget_quiet_letters(Route *self)
+{
+    while (!g_queue_is_empty(&self->quiet))
+        quiet_letter_free(letter_leave_first(&self->quiet));
+}
+
+/* What was said quietly is a matter of resync.h now. */
 void
 route_owner_changed(Route *self)
 {
     gboolean was_asking = self->asking != NULL;
 
     g_clear_pointer(&self->asking, sd_bus_slot_unref);
+    forget_quiet_letters(self);
     if (self->socket.bus != NULL)
         leave_socket(self);
     self->state = SOCKET_NONE;
     self->n_between = self->n_to_go = 0;
-    if (was_asking && !route_start(self))
+    if (was_asking &&
+        (!resync_is_in_step(connection_get_resync(self->connection)) || !route_start(self)))
         end_asking(self);
 }
 
@@ -486,8 +501,7 @@ route_close(Route *self)
 {
     g_assert(g_queue_is_empty(&self->on_socket)); /* parts of what has ended */
     g_clear_pointer(&self->asking, sd_bus_slot_unref);
-    while (!g_queue_is_empty(&self->quiet))
-        quiet_letter_free(letter_leave_first(&self->quiet));
+    forget_quiet_letters(self);
     wire_close(&self->socket);
     g_clear_pointer(&self->owner, g_free);
     self->state = SOCKET_REFUSED;

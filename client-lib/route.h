@@ -3,11 +3,12 @@
 
 /* Which way messages to the service go: through the bus, or on a private socket, straight to it.
  *
- * The socket is asked for when the connection begins, if somebody serves; else behind a message
- * that starts the service. Until it is there all goes by the bus; nothing is ever kept back, since
- * nobody may be there later to send it. The service's answer is the last thing that it sends by the
- * bus. So if nothing was sent since the question, there is one way at a time, and no order to be
- * lost: the socket is the way. Else that socket is only read, and another one asked for later.
+ * The socket is asked for when the connection begins, if somebody serves; when the service is back
+ * and in step again; else behind a message. Until it is there all goes by the bus; nothing is ever
+ * kept back, since nobody may be there later to send it. The service's answer is the last thing
+ * that it sends by the bus. So if nothing was sent since the question, there is one way at a time,
+ * and no order to be lost: the socket is the way. Else that socket is only read, and another one
+ * asked for later.
  *
  * When the socket ends, or there is none, all goes by the bus; what had no answer is asked again.
  *
@@ -28,6 +29,7 @@ struct Letter {
     /* There won't be one: its way was closed. It may be sent again. */
     void (*unanswered)(gpointer data);
     gpointer data;
+    gboolean is_farewell; /* it ends something: no sign that there is more to say */
 
     /* route.c's */
     guint64 timeout_us;
@@ -54,7 +56,8 @@ gboolean route_takes_answer(Route *self, const Letter *letter, sd_bus_message *a
 /* The answer is there, or isn't wanted any more. */
 void route_forget(Route *self, Letter *letter);
 
-/* Sends without an answer. What may have been lost with the socket is sent again. */
+/* Sends without an answer. What may have been lost with the socket is sent again, if the service is
+ * still there. */
 void route_send_quietly(Route *self, sd_bus_message *message);
 
 /* Whether an answer came from the private socket, and so from the service. */

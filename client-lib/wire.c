@@ -99,6 +99,7 @@ wire_open(Wire *self, Connection *connection, sd_bus *bus, void (*ended)(Wire *s
     self->connection = connection;
     self->bus = bus;
     self->ended = ended;
+    self->is_fresh = FALSE;
     self->fd = sd_bus_get_fd(bus);
     gate_guard_fd(self->fd);
     source_data->gate = gate_ref(connection_get_gate(connection));
@@ -138,14 +139,26 @@ wire_process(Wire *self)
     if (self->bus == NULL)
         return FALSE;
     r = sd_bus_process(self->bus, NULL);
-    if (self->bus == NULL)
+    if (self->bus == NULL || r > 0)
         return TRUE;
-    if (r > 0)
-        return TRUE;
+    self->is_fresh = FALSE;
     if (!sd_bus_has_ended(self->bus, r))
         return FALSE;
     self->ended(self);
     return TRUE;
+}
+
+void
+wire_be_fresh(Wire *self)
+{
+    self->is_fresh = TRUE;
+}
+
+void
+wire_read_on(Wire *self)
+{
+    while (self->bus != NULL && self->is_fresh && wire_process(self))
+        ;
 }
 
 gboolean
@@ -179,6 +192,8 @@ wire_get_poll(const Wire *self, gint64 *until_us)
         *until_us = 0; /* it has ended: to be found when it is processed */
         return wanted;
     }
+    if (self->is_fresh)
+        *until_us = 0;
     wanted.fd = self->fd;
     wanted.events = (short)events;
     if (ready_us < G_MAXINT64)

@@ -29,6 +29,7 @@ struct Wire {
     sd_bus *bus;            /* NULL: it isn't open */
     int fd;                 /* of the bus; guarded */
     GSource *source;
+    gboolean is_fresh;         /* see wire_read_on() */
     void (*ended)(Wire *self); /* the other end has closed it */
 };
 
@@ -44,6 +45,11 @@ gboolean wire_is_open(const Wire *self);
 
 /* Processes a message, if there is one; or ends, if that is all there is. */
 gboolean wire_process(Wire *self);
+
+/* The handshake is over. What the other end said in the same breath, sd-bus has read already, but
+ * says nothing about it: so it has to be processed before anybody sleeps. */
+void wire_be_fresh(Wire *self);
+void wire_read_on(Wire *self);
 
 /* Whether there is something that could not be written yet. */
 gboolean wire_is_writing(const Wire *self);

@@ -81,6 +81,6 @@ export function lossException(reason) {
         return new DOMException('The lock is lost: its connection to the bus has ended.',
             'NetworkError');
     default:
-        return new DOMException('The lock is lost: the lock service went away.', 'NetworkError');
+        return new DOMException('The lock is lost: the lock service has not kept it.', 'NetworkError');
     }
 }

@@ -30,7 +30,7 @@ G_BEGIN_DECLS
  * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request passed before it was granted
  * @WEB_LOCKS_ERROR_NOT_HELD: the lock was released before
  * @WEB_LOCKS_ERROR_LIMITS: a limit of the service, or of the bus, is reached; the message names it
- * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or went away
+ * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or has lost the lock
  *
  * What can go wrong with locks.
  *

@@ -148,31 +148,66 @@ class ServiceGone(CliTestCase):
         self.name = self.unique()
         self.own = self.start_service()
 
-    def ended(self, end):
-        job = self.running(self.name, command=LISTEN)
-        ignoring = self.running('--on-loss=ignore', '-b', 'other', self.name, command=LISTEN)
-        waiting = self.job('run', self.name, 'echo', 'ran')
+    def start_all(self):
+        self.holding = self.running(self.name, command=LISTEN)
+        self.ignoring = self.running('--on-loss=ignore', '-b', 'other', self.name, command=LISTEN)
+        self.waiting = self.job('run', self.name, 'echo', 'ran')
         self.wait_pending(self.name)
-        end()
-        self.own.wait_exit()
-        self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
-        self.assertEqual(job.wait(), 75)
-        self.assertIn(f"weblocks: The lock '{self.name}' was lost", job.said())
-        wait_for(ignoring.said, what='a word about it')
-        ignoring.tell()
-        self.assertEqual((ignoring.line(), ignoring.wait()), (None, 7))
-        return waiting
 
-    def test_killed(self):
-        waiting = self.ended(lambda: self.own.signal(signal.SIGKILL))
-        self.assertEqual(waiting.wait(), 69)
-        self.assertIsNone(waiting.line())
+    def kill(self):
+        self.own.signal(signal.SIGKILL)
+        self.own.wait_exit()
+
+    def check_lost(self):
+        self.assertEqual(self.holding.line(), f'got {int(signal.SIGTERM)}')
+        self.holding.tell()
+        self.assertEqual(self.holding.wait(), 75)
+        self.assertIn(f"weblocks: The lock '{self.name}' was lost", self.holding.said())
+        wait_for(self.ignoring.said, what='a word about it')
+        self.ignoring.tell()
+        self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
+
+    def test_killed_and_back(self):
+        """A pause of which neither command hears."""
+        self.start_all()
+        for _ in range(3):
+            self.kill()
+            self.own = self.start_service()
+            self.assertEqual((self.held(self.name), self.held(self.name, 'other')),
+                             (['exclusive'], ['exclusive']))
+            self.wait_pending(self.name)
+        self.holding.tell()
+        self.assertEqual((self.holding.line(), self.holding.wait(), self.holding.said()), (None, 7, ''))
+        self.assertEqual((self.waiting.line(), self.waiting.wait()), ('ran', 0))
+        self.ignoring.tell()
+        self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
+        self.assertEqual(self.ignoring.said(), '')
+
+    def test_killed_and_back_without_its_state(self):
+        """What was held is lost; who waits waits on, and is granted."""
+        self.start_all()
+        self.kill()
+        self.own = self.start_service('--no-state')
+        self.check_lost()
+        self.assertEqual((self.waiting.line(), self.waiting.wait()), ('ran', 0))
+
+    def test_killed_and_not_back(self):
+        """The command goes on, and its end is the end."""
+        self.start_all()
+        self.kill()
+        self.holding.tell()
+        self.assertEqual((self.holding.line(), self.holding.wait()), (None, 7))
+        self.assertEqual(self.holding.said(), 'weblocks: The service does not answer\n')
 
     def test_told_to_end(self):
-        waiting = self.ended(lambda: self.own.signal(signal.SIGTERM))
-        self.assertEqual(waiting.wait(), 69)
-        self.assertIsNone(waiting.line())
+        """One that keeps nothing says so; nobody is there to ask again."""
+        self.own.stop()
+        self.own = self.start_service('--no-state')
+        self.start_all()
+        self.own.stop()
+        self.check_lost()
+        self.assertEqual(self.waiting.wait(), 69)
+        self.assertIsNone(self.waiting.line())
 
     def test_hangs_when_the_command_ends(self):
         job = self.running(self.name)

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define WAIT_SECONDS 20
@@ -59,6 +60,37 @@ test_service_start(void)
     private_bus_start_service(bus, service_limits);
 }
 
+static void
+die_with_parent(gpointer data)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static gboolean
+has_other_owner(gpointer old_owner)
+{
+    return bus->service_owner != NULL && g_strcmp0(bus->service_owner, old_owner) != 0;
+}
+
+void
+test_service_start_with(const char *option)
+{
+    g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_NONE);
+    g_autofree char *address = g_strdup_printf("--address=%s", bus->address);
+    g_autofree char *old_owner = g_strdup(bus->service_owner);
+    g_autoptr(GSubprocess) old = g_steal_pointer(&bus->service);
+    g_autoptr(GError) error = NULL;
+
+    g_subprocess_launcher_set_child_setup(launcher, die_with_parent, NULL, NULL);
+    g_subprocess_launcher_setenv(launcher, "XDG_RUNTIME_DIR", bus->directory, TRUE);
+    bus->service =
+        g_subprocess_launcher_spawn(launcher, &error, g_getenv("WEBLOCKSD"), address, option, NULL);
+    g_assert_no_error(error);
+    g_assert_true(private_bus_wait(has_other_owner, old_owner));
+    if (old != NULL)
+        g_assert_true(g_subprocess_wait_check(old, NULL, &error));
+}
+
 void
 test_service_stop(void)
 {
@@ -99,6 +131,21 @@ void
 test_service_resume(void)
 {
     g_subprocess_send_signal(bus->service, SIGCONT);
+}
+
+/* The second answer comes in a later turn than that in which it saw the first question, and so
+ * ours.
+ */
+void
+test_bus_settle(void)
+{
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
+            bus->observer, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+            "GetId", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+
+        g_assert_nonnull(reply);
+    }
 }
 
 const char *

@@ -21,12 +21,17 @@ gboolean test_bus_is_broker(void);
 guint test_factor(void);
 
 void test_service_start(void);
+/* With one more option; `--replace` takes the name over from one that has it too. */
+void test_service_start_with(const char *option);
 void test_service_stop(void);
 /* By SIGKILL; returns when the bus has noticed. */
 void test_service_kill(void);
 /* The process stands still; what it is sent, it finds at once when it goes on. */
 void test_service_pause(void);
 void test_service_resume(void);
+
+/* The bus has taken in what was sent to it until now. */
+void test_bus_settle(void);
 
 /* The bucket of the test that runs. */
 const char *test_bucket(void);

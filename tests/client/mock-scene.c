@@ -174,6 +174,49 @@ scene_change_owner(Scene *s, const char *owner)
     test_iterate();
 }
 
+GDBusMessage *
+scene_expect_resync(Scene *s, const char *destination)
+{
+    GDBusMessage *call = scene_expect(s, "Resync");
+
+    g_assert_cmpstr(g_dbus_message_get_destination(call), ==, destination);
+    g_assert_cmpstr(g_dbus_message_get_path(call), ==, "/org/w3/WebLocks");
+    g_assert_cmpstr(g_dbus_message_get_interface(call), ==, "org.w3.WebLocks.Service");
+    g_assert_null(g_dbus_message_get_body(call));
+    g_assert_cmpint(g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_AUTO_START, ==, 0);
+    return call;
+}
+
+void
+scene_answer_resync(Scene *s, GDBusMessage *call, const char *list)
+{
+    g_autofree char *body = g_strdup_printf("(%s,)", list);
+
+    scene_answer(s, call, body);
+    if (s->socket == NULL)
+        mock_flush(s->mock);
+    test_iterate();
+}
+
+void
+scene_resync(Scene *s, const char *list)
+{
+    g_autoptr(GDBusMessage) call = scene_expect(s, "Resync");
+
+    scene_answer_resync(s, call, list);
+}
+
+void
+scene_restart(Scene *s, const char *owner, const char *list)
+{
+    g_autoptr(GDBusMessage) call = NULL;
+
+    scene_change_owner(s, NULL);
+    call = scene_expect_resync(s, "org.w3.WebLocks");
+    scene_change_owner(s, owner);
+    scene_answer_resync(s, call, list);
+}
+
 /* ---- the agent */
 
 static GDBusMessage *

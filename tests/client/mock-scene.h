@@ -48,6 +48,23 @@ void scene_close_socket(Scene *s);
 /* The service's name goes to `owner`, or to nobody, and the agent knows. */
 void scene_change_owner(Scene *s, const char *owner);
 
+/* What the service may have of the agent: nothing; what scene_lock() gave; what scene_wait() left
+ * waiting, and the same when it was granted, with token 6. */
+#define SCENE_NOTHING "@a(sttsstt) []"
+#define SCENE_RECORD(id, key, name, token)                                                     \
+    "('bucket', uint64 " #id ", uint64 " #key ", '" name "', 'exclusive', uint64 " #token ", " \
+    "uint64 0)"
+#define SCENE_HELD    "[" SCENE_RECORD(5, 1, "name", 6) "]"
+#define SCENE_WAITING "[" SCENE_RECORD(5, 1, "name", 0) "]"
+
+/* The next Resync, whoever it goes to; and the next, answered with a list of GVariant. */
+GDBusMessage *scene_expect_resync(Scene *s, const char *destination);
+void scene_answer_resync(Scene *s, GDBusMessage *call, const char *list);
+void scene_resync(Scene *s, const char *list);
+
+/* The owner goes, and `owner` comes, has `list`, and all that is known. */
+void scene_restart(Scene *s, const char *owner, const char *list);
+
 /* Asks for the lock "name", with or without the cancellable; the call that came of it. */
 GDBusMessage *scene_ask(Scene *s);
 GDBusMessage *scene_ask_cancellably(Scene *s);

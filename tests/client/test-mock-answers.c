@@ -18,7 +18,7 @@ test_wire(Scene *s, gconstpointer data)
     g_autoptr(GVariant) mode = NULL, timeout = NULL, why = NULL, no_steal = NULL;
     g_auto(Answer) answer = {0};
 
-    g_assert_cmpstr(g_dbus_message_get_destination(plain), ==, "org.w3.WebLocks");
+    g_assert_cmpstr(g_dbus_message_get_destination(plain), ==, MOCK_SERVICE);
     g_assert_cmpstr(g_dbus_message_get_path(plain), ==, "/org/w3/WebLocks/bucket/bucket");
     g_assert_cmpstr(g_dbus_message_get_interface(plain), ==, "org.w3.WebLocks");
     g_assert_nonnull(key_1);

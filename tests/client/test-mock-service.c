@@ -1,124 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A service, and a bus, that goes, comes back, or never says a word. */
+/* A service that is about to leave, and a bus that goes, or never says a word. What becomes of
+ * locks when the service goes is in test-mock-resync.c. */
 
 #include "tests/client/mock-scene.h"
 
 #define INVALID_STATE "org.w3.WebLocks.Error.InvalidState"
 #define NEXT_SERVICE  ":1.3"
-
-/* ---- the service goes */
-
-static void
-test_gone_unanswered(Scene *s, gconstpointer data)
-{
-    g_autoptr(GDBusMessage) call = scene_ask(s);
-
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    mock_answer_error(s->mock, call, MOCK_BUS, "org.freedesktop.DBus.Error.NoReply");
-    answer_expect_error(&s->answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-}
-
-static void
-test_gone_while_waiting(Scene *s, gconstpointer data)
-{
-    g_autoptr(GDBusMessage) call = scene_wait(s);
-
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    answer_expect_error(&s->answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    /* The grant of one that ended is nothing. */
-    mock_signal(s->mock, call, MOCK_SERVICE, "Granted",
-                "(uint64 5, 'name', 'exclusive', '" MOCK_CLIENT "', uint64 6)");
-    mock_name_owner_changed(s->mock, MOCK_BUS, MOCK_SERVICE);
-    scene_barrier(s);
-    g_assert_cmpuint(s->answer.n_results, ==, 1);
-}
-
-static void
-test_gone_while_aborting(Scene *s, gconstpointer data)
-{
-    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), abort = NULL;
-
-    g_cancellable_cancel(s->cancellable);
-    abort = mock_expect(s->mock, "Abort");
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    mock_answer_error(s->mock, abort, MOCK_BUS, "org.freedesktop.DBus.Error.NoReply");
-    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    mock_name_owner_changed(s->mock, MOCK_BUS, MOCK_SERVICE);
-    scene_barrier(s);
-}
-
-static void
-test_gone_while_holding(Scene *s, gconstpointer data)
-{
-    g_autoptr(WebLocksLock) lock = scene_lock(s);
-    g_auto(Losses) losses = {0};
-    g_auto(Answer) released = {0};
-    g_autoptr(GError) error = NULL;
-
-    losses_watch(&losses, lock);
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    test_wait(test_is_set, &losses.n_lost);
-    g_assert_cmpstr(losses.reason, ==, "lost");
-    g_assert_false(losses.was_held);
-    web_locks_lock_release_async(lock, NULL, answer_take, &released);
-    g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-}
-
-static void
-test_gone_while_releasing(Scene *s, gconstpointer data)
-{
-    g_autoptr(WebLocksLock) lock = scene_lock(s);
-    g_auto(Losses) losses = {0};
-    g_auto(Answer) released = {0};
-    g_autoptr(GDBusMessage) call = NULL;
-    g_autoptr(GError) error = NULL;
-
-    losses_watch(&losses, lock);
-    web_locks_lock_release_async(lock, NULL, answer_take, &released);
-    call = mock_expect(s->mock, "Release");
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    mock_answer_error(s->mock, call, MOCK_BUS, "org.freedesktop.DBus.Error.NoReply");
-    g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    test_iterate();
-    g_assert_cmpuint(losses.n_lost, ==, 0); /* it was given up before */
-    g_assert_cmpuint(losses.n_held_notifies, ==, 1);
-}
-
-/* Another process takes the name over: what the first gave is worth nothing. */
-static void
-test_replaced(Scene *s, gconstpointer data)
-{
-    g_autoptr(WebLocksLock) lock = scene_lock(s);
-    g_autoptr(GDBusMessage) call = NULL;
-    g_auto(Losses) losses = {0};
-
-    losses_watch(&losses, lock);
-    call = scene_ask(s);
-    mock_answer(s->mock, call, MOCK_SERVICE, "(uint64 8, uint64 0)");
-    mock_name_owner_changed(s->mock, MOCK_BUS, NEXT_SERVICE);
-    answer_expect_error(&s->answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    test_wait(test_is_set, &losses.n_lost);
-    g_assert_cmpstr(losses.reason, ==, "lost");
-}
-
-/* The call went to the one, and its answer comes after the name went to the other. */
-static void
-test_replaced_unanswered(Scene *s, gconstpointer data)
-{
-    g_autoptr(GDBusMessage) call = scene_ask(s), again = NULL;
-    g_autoptr(WebLocksLock) lock = NULL;
-
-    mock_name_owner_changed(s->mock, MOCK_BUS, NEXT_SERVICE);
-    mock_answer(s->mock, call, MOCK_SERVICE, "(uint64 5, uint64 6)");
-    again = mock_expect(s->mock, "Request");
-    mock_answer(s->mock, again, NEXT_SERVICE, "(uint64 1, uint64 7)");
-    lock = answer_expect_lock(&s->answer);
-    g_assert_cmpuint(web_locks_lock_get_token(lock), ==, 7);
-}
 
 /* ---- InvalidState: the service was about to leave */
 
@@ -132,11 +21,10 @@ test_leaving(Scene *s, gconstpointer data)
     mock_answer_error(s->mock, first, MOCK_SERVICE, INVALID_STATE);
     test_iterate();
     g_assert_cmpuint(s->answer.n_results, ==, 0);
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    second = mock_expect(s->mock, "Request"); /* this brings it back */
+    scene_restart(s, NEXT_SERVICE, SCENE_NOTHING); /* the question brings it back */
+    second = mock_expect(s->mock, "Request");
     key_2 = mock_get_option(second, "key");
     g_assert_cmpuint(g_variant_get_uint64(key_1), ==, g_variant_get_uint64(key_2));
-    mock_name_owner_changed(s->mock, MOCK_BUS, NEXT_SERVICE);
     mock_answer(s->mock, second, NEXT_SERVICE, "(uint64 1, uint64 7)");
     lock = answer_expect_lock(&s->answer);
     g_assert_cmpuint(web_locks_lock_get_token(lock), ==, 7);
@@ -146,13 +34,15 @@ test_leaving(Scene *s, gconstpointer data)
 static void
 test_left(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) first = scene_ask(s), second = NULL;
+    g_autoptr(GDBusMessage) first = scene_ask(s), resync = NULL, second = NULL;
     g_autoptr(WebLocksLock) lock = NULL;
 
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
+    scene_change_owner(s, NULL);
     mock_answer_error(s->mock, first, MOCK_SERVICE, INVALID_STATE);
+    resync = scene_expect_resync(s, "org.w3.WebLocks");
+    scene_change_owner(s, NEXT_SERVICE);
+    scene_answer_resync(s, resync, SCENE_NOTHING);
     second = mock_expect(s->mock, "Request");
-    mock_name_owner_changed(s->mock, MOCK_BUS, NEXT_SERVICE);
     mock_answer(s->mock, second, NEXT_SERVICE, "(uint64 1, uint64 7)");
     lock = answer_expect_lock(&s->answer);
     g_assert_nonnull(lock);
@@ -171,7 +61,8 @@ test_leaving_for_ever(Scene *s, gconstpointer data)
         g_clear_object(&call);
         if (n_calls == 16)
             break;
-        mock_name_owner_changed(s->mock, MOCK_BUS, owner);
+        scene_change_owner(s, owner);
+        scene_resync(s, SCENE_NOTHING);
         call = mock_expect(s->mock, "Request");
     }
     answer_expect_error(&s->answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
@@ -327,13 +218,6 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    ADD("gone-with-a-call-unanswered", test_gone_unanswered);
-    ADD("gone-while-waiting", test_gone_while_waiting);
-    ADD("gone-while-aborting", test_gone_while_aborting);
-    ADD("gone-while-holding", test_gone_while_holding);
-    ADD("gone-while-releasing", test_gone_while_releasing);
-    ADD("replaced", test_replaced);
-    ADD("replaced-with-a-call-unanswered", test_replaced_unanswered);
     ADD("about-to-leave", test_leaving);
     ADD("has-just-left", test_left);
     ADD("about-to-leave-for-ever", test_leaving_for_ever);

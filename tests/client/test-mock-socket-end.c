@@ -562,10 +562,12 @@ test_garbage(Scene *s, gconstpointer data)
 
 /* ---- the service goes, or the agent */
 
+/* Nothing is lost by that. */
 static void
 test_owner_gone(Scene *s, gconstpointer data)
 {
     g_autoptr(WebLocksLock) lock = scene_lock(s);
+    g_autoptr(MockSocket) old = NULL;
     g_autoptr(GDBusMessage) waiting = NULL;
     g_auto(Losses) losses = {0};
 
@@ -573,11 +575,15 @@ test_owner_gone(Scene *s, gconstpointer data)
     waiting = scene_ask(s);
     scene_answer(s, waiting, "(uint64 8, uint64 0)");
     scene_barrier(s);
-    mock_name_owner_changed(s->mock, MOCK_BUS, NULL);
-    answer_expect_error(&s->answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
-    test_wait(test_is_set, &losses.n_lost);
-    g_assert_cmpstr(losses.reason, ==, "lost");
-    test_wait(mock_socket_is_left, s->socket);
+    old = g_steal_pointer(&s->socket);
+    scene_restart(s, NEXT_SERVICE,
+                  "[" SCENE_RECORD(5, 1, "name", 6) "," SCENE_RECORD(8, 2, "name", 0) "]");
+    test_wait(mock_socket_is_left, old);
+    scene_open_socket(s, NEXT_SERVICE);
+    scene_barrier(s);
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+    g_assert_cmpuint(s->answer.n_results, ==, 0);
+    scene_close(s);
 }
 
 /* What had no answer goes to the next one. */
@@ -587,10 +593,10 @@ test_owner_replaced(Scene *s, gconstpointer data)
     g_autoptr(GDBusMessage) first = scene_ask(s), second = NULL;
     g_autoptr(MockSocket) old = NULL;
     g_autoptr(WebLocksLock) lock = NULL;
-    g_auto(Losses) losses = {0};
 
     old = g_steal_pointer(&s->socket);
-    mock_name_owner_changed(s->mock, MOCK_BUS, NEXT_SERVICE);
+    scene_change_owner(s, NEXT_SERVICE);
+    scene_resync(s, SCENE_NOTHING);
     second = mock_expect(s->mock, "Request");
     assert_same_key(first, second);
     scene_open_socket(s, NEXT_SERVICE);
@@ -601,68 +607,54 @@ test_owner_replaced(Scene *s, gconstpointer data)
     scene_close(s);
 }
 
-/* What the old one gave is no business of the new one, which may have given the same id. */
+/* The next one is told only about what it says it has: it may have given the same id. */
 static void
 test_owner_replaced_and_released(Scene *s, gconstpointer is_dropped)
 {
     g_autoptr(WebLocksLock) lock = scene_lock(s);
-    g_auto(Answer) released = {0}, query = {0};
+    g_autoptr(MockSocket) old = NULL;
+    g_autoptr(GDBusMessage) resync = NULL, call = NULL;
+    g_auto(Answer) released = {0};
     g_autoptr(GError) error = NULL;
-    gboolean is_query = FALSE;
 
     if (is_dropped != NULL)
         g_clear_object(&lock);
     else
         web_locks_lock_release_async(lock, NULL, answer_take, &released);
     g_object_unref(scene_expect(s, "Release"));
-    mock_socket_close(s->socket);
+    old = g_steal_pointer(&s->socket);
     scene_change_owner(s, NEXT_SERVICE);
-    web_locks_manager_query_async(s->manager, NULL, answer_take, &query);
-    while (!is_query) {
-        g_autoptr(GDBusMessage) call = mock_expect_any(s->mock);
-
-        is_query = g_str_equal(g_dbus_message_get_member(call), "Query");
-        if (!g_str_equal(g_dbus_message_get_member(call), "Release"))
-            continue;
-        g_assert_cmpstr(g_dbus_message_get_destination(call), ==, MOCK_SERVICE);
-        if (expects_reply(call))
-            mock_answer_error(s->mock, call, MOCK_BUS, "org.freedesktop.DBus.Error.ServiceUnknown");
-    }
+    resync = scene_expect_resync(s, NEXT_SERVICE);
+    g_assert_cmpuint(mock_count(s->mock), ==, 0);
+    scene_answer_resync(s, resync, SCENE_HELD);
+    call = mock_expect(s->mock, "Release");
+    g_assert_cmpuint(mock_get_id(call), ==, 5);
+    g_assert_cmpstr(g_dbus_message_get_destination(call), ==, NEXT_SERVICE);
     if (lock != NULL) {
-        g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+        mock_answer(s->mock, call, NEXT_SERVICE, "()");
+        g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
+        g_assert_no_error(error);
     }
+    g_object_unref(mock_expect(s->mock, "OpenPeer"));
     scene_close(s);
-    answer_wait(&query);
-    test_wait(mock_is_left, s->mock);
-    test_iterate();
-    while (mock_count(s->mock) > 0)
-        g_object_unref(mock_expect_any(s->mock)); /* OpenPeer, it may be */
-}
-
-static void
-test_owner_gone_while_releasing(Scene *s, gconstpointer data)
-{
-    g_autoptr(WebLocksLock) lock = scene_lock(s);
-    g_auto(Answer) released = {0};
-    g_autoptr(GError) error = NULL;
-
-    web_locks_lock_release_async(lock, NULL, answer_take, &released);
-    g_object_unref(scene_expect(s, "Release"));
-    scene_change_owner(s, NULL);
-    g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
 }
 
 static void
 test_owner_gone_while_aborting(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s);
+    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), abort = NULL;
+    g_autoptr(MockSocket) old = NULL;
 
     g_cancellable_cancel(s->cancellable);
     g_object_unref(scene_expect(s, "Abort"));
-    scene_change_owner(s, NULL);
+    old = g_steal_pointer(&s->socket);
+    scene_restart(s, NEXT_SERVICE, SCENE_WAITING);
     answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    abort = mock_expect(s->mock, "Abort");
+    g_assert_cmpuint(mock_get_id(abort), ==, 5);
+    mock_answer(s->mock, abort, NEXT_SERVICE, "(true,)");
+    g_object_unref(mock_expect(s->mock, "OpenPeer"));
+    scene_barrier(s);
 }
 
 static void
@@ -737,7 +729,6 @@ main(int argc, char **argv)
     ADD("owner-replaced", test_owner_replaced, NULL);
     ADD("owner-replaced-and-released", test_owner_replaced_and_released, NULL);
     ADD("owner-replaced-and-dropped", test_owner_replaced_and_released, "dropped");
-    ADD("owner-gone-while-releasing", test_owner_gone_while_releasing, NULL);
     ADD("owner-gone-while-aborting", test_owner_gone_while_aborting, NULL);
     ADD("agent-closed", test_agent_closed, NULL);
     ADD("bus-dies", test_agent_closed, "cut");

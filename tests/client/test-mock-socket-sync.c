@@ -125,9 +125,10 @@ serve(gpointer data)
     while ((next = next_call(play, &is_on_socket)) != NULL) {
         g_autoptr(GDBusMessage) call = next;
         const char *member = g_dbus_message_get_member(call);
-        const char *body = g_str_equal(member, "Request") ? "(uint64 5, uint64 6)"
-                           : g_str_equal(member, "Query") ? EMPTY
-                                                          : "()";
+        const char *body = g_str_equal(member, "Request")  ? "(uint64 5, uint64 6)"
+                           : g_str_equal(member, "Query")  ? EMPTY
+                           : g_str_equal(member, "Resync") ? "(@a(sttsstt) [],)"
+                                                           : "()";
 
         if (g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED)
             continue;

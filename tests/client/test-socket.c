@@ -570,19 +570,24 @@ query_sync(gpointer manager)
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
 
-    g_assert_null(snapshot);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_no_error(error);
+    g_assert_nonnull(snapshot);
     return NULL;
 }
 
 static gpointer
 request_sync(gpointer manager)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksLock) lock = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
+    g_autoptr(WebLocksLock) lock = NULL;
 
-    g_assert_null(lock);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    while (lock == NULL) {
+        g_autoptr(GError) error = NULL;
+
+        lock = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
+        /* The thread may be late, and ask when there is no service. */
+        if (lock == NULL)
+            g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    }
     return NULL;
 }
 
@@ -591,8 +596,8 @@ release_sync(gpointer lock)
 {
     g_autoptr(GError) error = NULL;
 
-    g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_true(web_locks_lock_release_sync(lock, NULL, &error));
+    g_assert_no_error(error);
     return NULL;
 }
 
@@ -610,9 +615,9 @@ test_killed_in_sync(void)
     while (web_locks_lock_get_held(lock))
         g_thread_yield();
     test_service_kill();
+    test_service_start();
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
-    test_service_start();
     assert_on_socket(manager);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Without the service, and when it goes away. This file runs on a bus without one, and starts and
-// kills its own.
+// Without the service, and when it goes away: a pause, if it keeps its state. This file runs on a bus
+// without one, and starts and kills its own.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
@@ -14,8 +14,9 @@ const DAEMON = GLib.getenv('WEBLOCKSD');
 const [SIGCONT, SIGSTOP] = [18, 19];
 const ADDRESS = GLib.getenv('DBUS_SESSION_BUS_ADDRESS');
 
-async function startService(t) {
-    const process = Gio.Subprocess.new([DAEMON, `--address=${ADDRESS}`], Gio.SubprocessFlags.NONE);
+async function startService(t, ...more) {
+    const process = Gio.Subprocess.new([DAEMON, `--address=${ADDRESS}`, ...more],
+        Gio.SubprocessFlags.NONE);
     const service = {
         // The signal alone may take effect later.
         async pause() {
@@ -58,7 +59,38 @@ test('without a service requests and queries are refused', async t => {
     await assert.rejects(locks.query(), 'NetworkError');
 }, options);
 
-test('when the service dies, holders are told, and their callbacks go on', async t => {
+test('a service that is killed and comes back is only a pause', async t => {
+    const service = await startService(t);
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const waiter = t.request(locks, name);
+    await locks.query();
+    for (let turn = 0; turn < 3; turn++) {
+        await service.kill();
+        await startService(t).then(next => Object.assign(service, next));
+        const {held, pending} = await locks.query();
+        assert.equal([held.length, pending.length], [1, 1]);
+        assert.equal(await isSettled(holder.done), false);
+        assert.equal(waiter.wasCalled, false);
+    }
+    assert.equal(await holder.release('result'), 'result');
+    await waiter.granted;
+    assert.equal(await waiter.release('next'), 'next');
+}, options);
+
+test('what is asked while it is away is answered when it is back', async t => {
+    const service = await startService(t);
+    const holder = await t.hold(locks, t.name());
+    await service.pause();
+    const query = locks.query();
+    const done = holder.release('result');
+    await service.kill();
+    await startService(t);
+    assert.equal((await query).held.length <= 1, true);
+    assert.equal(await done, 'result');
+}, options);
+
+test('a service that has lost all: holders are told, and their callbacks go on', async t => {
     const service = await startService(t);
     const granted = deferred();
     const goOn = deferred();
@@ -72,6 +104,7 @@ test('when the service dies, holders are told, and their callbacks go on', async
     await granted.promise;
     assert.equal(await isSettled(done), false);
     await service.kill();
+    await startService(t, '--no-state');
     const error = await assert.rejects(done, 'NetworkError');
     assert.true(error.message.includes('service'), error.message);
     assert.equal(wentOn, false);
@@ -79,32 +112,22 @@ test('when the service dies, holders are told, and their callbacks go on', async
     await waitFor(() => wentOn, 'the rest of the callback');
 }, options);
 
-test('when the service dies, who waits is told', async t => {
+test('a service that has lost all: who waits waits on', async t => {
     const service = await startService(t);
     const name = t.name();
     const holder = await t.hold(locks, name);
     const waiter = t.request(locks, name);
     await locks.query();
     await service.kill();
-    await assert.rejects(waiter.done, 'NetworkError');
+    await startService(t, '--no-state');
     await assert.rejects(holder.done, 'NetworkError');
-    assert.equal(waiter.wasCalled, false);
-}, options);
-
-test('a service that comes back is used', async t => {
-    const service = await startService(t);
-    const name = t.name();
-    const lost = await t.hold(locks, name);
-    await service.kill();
-    await assert.rejects(lost.done, 'NetworkError');
-    await startService(t);
-    assert.equal(await locks.query(), {held: [], pending: []});
-    const holder = await t.hold(locks, name);
-    // The end of the old callback is not the end of the new lock.
-    await lost.release().catch(() => {});
+    await waiter.granted;
     const {held} = await locks.query();
     assert.equal(held.length, 1);
-    assert.equal(await holder.release('result'), 'result');
+    // The end of the old callback is not the end of the new lock.
+    await holder.release().catch(() => {});
+    assert.equal((await locks.query()).held.length, 1);
+    assert.equal(await waiter.release('result'), 'result');
 }, options);
 
 test('the promise settles when the service has released the lock, not before', async t => {
@@ -130,8 +153,10 @@ test('a service that dies before it has released the lock', async t => {
     for (let turn = 0; turn < 20; turn++)
         await new Promise(resolve => setTimeout(resolve, 1));
     await service.kill();
-    await assert.rejects(done, 'NetworkError');
+    await startService(t);
+    assert.equal(await done, 'result');
     await assert.rejectsWith(failed, reason);
+    assert.equal(await locks.query(), {held: [], pending: []});
 }, options);
 
 await run();

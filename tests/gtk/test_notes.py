@@ -288,18 +288,33 @@ class Saving(NotesTestCase):
 
 
 class TheServiceDies(NotesTestCase):
-    def test_all_are_read_only_until_it_is_back(self):
+    def setUp(self):
+        super().setUp()
+        self.restart()  # the one before may have been one that keeps nothing
+
+    def restart(self, *arguments):
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        type(self).daemon = self.start_service(*arguments)
+
+    def test_nobody_notices(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
-        self.daemon.signal(signal.SIGKILL)
-        self.daemon.wait_exit()
-        for notes in (a, b, c):
-            notes.wait_read_only(holder='Nobody is editing', waiting=0)
-        self.assertTrue(a.state()['unsaved'])
-        self.assertEqual(self.read(), 'bread\n')
+        self.restart()
+        wait_for(lambda: self.pids('held') == [a.pid] and len(self.pids('pending')) == 2,
+                 what='all as it was', every=0.1)
+        a.wait_editing(waiting=2, unsaved=True)
+        for notes in (b, c):
+            notes.wait_read_only(pid=a.pid, waiting=2)
+        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
 
-        type(self).daemon = self.start_service()
+    def test_it_has_lost_its_state(self):
+        a, b, c = self.open_one_after_another(3)
+        a.type('1')
+        a.wait_editing(unsaved=True)
+        self.restart('--no-state')
         wait_for(lambda: len(self.pids('held')) == 1 and len(self.pids('pending')) == 2,
                  what='one lock and two who wait', every=0.1)
         (pid,) = self.pids('held')

@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A bus that starts the service: whoever has something at stake calls it back. */
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "common/wire-names.h"
+#include "tests/client/fixture.h"
+
+static const char activating_config[] =
+    "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
+    " \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
+    "<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>\n"
+    "<servicedir>%s</servicedir>\n"
+    "<policy context=\"default\"><allow send_destination=\"*\" eavesdrop=\"true\"/>\n"
+    "<allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>\n"
+    "</busconfig>\n";
+
+typedef struct {
+    char *directory;
+    char *address;
+    GSubprocess *process;
+    GDBusConnection *observer;
+} ActivatingBus;
+
+static void
+write_file(const char *directory, const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(directory, name, NULL);
+
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void
+die_with_parent(gpointer data)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void
+activating_bus_start(ActivatingBus *self)
+{
+    g_autoptr(GSubprocessLauncher) launcher =
+        g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE);
+    g_autofree char *config = NULL, *service = NULL, *option = NULL;
+    g_autoptr(GDataInputStream) output = NULL;
+    g_autoptr(GError) error = NULL;
+
+    self->directory = g_dir_make_tmp("weblocks-client-XXXXXX", NULL);
+    config = g_strdup_printf(activating_config, self->directory, self->directory);
+    service = g_strdup_printf("[D-BUS Service]\nName=org.w3.WebLocks\nExec=%s --state-dir=%s/state "
+                              "--idle-exit=0.02\n",
+                              g_getenv("WEBLOCKSD"), self->directory);
+    write_file(self->directory, "bus.conf", config);
+    write_file(self->directory, "org.w3.WebLocks.service", service);
+    option = g_strdup_printf("--config-file=%s/bus.conf", self->directory);
+    g_subprocess_launcher_set_child_setup(launcher, die_with_parent, NULL, NULL);
+    self->process = g_subprocess_launcher_spawn(launcher, &error, "dbus-daemon", option, "--nofork",
+                                                "--nopidfile", "--print-address", NULL);
+    g_assert_no_error(error);
+    output = g_data_input_stream_new(g_subprocess_get_stdout_pipe(self->process));
+    self->address = g_data_input_stream_read_line(output, NULL, NULL, &error);
+    g_assert_no_error(error);
+    self->observer =
+        g_dbus_connection_new_for_address_sync(self->address,
+                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
+                                               NULL, NULL, &error);
+    g_assert_no_error(error);
+}
+
+static void
+activating_bus_end(ActivatingBus *self)
+{
+    const char *const remove[] = {"rm", "-r", self->directory, NULL};
+
+    g_object_unref(self->observer);
+    g_subprocess_send_signal(self->process, SIGTERM);
+    g_subprocess_wait(self->process, NULL, NULL);
+    g_object_unref(self->process);
+    g_assert_true(g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
+                               NULL, NULL, NULL));
+    g_free(self->directory);
+    g_free(self->address);
+}
+
+static WebLocksManager *
+manager_new(const ActivatingBus *bus)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) agent =
+        web_locks_agent_new_for_address_sync(bus->address, NULL, &error);
+
+    g_assert_no_error(error);
+    return test_manager_of(agent);
+}
+
+/* Of the service; 0: it isn't there. */
+static pid_t
+get_pid(const ActivatingBus *bus)
+{
+    g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
+        bus->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE,
+        "GetConnectionUnixProcessID", g_variant_new("(s)", WIRE_BUS_NAME), G_VARIANT_TYPE("(u)"),
+        G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
+    guint32 pid = 0;
+
+    if (reply != NULL)
+        g_variant_get(reply, "(u)", &pid);
+    return (pid_t)pid;
+}
+
+typedef struct {
+    const ActivatingBus *bus;
+    pid_t old_pid;
+} Return;
+
+static gboolean
+is_back(gpointer data)
+{
+    const Return *self = data;
+    pid_t pid = get_pid(self->bus);
+
+    /* Nothing wakes us. */
+    g_main_context_wakeup(NULL);
+    return pid != 0 && pid != self->old_pid;
+}
+
+/* And waits until somebody has called it back. */
+static void
+kill_service(const ActivatingBus *bus)
+{
+    Return back = {bus, get_pid(bus)};
+
+    g_assert_cmpint(back.old_pid, !=, 0);
+    g_assert_cmpint(kill(back.old_pid, SIGKILL), ==, 0);
+    test_wait_for(is_back, &back, "the service's return");
+}
+
+static gboolean
+skip_broker(void)
+{
+    if (test_bus_is_broker())
+        g_test_skip("this broker starts no services");
+    return test_bus_is_broker();
+}
+
+/* Nobody says a word after its death; yet it comes back, with all that was there. */
+static void
+test_called_back(void)
+{
+    ActivatingBus bus = {0};
+    g_autoptr(WebLocksManager) holder = NULL, waiter = NULL;
+    g_autoptr(WebLocksLock) lock = NULL, next = NULL;
+    g_auto(Answer) waiting = {0};
+    g_auto(Losses) losses = {0};
+
+    if (skip_broker())
+        return;
+    activating_bus_start(&bus);
+    holder = manager_new(&bus);
+    lock = test_lock(holder, "a");
+    losses_watch(&losses, lock);
+    kill_service(&bus);
+
+    waiter = manager_new(&bus);
+    answer_ask(&waiting, waiter, "a");
+    test_wait_for_state(waiter, "a | a");
+    for (guint i = 0; i < 5; i++)
+        kill_service(&bus);
+    test_settle(waiter);
+    g_assert_cmpuint(waiting.n_results, ==, 0);
+    g_assert_true(web_locks_lock_get_held(lock));
+    test_release(lock);
+    next = answer_expect_lock(&waiting);
+    g_assert_cmpuint(losses.n_lost, ==, 0);
+    g_clear_object(&next);
+    answer_clear(&waiting);
+    g_clear_object(&waiter);
+    g_clear_object(&holder);
+    test_iterate();
+    activating_bus_end(&bus);
+}
+
+/* It leaves after 20 ms without work; we come with requests at about that moment, again and
+ * again. Each is granted, by the one that is about to leave or by the next. */
+static void
+test_idle_exit(void)
+{
+    ActivatingBus bus = {0};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    guint64 token = 0;
+
+    if (skip_broker())
+        return;
+    activating_bus_start(&bus);
+    manager = manager_new(&bus);
+    for (guint i = 0; i < 60; i++) {
+        g_autoptr(WebLocksLock) lock = NULL;
+        gint64 until = g_get_monotonic_time() + 15 * 1000 + i * 200;
+
+        while (g_get_monotonic_time() < until)
+            test_iterate();
+        lock = web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+        g_assert_no_error(error);
+        g_assert_true(web_locks_lock_get_held(lock));
+        g_assert_cmpuint(web_locks_lock_get_token(lock), >, token);
+        token = web_locks_lock_get_token(lock);
+        test_release(lock);
+    }
+    g_clear_object(&manager);
+    test_iterate();
+    activating_bus_end(&bus);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/activation/leaves-when-idle", test_idle_exit);
+    g_test_add_func("/activation/called-back", test_called_back);
+    return test_run(NULL);
+}

@@ -1,0 +1,441 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The service is killed and started again, with one thing under way at a time, on the private
+ * socket and through the bus: nothing is lost, doubled, or out of turn. */
+
+#include "tests/client/fixture.h"
+
+#define N_AGENTS 3
+#define N_KILLS  12
+
+/* Test data: whether agents use a private socket. */
+static gconstpointer use_socket = GINT_TO_POINTER(TRUE);
+
+static WebLocksManager *
+manager_new(gconstpointer socket)
+{
+    g_autoptr(WebLocksAgent) agent =
+        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, "private-socket",
+                     socket != NULL, NULL);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_agent_connect_sync(agent, NULL, &error);
+    g_assert_no_error(error);
+    return test_manager_of(agent);
+}
+
+static void
+restart(void)
+{
+    test_service_kill();
+    test_service_start();
+}
+
+static void
+assert_taken(WebLocksManager *manager, const char *name)
+{
+    g_autoptr(WebLocksOptions) options = test_if_available();
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(web_locks_manager_request_sync(manager, name, options, NULL, &error));
+    g_assert_no_error(error);
+}
+
+/* ---- what is held, and what waits */
+
+static void
+test_held(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket), rival = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
+    g_auto(Losses) losses = {0};
+
+    losses_watch(&losses, lock);
+    for (guint i = 0; i < 3; i++) {
+        restart();
+        assert_taken(rival, "a");
+        test_settle(manager);
+        g_assert_cmpuint(losses.n_lost, ==, 0);
+    }
+    test_release(lock);
+    next = test_lock(rival, "a");
+    g_assert_cmpuint(web_locks_lock_get_token(next), >, web_locks_lock_get_token(lock));
+}
+
+static void
+test_shared_ones(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) one = manager_new(socket), two = manager_new(socket);
+    g_autoptr(WebLocksOptions) shared = test_shared();
+    g_autoptr(WebLocksLock) first = NULL, second = NULL, third = NULL;
+    g_auto(Answer) exclusive = {0};
+
+    first = web_locks_manager_request_sync(one, "a", shared, NULL, NULL);
+    second = web_locks_manager_request_sync(two, "a", shared, NULL, NULL);
+    answer_ask(&exclusive, one, "a");
+    test_settle(one);
+    restart();
+    test_release(first);
+    test_settle(one);
+    g_assert_cmpuint(exclusive.n_results, ==, 0);
+    test_release(second);
+    third = answer_expect_lock(&exclusive);
+}
+
+/* Requests of several agents stand in the row as before. */
+static void
+test_waiting(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) holder = manager_new(socket);
+    WebLocksManager *managers[N_AGENTS];
+    Answer answers[2 * N_AGENTS] = {0};
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+
+    for (guint i = 0; i < N_AGENTS; i++)
+        managers[i] = manager_new(socket);
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        answer_ask(&answers[i], managers[i % N_AGENTS], "a");
+        test_settle(managers[i % N_AGENTS]);
+    }
+    restart();
+    test_settle(holder);
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        test_release(lock);
+        g_object_unref(lock);
+        lock = answer_expect_lock(&answers[i]);
+        for (guint later = i + 1; later < G_N_ELEMENTS(answers); later++)
+            g_assert_cmpuint(answers[later].n_results, ==, 0);
+        answer_clear(&answers[i]);
+        if (i % 2 == 0)
+            restart();
+    }
+    g_clear_object(&lock);
+    for (guint i = 0; i < N_AGENTS; i++)
+        g_object_unref(managers[i]);
+}
+
+/* It is granted while its agent has not heard of the return yet. */
+static void
+test_granted_meanwhile(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, waiter, "a");
+    test_settle(waiter);
+    restart();
+    test_release(lock);
+    next = answer_expect_lock(&waiting);
+    assert_taken(holder, "a");
+}
+
+/* The holder dies with the service. */
+static void
+test_holder_dies(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, waiter, "a");
+    test_settle(waiter);
+    test_service_kill();
+    web_locks_agent_close(web_locks_manager_get_agent(holder));
+    test_service_start();
+    next = answer_expect_lock(&waiting);
+}
+
+static void
+test_timeout(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    Answer waiting[2] = {0};
+    gint64 begin_us = g_get_monotonic_time();
+
+    /* One ends while the service is away, the other later. */
+    web_locks_options_set_timeout(options, 20);
+    web_locks_manager_request_async(waiter, "a", options, NULL, answer_take, &waiting[0]);
+    test_settle(waiter);
+    test_service_kill();
+    while (g_get_monotonic_time() < begin_us + 50 * G_TIME_SPAN_MILLISECOND)
+        test_iterate();
+    test_service_start();
+    answer_expect_error(&waiting[0], WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+
+    begin_us = g_get_monotonic_time();
+    web_locks_options_set_timeout(options, 400);
+    web_locks_manager_request_async(waiter, "a", options, NULL, answer_take, &waiting[1]);
+    test_settle(waiter);
+    restart();
+    answer_expect_error(&waiting[1], WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, >=, 400 * G_TIME_SPAN_MILLISECOND);
+    answer_clear(&waiting[0]);
+    answer_clear(&waiting[1]);
+}
+
+/* ---- what is under way; the service stands still, so it has not read it when it dies */
+
+static void
+test_request_in_flight(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    Answer answers[5] = {0};
+
+    test_service_pause();
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++)
+        answer_ask(&answers[i], manager, "a");
+    test_iterate();
+    test_bus_settle();
+    restart();
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        g_autoptr(WebLocksLock) lock = answer_expect_lock(&answers[i]);
+
+        for (guint later = i + 1; later < G_N_ELEMENTS(answers); later++)
+            g_assert_cmpuint(answers[later].n_results, ==, 0);
+        answer_clear(&answers[i]);
+        test_release(lock);
+    }
+    assert_state(manager, " | ");
+}
+
+/* It has read it, and its answer was not read. */
+static void
+test_request_known(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_auto(Answer) answer = {0};
+
+    answer_ask(&answer, manager, "a");
+    test_wait_for_state(other, "a | ");
+    restart();
+    lock = answer_expect_lock(&answer);
+    assert_state(other, "a | ");
+    test_release(lock);
+    assert_state(other, " | ");
+}
+
+static void
+test_release_in_flight(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Answer) released = {0};
+    g_autoptr(GError) error = NULL;
+
+    test_service_pause();
+    web_locks_lock_release_async(lock, NULL, answer_take, &released);
+    test_iterate();
+    test_bus_settle();
+    restart();
+    g_assert_true(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
+    g_assert_no_error(error);
+    assert_state(manager, " | ");
+}
+
+/* Nobody waits for its end. */
+static void
+test_drop_in_flight(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, other, "a");
+    test_settle(other);
+    test_service_pause();
+    g_clear_object(&lock);
+    test_iterate();
+    restart();
+    next = answer_expect_lock(&waiting);
+}
+
+static void
+test_drop_while_away(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, other, "a");
+    test_settle(other);
+    test_service_kill();
+    test_iterate();
+    g_clear_object(&lock);
+    test_service_start();
+    next = answer_expect_lock(&waiting);
+}
+
+/* Those behind it move up. */
+static void
+test_abort_in_flight(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) given_up = {0}, behind = {0};
+
+    web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &given_up);
+    answer_ask(&behind, manager, "a");
+    test_settle(manager);
+    test_service_pause();
+    g_cancellable_cancel(cancellable);
+    answer_expect_error(&given_up, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    restart();
+    test_release(lock);
+    next = answer_expect_lock(&behind);
+    test_wait_for_state(manager, "a | ");
+}
+
+/* ---- threads that wait without a main loop */
+
+typedef struct {
+    WebLocksManager *manager;
+    guint n_done; /* atomic */
+} SyncWait;
+
+static gpointer
+wait_sync(gpointer data)
+{
+    SyncWait *self = data;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksLock) lock =
+        web_locks_manager_request_sync(self->manager, "a", NULL, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_true(web_locks_lock_get_held(lock));
+    g_atomic_int_inc(&self->n_done);
+    g_assert_true(web_locks_lock_release_sync(lock, NULL, &error));
+    g_assert_no_error(error);
+    return NULL;
+}
+
+/* Two of one agent, whose main context nobody runs. */
+static void
+test_sync(gconstpointer socket)
+{
+    g_autoptr(WebLocksManager) holder = manager_new(socket), observer = manager_new(socket);
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    SyncWait wait = {0};
+    GThread *threads[2];
+
+    g_main_context_push_thread_default(context);
+    wait.manager = manager_new(socket);
+    g_main_context_pop_thread_default(context);
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = g_thread_new("waiter", wait_sync, &wait);
+    test_wait_for_state(observer, "a | a a");
+    restart();
+    restart();
+    assert_state(observer, "a | a a");
+    g_assert_cmpuint(g_atomic_int_get(&wait.n_done), ==, 0);
+    test_release(lock);
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    assert_state(observer, " | ");
+    g_object_unref(wait.manager);
+}
+
+/* ---- all at once: each in turn, while the service dies again and again */
+
+typedef struct {
+    int n_inside; /* atomic, as are the others */
+    int n_turns;
+    gboolean is_over;
+    gconstpointer socket;
+} Crowd;
+
+static gpointer
+take_turns(gpointer data)
+{
+    Crowd *crowd = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(WebLocksManager) manager = NULL;
+    guint64 token = 0;
+
+    g_main_context_push_thread_default(context);
+    manager = manager_new(crowd->socket);
+    while (!g_atomic_int_get(&crowd->is_over)) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(WebLocksLock) lock =
+            web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
+
+        /* Made when nobody serves. */
+        if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE))
+            continue;
+        g_assert_no_error(error);
+        g_assert_cmpint(g_atomic_int_add(&crowd->n_inside, 1), ==, 0);
+        g_assert_cmpuint(web_locks_lock_get_token(lock), >, token);
+        token = web_locks_lock_get_token(lock);
+        g_atomic_int_inc(&crowd->n_turns);
+        g_thread_yield();
+        g_assert_true(web_locks_lock_get_held(lock));
+        g_atomic_int_add(&crowd->n_inside, -1);
+        if (g_random_boolean())
+            g_clear_object(&lock);
+        else
+            test_release(lock);
+    }
+    g_clear_object(&manager);
+    g_main_context_pop_thread_default(context);
+    return NULL;
+}
+
+static void
+test_crowd(gconstpointer socket)
+{
+    Crowd crowd = {.socket = socket};
+    GThread *threads[4];
+
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = g_thread_new("turns", take_turns, &crowd);
+    for (guint i = 0; i < N_KILLS; i++) {
+        int n_turns = g_atomic_int_get(&crowd.n_turns);
+
+        while (g_atomic_int_get(&crowd.n_turns) < n_turns + 20)
+            g_main_context_iteration(NULL, FALSE);
+        restart();
+    }
+    g_atomic_int_set(&crowd.is_over, TRUE);
+    for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    g_test_message("%d turns, %d kills", crowd.n_turns, N_KILLS);
+}
+
+/* ---- main */
+
+static void
+add(const char *name, GTestDataFunc func)
+{
+    g_autofree char *on = g_strdup_printf("/resync/socket/%s", name);
+    g_autofree char *off = g_strdup_printf("/resync/bus/%s", name);
+
+    g_test_add_data_func(on, use_socket, func);
+    g_test_add_data_func(off, NULL, func);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    add("held", test_held);
+    add("shared", test_shared_ones);
+    add("waiting", test_waiting);
+    add("granted-meanwhile", test_granted_meanwhile);
+    add("holder-dies", test_holder_dies);
+    add("timeout", test_timeout);
+    add("request-in-flight", test_request_in_flight);
+    add("request-known", test_request_known);
+    add("release-in-flight", test_release_in_flight);
+    add("drop-in-flight", test_drop_in_flight);
+    add("drop-while-away", test_drop_while_away);
+    add("abort-in-flight", test_abort_in_flight);
+    add("sync", test_sync);
+    add("crowd", test_crowd);
+    return test_run(NULL);
+}

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The service is killed, and comes back: a pause, unless it has lost its state."""
+
+import signal
+import threading
+
+from harness_python import Errors, PATIENCE, PythonTestCase, main, wait_for
+
+
+class ServiceGone(PythonTestCase):
+    def setUp(self):
+        super().setUp()
+        self.restart()  # the one before may have been one that keeps nothing
+
+    def restart(self, *arguments):
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        type(self).daemon = self.start_service(*arguments)
+
+    def test_it_is_only_a_pause(self):
+        told, granted = [], []
+        lock = self.manager.request_sync('x')
+        lock.connect('lost', lambda _lock, reason: told.append(reason))
+        waiter = self.new_manager()
+        waiter.request_async('x', None, None, lambda _source, result:
+                             granted.append(waiter.request_finish(result)))
+        self.wait_pending('x')
+        for _ in range(3):
+            self.restart()
+            self.assertEqual((self.held(), self.pending()), (['x'], ['x']))
+        self.assertEqual((told, granted, lock.held), ([], [], True))
+        lock.release_sync()
+        wait_for(lambda: granted, what='the lock')
+        self.assertEqual(told, [])
+        granted.pop().release_sync()
+        self.assert_nothing_left()
+
+    def test_a_thread_that_waits(self):
+        done = []
+
+        def run():
+            with self.manager.lock('x') as lock:
+                done.append(lock.held)
+        with self.new_manager().lock('x'):
+            thread = threading.Thread(target=run, daemon=True)
+            thread.start()
+            self.wait_pending('x')
+            self.restart()
+            self.assertEqual((self.pending(), done), (['x'], []))
+        thread.join(PATIENCE)
+        self.assertEqual(done, [True])
+        self.assert_nothing_left()
+
+    def test_it_has_lost_its_state(self):
+        told = []
+        lock = self.manager.request_sync('x')
+        lock.connect('lost', lambda _lock, reason: told.append(reason))
+        self.restart('--no-state')
+        wait_for(lambda: told, what='lost')
+        self.assertEqual((told, lock.held), (['lost'], False))
+        self.assert_fails(Errors.UNAVAILABLE, lock.release_sync)
+
+
+if __name__ == '__main__':
+    main()
