@@ -83,40 +83,48 @@ call_new_to_service(Connection *connection, const char *method)
 /* ---- its end */
 
 static void
-call_free(Call *self)
+call_leave(Call *self)
 {
     connection_remove_part(self->connection, &self->part);
     resync_remove(get_resync(self), &self->item);
     route_forget(get_route(self), &self->letter);
+}
+
+static void
+call_free(Call *self)
+{
     connection_unref(self->connection);
     g_free(self);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Call, call_free)
+
+/* It is left by all first: whoever hears the answer may end the socket, or the connection. */
+static void
+call_answer(Call *self, sd_bus_message *reply, const GError *error)
+{
+    call_leave(self);
+    self->answered(reply, error, self->data);
+    call_free(self);
+}
 
 static void
-call_fail(Call *call, int code, const char *text)
+call_fail(Call *self, int code, const char *text)
 {
-    g_autoptr(Call) self = call;
     g_autoptr(GError) error = g_error_new_literal(CALL_ERROR, code, text);
 
-    self->answered(NULL, error, self->data);
+    call_answer(self, NULL, error);
 }
 
 /* The connection ended. The part is the first thing in a call. */
 static void
 call_end(ConnectionPart *part, const GError *error)
 {
-    g_autoptr(Call) self = (Call *)part;
-
-    self->answered(NULL, error, self->data);
+    call_answer((Call *)part, NULL, error);
 }
 
 static void
 call_give_up(gpointer call, const GError *error)
 {
-    g_autoptr(Call) self = call;
-
-    self->answered(NULL, error, self->data);
+    call_answer(call, NULL, error);
 }
 
 static void
@@ -172,15 +180,14 @@ is_about_leaving(const Call *self, sd_bus_message *reply, gboolean *out_is_sent)
 }
 
 static void
-call_take(Call *call, sd_bus_message *reply)
+call_take(Call *self, sd_bus_message *reply)
 {
-    g_autoptr(Call) self = call;
     const sd_bus_error *wire_error = sd_bus_message_get_error(reply);
     g_autoptr(GError) error = NULL;
 
     if (wire_error != NULL)
         error = error_new_from_wire(wire_error->name, wire_error->message);
-    self->answered(error == NULL ? reply : NULL, error, self->data);
+    call_answer(self, error == NULL ? reply : NULL, error);
 }
 
 static int
@@ -253,7 +260,7 @@ call_send(Connection *connection,
           gpointer data,
           GError **error)
 {
-    g_autoptr(Call) self = call_new(connection, sort, answered, data);
+    Call *self = call_new(connection, sort, answered, data);
     int r = 0;
 
     resync_add(get_resync(self), &self->item);
@@ -262,9 +269,10 @@ call_send(Connection *connection,
                        sort == CALL_QUESTION ? CALL_DEFAULT_TIMEOUT : CALL_NO_TIMEOUT);
     if (r < 0) {
         g_propagate_error(error, error_new_from_errno(r));
+        call_cancel(self);
         return NULL;
     }
-    return g_steal_pointer(&self);
+    return self;
 }
 
 Call *
@@ -285,6 +293,7 @@ call_is_sent(const Call *self)
 void
 call_cancel(Call *self)
 {
+    call_leave(self);
     call_free(self);
 }
 

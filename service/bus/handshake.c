@@ -13,25 +13,39 @@
 void
 handshake_init(Handshake *self, guint32 uid, sd_id128_t server_id)
 {
-    *self = (Handshake){.uid = uid, .server_id = server_id, .line = g_string_new(NULL)};
+    *self = (Handshake){.uid = uid, .server_id = server_id};
+    self->line = g_string_new(NULL);
+    self->answers = g_string_new(NULL);
 }
 
 void
 handshake_clear(Handshake *self)
 {
-    if (self->line != NULL)
+    if (self->line != NULL) {
         g_string_free(self->line, TRUE);
-    self->line = NULL;
+        g_string_free(self->answers, TRUE);
+    }
+    self->line = self->answers = NULL;
 }
 
 /* ---- lines */
 
-/* A client that doesn't hear it hears nothing: it may have left, and what it said still counts. */
+/* All that there is to be said, at once: if we die in between, a client that uses sd-bus must not
+ * have heard a half of it, which would end it. One that doesn't hear it hears nothing: it may have
+ * left, and what it said still counts. */
 static void
-say(int fd, const char *line)
+send_answers(Handshake *self, int fd)
 {
-    if (send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+    if (self->answers->len > 0 &&
+        send(fd, self->answers->str, self->answers->len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         g_debug("A handshake is not heard: %s", g_strerror(errno));
+    g_string_truncate(self->answers, 0);
+}
+
+static void
+say(Handshake *self, const char *line)
+{
+    g_string_append(self->answers, line);
 }
 
 /* In hexadecimal digits the decimal ones of its uid; or nothing, which says the same. */
@@ -53,7 +67,7 @@ is_identity(const Handshake *self, const char *text)
 }
 
 static void
-decide(Handshake *self, int fd, const char *identity)
+decide(Handshake *self, const char *identity)
 {
     char id[33];
     g_autofree char *answer = NULL;
@@ -63,31 +77,31 @@ decide(Handshake *self, int fd, const char *identity)
     answer = self->is_accepted
                  ? g_strdup_printf("OK %s\r\n", sd_id128_to_string(self->server_id, id))
                  : g_strdup("REJECTED EXTERNAL\r\n");
-    say(fd, answer);
+    say(self, answer);
 }
 
 /* FALSE if there is no going on. */
 static gboolean
-take_line(Handshake *self, int fd, const char *line, gboolean *out_is_done)
+take_line(Handshake *self, const char *line, gboolean *out_is_done)
 {
     if (strcmp(line, "AUTH EXTERNAL") == 0) {
         self->awaits_data = TRUE;
-        say(fd, "DATA\r\n");
+        say(self, "DATA\r\n");
     } else if (g_str_has_prefix(line, "AUTH EXTERNAL ")) {
-        decide(self, fd, line + strlen("AUTH EXTERNAL "));
+        decide(self, line + strlen("AUTH EXTERNAL "));
     } else if (self->awaits_data && strcmp(line, "DATA") == 0) {
-        decide(self, fd, "");
+        decide(self, "");
     } else if (self->awaits_data && g_str_has_prefix(line, "DATA ")) {
-        decide(self, fd, line + strlen("DATA "));
+        decide(self, line + strlen("DATA "));
     } else if (strcmp(line, "AUTH") == 0 || g_str_has_prefix(line, "AUTH ") ||
                strcmp(line, "CANCEL") == 0 || g_str_has_prefix(line, "ERROR")) {
         self->awaits_data = self->is_accepted = FALSE;
-        say(fd, "REJECTED EXTERNAL\r\n");
+        say(self, "REJECTED EXTERNAL\r\n");
     } else if (strcmp(line, "BEGIN") == 0) {
         *out_is_done = self->is_accepted;
         return self->is_accepted;
     } else {
-        say(fd, "ERROR\r\n"); /* descriptors, for one, we don't take */
+        say(self, "ERROR\r\n"); /* descriptors, for one, we don't take */
     }
     return TRUE;
 }
@@ -122,8 +136,8 @@ has_line(GString *line)
     return line->len >= 2 && line->str[line->len - 2] == '\r' && line->str[line->len - 1] == '\n';
 }
 
-HandshakeResult
-handshake_go_on(Handshake *self, int fd)
+static HandshakeResult
+read_lines(Handshake *self, int fd)
 {
     gboolean is_done = FALSE, is_over = FALSE;
 
@@ -139,13 +153,22 @@ handshake_go_on(Handshake *self, int fd)
         if (!has_line(self->line))
             continue;
         g_string_truncate(self->line, self->line->len - 2);
-        if (!take_line(self, fd, self->line->str, &is_done))
+        if (!take_line(self, self->line->str, &is_done))
             return HANDSHAKE_FAILED;
         if (is_done)
             return HANDSHAKE_DONE;
         g_string_truncate(self->line, 0);
     }
     return is_over ? HANDSHAKE_FAILED : HANDSHAKE_GOES_ON;
+}
+
+HandshakeResult
+handshake_go_on(Handshake *self, int fd)
+{
+    HandshakeResult result = read_lines(self, fd);
+
+    send_answers(self, fd);
+    return result;
 }
 
 /* ---- sd-bus's own */

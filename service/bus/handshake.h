@@ -28,6 +28,7 @@ typedef struct {
     gboolean is_accepted;
     gsize n_bytes;
     GString *line;
+    GString *answers; /* to what was read */
 } Handshake;
 
 void handshake_init(Handshake *self, guint32 uid, sd_id128_t server_id);
