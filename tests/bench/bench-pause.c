@@ -18,6 +18,7 @@
 
 #define PAIRS_BEFORE 50
 #define PAIRS_AFTER  50
+#define RETRY_US     500
 
 static pid_t
 get_service_pid(GDBusConnection *connection)
@@ -34,6 +35,22 @@ get_service_pid(GDBusConnection *connection)
     return (pid_t)pid;
 }
 
+/* Where the bus can't start the service, a request that meets its absence is refused at once. */
+static WebLocksLock *
+request(WebLocksManager *manager)
+{
+    for (;;) {
+        g_autoptr(GError) error = NULL;
+        WebLocksLock *lock = web_locks_manager_request_sync(manager, "printer", NULL, NULL, &error);
+
+        if (!g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE)) {
+            bench_check_error(error, "request");
+            return lock;
+        }
+        bench_pause(RETRY_US);
+    }
+}
+
 static double
 run_pairs(WebLocksManager *manager, guint count)
 {
@@ -41,7 +58,7 @@ run_pairs(WebLocksManager *manager, guint count)
 
     for (guint i = 0; i < count; i++) {
         guint64 begin = bench_now();
-        g_autoptr(WebLocksLock) lock = bench_request(manager, "printer");
+        g_autoptr(WebLocksLock) lock = request(manager);
 
         bench_release(lock);
         longest = MAX(longest, (double)(bench_now() - begin) / 1000);
