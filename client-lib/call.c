@@ -36,6 +36,8 @@ struct Call {
     CallSort sort;
     gboolean was_served; /* somebody was there to read it */
     gint64 timeout_us;   /* of the monotonic clock: when sd-bus is tired of waiting */
+    gboolean is_sending;
+    GError *over; /* it ended while it was being sent */
     CallAnswered answered;
     gpointer data;
 };
@@ -97,11 +99,16 @@ call_free(Call *self)
     g_free(self);
 }
 
-/* It is left by all first: whoever hears the answer may end the socket, or the connection. */
+/* It is left by all first: whoever hears the answer may end the socket, or the connection. Whoever
+ * is sending it hears of its end from call_send(). */
 static void
 call_answer(Call *self, sd_bus_message *reply, const GError *error)
 {
     call_leave(self);
+    if (self->is_sending && error != NULL) {
+        self->over = g_error_copy(error);
+        return;
+    }
     self->answered(reply, error, self->data);
     call_free(self);
 }
@@ -260,19 +267,24 @@ call_send(Connection *connection,
           gpointer data,
           GError **error)
 {
-    Call *self = call_new(connection, sort, answered, data);
+    Call *self;
     int r = 0;
 
+    route_finish(connection_get_route(connection));
+    self = call_new(connection, sort, answered, data);
+    self->is_sending = TRUE;
     resync_add(get_resync(self), &self->item);
-    if (!self->item.is_kept)
+    if (!self->item.is_kept && self->over == NULL)
         r = route_send(get_route(self), &self->letter, message,
                        sort == CALL_QUESTION ? CALL_DEFAULT_TIMEOUT : CALL_NO_TIMEOUT);
-    if (r < 0) {
-        g_propagate_error(error, error_new_from_errno(r));
-        call_cancel(self);
-        return NULL;
-    }
-    return self;
+    self->is_sending = FALSE;
+    if (self->over == NULL && r >= 0)
+        return self;
+    if (self->over == NULL)
+        call_leave(self);
+    g_propagate_error(error, self->over != NULL ? self->over : error_new_from_errno(r));
+    call_free(self);
+    return NULL;
 }
 
 Call *
@@ -304,6 +316,7 @@ call_send_quietly(Connection *connection, sd_bus_message *message)
     int r = sd_bus_message_set_expect_reply(message, 0);
 
     g_assert(r >= 0);
+    route_finish(connection_get_route(connection));
     if (resync_may_send(resync))
         route_send_quietly(connection_get_route(connection), message);
     resync_forget(resync);

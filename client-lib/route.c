@@ -234,6 +234,12 @@ finish_handshake(Route *self)
         else if (poll(&wanted, 1, (int)(left_us / 1000) + 1) < 0)
             g_debug("No handshake: %s", g_strerror(errno));
     }
+}
+
+void
+route_finish(Route *self)
+{
+    finish_handshake(self);
     wire_read_on(&self->socket);
 }
 

@@ -46,6 +46,10 @@ void route_free(Route *self);
 /* The private socket. */
 Wire *route_get_socket(Route *self);
 
+/* Finishes a handshake that has begun, and takes in what came with it. So to be called before there
+ * is a letter: in between is no time for answers to others. */
+void route_finish(Route *self);
+
 /* Negative errno: it could not be sent, and nothing will be called. */
 int route_send(Route *self, Letter *letter, sd_bus_message *message, guint64 timeout_us);
 

@@ -209,12 +209,16 @@ serve(const CommandLine *line, const Limits *limits)
     term_id = g_unix_signal_add(SIGTERM, on_stop_signal, service);
     int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
     r = bus_service_start(service, state_directory);
-    if (r == -EEXIST)
+    if (r == -ECANCELED) {
+        g_message("Another instance has taken the name %s", WIRE_BUS_NAME);
+        status = EXIT_SUCCESS;
+    } else if (r == -EEXIST) {
         g_warning("The name %s is taken: another instance is running", WIRE_BUS_NAME);
-    else if (r < 0)
+    } else if (r < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
-    else
+    } else {
         status = bus_service_run(service);
+    }
     g_source_remove(term_id);
     g_source_remove(int_id);
     bus_service_free(service);

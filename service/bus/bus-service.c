@@ -132,7 +132,7 @@ take_over(Edge *edge, gboolean replace, const char *state_directory)
         return -EEXIST;
     if (state_directory != NULL && !recovery_run(edge, state_directory, &error)) {
         if (lifecycle_is_name_taken(edge))
-            return -EEXIST;
+            return replace ? -ECANCELED : -EEXIST;
         g_warning("%s", error->message);
         return -EIO;
     }

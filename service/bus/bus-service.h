@@ -21,8 +21,8 @@ BusService *bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOp
 void bus_service_free(BusService *service);
 
 /* Subscribes, puts up the objects, takes over the state in `state_directory` (NULL: nothing
- * survives us), takes the bus name; may block. Negative errno on failure, -EEXIST if somebody else
- * has the name. */
+ * survives us), takes the bus name; may block. Negative errno on failure: -EEXIST if somebody else
+ * has the name, -ECANCELED if we were replaced ourselves before we began. */
 int bus_service_start(BusService *service, const char *state_directory);
 
 /* Runs until the service has ended; what the process is to exit with. */

@@ -4,7 +4,9 @@
 #include "service/bus/handshake.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -165,10 +167,19 @@ read_lines(Handshake *self, int fd)
 HandshakeResult
 handshake_go_on(Handshake *self, int fd)
 {
-    HandshakeResult result = read_lines(self, fd);
+    HandshakeResult result = self->is_done ? HANDSHAKE_DONE : read_lines(self, fd);
 
+    self->is_done = result == HANDSHAKE_DONE;
     send_answers(self, fd);
     return result;
+}
+
+gboolean
+handshake_is_heard(int fd)
+{
+    int n_unread = 0;
+
+    return ioctl(fd, SIOCOUTQ, &n_unread) < 0 || n_unread == 0;
 }
 
 /* ---- sd-bus's own */

@@ -26,6 +26,7 @@ typedef struct {
     gboolean has_begun; /* with a zero byte */
     gboolean awaits_data;
     gboolean is_accepted;
+    gboolean is_done;
     gsize n_bytes;
     GString *line;
     GString *answers; /* to what was read */
@@ -34,8 +35,12 @@ typedef struct {
 void handshake_init(Handshake *self, guint32 uid, sd_id128_t server_id);
 void handshake_clear(Handshake *self);
 
-/* Reads what is there and answers it. */
+/* Reads what is there and answers it. Once it is done it stays so, and nothing more is read. */
 HandshakeResult handshake_go_on(Handshake *self, int fd);
+
+/* Whether the client has read all answers. sd-bus takes whatever comes with them for more of them,
+ * and ends the process if there is a line's end in it: so no message may come so early. */
+gboolean handshake_is_heard(int fd);
 
 /* The server's side of a connection that has a handshake behind it; `*out_fd` is the other end, to
  * be closed by the caller. NULL if there are no descriptors. */

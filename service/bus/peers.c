@@ -37,6 +37,9 @@
 /* How long a handshake may take, and a message that has begun. */
 #define PATIENCE_SECS 5
 
+/* How often it is looked at whether a client has read the answers of its handshake. */
+#define HEARD_MS 2
+
 /* What a client may leave unread, besides the message that is on its way. sd-bus's own answers are
  * not among them, and there is one of them at most when we stop to read. */
 #define UNREAD_BYTES_MAX    (1024UL * 1024)
@@ -78,6 +81,7 @@ struct Peer {
     guint32 events; /* what epoll waits for */
     Handshake handshake;
     guint timer_id; /* ends the handshake, or the wait for the rest of a message */
+    guint heard_id; /* looks whether the client has read the handshake's answers */
     gboolean is_stuck;
     gboolean has_message; /* one has come out of sd-bus */
 };
@@ -197,6 +201,7 @@ close_peer(Peer *peer)
     give_up_bus(peer);
     outbox_fini(&peer->link.outbox);
     g_clear_handle_id(&peer->timer_id, g_source_remove);
+    g_clear_handle_id(&peer->heard_id, g_source_remove);
     handshake_clear(&peer->handshake);
     link_clear_bucket(&peer->link);
     close(peer->fd);
@@ -485,11 +490,43 @@ serve_open(Peer *peer, Budget *left)
     }
 }
 
+static gsize
+count_bytes(const Peer *peer)
+{
+    int n_bytes = 0;
+
+    return ioctl(peer->fd, SIOCINQ, &n_bytes) == 0 ? (gsize)n_bytes : 0;
+}
+
+static gboolean
+on_heard_timer(gpointer data)
+{
+    Peer *peer = data;
+
+    peer->heard_id = 0;
+    wait_for(peer, EPOLLOUT); /* which is there at once */
+    return G_SOURCE_REMOVE;
+}
+
+/* Nobody tells that a client has read. One that already sends messages is none of those that must
+ * not get any with the answers; and if none will be sent, it doesn't matter. */
+static gboolean
+may_begin(Peer *peer)
+{
+    if (handshake_is_heard(peer->fd) || count_bytes(peer) > 0 || peer->link.outbox.instead != NULL)
+        return TRUE;
+    wait_for(peer, 0);
+    if (peer->heard_id == 0)
+        peer->heard_id = g_timeout_add(HEARD_MS, on_heard_timer, peer);
+    return FALSE;
+}
+
 /* FALSE: the socket is closed. */
 static gboolean
 begin(Peer *peer)
 {
     g_clear_handle_id(&peer->timer_id, g_source_remove);
+    g_clear_handle_id(&peer->heard_id, g_source_remove);
     handshake_clear(&peer->handshake);
     if (!handshake_move_bus(peer->link.bus, peer->fd)) {
         close_peer(peer);
@@ -511,7 +548,7 @@ serve(Peer *peer, Budget left)
         result = handshake_go_on(&peer->handshake, peer->fd);
         if (result == HANDSHAKE_FAILED)
             close_peer(peer);
-        else if (result == HANDSHAKE_DONE && begin(peer))
+        else if (result == HANDSHAKE_DONE && may_begin(peer) && begin(peer))
             serve_open(peer, &left);
     } else if (peer->state == PEER_OPEN) {
         serve_open(peer, &left);
@@ -712,14 +749,6 @@ peers_open(Client *client, int *out_fd)
     client->link = &peer->link;
     client->peer = peer;
     return 0;
-}
-
-static gsize
-count_bytes(const Peer *peer)
-{
-    int n_bytes = 0;
-
-    return ioctl(peer->fd, SIOCINQ, &n_bytes) == 0 ? (gsize)n_bytes : 0;
 }
 
 guint64

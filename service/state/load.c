@@ -95,6 +95,7 @@ run_child(const char *path, int fd, pid_t parent)
     if (getppid() != parent)
         _exit(EXIT_NO_RESOURCE);
     setrlimit(RLIMIT_CORE, &no_core);
+    close(STDERR_FILENO); /* LMDB would say there what the parent says better */
     /* A sanitizer would tell of what is expected here. */
     for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
         signal(faults[i], SIG_DFL);

@@ -14,8 +14,9 @@
 static void
 write_marks(const Restoring *self)
 {
-    if (self->fd >= 0 &&
-        pwrite(self->fd, &self->marks, sizeof self->marks, 0) != sizeof self->marks)
+    const RestoringMarks marks = self->marks;
+
+    if (self->fd >= 0 && pwrite(self->fd, &marks, sizeof marks, 0) != sizeof marks)
         g_debug("%s: %s", self->path, g_strerror(errno));
 }
 

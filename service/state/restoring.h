@@ -11,15 +11,18 @@
 
 #include <glib.h>
 
+/* What is in the file. */
+typedef struct {
+    guint64 agent, id;         /* being restored; 0 is none */
+    guint64 bad_agent, bad_id; /* the last one that was being restored at a death */
+    guint64 n_deaths;          /* one after the other, */
+    gint64 first_us;           /* since then; monotonic */
+} RestoringMarks;
+
 typedef struct {
     int fd; /* -1: it can't be written down */
     char *path;
-    struct {
-        guint64 agent, id;         /* being restored; 0 is none */
-        guint64 bad_agent, bad_id; /* the last one that was being restored at a death */
-        guint64 n_deaths;          /* one after the other, */
-        gint64 first_us;           /* since then; monotonic */
-    } marks;
+    RestoringMarks marks;
 } Restoring;
 
 void restoring_begin(Restoring *self, const char *path, gint64 now_us);

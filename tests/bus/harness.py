@@ -252,9 +252,9 @@ class ProcessClient:
 class Service:
     """A weblocksd process. Its stderr goes to a file, so that it can never block."""
 
-    def __init__(self, bus, arguments=(), address_option=True, env=None):
+    def __init__(self, bus, arguments=(), address_option=True, env=None, program=None):
         command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
-        command.append(environment('WEBLOCKSD'))
+        command.append(program or environment('WEBLOCKSD'))
         if address_option:
             command.append(f'--address={bus.address}')
         self.bus = bus

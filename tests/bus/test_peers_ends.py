@@ -43,6 +43,22 @@ class Handshake(PeerCase):
                 peer.close()
                 self.assertEqual(self.raw.query(self.bucket), ([], []))
 
+    def test_no_message_with_the_answers(self):
+        """sd-bus takes what comes with the answers for more of them, and may die of it."""
+        holder = self.client()
+        held, _ = holder.request('x', self.bucket)
+        waiting, _ = self.raw.request('x', self.bucket)
+        peer = self.private_socket(self.raw, handshake=False)
+        peer.socket.sendall(peer.HANDSHAKE)
+        holder.release(held, self.bucket)
+        self.assertTrue(readable(peer.socket, PATIENCE))
+        for _ in range(10):
+            self.control.ping()
+        there = peer.socket.recv(4096, socket.MSG_PEEK)
+        self.assertRegex(there, b'^DATA\r\nOK [0-9a-f]{32}\r\n$')
+        peer.read_answers()
+        peer.wait_granted(waiting)
+
     def test_byte_by_byte(self):
         """The service sees each byte by itself; of messages, a few bytes, since a socket has room
         for a few hundred pieces only."""

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Makes the inputs in corpus/peer-bytes/ that come from real messages.
+"""Makes the inputs in corpus/ that come from real messages, and from records of real state.
 
     /usr/bin/python3 tests/fuzz/make-corpus.py
 
-The first two bytes of each are what fuzz-peer-bytes.c makes of them. What a fuzzer found stays.
+The first bytes of each are what its target makes of them. What a fuzzer found stays.
 """
 
 import os
+import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -21,7 +22,7 @@ from gi.repository import Gio, GLib  # noqa: E402
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, bucket_path  # noqa: E402
 from rawbus import PrivateSocket, lock_call, method_call, open_peer_call  # noqa: E402
 
-CORPUS = os.path.join(HERE, 'corpus', 'peer-bytes')
+CORPUS = os.path.join(HERE, 'corpus')
 
 # The manners of fuzz-peer-bytes.c.
 SAYS_HELLO, IN_PIECES, DEAF, CLOSES, DIES, CALLS_BY_BUS, IS_WAITED_FOR = [1 << n for n in range(7)]
@@ -123,11 +124,80 @@ def inputs():
     yield 'hello-without-end', 0, 0, b'\0AUTH ' + b'E' * 600
 
 
+# The manners of fuzz-state.c.
+RAW, LATE, ENDS_FIRST, ENDS_LAST, ASKS, STEALS, SKIPS = [1 << n for n in range(7)]
+SHARED, EXCLUSIVE = 1, 0
+ENDED = 2
+
+
+def text(*strings):
+    return b''.join(string.encode() + b'\0' for string in strings)
+
+
+def framed(key, value):
+    return struct.pack('<BH', len(key), len(value)) + key + value
+
+
+def agent(number, name, uid=1000, kind=0, app='', ceiling=256):
+    """As in service/state/records.c, of a little-endian machine."""
+    return framed(b'a' + struct.pack('>Q', number), struct.pack(
+        '<QIIIIII', ceiling, uid, 1, kind, len(name), len(app), 0) + text(name, app))
+
+
+def request(number, id_, name, sequence, token=0, mode=EXCLUSIVE, state=None, key=0, deadline=0,
+            bucket='b', why=''):
+    value = struct.pack('<QQQqqBBHIII', key, token, sequence, 1000, deadline, mode,
+                        (1 if token else 0) if state is None else state, len(bucket), len(name),
+                        len(why), 0)
+    return framed(b'r' + struct.pack('>QQ', number, id_), value + text(bucket, name, why))
+
+
+def head(ceiling=1000, last_agent=9):
+    return struct.pack('<QQ', ceiling, last_agent)
+
+
+def state_inputs():
+    three = agent(1, ':1.1') + agent(2, ':1.2') + agent(3, ':1.3', 2000)
+    queue = (request(1, 1, 'x', 1, 10) + request(1, 2, 'y', 2, 11, SHARED)
+             + request(2, 1, 'x', 3, deadline=5000) + request(2, 2, 'y', 4, mode=SHARED)
+             + request(2, 3, 'x', 5, key=7, why='to be seen') + request(3, 1, 'x', 1, 12))
+    for name, manner in (('queue', 0), ('queue-late', LATE), ('queue-end', ENDS_FIRST),
+                         ('queue-ends', ENDS_FIRST | ENDS_LAST), ('queue-ask', ASKS),
+                         ('queue-steal', STEALS | ASKS), ('queue-skip', SKIPS | ENDS_LAST)):
+        yield name, manner, head() + three + queue
+    yield 'empty', 0, b''
+    yield 'head', 0, head()
+    yield 'no-agent', 0, head() + queue
+    yield 'sandboxes', 0, head() + agent(1, ':1.1', 1000, 1, 'org.example.App') + agent(
+        2, ':1.2', 1000, 2, 'snap') + request(1, 1, '', 1, 3) + request(2, 1, '', 1, 3)
+    yield 'one-name-twice', 0, head() + agent(1, ':1.1') + agent(2, ':1.1')
+    yield 'two-exclusive', 0, head() + three + request(1, 1, 'x', 1, 1) + request(2, 1, 'x', 2, 2)
+    yield 'one-key-twice', 0, head() + three + request(1, 1, 'x', 1, 1, key=1) + request(
+        1, 2, 'y', 2, 2, key=1)
+    yield 'last-numbers', LATE | ASKS, head(2 ** 63 - 1, 2 ** 63 - 1) + agent(
+        2 ** 63 - 1, ':1.1', ceiling=2 ** 63 - 1) + request(
+            2 ** 63 - 1, 2 ** 63 - 1, 'x', 2 ** 63 - 1, 2 ** 63 - 1)
+    yield 'late-deadlines', 0, head() + three + request(1, 1, 'x', 1, 1) + b''.join(
+        request(2, n + 1, 'x', n + 2, deadline=2 ** (n + 2)) for n in range(61))
+    yield 'ended', 0, head() + three + request(1, 1, 'x', 1, state=ENDED)
+    yield 'bucket-of-nothing', 0, head() + three + request(1, 1, 'x', 1, bucket='')
+    yield 'long', 0, head() + three + request(1, 1, 'n' * 1024, 1, 5, bucket='b' * 255,
+                                              why='w' * 256)
+    yield 'raw-end', RAW, bytes(8)
+    yield 'raw-lengths', RAW, b'\1\0\0\0\x58\0\0\0H' + bytes(88) + b'\xff' * 16
+
+
+def write(folder, name, data):
+    os.makedirs(os.path.join(CORPUS, folder), exist_ok=True)
+    with open(os.path.join(CORPUS, folder, name), 'wb') as file:
+        file.write(data)
+
+
 def main():
-    os.makedirs(CORPUS, exist_ok=True)
     for name, manner, piece, data in inputs():
-        with open(os.path.join(CORPUS, name), 'wb') as file:
-            file.write(bytes([manner, piece]) + data)
+        write('peer-bytes', name, bytes([manner, piece]) + data)
+    for name, manner, data in state_inputs():
+        write('state', name, bytes([manner]) + data)
 
 
 if __name__ == '__main__':

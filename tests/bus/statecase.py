@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests of state share: a directory for it, services that are killed and come back, and
+what can be seen of all locks."""
+
+import os
+import shutil
+import tempfile
+
+from calls import DBusError
+from harness import BusTestCase, owner_of, wait_for
+
+# How a call ends whose service is gone: the bus says so, in one of these words.
+GONE = ('NoReply', 'ServiceUnknown', 'NameHasNoOwner', 'Disconnected')
+
+
+def bus_id(client):
+    """What the bus calls itself."""
+    return client._driver('GetId')[0]
+
+
+def mode_of(path):
+    return os.stat(path, follow_symlinks=False).st_mode & 0o7777
+
+
+def without(entry, *keys):
+    return {key: value for key, value in entry.items() if key not in keys}
+
+
+class StateCase(BusTestCase):
+    """Each case starts its services by itself, on a directory of its own."""
+
+    service = False
+
+    def setUp(self):
+        super().setUp()
+        self.directory = tempfile.mkdtemp(prefix='weblocks-state-')
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.started = []
+        self.addCleanup(self.end_all)
+        self.current = None
+
+    def end_all(self):
+        for service in self.started:
+            service.end()
+        self.wait_free()
+
+    def wait_free(self):
+        wait_for(lambda: owner_of(self.control) is None, what='free name', every=0.002)
+
+    def start(self, *arguments, state=True, ready=True, **kw):
+        """A service on this case's directory; it becomes the current one."""
+        options = [f'--state-dir={self.directory}'] if state else []
+        service = self.start_service(*options, *arguments, ready=ready, **kw)
+        self.started.append(service)
+        self.current = service
+        return service
+
+    def crash(self):
+        """kill -9, and the bus has noticed."""
+        self.current.end()
+        self.wait_free()
+
+    def restart(self, *arguments, **kw):
+        self.crash()
+        return self.start(*arguments, **kw)
+
+    def path(self, suffix='state'):
+        return os.path.join(self.directory, f'{bus_id(self.control)}.{suffix}')
+
+    def files(self):
+        """What is in the directory, without the bus's id."""
+        return sorted(name.replace(bus_id(self.control), 'BUS')
+                      for name in os.listdir(self.directory))
+
+    def see(self, clients, buckets):
+        """Everything that can be seen of these clients and buckets, but for how old it is."""
+        seen = {}
+        for client in clients:
+            seen[client.name] = client.resync()
+            for bucket in buckets:
+                entries, more = client.inspect(bucket)
+                self.assertFalse(more)
+                seen[client.name, bucket] = (client.query(bucket), [
+                    without(entry, 'age') for entry in entries])
+            seen[client.name, 'buckets'] = client.buckets()
+        return seen
+
+    def see_resync(self, client):
+        """Resync without the time left, as {id: (bucket, key, name, mode, token)}."""
+        return {id_: (bucket, key, name, mode, token)
+                for bucket, id_, key, name, mode, token, _ in client.resync()}
+
+    def assert_same(self, before, after):
+        """As assertEqual, for what see() gives; times left are compared by themselves."""
+        self.assertEqual(set(before), set(after))
+        for key, value in before.items():
+            if isinstance(key, str):
+                self.assertEqual([line[:-1] for line in value], [line[:-1] for line in after[key]],
+                                 f'Resync of {key}')
+                for old, new in zip(value, after[key]):
+                    self.assertEqual(old[-1] == 0, new[-1] == 0, (old, new))
+                    self.assertLessEqual(new[-1], old[-1], (old, new))
+            else:
+                self.assertEqual(value, after[key], key)
+
+    def release_or_not_held(self, client, id_, bucket='default'):
+        """What a client does that had no answer. Whether it was still held."""
+        try:
+            client.release(id_, bucket)
+            return True
+        except DBusError as error:
+            self.assertEqual(error.short, 'NotHeld')
+            return False
+
+    def wait_granted(self, client, id_):
+        client.wait_for(lambda: client.granted(id_), what=f'Granted of {id_}')
+        return client.signals('Granted', id=id_)[0].args[4]
+
+    def wait_released(self, client, id_, reason):
+        client.wait_for(lambda: client.signals('Released', id=id_, reason=reason),
+                        what=f'Released of {id_} ({reason})')
+        return client.signals('Released', id=id_, reason=reason)[0]

@@ -1,0 +1,614 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""kill -9 of the service: what every client had, it has when the service is back."""
+
+import os
+import random
+import signal
+import time
+
+from calls import DBusError
+from harness import FACTOR, GLib, PeerClient, diagnostic, main
+from rawbus import lock_call, method_call
+from statecase import GONE, StateCase
+
+
+class Kept(StateCase):
+    def fill(self, bucket, other):
+        """Locks and requests of all kinds. The clients, and when the time-outs began."""
+        a, b, c, d = [self.raw_client() for _ in range(4)]
+        a.request('printer', bucket, why='annual report', key=7)
+        b.request('printer', bucket, mode='shared', why='ä photo', timeout=3600000)
+        c.request('printer', bucket, mode='shared', key=2 ** 64 - 1)
+        d.request('printer', bucket, key=1)
+        d.request('notes', bucket, mode='shared')
+        a.request('notes', bucket, mode='shared', why='w' * 256)
+        b.request('notes', bucket, timeout=7200000)
+        a.request('notes', bucket, mode='shared')
+        a.request('', other)
+        a.request('n' * 1024, other, mode='shared')
+        b.request('n' * 1024, other, mode='shared')
+        c.request('n' * 1024, other)
+        c.request('printer', other, key=7)
+        a.release(a.request('gone', bucket)[0], bucket)
+        d.abort(d.request('printer', other)[0], other)
+        d.request('printer', other, ifAvailable=True)
+        return [a, b, c, d]
+
+    def test_everything_is_as_before(self):
+        """Query, Inspect, Buckets and Resync of each client, after each of some crashes."""
+        bucket, other = self.unique('bucket'), 'ünïcode/' + '.' * 200
+        self.start()
+        clients = self.fill(bucket, other)
+        stranger = self.raw_client()
+        before = self.see([*clients, stranger], (bucket, other, 'default'))
+        self.assertEqual(before[stranger.name], [])
+        for _ in range(3):
+            self.restart()
+            self.assert_same(before, self.see([*clients, stranger], (bucket, other, 'default')))
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        for client in clients:
+            self.assertEqual(client.events, [], 'nothing has changed, so nobody is told anything')
+
+    def test_every_kind_of_client(self):
+        """On GDBus, in a process of its own, on a private socket, of another user."""
+        self.start()
+        clients = [self.client(), self._adopt(PeerClient(self.bus.address)), self.raw_client()]
+        process = self.process_client()
+        stranger = self.other_uid_client() if os.geteuid() == 0 else None
+        if stranger is not None:
+            foreign = stranger.request('x')
+            self.assertNotEqual(foreign[1], 0)
+            clients.append(stranger)
+        ids = [(client, client.request('x', key=3)) for client in clients]
+        waiting = process.request('x')
+        before = self.see([self.control, *clients], ('default',)) if stranger is None else None
+        resyncs = {client.name: self.see_resync(client) for client in clients}
+        self.restart()
+        clients[1].connection = clients[1].bus  # its private socket has gone with the service
+        for client, (id_, token) in ids:
+            self.assertEqual(self.see_resync(client), resyncs[client.name])
+            self.assertEqual(client.request('x', key=3), (id_, token))
+        if before is not None:
+            self.assert_same(before, self.see([self.control, *clients], ('default',)))
+        else:
+            self.assertEqual(len(stranger.query()[0] + stranger.query()[1]), 2)
+            self.assertEqual(len(self.control.query()[1]), 3)
+        for client in clients[:3]:
+            client.release(client.resync()[0][1])
+        process.wait_for(lambda: process.granted(waiting[0]), what='Granted')
+
+    def test_ages_go_on(self):
+        self.start()
+        client = self.raw_client()
+        client.request('x')
+        client.request('x')
+        begun = time.monotonic()
+        before = [entry['age'] for entry in client.inspect()[0]]
+        self.restart()
+        after = [entry['age'] for entry in client.inspect()[0]]
+        passed = (time.monotonic() - begun) * 1000
+        for old, new in zip(before, after):
+            self.assertGreaterEqual(new, old)
+            self.assertLessEqual(new, old + passed + 2)
+
+    def test_resync_of_nobody(self):
+        self.start()
+        stranger = self.raw_client()
+        self.assertEqual(stranger.resync(), [])
+        peer = self.private_socket()
+        self.assertEqual(peer.resync(), [])
+        id_, token = peer.request('x', key=5)
+        waiting, _ = peer.request('x', mode='shared', timeout=60000)
+        lines = peer.resync()
+        self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0))
+        self.assertEqual(lines[1][:-1], ('default', waiting, 0, 'x', 'shared', 0))
+        # A deadline is the end of a millisecond, since nothing may be early.
+        self.assertTrue(1 <= lines[1][-1] <= 60001, lines[1])
+
+    def test_limits_count_what_was_there(self):
+        self.start('--limit', 'requestsPerClient=3')
+        client = self.raw_client()
+        ids = [client.request('x')[0] for _ in range(3)]
+        self.restart('--limit', 'requestsPerClient=3')
+        self.assert_error('LimitsExceeded', client.request, 'x', mentions='requestsPerClient')
+        client.abort(ids[2])
+        client.request('y')
+        # What is there stays, whatever the limits are now.
+        self.restart('--limit', 'requestsPerClient=1', '--limit', 'nameBytes=1')
+        self.assertEqual(len(client.resync()), 3)
+        self.assert_error('LimitsExceeded', client.request, 'z', mentions='requestsPerClient')
+
+    def test_a_deaf_client_is_kept(self):
+        """One that reads nothing while the service goes and comes."""
+        self.start()
+        process = self.process_client()
+        held = process.request('x')
+        process.stop()
+        waiter = self.raw_client()
+        waiter.request('x')
+        self.restart()
+        self.assertEqual(waiter.query()[0], [('x', 'exclusive', process.name)])
+        process.signal(signal.SIGCONT)
+        process.release(held[0])
+        waiter.wait_for(lambda: waiter.signals('Granted'), what='Granted')
+
+
+class GoesOn(StateCase):
+    def test_first_come_first_served(self):
+        """Over two crashes: shared requests are granted together, and nobody overtakes."""
+        self.start()
+        a, b, c, d, e, f = [self.raw_client() for _ in range(6)]
+        ids = {a: a.request('x')[0], b: b.request('x', mode='shared')[0],
+               c: c.request('x', mode='shared')[0], d: d.request('x')[0],
+               e: e.request('x', mode='shared')[0]}
+        self.restart()
+        ids[f] = f.request('x')[0]
+        a.release(ids[a])
+        tokens = [self.wait_granted(b, ids[b]), self.wait_granted(c, ids[c])]
+        self.assertLess(tokens[0], tokens[1])
+        self.restart()
+        self.assertEqual(a.query(), (
+            [('x', 'shared', b.name), ('x', 'shared', c.name)],
+            [('x', 'exclusive', d.name), ('x', 'shared', e.name), ('x', 'exclusive', f.name)]))
+        c.release(ids[c])
+        d.ping()
+        self.assertEqual(d.events, [])
+        b.release(ids[b])
+        tokens.append(self.wait_granted(d, ids[d]))
+        self.restart()
+        d.release(ids[d])
+        tokens.append(self.wait_granted(e, ids[e]))
+        e.release(ids[e])
+        tokens.append(self.wait_granted(f, ids[f]))
+        self.assertEqual(tokens, sorted(set(tokens)))
+        for client in (b, c, d, e, f):
+            self.assertEqual([event.signal for event in client.events], ['Granted'])
+
+    def test_a_long_queue_keeps_its_order(self):
+        """Of several clients, who each have many requests in it, and some gone from the middle."""
+        self.start()
+        clients = [self.raw_client() for _ in range(5)]
+        holder = self.raw_client()
+        held, _ = holder.request('x')
+        chance = random.Random(5)
+        order = []
+        for _ in range(300):
+            client = chance.choice(clients)
+            order.append((client, client.request('x')[0]))
+        for _ in range(100):
+            client, id_ = order.pop(chance.randrange(len(order)))
+            self.assertTrue(client.abort(id_))
+        self.restart()
+        self.assertEqual([line[2] for line in holder.query()[1]],
+                         [client.name for client, _ in order])
+        holder.release(held)
+        for number, (client, id_) in enumerate(order):
+            if number == len(order) // 2:
+                self.restart()
+            self.wait_granted(client, id_)
+            client.release(id_)
+        self.assertEqual(holder.query(), ([], []))
+
+    def test_tokens_and_ids_only_grow(self):
+        """Also past those of requests that were gone before the crash, and of other buckets."""
+        self.start()
+        a, b = self.raw_client(), self.raw_client()
+        last_ids, last_tokens = {a: 0, b: 0}, {'default': 0, 'other': 0, 'kept': 0}
+        kept, token = a.request('kept', 'kept')
+        last_ids[a], last_tokens['kept'] = kept, token
+        for round_ in range(6):
+            for _ in range(3):
+                for client in (a, b):
+                    for bucket in last_tokens:
+                        id_, token = client.request('y', bucket)
+                        self.assertGreater(id_, last_ids[client])
+                        self.assertGreater(token, last_tokens[bucket])
+                        last_ids[client], last_tokens[bucket] = id_, token
+                        waiting, _ = client.request('y', bucket)
+                        self.assertGreater(waiting, id_)
+                        last_ids[client] = waiting
+                        client.abort(waiting, bucket)
+                        client.release(id_, bucket)
+            if round_ % 2:
+                self.current.signal(signal.SIGTERM)
+                self.assertEqual(self.current.wait_exit(), 0)
+                self.start()
+            else:
+                self.restart()
+        for old in (1, kept + 1, last_ids[a], last_ids[a] + 1):
+            self.assert_error('NotHeld', a.release, old)
+        self.assertEqual(len(a.resync()), 1)
+
+    def test_more_ids_than_are_reserved(self):
+        self.start()
+        client = self.raw_client()
+        last = 0
+        for count in (1, 600, 255, 256, 257):
+            serials = client.send_all(
+                [lock_call('Request', f'{number}', ifAvailable=True) for number in range(count)])
+            ids = [client.result(serial)[0] for serial in serials]
+            self.assertEqual(ids, sorted(set(ids)))
+            self.assertGreater(ids[0], last)
+            last = ids[-1]
+            releases = client.send_all([lock_call('Release', id_) for id_ in ids])
+            for serial in releases:
+                client.result(serial)
+            self.restart()
+
+    def test_a_steal_is_kept(self):
+        self.start()
+        victim, thief, waiter = [self.raw_client() for _ in range(3)]
+        lost, _ = victim.request('x')
+        waiting, _ = waiter.request('x')
+        stolen, token = thief.steal('x')
+        self.restart()
+        self.wait_released(victim, lost, 'stolen')
+        self.assert_error('NotHeld', victim.release, lost)
+        self.assertEqual(victim.query(), ([('x', 'exclusive', thief.name)],
+                                          [('x', 'exclusive', waiter.name)]))
+        again, newer = victim.steal('x')
+        self.assertGreater(newer, token)
+        self.wait_released(thief, stolen, 'stolen')
+        self.restart()
+        victim.release(again)
+        self.wait_granted(waiter, waiting)
+
+    def test_watches_are_gone(self):
+        self.start()
+        holder, watcher = self.raw_client(), self.raw_client()
+        watcher.watch()
+        id_, _ = holder.request('x')
+        watcher.ping()
+        seen = len(watcher.events)
+        self.assertEqual(seen, 1)
+        self.restart()
+        holder.release(id_)
+        watcher.ping()
+        self.assertEqual(len(watcher.events), seen)
+        watcher.watch()
+        holder.request('x')
+        watcher.ping()
+        self.assertEqual(len(watcher.events), seen + 1)
+
+    def test_private_sockets_are_opened_again(self):
+        self.start()
+        raw = self.raw_client(descriptors=True)
+        peer = self.private_socket(raw)
+        held, token = peer.request('x', key=4)
+        waiting, _ = raw.request('x')
+        self.restart()
+        self.assertTrue(peer.at_end())
+        self.assertEqual(raw.request('x', key=4), (held, token))
+        again = self.private_socket(raw)
+        self.assertEqual([line[1] for line in again.resync()], [held, waiting])
+        again.release(held)
+        self.wait_granted(again, waiting)
+        self.assertEqual(raw.events, [])
+
+    def test_many_crashes(self):
+        self.start()
+        holder, waiter = self.raw_client(), self.raw_client()
+        held, _ = holder.request('x')
+        waiting, _ = waiter.request('x')
+        before = self.see([holder, waiter], ('default',))
+        slowest = 0
+        for _ in range(25):
+            self.crash()
+            begun = time.monotonic()
+            self.start()
+            slowest = max(slowest, time.monotonic() - begun)
+            id_, _ = waiter.request('y')
+            waiter.release(id_)
+        diagnostic(f'a start took at most {slowest * 1000:.0f} ms')
+        self.assert_same(before, self.see([holder, waiter], ('default',)))
+        holder.release(held)
+        self.wait_granted(waiter, waiting)
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+
+
+class Meanwhile(StateCase):
+    """What happens while there is no service."""
+
+    def test_a_holder_dies(self):
+        self.start()
+        process, waiter, behind = self.process_client(), self.raw_client(), self.raw_client()
+        process.request('x')
+        _, token = process.request('z')
+        waiting, _ = waiter.request('x')
+        behind.request('x')
+        third, _ = behind.request('z', mode='shared')
+        self.crash()
+        process.close()
+        self.wait_gone(process.name)
+        self.start()
+        self.wait_granted(waiter, waiting)
+        self.assertGreater(self.wait_granted(behind, third), token)
+        self.assertEqual(waiter.query(), (
+            [('x', 'exclusive', waiter.name), ('z', 'shared', behind.name)],
+            [('x', 'exclusive', behind.name)]))
+        # What it was told is written: the next one says it to nobody again.
+        self.restart()
+        waiter.ping()
+        self.assertEqual(len(waiter.events), 1)
+
+    def test_one_who_waits_dies(self):
+        self.start()
+        holder, process, behind = self.raw_client(), self.process_client(), self.raw_client()
+        held, _ = holder.request('x', mode='shared')
+        process.request('x')
+        waiting, _ = behind.request('x', mode='shared')
+        self.crash()
+        process.close()
+        self.wait_gone(process.name)
+        self.start()
+        self.wait_granted(behind, waiting)
+        holder.release(held)
+        self.assertEqual(behind.query(), ([('x', 'shared', behind.name)], []))
+
+    def test_all_die(self):
+        self.start()
+        for _ in range(5):
+            process = self.process_client()
+            process.request('x')
+            process.request('y', mode='shared')
+            process.close()
+            self.crash()
+            self.wait_gone(process.name)
+            self.start()
+            self.assertEqual(self.control.query(), ([], []))
+        self.assertEqual(self.control.buckets(), [])
+
+    def test_a_deadline_passes(self):
+        """It has passed, even if the holder died meanwhile too."""
+        self.start()
+        holder, process, waiter, patient = (self.raw_client(), self.process_client(),
+                                            self.raw_client(), self.raw_client())
+        holder.request('x')
+        process.request('y')
+        ids = [waiter.request(name, timeout=20)[0] for name in 'xy']
+        lasting, _ = patient.request('y', timeout=3600000)
+        self.crash()
+        end = time.monotonic() + 0.04
+        process.close()
+        self.wait_gone(process.name)
+        while time.monotonic() < end:
+            waiter.pump(0.01)
+        self.start()
+        for id_ in ids:
+            self.wait_released(waiter, id_, 'timeout')
+        self.wait_granted(patient, lasting)
+        self.assertEqual(waiter.signals('Granted'), [])
+        self.assertEqual(waiter.resync(), [])
+
+    def test_a_deadline_goes_on(self):
+        self.start()
+        holder, waiter = self.raw_client(), self.raw_client()
+        holder.request('x')
+        limit = 1.5 * FACTOR
+        sent = time.monotonic()
+        id_, _ = waiter.request('x', timeout=int(limit * 1000))
+        served = time.monotonic()
+        self.restart()
+        before = time.monotonic()
+        left = waiter.resync()[0][-1] / 1000
+        after = time.monotonic()
+        self.assertTrue(limit - (after - sent) - 0.002 <= left <= limit - (before - served) + 0.002,
+                        f'{left} s left, {before - served} to {after - sent} s passed of {limit} s')
+        at = self.wait_released(waiter, id_, 'timeout').at
+        self.assertGreaterEqual(at - sent, limit)
+        diagnostic(f'{(at - served - limit) * 1000:.1f} ms late')
+        self.assertLess(at - served, limit + 1.0 * FACTOR)
+
+    def test_a_client_comes(self):
+        """It asks when the service is back; nobody can be behind those who were there."""
+        self.start()
+        holder = self.raw_client()
+        held, _ = holder.request('x')
+        self.crash()
+        newcomer = self.raw_client()
+        with self.assertRaises(DBusError) as caught:
+            newcomer.request('x')
+        self.assertIn(caught.exception.short, GONE)
+        self.start()
+        waiting, token = newcomer.request('x')
+        self.assertEqual(token, 0)
+        holder.release(held)
+        self.wait_granted(newcomer, waiting)
+
+
+class Repeated(StateCase):
+    """Calls that had no answer are said again."""
+
+    def test_a_key_finds_its_request(self):
+        self.start()
+        a, b = self.raw_client(), self.raw_client()
+        held, waiting = a.request('x', key=1), b.request('x', key=1)
+        granted = b.request('y', key=2, mode='shared')
+        self.restart()
+        self.assertEqual(a.request('x', key=1), held)
+        self.assertEqual(b.request('x', key=1), waiting)
+        self.assertEqual(b.request('y', key=2, mode='shared'), granted)
+        self.assert_error('InvalidArgs', a.request, 'z', key=1)
+        self.assert_error('InvalidArgs', a.request, 'x', key=1, mode='shared')
+        self.assert_error('InvalidArgs', a.request, 'x', 'other', key=1)
+        a.release(held[0])
+        self.restart()
+        id_, token = b.request('x', key=1)
+        self.assertEqual(id_, waiting[0])
+        self.assertGreater(token, held[1])
+        # That one is gone, so the key is free.
+        self.assertNotEqual(a.request('x', key=1)[0], held[0])
+
+    def results(self, client, serials):
+        """What was answered; None for what was not."""
+        answers = []
+        for serial in serials:
+            try:
+                answers.append(client.result(serial))
+            except DBusError as error:
+                self.assertIn(error.short, GONE)
+                answers.append(None)
+        return answers
+
+    def flight(self, client, messages, delay):
+        """Sends all, and kills the service that long after it may begin with them."""
+        self.current.pause()
+        serials = client.send_all(messages)
+        client.ping_the_bus()
+        self.current.resume()
+        end = time.monotonic() + delay
+        while time.monotonic() < end:
+            pass
+        self.crash()
+        return self.results(client, serials)
+
+    ROUNDS = 12
+    CALLS = 120
+
+    def test_requests_in_flight(self):
+        """All that was answered is there; all of it again, and each is there once, in order."""
+        self.start()
+        holder, client = self.raw_client(), self.raw_client()
+        held, _ = holder.request('x')
+        counts = []
+        for round_ in range(self.ROUNDS):
+            first = round_ * self.CALLS + 1
+            calls = [lock_call('Request', 'x', key=key, mode='shared')
+                     for key in range(first, first + self.CALLS)]
+            answers = self.flight(client, calls, round_ * 0.0004)
+            self.start()
+            listed = self.see_resync(client)
+            by_key = {line[1]: id_ for id_, line in listed.items()}
+            counts.append(f'{sum(answer is not None for answer in answers)}/{len(by_key)}')
+            for key, answer in zip(range(first, first + self.CALLS), answers):
+                if answer is not None:
+                    self.assertEqual(by_key.get(key), answer[0])
+            # What was not answered may be there too, but no call behind one that isn't.
+            self.assertEqual(sorted(by_key), list(range(first, first + len(by_key))))
+            again = [client.request('x', key=key, mode='shared')[0]
+                     for key in range(first, first + self.CALLS)]
+            self.assertEqual(again, sorted(set(again)))
+            self.assertEqual(again[:len(by_key)], sorted(by_key.values()))
+            self.assertEqual(sorted(self.see_resync(client)), again)
+            self.assertEqual(len(holder.query()[1]), self.CALLS)
+            for id_ in again:
+                client.abort(id_)
+        diagnostic(f'answered/written of {self.CALLS}: {" ".join(counts)}')
+        holder.release(held)
+
+    def test_releases_in_flight(self):
+        """Until answered or NotHeld: then it is free, and the next has it."""
+        self.start()
+        client, waiter = self.raw_client(), self.raw_client()
+        counts = []
+        for round_ in range(self.ROUNDS):
+            ids = [client.request(f'{number}')[0] for number in range(self.CALLS)]
+            waiting = [waiter.request(f'{number}')[0] for number in range(self.CALLS)]
+            answers = self.flight(client, [lock_call('Release', id_) for id_ in ids],
+                                  round_ * 0.0004)
+            self.start()
+            held = set(self.see_resync(client))
+            counts.append(f'{sum(answer is not None for answer in answers)}/'
+                          f'{self.CALLS - len(held)}')
+            for id_, answer in zip(ids, answers):
+                if answer is not None:
+                    self.assertNotIn(id_, held, 'it was said to be released')
+                self.assertEqual(self.release_or_not_held(client, id_), id_ in held)
+            self.assertEqual(client.resync(), [])
+            tokens = {id_: line[4] for id_, line in self.see_resync(waiter).items()}
+            self.assertEqual(sorted(tokens), waiting)
+            self.assertNotIn(0, tokens.values())
+            # Who was told before the crash was told what is so.
+            for event in waiter.signals('Granted'):
+                if event.id in tokens:
+                    self.assertEqual(event.args[4], tokens[event.id])
+            for id_ in waiting:
+                waiter.release(id_)
+            self.assertEqual(client.query(), ([], []))
+        diagnostic(f'answered/written of {self.CALLS}: {" ".join(counts)}')
+
+    def test_release_twice(self):
+        self.start()
+        client = self.raw_client()
+        id_, _ = client.request('x')
+        client.release(id_)
+        self.restart()
+        self.assert_error('NotHeld', client.release, id_)
+
+    def test_abort_is_kept(self):
+        self.start()
+        holder, client = self.raw_client(), self.raw_client()
+        holder.request('x')
+        id_, _ = client.request('x')
+        self.assertTrue(client.abort(id_))
+        self.restart()
+        self.assertFalse(client.abort(id_))
+        self.assertEqual(holder.query()[1], [])
+
+    def test_no_reply_wanted(self):
+        """A call without a reply changes nothing that could be lost or doubled."""
+        self.start()
+        client = self.raw_client()
+        client.send(lock_call('Request', 'x', reply=False))
+        id_, _ = client.request('y')
+        client.send(lock_call('Release', id_, reply=False))
+        client.ping()
+        self.restart()
+        self.assertEqual(client.resync(), [])
+
+
+class Without(StateCase):
+    """--no-state: everything is lost, as it is said."""
+
+    def test_killed(self):
+        self.start('--no-state', state=False)
+        client = self.raw_client()
+        id_, token = client.request('x')
+        self.restart('--no-state', state=False)
+        self.assertEqual(client.resync(), [])
+        self.assert_error('NotHeld', client.release, id_)
+        self.assertGreater(client.request('x')[1], token)
+
+    def test_terminated(self):
+        service = self.start('--no-state', state=False)
+        holder, waiter = self.raw_client(), self.raw_client()
+        held, _ = holder.request('x')
+        waiting, _ = waiter.request('x')
+        service.signal(signal.SIGTERM)
+        self.wait_released(holder, held, 'lost')
+        self.wait_released(waiter, waiting, 'lost')
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertEqual(waiter.signals('Granted'), [])
+
+    def test_what_was_kept_before_is_left_alone(self):
+        """It neither reads nor writes it."""
+        self.start()
+        client = self.raw_client()
+        client.request('x', key=1)
+        self.crash()
+        with open(self.path(), 'rb') as file:
+            before = file.read()
+        self.start('--no-state', state=False)
+        self.assertEqual(client.resync(), [])
+        client.request('x')
+        self.crash()
+        with open(self.path(), 'rb') as file:
+            self.assertEqual(file.read(), before)
+
+
+class Contract(StateCase):
+    def test_resync_is_introspected(self):
+        self.start()
+        method = GLib.Variant('(s)', ('x',))  # no argument is taken
+        self.assertIn('<method name="Resync">', self.control.introspect('/org/w3/WebLocks'))
+        self.assert_error('InvalidArgs', self.control.call, '/org/w3/WebLocks',
+                          'org.w3.WebLocks.Service', 'Resync', method)
+        self.assert_error('UnknownMethod', self.control.result, self.control.send(
+            method_call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default', 'org.w3.WebLocks',
+                        'Resync')))
+
+
+if __name__ == '__main__':
+    main()

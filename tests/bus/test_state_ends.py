@@ -1,0 +1,356 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A service that is told to end, or is replaced, or is not alone: nobody loses anything."""
+
+import fcntl
+import os
+import signal
+import time
+import unittest
+
+from calls import DBusError
+from harness import (FACTOR, PATIENCE, Bus, RawClient, Service, diagnostic, environment, main,
+                     owner_of, pid_of, wait_for)
+from rawbus import lock_call
+from statecase import GONE, StateCase
+from workers import WorkCase
+
+
+class Told(StateCase):
+    """SIGTERM, SIGINT, and the end of an idle one."""
+
+    def test_nobody_loses_anything(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                service = self.start()
+                holder, waiter = self.raw_client(), self.raw_client()
+                held, token = holder.request('x', key=1)
+                waiting, _ = waiter.request('x', timeout=3600000)
+                before = self.see([holder, waiter], ('default',))
+                service.signal(number)
+                self.assertEqual(service.wait_exit(), 0, service.stderr())
+                self.start()
+                self.assert_same(before, self.see([holder, waiter], ('default',)))
+                self.assertEqual(holder.events + waiter.events, [])
+                self.assertEqual(holder.request('x', key=1), (held, token))
+                holder.release(held)
+                self.wait_granted(waiter, waiting)
+                waiter.release(waiting)
+                self.assertEqual(self.current.stop(), 0)
+
+    def test_it_says_nothing(self):
+        service = self.start()
+        self.control.request('x', key=1)
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertEqual([line for line in service.stderr().splitlines()
+                          if not line.startswith('==')], [])
+        self.start()
+        self.control.release(self.control.resync()[0][1])
+
+    def test_requests_while_it_ends(self):
+        """Each is served, or the bus says that nobody is there; never refused by the service."""
+        served = 0
+        for round_ in range(4):
+            service = self.start()
+            raw = self.raw_client()
+            raw.query()
+            service.pause()
+            keys = range(1, 501)
+            serials = raw.send_all([lock_call('Request', f'{key}', key=key) for key in keys])
+            raw.ping_the_bus()
+            service.signal(signal.SIGTERM)
+            service.resume()
+            answers = {}
+            for key, serial in zip(keys, serials):
+                try:
+                    answers[key] = raw.result(serial)
+                except DBusError as error:
+                    self.assertIn(error.short, GONE)
+            self.assertEqual(service.wait_exit(), 0)
+            served += len(answers)
+            self.wait_free()
+            self.start()
+            by_key = {line[1]: (id_, line[4]) for id_, line in self.see_resync(raw).items()}
+            for key, answer in answers.items():
+                self.assertEqual(by_key.get(key), answer, round_)
+            for key in keys:
+                answer = raw.request(f'{key}', key=key)
+                self.assertEqual(by_key.get(key, answer), answer)
+            self.assertEqual(len(raw.resync()), len(keys))
+            self.assertEqual(raw.events, [])
+            self.assertEqual(self.current.stop(), 0)
+        diagnostic(f'{served} of 2000 calls were served on the way out')
+        self.assertGreater(served, 0)
+
+    def test_private_sockets_end_without_a_loss(self):
+        service = self.start()
+        peer = self.private_socket()
+        held, token = peer.request('x', key=1)
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertTrue(peer.at_end())
+        self.assertEqual(peer.events, [])
+
+    def test_told_twice(self):
+        service = self.start()
+        client = self.raw_client()
+        held, _ = client.request('x')
+        service.pause()
+        service.signal(signal.SIGTERM)
+        service.signal(signal.SIGINT)
+        service.resume()
+        self.assertEqual(service.wait_exit(), 0)
+        self.start()
+        client.release(held)
+        self.assertEqual(client.events, [])
+
+    def test_idle(self):
+        """It leaves what the next one goes on from: ids and tokens of what is gone."""
+        service = self.start('--idle-exit=0.3')
+        client = self.raw_client()
+        id_, token = client.request('x')
+        client.release(id_)
+        self.assertEqual(service.wait_exit(), 0)
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.start('--idle-exit=0.3')
+        again, newer = client.request('x')
+        self.assertGreater(again, id_)
+        self.assertGreater(newer, token)
+        # In use, so it stays, and so does one that has it from the state.
+        self.crash()
+        service = self.start('--idle-exit=0.3')
+        with self.assertRaises(TimeoutError):
+            service.wait_exit(0.8)
+        client.release(again)
+        self.assertEqual(service.wait_exit(), 0)
+
+
+class Work(WorkCase):
+    """Twenty clients take turns at five locks while services come and go."""
+
+    def test_replaced_again_and_again(self):
+        last = self.start('--replace')
+        self.begin()
+        self.everybody_has(3)
+        for _ in range(5):
+            new = self.start('--replace', ready=False)
+            self.work(lambda o=last: o.process.poll() is not None, 'the old one to leave')
+            self.assertEqual(last.process.returncode, 0, last.stderr())
+            self.everybody_has(3)
+            self.assertIsNone(new.process.poll(), new.stderr())
+            last = new
+        self.tell()
+        self.assertEqual(last.stop(), 0)
+
+    def test_a_chain_at_once(self):
+        """Each is replaced before it has begun."""
+        services = [self.start('--replace')]
+        self.begin()
+        self.everybody_has(3)
+        for _ in range(5):
+            services.append(self.start('--replace', ready=False))
+        self.work(lambda: sum(s.process.poll() is None for s in services) <= 1, 'one to be left')
+        alive = [service for service in services if service.process.poll() is None]
+        self.assertEqual(len(alive), 1)
+        for service in services:
+            if service is not alive[0]:
+                self.assertEqual(service.process.returncode, 0, service.stderr())
+        self.everybody_has(3)
+        self.tell()
+        self.assertEqual(alive[0].stop(), 0)
+
+    def test_killed_again_and_again(self):
+        self.start()
+        self.begin()
+        for _ in range(8):
+            self.everybody_has(2)
+            self.current.end()
+            self.wait_free()
+            self.start()
+            self.after_change()
+        self.everybody_has(2)
+        self.tell()
+
+    def test_ended_again_and_again(self):
+        self.start()
+        self.begin()
+        for _ in range(8):
+            self.everybody_has(2)
+            old = self.current
+            old.signal(signal.SIGTERM)
+            self.work(lambda o=old: o.process.poll() is not None, 'the old one to leave')
+            self.assertEqual(old.process.returncode, 0, old.stderr())
+            self.start()
+            self.after_change()
+        self.everybody_has(2)
+        self.tell()
+
+
+class Replaced(StateCase):
+    def test_locks_go_over(self):
+        first = self.start('--replace')
+        holder, waiter = self.raw_client(), self.raw_client()
+        held, token = holder.request('x', key=1, why='here')
+        waiting, _ = waiter.request('x')
+        before = self.see([holder, waiter], ('default',))
+        self.start('--replace')
+        self.assertEqual(first.wait_exit(), 0, first.stderr())
+        self.assert_same(before, self.see([holder, waiter], ('default',)))
+        self.assertEqual(holder.request('x', key=1), (held, token))
+        holder.release(held)
+        self.assertEqual(self.wait_granted(waiter, waiting) > token, True)
+        self.assertEqual([event.signal for event in holder.events + waiter.events], ['Granted'])
+
+    def test_the_old_one_says_nothing_of_a_loss(self):
+        first = self.start('--replace')
+        self.start('--replace')
+        self.assertEqual(first.wait_exit(), 0)
+        for line in first.stderr().splitlines():
+            self.assertIn('Another instance has taken the name', line)
+
+    def test_one_without_a_store_by_one_with(self):
+        """What it had is lost, and told."""
+        first = self.start('--replace', '--no-state', state=False)
+        client = self.raw_client()
+        held, _ = client.request('x')
+        self.start('--replace')
+        self.wait_released(client, held, 'lost')
+        self.assertEqual(first.wait_exit(), 0)
+        self.assertEqual(client.resync(), [])
+
+    def test_one_with_a_store_by_one_without(self):
+        first = self.start('--replace')
+        client = self.raw_client()
+        client.request('x', key=1)
+        self.start('--replace', '--no-state', state=False)
+        self.assertEqual(first.wait_exit(), 0)
+        self.assertEqual(client.resync(), [])
+
+    def test_one_that_does_not_let_it_go(self):
+        first = self.start()
+        client = self.raw_client()
+        held, _ = client.request('x')
+        second = self.start('--replace', ready=False)
+        self.assertEqual(second.wait_exit(), 1)
+        self.assertIn('org.w3.WebLocks', second.stderr())
+        self.assertEqual(owner_of(self.control), first.name)
+        client.release(held)
+
+
+class Several(StateCase):
+    def test_ten_at_once(self):
+        """One serves, with all that was there; the others end with 1."""
+        self.start()
+        client = self.raw_client()
+        held, token = client.request('x', key=1)
+        waiting, _ = client.request('x')
+        self.crash()
+        services = [self.start(ready=False) for _ in range(10)]
+        wait_for(lambda: sum(service.process.poll() is None for service in services) <= 1,
+                 what='nine to give up', timeout=PATIENCE * 2)
+        alive = [service for service in services if service.process.poll() is None]
+        self.assertEqual(len(alive), 1)
+        alive[0].wait_ready(self.control)
+        for service in services:
+            if service is not alive[0]:
+                self.assertEqual(service.process.returncode, 1, service.stderr())
+        self.assertEqual(sorted(self.see_resync(client)), [held, waiting])
+        self.assertEqual(client.request('x', key=1), (held, token))
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.current = alive[0]
+        self.restart()
+        client.release(held)
+        self.wait_granted(client, waiting)
+
+    def test_a_second_one_changes_nothing(self):
+        self.start()
+        client = self.raw_client()
+        held, _ = client.request('x')
+        for _ in range(3):
+            second = Service(self.bus, [f'--state-dir={self.directory}'])
+            self.addCleanup(second.end)
+            self.assertEqual(second.wait_exit(), 1)
+            self.assertIn('org.w3.WebLocks', second.stderr())
+        other, _ = client.request('y')
+        self.restart()
+        self.assertEqual(sorted(self.see_resync(client)), [held, other])
+
+    def test_two_on_other_directories(self):
+        """The name decides."""
+        first = self.start()
+        second = Service(self.bus, [f'--state-dir={self.directory}/other'])
+        self.addCleanup(second.end)
+        self.assertEqual(second.wait_exit(), 1)
+        self.assertEqual(owner_of(self.control), first.name)
+
+
+class Locked(StateCase):
+    """Somebody has the lock of the directory, and isn't on the bus."""
+
+    def take_lock(self):
+        file = open(self.path('lock'), 'rb+')
+        self.addCleanup(file.close)
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file
+
+    def test_for_a_while(self):
+        self.start()
+        client = self.raw_client()
+        held, _ = client.request('x')
+        self.crash()
+        lock = self.take_lock()
+        service = self.start(ready=False)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            self.assertIsNone(service.process.poll(), service.stderr())
+            self.assertIsNone(owner_of(self.control), 'it serves without the lock')
+        lock.close()
+        service.wait_ready(self.control)
+        client.release(held)
+
+    def test_for_ever(self):
+        """It gives up after five seconds, and leaves all as it was."""
+        self.start()
+        client = self.raw_client()
+        client.request('x')
+        self.crash()
+        with open(self.path(), 'rb') as file:
+            before = file.read()
+        self.take_lock()
+        begun = time.monotonic()
+        service = self.start(ready=False)
+        self.assertEqual(service.wait_exit(), 1, service.stderr())
+        self.assertIn(self.directory, service.stderr())
+        self.assertTrue(4.9 < time.monotonic() - begun < 5 + 3 * FACTOR)
+        with open(self.path(), 'rb') as file:
+            self.assertEqual(file.read(), before)
+
+
+class Activated(unittest.TestCase):
+    """The bus starts a service that was killed for the next call; dbus-daemon only."""
+
+    def test_kill_and_call(self):
+        if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
+            self.skipTest('dbus-broker leaves activation to systemd')
+        bus = Bus().start()
+        self.addCleanup(bus.stop)
+        bus.add_service_file(f"{environment('WEBLOCKSD')} --address={bus.address}")
+        client, waiter = RawClient(bus.address), RawClient(bus.address)
+        client._driver('ReloadConfig')
+        held, token = client.request('x', key=1)
+        waiting, _ = waiter.request('x')
+        for _ in range(5):
+            owner = owner_of(client)
+            os.kill(pid_of(client, owner), signal.SIGKILL)
+            wait_for(lambda o=owner: owner_of(client) != o, what='end of the service', every=0.002)
+            self.assertEqual(client.request('x', key=1), (held, token))
+        client.release(held)
+        waiter.wait_for(lambda: waiter.granted(waiting), what='Granted')
+        self.assertTrue(os.path.exists(os.path.join(
+            bus.runtime, 'weblocks', client._driver('GetId')[0] + '.state')))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A file system without room for state: what is there is kept and can end; more is refused.
+
+The file system is a small tmpfs in a mount namespace of the test's own.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from harness import DBusError, buses, diagnostic, main, owner_of
+from statecase import StateCase, without
+from workers import WorkCase
+
+INSIDE = 'WEBLOCKS_TEST_MOUNTS'
+# Fills its directory, says so, and empties it again at the end of its input.
+FILLER = '''
+import os, sys
+os.chdir(sys.argv[1])
+fd = os.open('filler', os.O_CREAT | os.O_WRONLY)
+try:
+    while True:
+        os.write(fd, bytes(4096))
+except OSError:
+    pass
+print('full', flush=True)
+sys.stdin.read()
+os.unlink('filler')
+'''
+
+
+def namespace():
+    """The command that gives a program mounts of its own; None if nothing does."""
+    command = ['unshare', '--mount'] if os.geteuid() == 0 else ['unshare', '--mount',
+                                                                '--map-root-user']
+    if shutil.which('unshare') is None or shutil.which('mount') is None:
+        return None
+    trial = subprocess.run([*command, 'mount', '-t', 'tmpfs', 'none', '/mnt'], check=False,
+                           capture_output=True)
+    return command if trial.returncode == 0 else None
+
+
+class FullCase(StateCase):
+    may_be_full = True
+    SIZE = '2m'
+
+    def setUp(self):
+        if INSIDE not in os.environ:
+            self.skipTest('needs a mount namespace: unshare(1), and root or user namespaces')
+        super().setUp()
+        self.mount = tempfile.mkdtemp(prefix='weblocks-full-')
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={self.SIZE},mode=0700', 'none',
+                        self.mount], check=True)
+        self.addCleanup(os.rmdir, self.mount)
+        self.addCleanup(subprocess.run, ['umount', '--lazy', self.mount], check=True)
+        self.directory = os.path.join(self.mount, 'state')
+        self.filler = None
+
+    def fill(self):
+        """Another process takes what is left."""
+        self.filler = buses.spawn([sys.executable, '-c', FILLER, self.mount],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.addCleanup(buses.end, self.filler)
+        buses.read_lines(self.filler, 1)
+
+    def empty(self):
+        self.filler.stdin.close()
+        buses.wait_exit(self.filler)
+
+    def see_all(self):
+        seen = {client.name: self.see_resync(client) for client in self.clients}
+        seen['query'] = self.control.query()
+        seen['inspect'] = [without(entry, 'age') for entry in self.control.inspect(limit=4096)[0]]
+        return seen
+
+    def ask_until_refused(self, most=30000):
+        """How many it took in."""
+        for number in range(most):
+            client = self.clients[number % len(self.clients)]
+            try:
+                client.request(f'more {number}' + 'n' * 200)
+            except DBusError as error:
+                self.assertEqual(error.short, 'LimitsExceeded', error)
+                return number
+        self.fail(f'{most} requests, and it was never full')
+
+
+class Full(FullCase):
+    LIMITS = ('--limit', 'requestsPerClient=65536', '--limit', 'requestsPerUid=65536')
+
+    def begin(self):
+        self.start(*self.LIMITS)
+        self.clients = [self.raw_client() for _ in range(5)]
+        for number in range(40):
+            for client in self.clients:
+                client.request(f'{number}', why='it is there')
+        self.fill()
+        diagnostic(f'{self.ask_until_refused()} more before it is full')
+
+    def refusals(self):
+        """Each way to ask for something new; nothing of it is seen, also by those it would rob."""
+        client, before = self.clients[0], self.see_all()
+        for name in ('new', '0', 'n' * 1024, ''):
+            for how in (dict(mode='shared'), dict(timeout=1000), dict(key=77), dict()):
+                self.assert_error('LimitsExceeded', client.request, name + 'f' * 600, **how)
+                self.assert_error('LimitsExceeded', client.request, name, 'x' * 200,
+                                  why='w' * 256, **how)
+        self.assert_error('LimitsExceeded', client.steal, '0', why='w' * 256)
+        self.assert_error('LimitsExceeded', client.steal, 'new' + 'f' * 600)
+        for other in self.clients:
+            other.ping()
+            self.assertEqual(other.events, [])
+        self.assertEqual(self.see_all(), before)
+
+    def test_refused_and_kept(self):
+        self.begin()
+        self.refusals()
+        for _ in range(3):
+            before = self.see_all()
+            self.restart(*self.LIMITS)
+            self.assertEqual(self.see_all(), before)
+        self.ask_until_refused()
+        before = self.see_all()
+        service = self.current
+        self.assertEqual(service.stop(), 0, service.stderr())
+        self.start(*self.LIMITS)
+        self.assertEqual(self.see_all(), before)
+        self.empty()
+        for number in range(200):
+            self.clients[0].request(f'again {number}' + 'n' * 500)
+
+    def test_all_of_it_can_end(self):
+        """Releases, aborts, time-outs and deaths, one by one, with every grant that follows, and
+        the service killed in between."""
+        self.begin()
+        chance = random.Random(3)
+        rest = [(client, id_) for client in self.clients for id_ in self.see_resync(client)]
+        chance.shuffle(rest)
+        total = len(rest)
+        dying = self.clients[-1]
+        for number, (client, id_) in enumerate(rest):
+            if number == total // 2:
+                dying.close()
+                self.clients.remove(dying)
+            if client is dying and number >= total // 2:
+                continue
+            if not client.abort(id_):
+                client.release(id_)
+            if number % (total // 5 + 1) == 0:
+                before = self.see_all()
+                self.restart(*self.LIMITS)
+                self.assertEqual(self.see_all(), before)
+        self.assertEqual(self.control.query(), ([], []))
+        for client in self.clients:
+            self.assertEqual(client.resync(), [])
+        diagnostic(f'{total} have ended, {self.ask_until_refused()} have come where they were')
+        self.empty()
+        self.assertNotEqual(self.clients[0].request('again')[1], 0)
+
+    def test_repeats_are_no_requests(self):
+        """What is there is answered, and what is refused leaves its key free."""
+        self.start(*self.LIMITS)
+        self.clients = [self.raw_client()]
+        held = self.clients[0].request('x', key=1)
+        self.fill()
+        self.ask_until_refused()
+        self.assertEqual(self.clients[0].request('x', key=1), held)
+        self.assert_error('LimitsExceeded', self.clients[0].request, 'n' * 1000, key=2)
+        self.empty()
+        self.assertNotEqual(self.clients[0].request('y', key=2)[1], 0)
+
+    def test_ids_and_tokens_grow(self):
+        self.start(*self.LIMITS)
+        client = self.raw_client()
+        client.request('kept')
+        self.fill()
+        last_id, last_token = 0, 0
+        for number in range(2000):
+            if number % 500 == 499:
+                self.restart(*self.LIMITS)
+            id_, token = client.request(f'own {number}')
+            self.assertGreater(id_, last_id)
+            self.assertGreater(token, last_token)
+            last_id, last_token = id_, token
+            client.release(id_)
+
+    def test_from_the_beginning(self):
+        """Without room for any state it doesn't serve: it could keep no promise."""
+        self.fill()
+        service = self.start(ready=False)
+        self.assertEqual(service.wait_exit(), 1, service.stderr())
+        self.assertIn(self.directory, service.stderr())
+        self.assertIsNone(owner_of(self.control))
+        self.empty()
+        self.start()
+        self.control.release(self.control.request('x')[0])
+
+    def test_damaged_and_full(self):
+        self.start()
+        self.control.release(self.control.request('x')[0])
+        self.crash()
+        with open(self.path(), 'r+b') as file:
+            file.write(b'x' * 8192)
+        self.fill()
+        service = self.start(ready=False)
+        self.assertEqual(service.wait_exit(), 1, service.stderr())
+        self.empty()
+        self.start()
+        self.assertEqual(self.control.query(), ([], []))
+
+
+class Traffic(FullCase, WorkCase):
+    """The file system is filled and emptied while everybody works, and the service is killed."""
+
+    CLIENTS = 15
+    SIZE = '16m'
+
+    def test_storm(self):
+        self.start('--limit', 'requestsPerClient=65536')
+        # So that there is something to be kept, and no room for the workers' requests.
+        self.clients = [self.raw_client()]
+        self.begin()
+        self.everybody_has(3)
+        for round_ in range(4):
+            self.fill()
+            self.ask_until_refused()
+            kept = self.see_resync(self.clients[0])
+            refused = sum(worker.refused for worker in self.workers)
+            self.work(lambda n=refused: sum(w.refused for w in self.workers) > n + 100,
+                      'refusals')
+            if round_ % 2:
+                self.current.end()
+                self.wait_free()
+                self.start('--limit', 'requestsPerClient=65536')
+                self.after_change()
+            self.assertEqual(self.see_resync(self.clients[0]), kept)
+            for id_ in kept:
+                self.clients[0].release(id_)
+            self.empty()
+            self.everybody_has(2)
+        self.tell()
+
+
+if __name__ == '__main__':
+    prefix = None if INSIDE in os.environ else namespace()
+    if prefix is not None:
+        os.environ[INSIDE] = '1'
+        os.execvp(prefix[0], [*prefix, sys.executable, *sys.argv])
+    main()

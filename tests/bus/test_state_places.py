@@ -1,0 +1,431 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Where state is kept, whose it is, and what is left out of it."""
+
+import os
+import shlex
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+from calls import DBusError
+from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment, main,
+                     owner_of, wait_for)
+from rawbus import lock_call
+from statecase import StateCase, bus_id, mode_of
+
+
+def warnings(service):
+    """The lines that it said, but for empty ones and valgrind's."""
+    return [line for line in service.stderr().splitlines()
+            if line.strip() and not line.startswith('==')]
+
+
+class Directory(StateCase):
+    def check_keeps(self, path, *arguments, state=False, **kw):
+        """A lock outlives the service, in that directory."""
+        self.start(*arguments, state=state, **kw)
+        client = self.raw_client()
+        held = client.request('x', key=1)
+        self.restart(*arguments, state=state, **kw)
+        self.assertEqual(client.request('x', key=1), held)
+        self.assertEqual(sorted(os.listdir(path)),
+                         [bus_id(client) + '.lock', bus_id(client) + '.state'])
+        client.release(held[0])
+        self.assertEqual(self.current.stop(), 0, self.current.stderr())
+
+    def test_option(self):
+        self.check_keeps(self.directory, state=True)
+        self.assertFalse(os.path.exists(os.path.join(self.bus.runtime, 'weblocks')))
+
+    def test_a_missing_one_is_made(self):
+        path = os.path.join(self.directory, 'a', 'b')
+        self.check_keeps(path, f'--state-dir={path}')
+        self.assertEqual(mode_of(path), 0o700)
+
+    def test_a_relative_one(self):
+        here = os.getcwd()
+        os.chdir(self.directory)
+        try:
+            self.check_keeps(os.path.join(self.directory, 'sub'), '--state-dir=sub')
+        finally:
+            os.chdir(here)
+
+    def test_the_default(self):
+        path = os.path.join(self.bus.runtime, 'weblocks')
+        self.addCleanup(shutil.rmtree, path, ignore_errors=True)
+        self.check_keeps(path)
+        self.assertEqual(mode_of(path), 0o700)
+
+    def test_of_systemd(self):
+        """RUNTIME_DIRECTORY, which may be several."""
+        for index, tail in enumerate(('', ':/nowhere', ':')):
+            with self.subTest(tail):
+                path = os.path.join(self.directory, str(index))
+                self.check_keeps(path, env={'RUNTIME_DIRECTORY': path + tail})
+        self.assertFalse(os.path.exists(os.path.join(self.bus.runtime, 'weblocks')))
+
+    def test_the_option_comes_first(self):
+        self.check_keeps(self.directory, state=True,
+                         env={'RUNTIME_DIRECTORY': os.path.join(self.directory, 'not')})
+
+    def test_nowhere(self):
+        """It serves, says once that nothing is kept, and tells what is lost."""
+        for env in ({'XDG_RUNTIME_DIR': ''}, {'XDG_RUNTIME_DIR': 'relative'},
+                    {'XDG_RUNTIME_DIR': '', 'RUNTIME_DIRECTORY': ''}):
+            with self.subTest(env):
+                service = self.start(state=False, env=env)
+                client = self.raw_client()
+                held, _ = client.request('x')
+                self.assertEqual(len(warnings(service)), 1, service.stderr())
+                service.signal(signal.SIGTERM)
+                self.wait_released(client, held, 'lost')
+                self.assertEqual(service.wait_exit(), 0)
+        # The system's bus has no directory of a user.
+        service = self.start('--system', state=False, address_option=False,
+                             env={'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address})
+        self.assertEqual(len(warnings(service)), 1, service.stderr())
+        self.assertEqual(os.listdir(self.bus.runtime), [])
+
+    def test_modes(self):
+        """Nobody else reads what locks are there, whatever the umask."""
+        old = os.umask(0)
+        try:
+            self.directory = os.path.join(self.directory, 'new')
+            self.start()
+            self.control.request('x')
+            self.crash()
+            with open(self.path(), 'r+b') as file:
+                file.write(b'x' * 8192)
+            self.start()
+        finally:
+            os.umask(old)
+        self.assertEqual(mode_of(self.directory), 0o700)
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+        for name in os.listdir(self.directory):
+            self.assertEqual(mode_of(os.path.join(self.directory, name)), 0o600, name)
+
+    def refused(self, *arguments, status=1, mentions=''):
+        service = self.start(*arguments, state=False, ready=False)
+        self.assertEqual(service.wait_exit(), status, service.stderr())
+        self.assertIn(mentions, service.stderr())
+        self.assertLess(len(service.stderr().splitlines()), 10)
+        self.assertIsNone(owner_of(self.control))
+
+    def test_what_is_none(self):
+        file = os.path.join(self.directory, 'file')
+        with open(file, 'wb'):
+            pass
+        for path in (file, file + '/sub', '/proc/weblocks', '/dev/null'):
+            with self.subTest(path):
+                self.refused(f'--state-dir={path}', mentions=path)
+        self.assertEqual(os.stat(file).st_size, 0)
+        self.refused('--state-dir', status=2, mentions='state-dir')
+        self.refused('--state-dir=', status=1)
+        self.refused('--no-state', f'--state-dir={self.directory}', status=2, mentions='no-state')
+
+    def test_one_that_cannot_be_written(self):
+        """For a user to whom modes mean something."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to become another user')
+        os.chmod(self.directory, 0o755)
+        process = subprocess.run(
+            [*shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', '')), environment('WEBLOCKSD'),
+             f'--address={self.bus.address}', f'--state-dir={self.directory}'],
+            user=65534, group=65534, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            env=self.bus.environment(), stdin=subprocess.DEVNULL)
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertIn(self.directory, process.stderr)
+
+
+class Whose(StateCase):
+    """State is of one bus and one format; what isn't ours is put aside, and said in one line."""
+
+    def put_aside(self, service):
+        self.assertEqual(len(warnings(service)), 1, service.stderr())
+        self.assertIn('.aside', service.stderr())
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+
+    def test_of_another_bus(self):
+        """A stranger there with the same unique name has none of it."""
+        self.start()
+        holder, waiter = self.raw_client(), self.raw_client()
+        held, _ = holder.request('x')
+        waiter.request('x')
+        self.crash()
+        other = Bus().start()
+        self.addCleanup(other.stop)
+        strangers = [RawClient(other.address)]
+        while strangers[-1].name not in (holder.name, waiter.name):
+            self.assertLess(len(strangers), 10000)
+            strangers.append(RawClient(other.address))
+        self.assertNotEqual(bus_id(strangers[0]), bus_id(self.control))
+        service = Service(other, [f'--state-dir={self.directory}'])
+        self.addCleanup(service.end)
+        service.wait_ready(strangers[0])
+        self.check_has_nothing(strangers[-1], held)
+        self.assertEqual(warnings(service), [])
+        service.end()
+
+        # The same with the first one's file in the second one's place.
+        path = os.path.join(self.directory, bus_id(strangers[0]) + '.state')
+        shutil.copy(self.path(), path)
+        service = Service(other, [f'--state-dir={self.directory}'])
+        self.addCleanup(service.end)
+        service.wait_ready(strangers[0])
+        self.check_has_nothing(strangers[-1], held)
+        self.assertEqual(len(warnings(service)), 1, service.stderr())
+        with open(self.path(), 'rb') as first, open(path + '.aside', 'rb') as aside:
+            self.assertEqual(first.read(), aside.read())
+
+        # Nor is what the first bus had touched by that.
+        self.start()
+        self.assertEqual(holder.query()[0], [('x', 'exclusive', holder.name)])
+        for stranger in strangers:
+            stranger.close()
+
+    def check_has_nothing(self, stranger, held):
+        self.assertEqual(stranger.resync(), [])
+        self.assertEqual(stranger.query(), ([], []))
+        self.assert_error('NotHeld', stranger.release, held)
+        id_, token = stranger.request('x')
+        self.assertNotEqual(token, 0)
+        stranger.release(id_)
+
+    def test_garbage(self):
+        """One aside is kept: the last."""
+        self.start()
+        client = self.raw_client()
+        id_, token = client.request('x')
+        for content in (b'', b'x', os.urandom(100000), bytes(8192)):
+            with self.subTest(content[:10]):
+                self.crash()
+                with open(self.path(), 'wb') as file:
+                    file.write(content)
+                self.put_aside(self.start())
+                with open(self.path('state.aside'), 'rb') as file:
+                    self.assertEqual(file.read(), content)
+                self.assertEqual(client.resync(), [])
+                self.assert_error('NotHeld', client.release, id_)
+                id_, newer = client.request('x')
+                self.assertGreater(newer, token)
+                token = newer
+
+    def test_what_is_no_file(self):
+        def directory(path):
+            os.mkdir(path)
+            with open(os.path.join(path, 'file'), 'wb'):
+                pass
+
+        def sparse(path):
+            with open(path, 'wb') as file:
+                file.truncate(1 << 40)
+
+        def link(path):
+            os.symlink('/dev/zero', path)
+
+        def dangling(path):
+            os.symlink('/nowhere', path)
+
+        for make in (directory, link, sparse, dangling):
+            with self.subTest(make.__name__):
+                self.start()
+                self.crash()
+                os.unlink(self.path())
+                self.remove(self.path('state.aside'))
+                make(self.path())
+                begun = time.monotonic()
+                service = self.start()
+                diagnostic(f'{make.__name__}: {(time.monotonic() - begun) * 1000:.0f} ms')
+                self.assertLessEqual(len(warnings(service)), 1, service.stderr())
+                client = self.raw_client()
+                id_, _ = client.request('x')
+                self.restart()
+                self.assertEqual(client.resync()[0][1], id_)
+                self.assertTrue(stat.S_ISREG(os.lstat(self.path()).st_mode))
+                self.assertEqual(self.current.stop(), 0)
+
+    def remove(self, path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+
+    def test_a_directory_where_something_is_aside(self):
+        self.start()
+        self.crash()
+        for name in ('state.aside', 'state'):
+            self.remove(self.path(name))
+        with open(self.path('state.aside'), 'wb') as file:
+            file.write(b'an older one')
+        os.mkdir(self.path())
+        self.start()
+        client = self.raw_client()
+        client.request('x')
+        self.restart()
+        self.assertEqual(len(client.resync()), 1)
+
+    def test_a_directory_is_aside(self):
+        self.start()
+        self.crash()
+        os.mkdir(self.path('state.aside'))
+        with open(os.path.join(self.path('state.aside'), 'file'), 'wb'):
+            pass
+        with open(self.path(), 'wb') as file:
+            file.write(b'garbage')
+        self.start()
+        client = self.raw_client()
+        client.request('x')
+        self.restart()
+        self.assertEqual(len(client.resync()), 1)
+
+    def test_what_an_interrupted_start_leaves(self):
+        """A new file that never took its place, and marks of a restoration, whatever is in them."""
+        self.start()
+        client = self.raw_client()
+        held = client.request('x', key=1)
+        for content in (b'', b'garbage', os.urandom(200), bytes(64), b'\xff' * 64):
+            self.crash()
+            for suffix in ('state.new', 'restoring'):
+                with open(self.path(suffix), 'wb') as file:
+                    file.write(content)
+            self.start()
+            self.assertEqual(client.request('x', key=1), held)
+            self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+
+    def test_a_fifo(self):
+        """Nobody ever writes it: the start takes its time, and goes on without."""
+        self.start()
+        self.crash()
+        os.unlink(self.path())
+        os.mkfifo(self.path())
+        begun = time.monotonic()
+        service = self.start()
+        diagnostic(f'{time.monotonic() - begun:.1f} s')
+        self.assertEqual(len(warnings(service)), 1, service.stderr())
+        self.control.release(self.control.request('x')[0])
+
+
+class Poison(StateCase):
+    """A request whose restoration ends the service is left out at the fourth time."""
+
+    def start_faulty(self, name, **kw):
+        return self.start(program=environment('WEBLOCKSD_FAULTY'),
+                          env={'WEBLOCKS_FAULT': f'poison:{name}'}, **kw)
+
+    def fill(self):
+        self.start()
+        self.victim, self.other = self.raw_client(), self.raw_client()
+        self.kept, _ = self.victim.request('good')
+        self.waiting, _ = self.other.request('good')
+        self.lost, _ = self.victim.request('bad', self.unique('bucket'), mode='shared')
+        self.behind, _ = self.other.request('last')
+        self.crash()
+
+    def die(self, times):
+        for _ in range(times):
+            service = self.start_faulty('bad', ready=False)
+            self.assertEqual(service.wait_exit(), -signal.SIGTRAP, service.stderr())
+            self.assertIsNone(owner_of(self.control))
+
+    def check_left_out(self):
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
+        self.assertEqual(len(warnings(self.current)), 1, self.current.stderr())
+        event = self.wait_released(self.victim, self.lost, 'lost')
+        self.assertEqual(event.args, (self.lost, 'bad', 'shared', self.victim.name, 'lost'))
+        self.assertEqual(list(self.see_resync(self.victim)), [self.kept])
+        self.assertEqual(list(self.see_resync(self.other)), [self.waiting, self.behind])
+        self.assertEqual(self.other.events, [])
+
+    def test_three_deaths(self):
+        self.fill()
+        with open(self.path(), 'rb') as file:
+            before = file.read()
+        self.die(3)
+        self.start_faulty('bad')
+        self.check_left_out()
+        with open(self.path('state.aside'), 'rb') as file:
+            self.assertEqual(file.read(), before)
+        self.restart()
+        self.assertEqual(list(self.see_resync(self.victim)), [self.kept])
+        self.victim.release(self.kept)
+        self.wait_granted(self.other, self.waiting)
+        self.assertEqual([event.signal for event in self.victim.events], ['Released'])
+
+    def test_two_deaths(self):
+        """It may have been something else."""
+        self.fill()
+        self.die(2)
+        self.start()
+        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
+        self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
+        self.crash()
+        # It counts from the beginning.
+        self.die(2)
+        self.start()
+        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
+        self.assertEqual(self.victim.events, [])
+
+    def test_only_one_is_bad(self):
+        """Deaths at other requests are no reason."""
+        self.fill()
+        for name in ('bad', 'good', 'last', 'bad', 'good', 'bad'):
+            service = self.start_faulty(name, ready=False)
+            self.assertEqual(service.wait_exit(), -signal.SIGTRAP, service.stderr())
+        self.start()
+        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
+
+
+class Many(StateCase):
+    REQUESTS = 10000
+    CLIENTS = 10
+    time_limit = 120.0
+
+    def test_ten_thousand_requests(self):
+        """All are there, in order; how long that takes is told."""
+        self.start('--limit', 'requestsPerClient=10000')
+        clients = [self.raw_client() for _ in range(self.CLIENTS)]
+        for index, client in enumerate(clients):
+            serials = client.send_all([
+                lock_call('Request', f'name {number % 3000}', why='w' * (number % 50), key=number + 1)
+                for number in range(index, self.REQUESTS, self.CLIENTS)])
+            for serial in serials:
+                client.result(serial)
+        before = [client.resync() for client in clients]
+        query = self.control.query()
+        self.assertEqual(len(query[0]) + len(query[1]), self.REQUESTS)
+        self.crash()
+        size = os.stat(self.path()).st_size
+        begun = time.monotonic()
+        self.start()
+        diagnostic(f'{self.REQUESTS} requests ({size // 1024} KiB) restored in '
+                   f'{(time.monotonic() - begun) * 1000:.0f} ms')
+        self.assertEqual([client.resync() for client in clients], before)
+        self.assertEqual(self.control.query(), query)
+
+
+class NoRecord(BusTestCase):
+    """What is in no file of the state: names and reasons of locks that are long gone."""
+
+    def test_files_stay_small(self):
+        client = self.raw_client()
+        path = os.path.join(self.bus.runtime, 'weblocks', bus_id(client) + '.state')
+        first = None
+        for _ in range(20):
+            serials = client.send_all([lock_call('Request', f'{number}' + 'n' * 900)
+                                       for number in range(500)])
+            ids = [client.result(serial)[0] for serial in serials]
+            for serial in client.send_all([lock_call('Release', id_) for id_ in ids]):
+                client.result(serial)
+            first = first or os.stat(path).st_size
+        last = os.stat(path).st_size
+        diagnostic(f'{first // 1024} KiB after 500 long names, {last // 1024} KiB after 10000')
+        self.assertLessEqual(last, 2 * first + (1 << 20))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,486 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A process that keeps state is killed at every system call, before it and behind it, and at random
+ * instructions of its commits. What is read afterwards is what it said last, or what it was about
+ * to say; and whoever comes next goes on from there, with ids and tokens of its own.
+ *
+ *     kill-sweep [--seconds N]
+ *
+ * In TAP. Instructions are chosen twice: by counting them, one step at a time, which takes long and
+ * so ends after N seconds (10) if it is not at its thousandth; and by the clock, likewise. With the
+ * environment's WEBLOCKS_TEST_SEED it goes again as it went, but for the clock. */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service/state/store.h"
+#include "tests/state/state-world.h"
+
+#define BUS            0xb5
+#define N_TURNS        40
+#define N_INSTRUCTIONS 1000
+#define NEVER          G_MAXUINT
+
+/* What the process tells, in memory that outlives it. */
+typedef struct {
+    guint n_opened;   /* state_begin() has returned so many times */
+    guint committing; /* the turn that it is in, from 1 */
+    guint committed;  /* the last one that it would have told of */
+    gboolean is_in_commit;
+} Said;
+
+typedef struct {
+    guint32 seed;
+    char *directory;
+    char *path;
+    volatile Said *said;
+    char *expected[N_TURNS + 1];     /* what there is after each turn */
+    guint64 last_token[N_TURNS + 1]; /* and what was given by then, at the most */
+    guint64 last_id[N_TURNS + 1];    /* to any agent */
+    guint n_last, n_next, n_kills;   /* how often which was found */
+    guint n_tests;
+    GRand *rand;
+} Sweep;
+
+/* ---- the process */
+
+/* The same turns whenever it is called, as far as they go. */
+static void
+run_turns(World *world,
+          guint32 seed,
+          guint first,
+          guint last,
+          void (*on_turn)(guint, gpointer),
+          gpointer data)
+{
+    for (guint turn = first; turn <= last; turn++) {
+        GRand *rand = g_rand_new_with_seed(seed + turn);
+        guint n = turn % 10 == 0 ? 100 : 1 + turn % 4;
+
+        on_turn(turn, data);
+        for (guint i = 0; i < n; i++)
+            world_do_something(world, rand);
+        if (turn % 13 == 0) {
+            g_autofree char *name = g_strnfill(1000, 'n');
+
+            for (guint i = 0; i < 60; i++)
+                world_request(world, 'A', name, "");
+        }
+        g_rand_free(rand);
+        on_turn(turn, NULL);
+        world_commit(world);
+    }
+    on_turn(last + 1, data);
+}
+
+typedef struct {
+    Sweep *sweep;
+    guint stop_at; /* the turn before whose commit it stops, for the parent to go on by steps */
+} Child;
+
+static Child the_child;
+
+/* Called before and, without data, behind the changes of a turn. */
+static void
+tell_turn(guint turn, gpointer data)
+{
+    volatile Said *said = the_child.sweep->said;
+
+    if (data != NULL) {
+        said->is_in_commit = FALSE;
+        said->committed = turn - 1;
+        if (turn <= N_TURNS)
+            said->committing = turn;
+    } else {
+        if (turn == the_child.stop_at)
+            raise(SIGUSR1);
+        said->is_in_commit = TRUE;
+    }
+}
+
+/* A service; what comes after `restart_after` turns is another one, in the same process. */
+static G_NORETURN void
+be_killed(Sweep *sweep, guint stop_at, guint restart_after)
+{
+    World world;
+
+    the_child = (Child){sweep, stop_at};
+    world_open(&world, sweep->directory, BUS);
+    sweep->said->n_opened++;
+    run_turns(&world, sweep->seed, 1, restart_after, tell_turn, sweep);
+    if (restart_after < N_TURNS) {
+        world_close(&world);
+        world_open(&world, sweep->directory, BUS);
+        sweep->said->n_opened++;
+    }
+    _exit(EXIT_SUCCESS);
+}
+
+/* ---- what is to be expected */
+
+typedef struct {
+    Sweep *sweep;
+    World *world;
+} Rehearsal;
+
+static Rehearsal rehearsal;
+
+static void
+note_expected(guint turn, gpointer data)
+{
+    Sweep *sweep = rehearsal.sweep;
+    World *world = rehearsal.world;
+
+    if (data == NULL)
+        return;
+    sweep->expected[turn - 1] = world_describe(world);
+    for (guint i = 0; i < WORLD_AGENTS; i++) {
+        const Agent *agent = world->agents[i];
+
+        if (agent == NULL)
+            continue;
+        sweep->last_id[turn - 1] = MAX(sweep->last_id[turn - 1], agent->last_id);
+        for (const GList *link = agent->requests.head; link != NULL; link = link->next)
+            sweep->last_token[turn - 1] =
+                MAX(sweep->last_token[turn - 1], ((const LockRequest *)link->data)->token);
+    }
+}
+
+static void
+rehearse(Sweep *sweep)
+{
+    g_autofree char *directory = world_new_directory();
+    World world;
+
+    rehearsal = (Rehearsal){sweep, &world};
+    world_open(&world, directory, BUS);
+    run_turns(&world, sweep->seed, 1, N_TURNS, note_expected, sweep);
+    world_close(&world);
+    world_remove_directory(directory);
+    for (guint i = 1; i <= N_TURNS; i++) {
+        sweep->last_token[i] = MAX(sweep->last_token[i], sweep->last_token[i - 1]);
+        sweep->last_id[i] = MAX(sweep->last_id[i], sweep->last_id[i - 1]);
+    }
+}
+
+/* ---- what is found */
+
+static void
+fail(const Sweep *sweep, const char *what, guint64 where, const char *found)
+{
+    const volatile Said *said = sweep->said;
+
+    printf("not ok %u - %s, killed at %" G_GUINT64_FORMAT "\n", sweep->n_tests + 1, what, where);
+    printf("# opened %u times, committing %u, committed %u\n", said->n_opened, said->committing,
+           said->committed);
+    for (guint i = 0; i <= N_TURNS; i++)
+        if (g_str_equal(found, sweep->expected[i]))
+            printf("# found what there was after %u\n", i);
+    printf("# found %s\n", found);
+    exit(EXIT_FAILURE);
+}
+
+/* Somebody comes and goes on. */
+static void
+check_successor(Sweep *sweep, const char *what, guint64 where)
+{
+    guint turn = sweep->said->committed;
+    g_autofree char *before = world_describe_file(sweep->path);
+    g_autofree char *after = NULL;
+    World world;
+    guint64 id, token;
+
+    world_open(&world, sweep->directory, BUS);
+    after = world_describe(&world);
+    if (!g_str_equal(before, after))
+        fail(sweep, what, where, after);
+    id = world_request(&world, 'A', "successor", "");
+    token = world_find(&world, 'A', id)->token;
+    /* A's ids only, unless it has come and gone. */
+    if (token <= sweep->last_token[turn])
+        fail(sweep, what, where, "a token that was given before");
+    world_commit(&world);
+    world_close(&world);
+}
+
+static void
+check_killed(Sweep *sweep, const char *what, guint64 where)
+{
+    const volatile Said *said = sweep->said;
+    g_autofree char *found = world_describe_file(sweep->path);
+
+    sweep->n_kills++;
+    if ((said->n_opened == 0 && found[0] == '\0') ||
+        g_str_equal(found, sweep->expected[said->committed]))
+        sweep->n_last++;
+    else if (g_str_equal(found, sweep->expected[said->committing]))
+        sweep->n_next++;
+    else
+        fail(sweep, what, where, found);
+    check_successor(sweep, what, where);
+}
+
+/* ---- the killer */
+
+static void
+begin_again(Sweep *sweep)
+{
+    if (sweep->directory != NULL) {
+        world_remove_directory(sweep->directory);
+        g_free(sweep->directory);
+        g_free(sweep->path);
+    }
+    sweep->directory = world_new_directory();
+    sweep->path = world_path(sweep->directory, BUS, "state");
+    sweep->said->n_opened = sweep->said->committing = sweep->said->committed = 0;
+    sweep->said->is_in_commit = FALSE;
+}
+
+/* It has stopped, before it has begun. -1: nobody may be traced here. */
+static pid_t
+start(Sweep *sweep, guint stop_at, guint restart_after)
+{
+    pid_t pid;
+    int status;
+
+    begin_again(sweep);
+    fflush(stdout);
+    pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+            _exit(EXIT_FAILURE);
+        raise(SIGSTOP);
+        be_killed(sweep, stop_at, restart_after);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    if (!WIFSTOPPED(status) ||
+        ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) < 0)
+        return -1;
+    return pid;
+}
+
+/* Lets it go on to the next stop of that kind. FALSE: it has ended, and well. */
+static gboolean
+go_on(pid_t pid, int request, int *signal_number)
+{
+    int status;
+
+    g_assert_cmpint(ptrace(request, pid, NULL, (gpointer)(gintptr)*signal_number), ==, 0);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    *signal_number = 0;
+    if (WIFEXITED(status)) {
+        g_assert_cmpint(WEXITSTATUS(status), ==, EXIT_SUCCESS);
+        return FALSE;
+    }
+    g_assert_true(WIFSTOPPED(status));
+    if (WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != (SIGTRAP | 0x80))
+        *signal_number = WSTOPSIG(status);
+    return TRUE;
+}
+
+static void
+kill_it(pid_t pid)
+{
+    int status;
+
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_true(WIFSIGNALED(status));
+}
+
+/* At the `n`th stop at a system call. FALSE: there were fewer. */
+static gboolean
+kill_at_call(Sweep *sweep, guint n, guint restart_after)
+{
+    pid_t pid = start(sweep, NEVER, restart_after);
+    int signal_number = 0;
+
+    for (guint i = 0; i < n;) {
+        if (!go_on(pid, PTRACE_SYSCALL, &signal_number))
+            return FALSE;
+        if (signal_number == 0)
+            i++;
+    }
+    kill_it(pid);
+    return TRUE;
+}
+
+static void
+report(Sweep *sweep, const char *what)
+{
+    sweep->n_tests++;
+    printf("ok %u - %s: %u kills, %u times the last one, %u times the next\n", sweep->n_tests, what,
+           sweep->n_kills, sweep->n_last, sweep->n_next);
+    sweep->n_kills = sweep->n_last = sweep->n_next = 0;
+}
+
+/* Everything there is: the first beginning, the commits, and the beginning of a successor. */
+static void
+sweep_calls(Sweep *sweep, guint restart_after, const char *what)
+{
+    guint n = 1;
+
+    for (; kill_at_call(sweep, n, restart_after); n++)
+        check_killed(sweep, what, n);
+    g_assert_cmpuint(n, >, 20);
+    report(sweep, what);
+}
+
+/* The same, where it can't have ended yet. */
+static void
+must_go_on(pid_t pid, int request, int *signal_number)
+{
+    gboolean goes_on = go_on(pid, request, signal_number);
+
+    g_assert_true(goes_on);
+}
+
+/* How many there are from before the commit of that turn until it is said. */
+static guint
+count_instructions(Sweep *sweep, guint turn)
+{
+    pid_t pid = start(sweep, turn, N_TURNS);
+    int signal_number = 0;
+    guint n = 0;
+
+    while (signal_number != SIGUSR1)
+        must_go_on(pid, PTRACE_CONT, &signal_number);
+    signal_number = 0;
+    while (sweep->said->committed < turn) {
+        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+        n++;
+    }
+    kill_it(pid);
+    return n;
+}
+
+static void
+kill_at_instruction(Sweep *sweep, guint turn, guint n)
+{
+    pid_t pid = start(sweep, turn, N_TURNS);
+    int signal_number = 0;
+
+    while (signal_number != SIGUSR1)
+        must_go_on(pid, PTRACE_CONT, &signal_number);
+    signal_number = 0;
+    for (guint i = 0; i < n; i++)
+        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+    kill_it(pid);
+    check_killed(sweep, "an instruction", n);
+}
+
+static void
+sweep_instructions(Sweep *sweep, guint seconds)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
+    guint longest = 0;
+
+    for (guint i = 0; i < N_INSTRUCTIONS && g_get_monotonic_time() < end_us;) {
+        guint turn = 1 + 10 * (guint)g_rand_int_range(sweep->rand, 0, 4); /* none of the big ones */
+        guint n = count_instructions(sweep, turn);
+
+        longest = MAX(longest, n);
+        for (guint k = 0; k < 10 && i < N_INSTRUCTIONS && g_get_monotonic_time() < end_us; k++, i++)
+            kill_at_instruction(sweep, turn, (guint)g_rand_int_range(sweep->rand, 0, (gint32)n));
+    }
+    printf("# a commit took up to %u instructions\n", longest);
+    report(sweep, "instructions of a commit");
+}
+
+/* Without a tracer, at its own speed: so long after the commit of that turn has begun. */
+static void
+kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
+{
+    volatile Said *said = sweep->said;
+    struct timespec begun, now;
+    int status;
+    pid_t pid;
+
+    begin_again(sweep);
+    fflush(stdout);
+    pid = fork();
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0)
+        be_killed(sweep, NEVER, N_TURNS);
+    while (said->committing < turn || (said->committing == turn && !said->is_in_commit))
+        ;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < after_ns);
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+}
+
+/* Those that hit a commit count. */
+static void
+sweep_moments(Sweep *sweep, guint seconds)
+{
+    gint64 end_us = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
+    guint n_hits = 0;
+
+    while (n_hits < N_INSTRUCTIONS && g_get_monotonic_time() < end_us) {
+        guint turn = (guint)g_rand_int_range(sweep->rand, 1, N_TURNS);
+        gint64 after_ns = g_rand_int_range(sweep->rand, 0, 60000);
+
+        kill_at_moment(sweep, turn, after_ns);
+        n_hits += (guint)sweep->said->is_in_commit;
+        check_killed(sweep, "a moment", (guint64)after_ns);
+    }
+    printf("# %u of them in a commit\n", n_hits);
+    report(sweep, "moments");
+    g_assert_cmpuint(n_hits, >, 0);
+}
+
+static void
+end(Sweep *sweep)
+{
+    world_remove_directory(sweep->directory);
+    g_free(sweep->directory);
+    g_free(sweep->path);
+    for (guint i = 0; i <= N_TURNS; i++)
+        g_free(sweep->expected[i]);
+    g_rand_free(sweep->rand);
+}
+
+int
+main(int argc, char **argv)
+{
+    const char *seed = g_getenv("WEBLOCKS_TEST_SEED");
+    guint seconds = argc > 2 && g_str_equal(argv[1], "--seconds")
+                        ? (guint)g_ascii_strtoull(argv[2], NULL, 10)
+                        : 10;
+    Sweep sweep = {.seed = seed != NULL ? (guint32)g_ascii_strtoull(seed, NULL, 10)
+                                        : g_random_int() & 0xffffff};
+    pid_t pid;
+
+    printf("# WEBLOCKS_TEST_SEED=%u\n", sweep.seed);
+    sweep.rand = g_rand_new_with_seed(sweep.seed);
+    sweep.said =
+        mmap(NULL, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_assert_true(sweep.said != MAP_FAILED);
+    pid = start(&sweep, NEVER, N_TURNS);
+    if (pid < 0) {
+        printf("1..0 # SKIP no process may be traced here\n");
+        return EXIT_SUCCESS;
+    }
+    kill_it(pid);
+    rehearse(&sweep);
+    sweep_calls(&sweep, N_TURNS, "system calls of commits");
+    sweep_calls(&sweep, 3, "system calls of a beginning, and of the next");
+    sweep_moments(&sweep, seconds);
+    sweep_instructions(&sweep, seconds);
+    printf("1..%u\n", sweep.n_tests);
+    end(&sweep);
+    return EXIT_SUCCESS;
+}

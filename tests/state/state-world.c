@@ -1,0 +1,406 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "tests/state/state-world.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
+#include "service/state/restore.h"
+#include "service/state/store.h"
+
+#define LOCK_PATIENCE_SECS 5
+
+static const PrincipalIdentity identities[WORLD_AGENTS] = {
+    {1000, PRINCIPAL_UNSANDBOXED, ""},
+    {1000, PRINCIPAL_UNSANDBOXED, ""},
+    {1000, PRINCIPAL_UNSANDBOXED, ""},
+    {1000, PRINCIPAL_UNSANDBOXED, ""},
+    {1000, PRINCIPAL_FLATPAK, "org.example.App"},
+    {2000, PRINCIPAL_UNSANDBOXED, ""},
+};
+
+/* ---- files */
+
+char *
+world_new_directory(void)
+{
+    /* In memory, as in earnest, if there is such a file system. */
+    const char *base = g_access("/dev/shm", W_OK) == 0 ? "/dev/shm" : g_get_tmp_dir();
+    char *directory = g_build_filename(base, "weblocks-state-XXXXXX", NULL);
+
+    g_assert_nonnull(g_mkdtemp(directory));
+    return directory;
+}
+
+void
+world_remove_directory(const char *directory)
+{
+    GDir *dir = g_dir_open(directory, 0, NULL);
+    const char *name;
+
+    g_assert_nonnull(dir);
+    while ((name = g_dir_read_name(dir)) != NULL) {
+        g_autofree char *path = g_build_filename(directory, name, NULL);
+
+        g_assert_cmpint(g_remove(path), ==, 0);
+    }
+    g_dir_close(dir);
+    g_assert_cmpint(g_rmdir(directory), ==, 0);
+}
+
+char *
+world_path(const char *directory, guint8 bus, const char *suffix)
+{
+    GString *path = g_string_new(directory);
+
+    g_string_append_c(path, '/');
+    for (guint i = 0; i < STATE_ID_BYTES; i++)
+        g_string_append_printf(path, "%02x", bus);
+    g_string_append_printf(path, ".%s", suffix);
+    return g_string_free(path, FALSE);
+}
+
+/* ---- life */
+
+static void
+init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
+{
+    Limits limits;
+
+    limits_init(&limits);
+    user_agent_init(user_agent, &limits);
+    user_agent_set_time(user_agent, monotonic_us, realtime_us);
+}
+
+static void
+on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+{
+    World *world = data;
+
+    g_string_append_printf(world->lost, "%s%s%" G_GUINT64_FORMAT " %s",
+                           world->lost->len > 0 ? ", " : "", agent->client_id + 3, id,
+                           record->name);
+}
+
+static void
+adopt(World *world, GPtrArray *agents)
+{
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+        int index = agent->client_id[3] - 'A';
+
+        g_assert_true(index >= 0 && index < WORLD_AGENTS);
+        world->agents[index] = agent_ref(agent);
+    }
+}
+
+gboolean
+world_try_open(World *world,
+               const char *directory,
+               guint8 bus,
+               guint8 boot,
+               gint64 monotonic_us,
+               gint64 realtime_us,
+               GError **error)
+{
+    g_autoptr(GPtrArray) agents = NULL;
+
+    memset(world, 0, sizeof *world);
+    world->lost = g_string_new(NULL);
+    world->options.directory = directory;
+    memset(world->options.bus_id, bus, STATE_ID_BYTES);
+    memset(world->options.boot_id, boot, STATE_ID_BYTES);
+    init_user_agent(&world->user_agent, monotonic_us, realtime_us);
+    world->state = state_open(&world->options, error);
+    if (world->state != NULL)
+        agents = state_restore(world->state, &world->user_agent, on_lost, world, error);
+    if (agents != NULL)
+        adopt(world, agents);
+    if (agents != NULL && state_begin(world->state, &world->user_agent, agents, error))
+        return TRUE;
+    world_close(world);
+    return FALSE;
+}
+
+void
+world_open_at(World *world,
+              const char *directory,
+              guint8 bus,
+              guint8 boot,
+              gint64 monotonic_us,
+              gint64 realtime_us)
+{
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
+    g_autoptr(GError) error = NULL;
+
+    /* As a service does: one that was killed may have had a child, which dies of it, and has the
+     * lock until then. */
+    while (!world_try_open(world, directory, bus, boot, monotonic_us, realtime_us, &error)) {
+        g_assert_no_error(error);
+        g_assert_cmpint(g_get_monotonic_time(), <, deadline_us);
+        g_usleep(1000);
+    }
+}
+
+void
+world_open(World *world, const char *directory, guint8 bus)
+{
+    world_open_at(world, directory, bus, 1, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+}
+
+static void
+lose_agents(UserAgent *user_agent, Agent **agents, guint n_agents)
+{
+    user_agent_shut_down(user_agent);
+    for (guint i = 0; i < n_agents; i++) {
+        if (agents[i] != NULL)
+            user_agent_lose(user_agent, agents[i]);
+    }
+    effects_clear(&user_agent->effects);
+}
+
+void
+world_close(World *world)
+{
+    g_clear_pointer(&world->state, state_free);
+    lose_agents(&world->user_agent, world->agents, WORLD_AGENTS);
+    for (guint i = 0; i < WORLD_AGENTS; i++)
+        g_clear_pointer(&world->agents[i], agent_unref);
+    user_agent_fini(&world->user_agent);
+    g_string_free(g_steal_pointer(&world->lost), TRUE);
+}
+
+/* ---- operations */
+
+Agent *
+world_agent(World *world, char letter)
+{
+    Agent **agent = &world->agents[letter - 'A'];
+    char client_id[] = {':', '1', '.', letter, '\0'};
+    Principal *principal;
+
+    if (*agent != NULL)
+        return *agent;
+    principal = principal_get(&world->user_agent, &identities[letter - 'A']);
+    g_assert_cmpint(agent_new(principal, client_id, agent), ==, LOCK_RESULT_OK);
+    (*agent)->pid = (guint32)letter;
+    principal_unref(principal);
+    return *agent;
+}
+
+static void
+note_changes(World *world, LockRequest *answered)
+{
+    Effects *effects = &world->user_agent.effects;
+
+    if (answered != NULL)
+        state_note_request(world->state, answered);
+    for (guint i = 0; i < effects_get_length(effects); i++)
+        state_note_request(world->state, effects_get(effects, i)->request);
+    effects_clear(effects);
+}
+
+static const char *
+parse_options(char **words, LockOptions *options)
+{
+    const char *bucket = "default";
+
+    for (guint i = 0; words[i] != NULL; i++) {
+        const char *value = strchr(words[i], '=');
+
+        value = value != NULL ? value + 1 : "";
+        if (g_str_equal(words[i], "shared"))
+            options->mode = LOCK_MODE_SHARED;
+        else if (g_str_equal(words[i], "steal"))
+            options->steal = TRUE;
+        else if (g_str_has_prefix(words[i], "timeout="))
+            options->timeout_ms = (guint32)g_ascii_strtoull(value, NULL, 10);
+        else if (g_str_has_prefix(words[i], "key="))
+            options->key = g_ascii_strtoull(value, NULL, 10);
+        else if (g_str_has_prefix(words[i], "why="))
+            options->why = value;
+        else if (g_str_has_prefix(words[i], "bucket="))
+            bucket = value;
+        else
+            g_assert_cmpstr(words[i], ==, "");
+    }
+    return bucket;
+}
+
+guint64
+world_request(World *world, char letter, const char *name, const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    Agent *agent = world_agent(world, letter);
+    LockOptions options = {.why = ""};
+    const char *bucket = parse_options(words, &options);
+    g_autoptr(LockManager) manager = lock_manager_get(agent->principal, bucket);
+    LockRequest *request = NULL;
+    guint64 id;
+
+    g_assert_true(state_has_room(world->state, strlen(name) + strlen(options.why)));
+    g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
+                    LOCK_RESULT_OK);
+    id = request->id;
+    note_changes(world, request);
+    return id;
+}
+
+LockRequest *
+world_find(World *world, char letter, guint64 id)
+{
+    LockRequest *request = agent_find_request(world_agent(world, letter), id);
+
+    g_assert_nonnull(request);
+    return request;
+}
+
+void
+world_release(World *world, char letter, guint64 id)
+{
+    LockManager *manager = world_find(world, letter, id)->queue->manager;
+
+    g_assert_cmpint(lock_manager_release(manager, world_agent(world, letter), id), ==,
+                    LOCK_RESULT_OK);
+    note_changes(world, NULL);
+}
+
+void
+world_abort(World *world, char letter, guint64 id)
+{
+    LockManager *manager = world_find(world, letter, id)->queue->manager;
+
+    g_assert_true(lock_manager_abort(manager, world_agent(world, letter), id));
+    note_changes(world, NULL);
+}
+
+void
+world_terminate(World *world, char letter)
+{
+    Agent *agent = world_agent(world, letter);
+
+    world->agents[letter - 'A'] = NULL;
+    user_agent_terminate(&world->user_agent, agent);
+    note_changes(world, NULL);
+    state_note_agent_gone(world->state, agent);
+    agent_unref(agent);
+}
+
+void
+world_do_something(World *world, GRand *rand)
+{
+    static const char *const names[] = {"x", "y", ""};
+    static const char *const options[] = {"",      "shared",        "shared",
+                                          "steal", "timeout=60000", "bucket=other"};
+    char letter = (char)('A' + g_rand_int_range(rand, 0, WORLD_AGENTS));
+    Agent *agent = world->agents[letter - 'A'];
+    LockRequest *request = NULL;
+
+    if (agent != NULL && agent->requests.length > 0)
+        request = g_queue_peek_nth(
+            &agent->requests, (guint)g_rand_int_range(rand, 0, (gint32)agent->requests.length));
+    if (agent != NULL && g_rand_int_range(rand, 0, 40) == 0)
+        world_terminate(world, letter);
+    else if (request == NULL || g_rand_int_range(rand, 0, 5) < 2)
+        world_request(world, letter, names[g_rand_int_range(rand, 0, 3)],
+                      options[g_rand_int_range(rand, 0, G_N_ELEMENTS(options))]);
+    else if (request->state == LOCK_REQUEST_HELD)
+        world_release(world, letter, request->id);
+    else
+        world_abort(world, letter, request->id);
+}
+
+void
+world_commit(World *world)
+{
+    state_commit(world->state);
+}
+
+/* ---- what there is */
+
+static void
+describe_request(const LockRequest *request, GString *text)
+{
+    const LockRequestParts parts = lock_request_get_parts(request);
+
+    g_string_append_printf(text,
+                           "%" G_GUINT64_FORMAT " key %" G_GUINT64_FORMAT
+                           " %s/%s %s %s token %" G_GUINT64_FORMAT " sequence %" G_GUINT64_FORMAT
+                           " since %" G_GINT64_FORMAT " deadline %" G_GINT64_FORMAT " why %s\n",
+                           parts.id, parts.key, request->queue->manager->bucket,
+                           request->queue->name,
+                           parts.mode == LOCK_MODE_SHARED ? "shared" : "exclusive",
+                           parts.state == LOCK_REQUEST_HELD ? "held" : "waiting", parts.token,
+                           parts.sequence, parts.since_us, parts.deadline_ms, parts.why);
+}
+
+static void
+describe_agent(const Agent *agent, GString *text)
+{
+    const PrincipalIdentity *identity = &agent->principal->identity;
+
+    g_string_append_printf(text, "%s uid %u kind %u app %s pid %u\n", agent->client_id,
+                           identity->uid, (guint)identity->kind, identity->app_id, agent->pid);
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next)
+        describe_request(link->data, text);
+}
+
+/* Those who never asked for anything are not written. */
+char *
+world_describe(World *world)
+{
+    GString *text = g_string_new(NULL);
+
+    for (guint i = 0; i < WORLD_AGENTS; i++) {
+        if (world->agents[i] != NULL && world->agents[i]->number != 0)
+            describe_agent(world->agents[i], text);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static int
+compare_names(gconstpointer a, gconstpointer b)
+{
+    return g_strcmp0((*(Agent *const *)a)->client_id, (*(Agent *const *)b)->client_id);
+}
+
+char *
+world_describe_loaded(const LoadedState *loaded)
+{
+    g_autoptr(GPtrArray) agents = NULL;
+    GString *text = g_string_new(NULL);
+    UserAgent user_agent;
+
+    init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
+    agents = restore_records(&user_agent, loaded, NULL, NULL, NULL);
+    if (agents != NULL) {
+        g_ptr_array_sort(agents, compare_names);
+        for (guint i = 0; i < agents->len; i++)
+            describe_agent(agents->pdata[i], text);
+        lose_agents(&user_agent, (Agent **)agents->pdata, agents->len);
+        g_clear_pointer(&agents, g_ptr_array_unref);
+    } else {
+        g_string_free(g_steal_pointer(&text), TRUE);
+    }
+    user_agent_fini(&user_agent);
+    return text != NULL ? g_string_free(text, FALSE) : NULL;
+}
+
+char *
+world_describe_file(const char *path)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(LoadedState) loaded = load_state(path, &error);
+    char *text;
+
+    if (loaded == NULL)
+        return g_strdup(g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED)   ? "damaged"
+                        : g_error_matches(error, STORE_ERROR, STORE_ERROR_NO_FILE) ? ""
+                                                                                   : "busy");
+    text = world_describe_loaded(loaded);
+    return text != NULL ? text : g_strdup("damaged");
+}

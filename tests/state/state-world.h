@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A core and its store without a bus: what the tests of service/state do locks with.
+ *
+ * Agents are known by letters: `A` is the client ":1.A". A to D are of one principal, E is an
+ * application in a sandbox of the same user, F is another user. Each operation notes what it did
+ * as the service does it; nothing is written before world_commit(). */
+
+#pragma once
+
+#include <glib.h>
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/user-agent.h"
+#include "service/state/load.h"
+#include "service/state/state.h"
+
+#define WORLD_AGENTS       6
+#define WORLD_REALTIME_US  G_GINT64_CONSTANT(1700000000000000)
+#define WORLD_MONOTONIC_US G_GINT64_CONSTANT(5000000)
+
+typedef struct {
+    StateOptions options;
+    UserAgent user_agent;
+    State *state;
+    Agent *agents[WORLD_AGENTS]; /* NULL: not there */
+    GString *lost;               /* of state_restore(): "A3 name, ..." */
+} World;
+
+/* A directory of its own, owned; and without it again, with all that is in it. */
+char *world_new_directory(void);
+void world_remove_directory(const char *directory);
+
+/* "DIRECTORY/BUS.SUFFIX", owned. */
+char *world_path(const char *directory, guint8 bus, const char *suffix);
+
+/* A service begins: the state of the bus of that number is opened, restored and begun anew. The
+ * clock stands still at what it was at the beginning of all; the second has clocks and a boot of
+ * one's own. */
+void world_open(World *world, const char *directory, guint8 bus);
+void world_open_at(World *world,
+                   const char *directory,
+                   guint8 bus,
+                   guint8 boot,
+                   gint64 monotonic_us,
+                   gint64 realtime_us);
+
+/* FALSE if it can't; without an error, if somebody else has the lock. */
+gboolean world_try_open(World *world,
+                        const char *directory,
+                        guint8 bus,
+                        guint8 boot,
+                        gint64 monotonic_us,
+                        gint64 realtime_us,
+                        GError **error);
+
+/* It ends, with what was noted committed; what then ends with it stays in the file. */
+void world_close(World *world);
+
+/* Made if it isn't there. */
+Agent *world_agent(World *world, char letter);
+
+/* `options` are words as in tests/unit/core-fixture.h: "shared", "steal", "timeout=MS", "key=N",
+ * "why=TEXT", "bucket=NAME". The id. */
+guint64 world_request(World *world, char letter, const char *name, const char *options);
+LockRequest *world_find(World *world, char letter, guint64 id);
+void world_release(World *world, char letter, guint64 id);
+void world_abort(World *world, char letter, guint64 id);
+void world_terminate(World *world, char letter);
+/* Any of these, by chance. */
+void world_do_something(World *world, GRand *rand);
+
+void world_commit(World *world);
+
+/* Everything that has to outlive the service, a line for each agent and request; owned. */
+char *world_describe(World *world);
+
+/* The same of what is loaded; NULL if it contradicts itself. */
+char *world_describe_loaded(const LoadedState *loaded);
+
+/* The same of the file at `path`; "" is none, "damaged" is that; "busy": it can't be told now. */
+char *world_describe_file(const char *path);

@@ -1,0 +1,114 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Judges a story. What it calls a violation is one: it goes by what is certain, and an operation
+ * without an answer may have happened or not. */
+
+#pragma once
+
+#include "tests/storm/story.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+    CHECK_EXCLUSION, /* nobody is inside beside one who is to be alone */
+    CHECK_TOKENS,    /* no token twice, and none smaller than that of an earlier grant */
+    CHECK_FIFO,      /* nobody is granted before one who came first */
+    CHECK_ONCE,      /* a request is there once, and ends once */
+    CHECK_NOT_LOST,  /* what is held or waits is there, also after the service's death */
+    CHECK_NOT_RISEN, /* what was released or has ended is not there again */
+    CHECK_NO_GHOST,  /* what belonged to the dead is not there; nothing is left at the end */
+    CHECK_PROGRESS,  /* what can be granted is granted, and its client told */
+    CHECK_ISOLATION, /* what an answer shows belongs to one whom it is shown to, who asked for it */
+    CHECK_FENCE,     /* who is inside for certain has the highest token */
+    CHECK_ORACLE,    /* the kernel agrees that nobody else is inside */
+    CHECK_ANSWERED,  /* each call is answered, without an error that tells of the service's death */
+    CHECK_LAST_WORDS, /* what the dead have said takes effect before their end does */
+    CHECK_ALIVE,      /* the service dies only if it is killed */
+    N_CHECKS,
+} CheckId;
+
+typedef struct {
+    guint n;      /* how often */
+    guint64 from; /* the shortest window */
+    guint64 to;
+    guint32 principal;
+    guint name; /* HISTORY_N_NAMES: of none */
+    char *text;
+} CheckViolation;
+
+/* What the storm hit. A storm that hit nothing has shown nothing. */
+typedef struct {
+    guint n_requests;
+    guint n_grants;
+    guint n_queries;
+    guint n_clients;
+    guint n_steals;
+    guint service_kills;
+    guint service_kills_at_call;      /* at a system call of ours to choose */
+    guint service_kills_in_commit;    /* between two that write the state */
+    guint service_kills_with_held;    /* somebody was inside */
+    guint service_kills_with_waiting; /* somebody waited */
+    guint service_kills_unanswered;   /* some call was not answered yet */
+    guint held_over_kills;            /* holds that went on */
+    guint granted_after_kills;        /* waits that went on and ended well */
+    guint client_kills;
+    guint client_kills_inside;
+    guint client_kills_waiting;
+    guint client_kills_unanswered;
+    guint stops;
+    guint quiet_points;
+    guint unreachable; /* calls that the bus refused because there was no service */
+    guint last_words;  /* steals of which their client did not live to see the answer */
+} CheckPower;
+
+typedef struct {
+    const Story *story;
+    CheckViolation violations[N_CHECKS];
+    CheckPower power;
+} Checker;
+
+typedef enum {
+    CHECK_PASS,
+    CHECK_VIOLATION,
+    CHECK_VOID,
+} CheckVerdict;
+
+Checker *checker_new(const Story *story);
+void checker_free(Checker *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Checker, checker_free)
+
+/* `least`: what the storm has to have hit, 0 for what need not be. */
+CheckVerdict checker_judge(const Checker *self, const CheckPower *least, GString *missing);
+char *checker_to_string(const Checker *self);
+
+const char *check_id_to_string(CheckId id);
+
+/* The fields of CheckPower, by name. */
+typedef struct {
+    const char *name;
+    const char *meaning;
+    gsize offset;
+} CheckPowerField;
+extern const CheckPowerField check_power_fields[];
+extern const guint n_check_power_fields;
+
+/* For the checks. `a` and `b` are the requests that it is about; either may be NULL. */
+void checker_report(Checker *self,
+                    CheckId id,
+                    guint64 from,
+                    guint64 to,
+                    const StoryRequest *a,
+                    const StoryRequest *b,
+                    const char *format,
+                    ...) G_GNUC_PRINTF(7, 8);
+
+void check_lock(Checker *self, const StoryLock *lock);
+void check_queries(Checker *self, const StoryLock *lock);
+void check_progress(Checker *self, const StoryLock *lock);
+void check_strangers(Checker *self);
+void check_clients(Checker *self);
+void check_supervisor(Checker *self);
+void check_power(Checker *self);
+
+G_END_DECLS

@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What happened in a storm, as those saw it to whom it happened: one file for each client process
+ * and one for the supervisor, of records of one size on one clock. A client's file is shared
+ * memory, so what it noted before a SIGKILL is there afterwards; a record counts once its last word
+ * is set.
+ *
+ * A call is noted before it is said and its end after that was heard, so what the service did lies
+ * between the two. See storm_log.py for the supervisor's writer. */
+
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+#define HISTORY_MAGIC   G_GUINT64_CONSTANT(0x31524f5453494857) /* "WHISTOR1" */
+#define HISTORY_NEVER   G_MAXUINT64
+#define HISTORY_N_NAMES 8
+
+/* Names are few, so a number says which. */
+#define HISTORY_ALL_NAMES ((1u << HISTORY_N_NAMES) - 1)
+
+typedef enum {
+    HISTORY_NONE,
+
+    /* By clients, about their requests. */
+    HISTORY_REQUEST, /* is about to ask: mode, flags; detail: time-out in ms */
+    HISTORY_ENTER,   /* was granted, is inside: token */
+    HISTORY_END,     /* the request ended without a lock: outcome */
+    HISTORY_ABORT,   /* is about to abort it */
+    HISTORY_LEAVE,   /* is outside, is about to release it */
+    HISTORY_RELEASE, /* the release was answered: outcome */
+    HISTORY_LOST,    /* the lock is lost: outcome says why */
+    HISTORY_ORACLE,  /* the kernel's lock beside it: outcome OK or REFUSED */
+    HISTORY_FENCE,   /* wrote to the resource: outcome; detail: the highest token there */
+
+    /* By clients and the supervisor: what is held and waits. `request` is the query's number;
+     * detail: which names it covers; subject, of the supervisor's: the principal. */
+    HISTORY_QUERY,
+    HISTORY_ROW,   /* one row of its answer: subject is the number in the unique name */
+    HISTORY_ROWS,  /* that was all: outcome */
+    HISTORY_QUIET, /* nothing of it is on its way: detail is the supervisor's number of the pause */
+    HISTORY_SAID,  /* the request has left for the service, whatever happens to us */
+    HISTORY_EXIT,  /* leaves the bus by itself; with flag KILL, by a SIGKILL of its own */
+
+    /* By the supervisor. Subject is the client's number. */
+    HISTORY_SPAWN = 32,
+    HISTORY_KILL,         /* is about to kill it */
+    HISTORY_REAPED,       /* is dead; its descriptors are closed */
+    HISTORY_STOP,         /* is about to stop it */
+    HISTORY_CONTINUE,     /* lets it run again */
+    HISTORY_UNSETTLED,    /* has not become quiet in time */
+    HISTORY_SERVICE_KILL, /* with flag KILL: at a system call, token is its number; position is 1 if
+                           * it came inside a commit */
+    HISTORY_SERVICE_DEAD, /* detail: exit status */
+    HISTORY_SERVICE_READY, /* owns the name */
+    HISTORY_BARRIER,       /* detail: whoever was dead then, is by now unknown to bus and service */
+    HISTORY_BUS,           /* a new bus: detail is its number */
+    HISTORY_LEFT,          /* something was left over at the end: name says what, see HistoryLeft */
+    HISTORY_STORM_END,     /* from now on all are told to leave */
+} HistoryKind;
+
+typedef enum {
+    HISTORY_OK,
+    HISTORY_UNAVAILABLE, /* ifAvailable, and it was not */
+    HISTORY_CANCELLED,
+    HISTORY_TIMEOUT,
+    HISTORY_STOLEN,
+    HISTORY_GONE, /* "lost", "terminated" */
+    HISTORY_FAILED,
+    HISTORY_REFUSED,
+    HISTORY_UNREACHABLE, /* the bus knew of no service */
+} HistoryOutcome;
+
+typedef enum {
+    HISTORY_FLAG_IF_AVAILABLE = 1 << 0,
+    HISTORY_FLAG_STEAL = 1 << 1,
+    HISTORY_FLAG_HELD = 1 << 2,  /* of a row: held; else pending */
+    HISTORY_FLAG_QUIET = 1 << 3, /* of a query: all clients were quiet */
+    HISTORY_FLAG_KILL = 1 << 4,
+} HistoryFlags;
+
+/* Of HISTORY_LEFT: detail is the number found, token the number that is right. */
+typedef enum {
+    HISTORY_LEFT_ROWS,  /* locks and requests of nobody */
+    HISTORY_LEFT_STATE, /* the same, after one more restart */
+    HISTORY_LEFT_DESCRIPTORS,
+    HISTORY_LEFT_MEMORY, /* KiB */
+} HistoryLeft;
+
+typedef struct {
+    guint64 time; /* CLOCK_MONOTONIC, ns */
+    guint64 request;
+    guint64 token;
+    guint64 detail;
+    guint32 client; /* who writes; 0 is the supervisor */
+    guint32 subject;
+    guint16 kind;
+    guint8 name;
+    guint8 mode; /* 0 exclusive, 1 shared */
+    guint8 flags;
+    guint8 outcome;
+    guint16 position;
+    guint32 unused[3];
+    guint32 valid; /* its number, from 1 */
+} HistoryRecord;
+G_STATIC_ASSERT(sizeof(HistoryRecord) == 64);
+
+typedef struct {
+    guint64 magic;
+    guint32 client;
+    guint32 principal; /* uid */
+    guint32 bus;       /* number of the bus, of those that the storm had */
+    guint32 pid;
+    guint32 unique; /* n of the unique name :1.n; valid if has_unique */
+    guint32 has_unique;
+    guint64 seed;
+    guint32 unused[6];
+} HistoryHeader;
+G_STATIC_ASSERT(sizeof(HistoryHeader) == 64);
+
+guint64 history_now(void);
+
+/* A client's file. Its memory is there from the start: a full disk kills nobody later. */
+typedef struct HistoryLog HistoryLog;
+
+HistoryLog *
+history_log_new(const char *path, guint capacity, const HistoryHeader *header, GError **error);
+void history_log_free(HistoryLog *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryLog, history_log_free)
+
+/* From then on rows of queries can be told to be this client's. */
+void history_log_set_unique(HistoryLog *self, guint32 unique);
+
+/* Notes it, with the time of now and the writer's number. False when there is no room. */
+gboolean history_log_write(HistoryLog *self, const HistoryRecord *record);
+guint history_log_get_room(HistoryLog *self);
+
+/* Anybody's file, when nobody writes to it any more. */
+typedef struct {
+    HistoryHeader header;
+    const HistoryRecord *records;
+    guint n_records;
+    GMappedFile *file;
+} HistoryFile;
+
+/* Of one who was killed before it could write, the header's magic is 0. */
+HistoryFile *history_file_open(const char *path, GError **error);
+void history_file_free(HistoryFile *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryFile, history_file_free)
+
+const char *history_kind_to_string(guint kind);
+const char *history_outcome_to_string(guint outcome);
+
+/* One readable line, with times from `start` on. */
+char *history_record_to_string(const HistoryRecord *record, guint64 start);
+
+G_END_DECLS

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The processes of a storm: clients, the service, and who kills it at a system call."""
+
+import os
+import select
+import signal
+import subprocess
+
+from buses import spawn
+from storm_log import FLAG_KILL, Kind, now, unique_of
+
+# Another user, whose locks are others; only root can be two.
+OTHER_UID = 65534
+
+
+class ClientProcess:
+    """One storm-client. Whoever makes it watches `pidfd` and `output`."""
+
+    def __init__(self, storm, number, slot):
+        self.storm = storm
+        self.number = number
+        self.slot = slot
+        self.settled = 0
+        self.stopped = False
+        self.path = os.path.join(storm.directory, f'client-{number}.log')
+        argv = [storm.program('storm-client'), f'--address={storm.bus.address}',
+                f'--directory={storm.directory}', f'--number={number}',
+                f'--bus={storm.bus_number}',
+                f'--seed={(storm.seed * 1000003 + number) & 0x7fffffff}']
+        if storm.uses_socket(slot):
+            argv.append('--private-socket')
+        if storm.options.steal:
+            argv.append('--steal')
+        if storm.is_other(slot):
+            argv.append(f'--uid={OTHER_UID}')
+        storm.log.note(Kind.SPAWN, subject=number)
+        # It sees to it by itself that it dies with us: starting is what a storm does most.
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=storm.noise, env=storm.environment, bufsize=0)
+        self.pid = self.process.pid
+        self.pidfd = os.pidfd_open(self.pid)
+        self.output = self.process.stdout.fileno()
+
+    def tell(self, line):
+        try:
+            self.process.stdin.write(line.encode() + b'\n')
+        except BrokenPipeError:
+            pass
+
+    def read(self):
+        """What it says; the last word is what counts."""
+        for line in os.read(self.output, 4096).decode().splitlines():
+            if line.startswith('quiet '):
+                self.settled = int(line.split()[1])
+
+    def kill(self):
+        self.storm.log.note(Kind.KILL, subject=self.number)
+        os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self):
+        self.storm.log.note(Kind.STOP, subject=self.number)
+        os.kill(self.pid, signal.SIGSTOP)
+        self.stopped = True
+
+    def resume(self):
+        if self.stopped:
+            os.kill(self.pid, signal.SIGCONT)
+            self.storm.log.note(Kind.CONTINUE, subject=self.number)
+            self.stopped = False
+
+    def resume_if_there(self):
+        """When its time is over; it may be dead, or have been let go before."""
+        if self.storm.clients.get(self.slot) is self and not self.storm.is_paused:
+            self.resume()
+
+    def reap(self):
+        """Of one that is dead: its unique name, if it had one."""
+        self.process.wait()
+        self.storm.log.note(Kind.REAPED, subject=self.number)
+        self.resume_note()
+        self.close()
+        return unique_of(self.path)
+
+    def resume_note(self):
+        if self.stopped:
+            self.storm.log.note(Kind.CONTINUE, subject=self.number)
+            self.stopped = False
+
+    def close(self):
+        os.close(self.pidfd)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.shorten()
+
+    def shorten(self):
+        """Gives back what the file has room for and does not need."""
+        try:
+            with open(self.path, 'r+b') as file:
+                data = file.read()
+                used = 1
+                while used * 64 + 64 <= len(data) and data[used * 64 + 60:used * 64 + 64] != bytes(4):
+                    used += 1
+                file.truncate(used * 64)
+        except OSError:
+            pass
+
+
+class Killer:
+    """kill-at-syscall on its way to a service."""
+
+    def __init__(self, storm, pid, calls, patience_ms, writes_only):
+        self.storm = storm
+        self.process = spawn([storm.program('kill-at-syscall'), str(pid), str(calls),
+                              str(patience_ms)] + (['write'] if writes_only else []), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=storm.noise)
+
+    def end(self):
+        """When the service is dead: notes when and where it was killed. False if it was not."""
+        output = self.process.communicate()[0].decode().split()
+        if len(output) == 4 and output[0] == 'ready':
+            at, call, commit = (int(word) for word in output[1:])
+            self.storm.log.note(Kind.SERVICE_KILL, at=at, token=call, position=commit,
+                                flags=FLAG_KILL if call else 0)
+            return True
+        return False
+
+
+class ServiceProcess:
+    """The service, whoever started it."""
+
+    def __init__(self, pid, process=None):
+        self.pid = pid
+        self.process = process
+        self.pidfd = os.pidfd_open(pid)
+        self.killer = None
+        self.dead = False
+
+    def is_dead(self, timeout=0):
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(timeout * 1000))
+
+    def kill(self, storm):
+        if self.killer is None and not self.is_dead():
+            storm.log.note(Kind.SERVICE_KILL)
+        os.kill(self.pid, signal.SIGKILL)
+
+    def reap(self, storm):
+        """Of one that is dead."""
+        status = 0
+        if self.killer is not None:
+            self.killer.end()
+            self.killer = None
+        if self.process is not None:
+            status = self.process.wait() & 0xff
+        storm.log.note(Kind.SERVICE_DEAD, at=now(), detail=status)
+        os.close(self.pidfd)
+        self.dead = True
+
+    def memory_kib(self):
+        with open(f'/proc/{self.pid}/statm', encoding='ascii') as file:
+            return int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE') // 1024
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.pid}/fd'))

@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A storm: many clients on private buses, killed, stopped and restarted, while the service is killed
+too; then storm-check judges what they noted.
+
+    storm.py BUILD --seconds 60 --seed 1
+
+Runs in rounds, each with a bus, a state directory and a seed of its own. Exits with 0 if all passed,
+1 if something was violated, 2 if too little was hit to show anything, 3 if the storm itself failed.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
+
+VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
+# A round's files fit into memory, and its checking takes seconds.
+ROUND_SECONDS = 20
+# A storm that has shown nothing goes on, but not for ever.
+EXTENSIONS = 3
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('build', help='the build directory')
+    parser.add_argument('--seconds', type=float, default=60)
+    parser.add_argument('--seed', type=int, default=None)
+    parser.add_argument('--bus', choices=['dbus-daemon', 'dbus-broker', 'both'], default='both',
+                        help='both: in turns')
+    parser.add_argument('--path', choices=['bus', 'private', 'mixed'], default='mixed')
+    parser.add_argument('--steal', action='store_true', help='with steals')
+    parser.add_argument('--activation', action='store_true',
+                        help='the bus starts the service (dbus-daemon only)')
+    parser.add_argument('--service', help='another weblocksd')
+    parser.add_argument('--service-option', action='append', default=[], dest='service_options')
+    parser.add_argument('--fault', help='what weblocksd-faulty does wrong; empty: nothing')
+    parser.add_argument('--clients', type=int, default=16)
+    parser.add_argument('--kill-service', type=float, default=2.0, metavar='PER_SECOND')
+    parser.add_argument('--kill-clients', type=float, default=20.0, metavar='PER_SECOND')
+    parser.add_argument('--stop', type=float, default=5.0, metavar='PER_SECOND')
+    parser.add_argument('--quiet-every', type=float, default=2.5, metavar='SECONDS')
+    parser.add_argument('--restart-bus', type=int, default=0, metavar='TIMES',
+                        help='in each round')
+    parser.add_argument('--one-user', action='store_false', dest='two_users')
+    parser.add_argument('--round', type=float, default=ROUND_SECONDS, dest='round_seconds',
+                        metavar='SECONDS')
+    parser.add_argument('--directory', help='where the files go while they are needed')
+    parser.add_argument('--keep', action='store_true', help='keep the files of rounds that passed')
+    options = parser.parse_args(argv)
+    return complete(options)
+
+
+def complete(options):
+    options.build = os.path.abspath(options.build)
+    if options.seed is None:
+        options.seed = random.SystemRandom().randrange(1 << 31)
+    if options.service is None:
+        program = 'weblocksd' if options.fault is None else 'weblocksd-faulty'
+        options.service = os.path.join(options.build, 'service', program)
+    options.environment = {'WEBLOCKS_FAULT': options.fault} if options.fault else {}
+    options.round_seconds = min(options.round_seconds, options.seconds)
+    os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
+                          os.path.join(options.build, 'tests', 'bus', 'broker-launcher'))
+    return options
+
+
+def needs(options, seconds):
+    """How often a storm of that length has to hit what, to have shown something: far less than it
+    does on an idle machine."""
+    kills, clients = options.kill_service * seconds, options.kill_clients * seconds
+    return {
+        'n_grants': 20 * seconds,
+        'service_kills': kills / 4,
+        'service_kills_with_held': kills / 20,
+        'service_kills_with_waiting': kills / 20,
+        'service_kills_unanswered': kills / 40,
+        'held_over_kills': kills / 20,
+        'granted_after_kills': kills / 20,
+        'client_kills': clients / 5,
+        'client_kills_inside': clients / 100,
+        'client_kills_waiting': clients / 100,
+        'quiet_points': seconds / options.quiet_every / 5 if options.quiet_every else 0,
+    }
+
+
+def scratch(options):
+    """Memory is better than a disk for what many processes write to all the time."""
+    place = options.directory
+    if place is None and os.access('/dev/shm', os.W_OK) and \
+            shutil.disk_usage('/dev/shm').free > 1 << 30:
+        place = '/dev/shm'
+    return tempfile.mkdtemp(prefix='weblocks-storm-', dir=place)
+
+
+def check(options, directory, least):
+    """The checker's verdict, and what it says."""
+    from supervisor import PATIENCE
+    argv = [os.path.join(options.build, 'tests', 'storm', 'storm-check'), directory,
+            f'--patience={int(PATIENCE * 1000)}']
+    if options.activation:
+        argv.append('--activatable')
+    argv += [f'--need={name}={int(number)}' for name, number in least.items() if number >= 1]
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if result.returncode not in VERDICTS:
+        raise RuntimeError(f'storm-check: {result.stderr}')
+    return VERDICTS[result.returncode], result.stdout
+
+
+def power_of(report):
+    power = {}
+    for line in report.splitlines():
+        words = line.split()
+        if len(words) > 2 and words[1] == '=':
+            power[words[0]] = int(words[2])
+    return power
+
+
+class Outcome:
+    """Of all rounds up to now."""
+
+    def __init__(self):
+        self.verdict = 'void'
+        self.report = ''
+        self.directory = None
+        self.power = {}
+        self.seconds = 0.0
+        self.rounds = 0
+        self.seed = None
+
+    def add(self, verdict, report, seconds):
+        self.verdict, self.report = verdict, report
+        self.seconds += seconds
+        self.rounds += 1
+        for name, number in power_of(report).items():
+            self.power[name] = self.power.get(name, 0) + number
+
+    def summary(self):
+        return '\n'.join(f'{name:28} {number}' for name, number in self.power.items())
+
+
+def raise_storm(options, say=print):
+    """Rounds until the time is over, or one fails. An Outcome."""
+    from supervisor import Storm
+    outcome = Outcome()
+    total = needs(options, options.seconds)
+    limit = options.seconds * (1 + EXTENSIONS)
+    while outcome.seconds < options.seconds or (outcome.verdict == 'void'
+                                                and outcome.seconds < limit):
+        seed = options.seed + outcome.rounds
+        buses = ['dbus-daemon', 'dbus-broker'] if options.bus == 'both' else [options.bus]
+        options.bus, both = buses[outcome.rounds % len(buses)], options.bus
+        directory = scratch(options)
+        storm = Storm(options, directory, seed)
+        begin = time.monotonic()
+        storm.run()
+        taken = time.monotonic() - begin
+        left = {name: number - outcome.power.get(name, 0) for name, number in total.items()}
+        verdict, report = check(options, directory, left)
+        outcome.add(verdict, report, options.round_seconds)
+        so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
+        say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
+            f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking')
+        options.bus = both
+        if verdict == 'violation':
+            outcome.directory, outcome.seed = directory, seed
+            break
+        if options.keep:
+            say(f'the files are in {directory}')
+        else:
+            storm.remove()
+    return outcome
+
+
+def main():
+    options = parse_arguments()
+    print(f'seed {options.seed}, {options.seconds:.0f} s, bus {options.bus}, path {options.path}'
+          f'{", steals" if options.steal else ""}', flush=True)
+    try:
+        outcome = raise_storm(options, lambda line: print(line, flush=True))
+    except Exception as error:
+        from supervisor import StormError
+        if not isinstance(error, (StormError, TimeoutError, RuntimeError)):
+            raise
+        print(f'the storm failed (seed {options.seed}): {error}')
+        return 3
+    if outcome.verdict == 'violation':
+        print(outcome.report)
+        print(f'the files are in {outcome.directory}; again: --seed {outcome.seed} '
+              f'--round {options.round_seconds:.0f}')
+    else:
+        print(outcome.summary())
+        if outcome.verdict == 'void':
+            print(outcome.report[outcome.report.rindex(')') + 2:])
+    print(f'verdict: {outcome.verdict}', flush=True)
+    return {'pass': 0, 'violation': 1, 'void': 2}[outcome.verdict]
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests that raise storms share."""
+
+import os
+import shutil
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
+
+import storm
+from buses import environment
+from tap import diagnostic, main
+
+# So that a failure can be had again, and two runs are not the same.
+SEED = os.environ.get('WEBLOCKS_TEST_SEED')
+
+
+class StormCase(unittest.TestCase):
+    """A failure says the seed and the shortest window, and leaves the files."""
+
+    def raise_storm(self, *arguments):
+        argv = [environment('WEBLOCKS_BUILD'), *arguments]
+        if SEED:
+            argv.append(f'--seed={SEED}')
+        options = storm.parse_arguments(argv)
+        diagnostic(f'seed {options.seed}: {" ".join(arguments)}')
+        outcome = storm.raise_storm(options, diagnostic)
+        if outcome.directory is not None:
+            outcome.report += f'\nseed {outcome.seed}; the files are in {outcome.directory}'
+        return outcome
+
+    @staticmethod
+    def remove(directory):
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+__all__ = ['HERE', 'StormCase', 'diagnostic', 'main', 'storm']

@@ -1,0 +1,503 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Raises one storm: starts, stops and kills, and has everybody hold still from time to time."""
+
+import contextlib
+import heapq
+import os
+import random
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+
+from buses import FACTOR, Bus, spawn
+from observer import Observer
+from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
+from storm_log import Kind, Left, Log, now, unique_of
+
+# How long what is due may take, of the time in which there is a service and the client runs.
+PATIENCE = 3.0 * FACTOR
+# What may take as long as it likes on a busy machine, but not for ever.
+FOR_EVER = 30.0 * FACTOR
+MEMORY_ALLOWANCE_KIB = 8192
+
+
+class StormError(Exception):
+    """The storm itself went wrong: it has shown nothing about the service."""
+
+
+class Storm:
+    """One round. `options` are those of storm.py; `directory` takes the files."""
+
+    def __init__(self, options, directory, seed):
+        self.options = options
+        self.directory = directory
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.log = Log(os.path.join(directory, 'supervisor.log'), seed)
+        self.noise = open(os.path.join(directory, 'noise.txt'), 'ab')
+        self.uids = [os.getuid()]
+        if options.two_users and os.getuid() == 0:
+            self.uids.append(OTHER_UID)
+            os.chmod(directory, 0o777)
+        self.bus = None
+        self.bus_number = 0
+        self.observer = None
+        self.service = None
+        self.environment = None
+        self.clients = {}
+        self.dead_names = set()
+        self.count = 0
+        self.pauses = 0
+        self.is_paused = False
+        self.is_ending = False
+        self.early_deaths = 0
+        self.can_trace = True
+        self.baseline = None
+        self.selector = selectors.DefaultSelector()
+        self.timers = []
+        self.timer_count = 0
+        self.started = 0.0
+
+    # ---- of whom there is what
+
+    def program(self, name):
+        return os.path.join(self.options.build, 'tests', 'storm', name)
+
+    def uses_socket(self, slot):
+        path = self.options.path
+        return path == 'private' or (path == 'mixed' and slot % 2 == 0)
+
+    def is_other(self, slot):
+        return len(self.uids) > 1 and slot % 4 == 3
+
+    # ---- the loop
+
+    def at(self, seconds, function):
+        self.timer_count += 1
+        heapq.heappush(self.timers, (time.monotonic() + seconds, self.timer_count, function))
+
+    def every(self, rate, function):
+        """At random, so many times a second."""
+        def again():
+            if self.is_ending:
+                return
+            if not self.is_paused:
+                function()
+            self.at(self.random.expovariate(rate), again)
+        if rate > 0:
+            self.at(self.random.expovariate(rate), again)
+
+    def step(self, timeout):
+        """Whatever there is to do now; waits for it that long."""
+        if self.timers:
+            timeout = min(timeout, self.timers[0][0] - time.monotonic())
+        for key, _ in self.selector.select(max(0, timeout)):
+            # One of these may have been ended by another's function.
+            if key.fd in self.selector.get_map():
+                key.data()
+        # While we waited for an answer, other things came too.
+        self.on_owner()
+        while self.timers and self.timers[0][0] <= time.monotonic():
+            heapq.heappop(self.timers)[2]()
+
+    def run_until(self, condition, timeout):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self.step(min(left, 0.05))
+        return True
+
+    # ---- the service
+
+    def start_service(self):
+        if self.options.activation:
+            return
+        command = self.service_command()
+        process = spawn(command, stdin=subprocess.DEVNULL, stdout=self.noise, stderr=self.noise,
+                        env=self.environment)
+        self.adopt_service(ServiceProcess(process.pid, process))
+
+    def service_command(self):
+        keeps = [] if '--no-state' in self.options.service_options else \
+            [f'--state-dir={self.state_directory}']
+        return [self.options.service, f'--address={self.bus.address}', *keeps,
+                *self.options.service_options]
+
+    def adopt_service(self, service):
+        self.service = service
+        self.selector.register(service.pidfd, selectors.EVENT_READ, self.on_service_dead)
+
+    def on_service_dead(self):
+        self.bury_service()
+        self.early_deaths += 1
+        if self.early_deaths > 20:
+            raise StormError(f'the service does not come up; see {self.noise.name}')
+        self.start_service()
+
+    def bury_service(self):
+        self.selector.unregister(self.service.pidfd)
+        self.service.reap(self)
+
+    def on_owner(self):
+        if self.observer.update() and self.observer.owner:
+            self.early_deaths = 0
+            self.log.note(Kind.SERVICE_READY)
+        if self.observer.owner and (self.service is None or self.service.dead):
+            self.adopt_owner()
+
+    def adopt_owner(self):
+        """The bus has started one, or has not noticed yet that one is dead."""
+        pid = self.observer.owner_pid()
+        if pid is not None and (self.service is None or pid != self.service.pid):
+            with contextlib.suppress(ProcessLookupError):
+                self.adopt_service(ServiceProcess(pid))
+
+    def has_service(self):
+        return bool(self.observer.owner) and self.service is not None and not self.service.dead
+
+    def kill_service_now(self):
+        """And everything that follows from it, but for the next one."""
+        if not self.service.dead:
+            self.service.kill(self)
+            if not self.service.is_dead(FOR_EVER):
+                raise StormError('the service survives its kill')
+            self.bury_service()
+
+    def wait_service(self):
+        def is_there():
+            if self.options.activation and not self.observer.owner:
+                self.observer.ping()
+            return self.has_service()
+        if not self.run_until(is_there, FOR_EVER):
+            raise StormError(f'no service within {FOR_EVER} s; see {self.noise.name}')
+
+    def on_kill_service(self):
+        if not self.has_service() or self.service.killer is not None:
+            return
+        if self.can_trace and self.random.random() < 0.5:
+            calls = int(self.random.expovariate(1 / 40)) + 1
+            self.service.killer = Killer(self, self.service.pid, calls, 200,
+                                         self.random.random() < 0.6)
+            service = self.service
+            self.at(1.0, lambda: self.check_killer(service))
+            return
+        if self.random.random() < 0.3:
+            self.kill_clients(self.random.randint(1, 3))
+        self.kill_service_now()
+        self.start_service()
+
+    def check_killer(self, service):
+        """Where nobody may trace, all kills come at random times."""
+        killer = service.killer
+        if killer is not None and not service.is_dead() and killer.process.poll() is not None:
+            self.can_trace = killer.end()
+            service.killer = None
+
+    # ---- the clients
+
+    def start_client(self, slot):
+        self.count += 1
+        client = ClientProcess(self, self.count, slot)
+        self.clients[slot] = client
+        self.selector.register(client.pidfd, selectors.EVENT_READ,
+                               lambda: self.on_client_dead(client))
+        self.selector.register(client.output, selectors.EVENT_READ,
+                               lambda: self.on_client_said(client))
+
+    def on_client_said(self, client):
+        client.read()
+        if client.process.poll() is not None:
+            self.on_client_dead(client)
+
+    def on_client_dead(self, client):
+        if self.clients.get(client.slot) is not client:
+            return
+        self.selector.unregister(client.pidfd)
+        self.selector.unregister(client.output)
+        name = client.reap()
+        if name:
+            self.dead_names.add(name)
+        del self.clients[client.slot]
+        if client.process.returncode not in (0, -signal.SIGKILL):
+            raise StormError(f'client {client.number} ended with {client.process.returncode}; '
+                             f'see {self.noise.name}')
+        if not self.is_paused and not self.is_ending:
+            self.start_client(client.slot)
+
+    def choose_clients(self, count):
+        running = [self.clients[slot] for slot in sorted(self.clients)]
+        return self.random.sample(running, min(count, len(running)))
+
+    def kill_clients(self, count):
+        for client in self.choose_clients(count):
+            client.kill()
+
+    def on_kill_client(self):
+        self.kill_clients(1)
+
+    def on_stop_client(self):
+        for client in self.choose_clients(1):
+            if not client.stopped:
+                client.stop()
+                self.at(self.random.uniform(0.01, 0.5), client.resume_if_there)
+
+    def resume_all(self):
+        for client in self.clients.values():
+            client.resume()
+
+    def fill_slots(self):
+        for slot in range(self.options.clients):
+            if slot not in self.clients:
+                self.start_client(slot)
+
+    # ---- holding still
+
+    @contextlib.contextmanager
+    def paused(self):
+        self.is_paused = True
+        try:
+            yield
+        finally:
+            self.is_paused = False
+            self.fill_slots()
+
+    def barrier(self):
+        """Whoever is dead by now, bus and service know to be dead."""
+        begin = now()
+        self.observer.wait_gone(self.dead_names, FOR_EVER)
+        if self.observer.ping():
+            self.log.note(Kind.BARRIER, detail=begin)
+            self.dead_names.clear()
+
+    def look(self, quiet=False):
+        """As long as the service is there."""
+        self.barrier()
+        return self.observer.look(quiet)
+
+    def settle(self):
+        """Has all clients come to rest with nothing on its way; what doesn't is noted."""
+        self.pauses += 1
+        begin = now()
+        for client in self.clients.values():
+            client.tell(f'pause {self.pauses}')
+
+        def is_quiet():
+            return all(client.settled == self.pauses for client in self.clients.values())
+        if not self.run_until(is_quiet, 2 * PATIENCE):
+            for client in self.clients.values():
+                if client.settled != self.pauses:
+                    self.log.note(Kind.UNSETTLED, subject=client.number, detail=begin)
+
+    def on_quiet(self):
+        """What is asked for and what the service shows are the same, also after its death."""
+        with self.paused():
+            self.drop_killer()
+            self.resume_all()
+            self.wait_service()
+            self.settle()
+            self.look(quiet=True)
+            if self.options.steal:
+                self.hear_last_words()
+            if self.options.kill_service > 0 and self.random.random() < 0.6:
+                self.kill_service_now()
+                self.start_service()
+                self.wait_service()
+                self.look(quiet=True)
+                # By now those who live have said what they missed.
+                self.run_until(lambda: False, 0.2)
+                self.look(quiet=True)
+            for client in self.clients.values():
+                client.tell('go')
+
+    def hear_last_words(self):
+        """A client steals all that others hold and is dead, and the bus has said so, before the
+        service reads any of it."""
+        self.observer.occupy()
+        for client in self.choose_clients(1):
+            client.tell('last words')
+            self.run_until(lambda: client not in self.clients.values(), FOR_EVER)
+        self.observer.rest()
+        self.look()
+
+    def drop_killer(self):
+        """A kill at a system call that is under way: it comes or it has come."""
+        if self.service is not None and not self.service.dead and self.service.killer is not None:
+            self.run_until(lambda: self.service.dead or self.service.killer is None, 5.0)
+            if not self.service.dead and self.service.killer is not None:
+                self.service.killer.process.kill()
+                self.service.killer.end()
+                self.service.killer = None
+
+    def on_freeze(self):
+        """The service dies and comes back while no client can say anything to it; some die with
+        it, of whom it then can hear only by asking."""
+        with self.paused():
+            self.drop_killer()
+            self.wait_service()
+            for client in self.clients.values():
+                if not client.stopped:
+                    client.stop()
+            self.kill_service_now()
+            victims = self.choose_clients(self.random.choice((0, 1, 2, 3)))
+            for client in victims:
+                client.kill()
+            self.run_until(lambda: not any(client in self.clients.values()
+                                           for client in victims), FOR_EVER)
+            self.observer.wait_gone(self.dead_names, FOR_EVER)
+            self.start_service()
+            self.wait_service()
+            self.look()
+            self.resume_all()
+
+    # ---- the bus
+
+    def start_bus(self):
+        """All unique names begin again; the state directory stays."""
+        self.bus_number += 1
+        self.bus = Bus(self.options.bus)
+        self.bus.start()
+        self.environment = dict(self.bus.environment(), **self.options.environment)
+        for name in ('ASAN_OPTIONS', 'UBSAN_OPTIONS', 'LSAN_OPTIONS'):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+        if self.options.activation:
+            self.bus.add_service_file(' '.join(self.service_command()))
+        self.log.note(Kind.BUS, detail=self.bus_number)
+        self.observer = Observer(self.bus.address, self.log, self.uids)
+        self.selector.register(self.observer, selectors.EVENT_READ, self.on_owner)
+        self.service = None
+
+    def stop_bus(self):
+        self.selector.unregister(self.observer)
+        self.observer.close()
+        self.bus.stop()
+        self.bus = None
+
+    def on_restart_bus(self):
+        """The whole session dies and comes back, but for what the service has kept."""
+        with self.paused():
+            self.drop_killer()
+            self.kill_service_now()
+            for client in self.clients.values():
+                client.kill()
+            self.run_until(lambda: not self.clients, FOR_EVER)
+            self.dead_names.clear()
+            self.stop_bus()
+            self.start_bus()
+            # They are there before the service, so that some have the names of others before.
+            self.fill_slots()
+            self.run_until(lambda: all(unique_of(client.path)
+                                       for client in self.clients.values()), FOR_EVER)
+            self.start_service()
+            self.wait_service()
+            self.look()
+
+    # ---- all of it
+
+    @property
+    def state_directory(self):
+        return os.path.join(self.directory, 'state')
+
+    def schedule(self):
+        options = self.options
+        self.every(options.kill_clients, self.on_kill_client)
+        self.every(options.stop, self.on_stop_client)
+        self.every(options.kill_service, self.on_kill_service)
+        self.every(1 / options.quiet_every if options.quiet_every else 0, self.on_quiet)
+        if not options.activation:
+            self.every(options.kill_service / 2, self.on_freeze)
+        for i in range(options.restart_bus):
+            self.at(options.round_seconds * (i + 1) / (options.restart_bus + 1),
+                    self.on_restart_bus)
+
+    def end_clients(self):
+        """Some leave, some are killed."""
+        self.is_ending = True
+        self.log.note(Kind.STORM_END)
+        for client in list(self.clients.values()):
+            if client.number % 2:
+                client.tell('end')
+            else:
+                client.kill()
+        if not self.run_until(lambda: not self.clients, FOR_EVER):
+            raise StormError('clients do not end')
+
+    def check_empty(self, what):
+        """Within a second nothing is left of all that."""
+        deadline = time.monotonic() + FACTOR
+        while True:
+            count = self.look()
+            if count == 0 or time.monotonic() > deadline:
+                break
+            self.run_until(lambda: False, 0.02)
+        self.log.note(Kind.LEFT, name=what, detail=count or 0)
+
+    def check_left(self):
+        self.wait_service()
+        self.observer.unload()
+        self.check_empty(Left.ROWS)
+        descriptors, memory = self.baseline
+        self.run_until(lambda: self.service.descriptors() <= descriptors, FACTOR)
+        self.log.note(Kind.LEFT, name=Left.DESCRIPTORS, detail=self.service.descriptors(),
+                      token=descriptors)
+        if FACTOR == 1:
+            self.log.note(Kind.LEFT, name=Left.MEMORY, detail=self.service.memory_kib(),
+                          token=memory + MEMORY_ALLOWANCE_KIB)
+        self.kill_service_now()
+        self.start_service()
+        self.wait_service()
+        self.check_empty(Left.STATE)
+
+    def run(self):
+        """Leaves the files behind; raises StormError if they are worth nothing."""
+        try:
+            self.start_bus()
+            self.start_service()
+            self.wait_service()
+            self.observer.ping()
+            self.baseline = self.service.descriptors(), self.service.memory_kib()
+            self.fill_slots()
+            self.schedule()
+            deadline = time.monotonic() + self.options.round_seconds
+            while time.monotonic() < deadline:
+                self.step(min(0.05, deadline - time.monotonic()))
+            self.is_ending = True
+            self.on_last_quiet()
+            self.end_clients()
+            self.check_left()
+        finally:
+            self.close()
+
+    def on_last_quiet(self):
+        self.is_paused = True
+        self.drop_killer()
+        self.resume_all()
+        self.wait_service()
+        self.settle()
+        self.look(quiet=True)
+
+    def close(self):
+        for client in list(self.clients.values()):
+            client.process.kill()
+            client.process.wait()
+            client.shorten()
+        if self.service is not None and not self.service.dead:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.service.pid, signal.SIGKILL)
+            if self.service.process is not None:
+                self.service.process.wait()
+        if self.bus is not None:
+            self.observer.close()
+            self.bus.stop()
+        self.selector.close()
+        self.log.close()
+        self.noise.close()
+
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)

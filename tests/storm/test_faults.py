@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A service that does one thing wrong does not get through a storm.
+
+One fault is missing here: that tokens are not persisted. They begin at the clock, so they only
+fall back if that was set back, and in a storm it is not; a test of service/state shows it.
+"""
+
+from stormcase import StormCase, diagnostic, main
+
+# What it may take; mostly it is the first seconds.
+SECONDS = 60
+ROUND = 4
+
+
+class Faults(StormCase):
+    """Each in the weather that it likes least."""
+
+    def catch(self, fault, *arguments):
+        outcome = self.raise_storm(f'--seconds={SECONDS}', f'--round={ROUND}', f'--fault={fault}',
+                                   *arguments)
+        for line in outcome.report.splitlines():
+            if line.startswith('VIOLATION'):
+                diagnostic(line)
+        self.assertEqual(outcome.verdict, 'violation', f'{fault} is not noticed')
+        self.remove(outcome.directory)
+
+    def test_send_before_commit(self):
+        self.catch('send-before-commit', '--kill-service=6')
+
+    def test_release_not_persisted(self):
+        self.catch('release-not-persisted')
+
+    def test_no_liveness_check(self):
+        self.catch('no-liveness-check')
+
+    def test_abort_breaks_fifo(self):
+        self.catch('abort-breaks-fifo', '--kill-service=0')
+
+    def test_terminate_before_drain(self):
+        self.catch('terminate-before-drain', '--kill-service=0', '--path=private', '--steal',
+                   '--quiet-every=0.5')
+
+    def test_repeat_queued_twice(self):
+        self.catch('repeat-queued-twice')
+
+    def test_bus_id_ignored(self):
+        self.catch('bus-id-ignored', '--kill-clients=0', '--restart-bus=1')
+
+    def test_granted_dropped(self):
+        self.catch('granted-dropped', '--kill-service=0')
+
+    def test_order_lost(self):
+        self.catch('order-lost')
+
+
+class NoFault(StormCase):
+    """It is the faults that are noticed, not the program that has them."""
+
+    def test_none(self):
+        outcome = self.raise_storm('--seconds=4', '--fault=')
+        diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
+        self.assertEqual(outcome.verdict, 'pass')
+
+    def test_that_keeps_nothing(self):
+        """What there was before, is noticed too."""
+        outcome = self.raise_storm('--seconds=4', '--service-option=--no-state')
+        self.assertEqual(outcome.verdict, 'violation')
+        self.assertIn('VIOLATION of not-lost', outcome.report)
+        self.remove(outcome.directory)
+
+
+if __name__ == '__main__':
+    main()

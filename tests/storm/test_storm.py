@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A minute of storm: what is promised holds, whoever is killed."""
+
+import os
+import re
+import struct
+
+from stormcase import HERE, StormCase, diagnostic, main
+import storm_log
+
+SECONDS = 15
+
+
+class Storms(StormCase):
+    """Each with service and clients killed, on either bus."""
+
+    def weather(self, *arguments):
+        outcome = self.raise_storm(f'--seconds={SECONDS}', f'--round={SECONDS}', *arguments)
+        diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
+        self.assertEqual(outcome.verdict, 'pass')
+
+    def test_on_dbus_daemon(self):
+        self.weather('--bus=dbus-daemon', '--restart-bus=1')
+
+    def test_on_dbus_broker(self):
+        self.weather('--bus=dbus-broker', '--path=private')
+
+    def test_with_steals(self):
+        self.weather('--bus=dbus-broker', '--steal')
+
+    def test_with_a_service_that_the_bus_starts(self):
+        self.weather('--bus=dbus-daemon', '--path=bus', '--activation')
+
+
+class Notes(StormCase):
+    """Two languages write the same files."""
+
+    def test_kinds(self):
+        with open(os.path.join(HERE, 'history.h'), encoding='utf-8') as file:
+            text = re.search(r'typedef enum \{(.*?)\} HistoryKind;', file.read(), re.S)[1]
+        value, kinds = -1, {}
+        for word in re.sub(r'/\*.*?\*/', '', text, flags=re.S).split(','):
+            name, _, number = word.strip().partition(' = ')
+            value = int(number) if number else value + 1
+            kinds[name] = value
+        for kind in storm_log.Kind:
+            self.assertEqual(kinds[f'HISTORY_{kind.name}'], kind.value)
+
+    def test_sizes(self):
+        self.assertEqual(storm_log.RECORD.size, 64)
+        self.assertEqual(storm_log.HEADER.size, 64)
+        self.assertEqual(struct.calcsize('<Q'), 8)
+
+
+if __name__ == '__main__':
+    main()

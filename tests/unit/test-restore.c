@@ -1,0 +1,317 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* core/restore: what a service had that is dead enters the core again, as it was, or not at all. */
+
+#include "service/core/deadlines.h"
+#include "tests/unit/core-fixture.h"
+
+#define NOW_MS (FIXTURE_MONOTONIC_US / 1000)
+
+/* As good a request as there can be; each test changes what it is about. */
+static LockRequestParts
+waiting(guint64 id, guint64 sequence)
+{
+    return (LockRequestParts){
+        .state = LOCK_REQUEST_PENDING,
+        .mode = LOCK_MODE_EXCLUSIVE,
+        .id = id,
+        .sequence = sequence,
+        .since_us = 1000 * (gint64)id,
+        .why = "",
+    };
+}
+
+static LockRequestParts
+held(guint64 id, guint64 sequence, guint64 token)
+{
+    LockRequestParts parts = waiting(id, sequence);
+
+    parts.state = LOCK_REQUEST_HELD;
+    parts.token = token;
+    return parts;
+}
+
+static LockRequestParts
+shared(LockRequestParts parts)
+{
+    parts.mode = LOCK_MODE_SHARED;
+    return parts;
+}
+
+/* To the agent of that letter, whose ids may have gone up to 100. */
+static LockRequest *
+restore_in(CoreFixture *fixture,
+           char letter,
+           const char *bucket,
+           const char *name,
+           const LockRequestParts *parts)
+{
+    g_autoptr(LockManager) manager = fixture_manager(fixture, letter, bucket);
+    Agent *agent = fixture_agent(fixture, letter);
+
+    agent->last_id = MAX(agent->last_id, 100);
+    return lock_manager_restore(manager, agent, name, parts);
+}
+
+static LockRequest *
+restore(CoreFixture *fixture, char letter, const char *name, LockRequestParts parts)
+{
+    return restore_in(fixture, letter, FIXTURE_BUCKET, name, &parts);
+}
+
+static void
+test_as_it_was(CoreFixture *fixture, gconstpointer data)
+{
+    LockRequestParts parts = held(7, 3, 5000);
+    LockRequestParts found;
+    LockRequest *request;
+
+    parts.key = 99;
+    parts.why = "annual report";
+    request = restore(fixture, 'A', "x", parts);
+    g_assert_nonnull(request);
+    found = lock_request_get_parts(request);
+    g_assert_cmpint(found.state, ==, LOCK_REQUEST_HELD);
+    g_assert_cmpint(found.mode, ==, LOCK_MODE_EXCLUSIVE);
+    g_assert_cmpuint(found.id, ==, 7);
+    g_assert_cmpuint(found.key, ==, 99);
+    g_assert_cmpuint(found.token, ==, 5000);
+    g_assert_cmpuint(found.sequence, ==, 3);
+    g_assert_cmpint(found.since_us, ==, 7000);
+    g_assert_cmpint(found.deadline_ms, ==, 0);
+    g_assert_cmpstr(found.why, ==, "annual report");
+    g_assert_true(agent_find_request(fixture_agent(fixture, 'A'), 7) == request);
+    g_assert_true(agent_find_key(fixture_agent(fixture, 'A'), 99) == request);
+    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 1);
+    assert_effects(fixture, "");
+    assert_state(fixture, "x X A7 | -");
+    g_assert_cmpint(fixture_release(fixture, 'A', 7), ==, LOCK_RESULT_OK);
+    assert_effects(fixture, "released A7");
+}
+
+/* Nothing is granted before all is there; then whatever can be. */
+static void
+test_process_all(CoreFixture *fixture, gconstpointer data)
+{
+    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
+    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 2)));
+    g_assert_nonnull(restore(fixture, 'B', "y", shared(waiting(2, 3))));
+    g_assert_nonnull(restore(fixture, 'C', "y", shared(waiting(1, 4))));
+    g_assert_nonnull(restore(fixture, 'D', "y", waiting(1, 5)));
+    g_assert_nonnull(restore(fixture, 'A', "y", shared(waiting(2, 6))));
+    g_assert_nonnull(restore(fixture, 'E', "x", waiting(1, 1)));
+    assert_effects(fixture, "");
+    assert_state(fixture, "x X A1 | x X B1, y S B2, y S C1, y X D1, y S A2");
+    user_agent_process_all(&fixture->user_agent);
+    assert_state(fixture, "x X A1, y S B2, y S C1 | x X B1, y X D1, y S A2");
+    assert_state_of(fixture, 'E', FIXTURE_BUCKET, "x X E1 | -");
+    effects_clear(&fixture->user_agent.effects);
+    user_agent_process_all(&fixture->user_agent);
+    assert_effects(fixture, "");
+}
+
+/* The queue goes on from there in the order that it had, with newcomers behind. */
+static void
+test_order(CoreFixture *fixture, gconstpointer data)
+{
+    g_assert_nonnull(restore(fixture, 'A', "x", held(4, 10, 10)));
+    g_assert_nonnull(restore(fixture, 'C', "x", waiting(9, 20)));
+    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 30)));
+    g_assert_nonnull(restore(fixture, 'C', "x", waiting(3, 40)));
+    g_assert_cmpuint(fixture_request(fixture, 'D', "x", ""), ==, 1);
+    fixture_release(fixture, 'A', 4);
+    assert_effects(fixture, "released A4, granted C9");
+    fixture_release(fixture, 'C', 9);
+    fixture_release(fixture, 'B', 1);
+    fixture_release(fixture, 'C', 3);
+    assert_effects(fixture, "released C9, granted B1, released B1, granted C3, released C3, "
+                            "granted D1");
+}
+
+static void
+test_ids_go_on(CoreFixture *fixture, gconstpointer data)
+{
+    fixture_agent(fixture, 'A')->last_id = 300;
+    g_assert_nonnull(restore(fixture, 'A', "x", held(7, 1, 10)));
+    g_assert_cmpuint(fixture_agent(fixture, 'A')->last_id, ==, 300);
+    g_assert_cmpuint(fixture_request(fixture, 'A', "y", ""), ==, 301);
+}
+
+/* Above what is restored, whatever the clock says. */
+static void
+test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
+{
+    const guint64 ahead = (guint64)FIXTURE_REALTIME_US * 2;
+    guint64 id;
+
+    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, ahead)));
+    g_assert_nonnull(restore(fixture, 'A', "y", held(2, 2, 1)));
+    id = fixture_request(fixture, 'B', "z", "");
+    g_assert_cmpuint(fixture_find(fixture, 'B', id)->token, ==, ahead + 1);
+    /* Also after the bucket has gone and come. */
+    fixture_release(fixture, 'A', 1);
+    fixture_release(fixture, 'A', 2);
+    fixture_release(fixture, 'B', id);
+    effects_clear(&fixture->user_agent.effects);
+    id = fixture_request(fixture, 'B', "z", "");
+    g_assert_cmpuint(fixture_find(fixture, 'B', id)->token, >, ahead + 1);
+}
+
+static void
+test_deadlines(CoreFixture *fixture, gconstpointer data)
+{
+    LockRequestParts passed = waiting(1, 2), near = waiting(2, 3), far = waiting(3, 4);
+
+    passed.deadline_ms = NOW_MS - 1000;
+    near.deadline_ms = NOW_MS + 50;
+    far.deadline_ms = NOW_MS + 5000;
+    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
+    g_assert_nonnull(restore(fixture, 'B', "x", passed));
+    g_assert_nonnull(restore(fixture, 'B', "x", near));
+    g_assert_nonnull(restore(fixture, 'B', "x", far));
+    user_agent_expire(&fixture->user_agent);
+    assert_effects(fixture, "timedout B1");
+    fixture_expire_after_ms(fixture, 49);
+    assert_effects(fixture, "");
+    fixture_expire_after_ms(fixture, 1);
+    assert_effects(fixture, "timedout B2");
+    fixture_release(fixture, 'A', 1);
+    assert_effects(fixture, "released A1, granted B3");
+    fixture_expire_after_ms(fixture, 60000);
+    assert_effects(fixture, "");
+}
+
+/* A lock waits no more, whatever its record says of a deadline. */
+static void
+test_a_lock_has_no_deadline(CoreFixture *fixture, gconstpointer data)
+{
+    LockRequestParts parts = held(1, 1, 10);
+
+    parts.deadline_ms = NOW_MS + 1;
+    g_assert_nonnull(restore(fixture, 'A', "x", parts));
+    g_assert_cmpint(user_agent_get_next_deadline_ms(&fixture->user_agent), ==, -1);
+}
+
+static void
+test_termination(CoreFixture *fixture, gconstpointer data)
+{
+    g_assert_nonnull(restore(fixture, 'A', "x", held(1, 1, 10)));
+    g_assert_nonnull(restore(fixture, 'A', "x", waiting(2, 2)));
+    g_assert_nonnull(restore(fixture, 'B', "x", waiting(1, 3)));
+    fixture_terminate(fixture, 'A');
+    assert_effects(fixture, "terminated A2, terminated A1, granted B1");
+}
+
+/* Several shared ones, or one exclusive one. */
+static void
+test_held_together(CoreFixture *fixture, gconstpointer data)
+{
+    g_assert_nonnull(restore(fixture, 'A', "x", shared(held(1, 1, 10))));
+    g_assert_nonnull(restore(fixture, 'B', "x", shared(held(1, 2, 11))));
+    g_assert_null(restore(fixture, 'C', "x", held(1, 3, 12)));
+    g_assert_nonnull(restore(fixture, 'A', "y", held(2, 4, 13)));
+    g_assert_null(restore(fixture, 'C', "y", held(1, 5, 14)));
+    g_assert_null(restore(fixture, 'C', "y", shared(held(1, 6, 15))));
+    g_assert_nonnull(restore(fixture, 'C', "y", waiting(1, 7)));
+    assert_state(fixture, "x S A1, x S B1, y X A2 | y X C1");
+}
+
+typedef struct {
+    const char *what;
+    LockRequestParts parts;
+} Refusal;
+
+static void
+test_refusals(CoreFixture *fixture, gconstpointer data)
+{
+    LockRequestParts same_key = waiting(60, 10);
+    const Refusal refusals[] = {
+        {"id 0", waiting(0, 10)},
+        {"an id that was never given", waiting(101, 10)},
+        {"an id that is there", waiting(50, 10)},
+        {"a key that is there", same_key},
+        {"a place that is taken", waiting(60, 5)},
+        {"a place before one that is taken", waiting(60, 4)},
+        {"a place before the first", waiting(60, 0)},
+        {"a lock without a token", held(60, 10, 0)},
+        {"a token without a lock",
+         {.state = LOCK_REQUEST_PENDING,
+          .mode = LOCK_MODE_EXCLUSIVE,
+          .id = 60,
+          .sequence = 10,
+          .token = 5,
+          .why = ""}},
+    };
+    LockRequestParts first = held(50, 5, 10);
+
+    first.key = 3;
+    g_assert_nonnull(restore(fixture, 'A', "x", first));
+    for (guint i = 0; i < G_N_ELEMENTS(refusals); i++) {
+        LockRequestParts parts = refusals[i].parts;
+
+        if (g_str_equal(refusals[i].what, "a key that is there"))
+            parts.key = 3;
+        g_test_message("%s", refusals[i].what);
+        g_assert_null(restore(fixture, 'A', "y", parts));
+    }
+    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 1);
+    g_assert_null(fixture_find_queue(fixture, 'A', "y"));
+    /* Ids and keys are each agent's own, and order each bucket's. */
+    first.state = LOCK_REQUEST_PENDING;
+    first.token = 0;
+    first.sequence = 6;
+    g_assert_nonnull(restore(fixture, 'B', "x", first));
+    first.id = 51;
+    first.sequence = 1;
+    first.key = 4;
+    g_assert_nonnull(restore_in(fixture, 'B', "other", "x", &first));
+}
+
+/* A manager is of one principal, and so are who asks it. */
+static void
+test_of_another_principal(CoreFixture *fixture, gconstpointer data)
+{
+    const LockRequestParts parts = waiting(1, 1);
+    g_autoptr(LockManager) manager = fixture_manager(fixture, 'A', FIXTURE_BUCKET);
+    Agent *agent = fixture_agent(fixture, 'F');
+
+    agent->last_id = 100;
+    g_assert_null(lock_manager_restore(manager, agent, "x", &parts));
+    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 0);
+}
+
+/* Limits are for those who ask now. */
+static void
+test_limits_do_not_matter(CoreFixture *fixture, gconstpointer data)
+{
+    for (guint i = 0; i < N_LIMITS; i++)
+        fixture->user_agent.limits.max[i] = 1;
+    for (guint i = 1; i <= 5; i++)
+        g_assert_nonnull(restore(fixture, 'A', "a long name", waiting(i, i)));
+    g_assert_cmpint(fixture_try(fixture, 'A', "x", "", NULL), !=, LOCK_RESULT_OK);
+    user_agent_process_all(&fixture->user_agent);
+    for (guint i = 1; i <= 5; i++)
+        g_assert_cmpint(fixture_release(fixture, 'A', i), ==, LOCK_RESULT_OK);
+    effects_clear(&fixture->user_agent.effects);
+    fixture_request(fixture, 'A', "x", "");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    FIXTURE_TEST("/restore/as-it-was", test_as_it_was);
+    FIXTURE_TEST("/restore/process-all", test_process_all);
+    FIXTURE_TEST("/restore/order", test_order);
+    FIXTURE_TEST("/restore/ids-go-on", test_ids_go_on);
+    FIXTURE_TEST("/restore/tokens-go-on", test_tokens_go_on);
+    FIXTURE_TEST("/restore/deadlines", test_deadlines);
+    FIXTURE_TEST("/restore/a-lock-has-no-deadline", test_a_lock_has_no_deadline);
+    FIXTURE_TEST("/restore/termination", test_termination);
+    FIXTURE_TEST("/restore/held-together", test_held_together);
+    FIXTURE_TEST("/restore/refusals", test_refusals);
+    FIXTURE_TEST("/restore/of-another-principal", test_of_another_principal);
+    FIXTURE_TEST("/restore/limits-do-not-matter", test_limits_do_not_matter);
+    return g_test_run();
+}
