@@ -41,7 +41,11 @@ struct Store {
     GByteArray *header_bytes;
 };
 
-G_DEFINE_QUARK(store - error - quark, store_error)
+GQuark
+store_error_quark(void)
+{
+    return g_quark_from_static_string("weblocks-store-error-quark");
+}
 
 /* ENOMEM is the file's fault: it tells how much of it is to be mapped. */
 static StoreError
