@@ -51,13 +51,13 @@ class Handshake(PeerCase):
         peer = self.private_socket(self.raw, handshake=False)
         peer.socket.sendall(peer.HANDSHAKE)
         holder.release(held, self.bucket)
-        self.assertTrue(readable(peer.socket, PATIENCE))
+        self.assertTrue(buses.readable(peer.socket, buses.PATIENCE))
         for _ in range(10):
             self.control.ping()
         there = peer.socket.recv(4096, socket.MSG_PEEK)
         self.assertRegex(there, b'^DATA\r\nOK [0-9a-f]{32}\r\n$')
         peer.read_answers()
-        peer.wait_granted(waiting)
+        peer.wait_for(lambda: peer.granted(waiting), what='Granted')
 
     def test_byte_by_byte(self):
         """The service sees each byte by itself; of messages, a few bytes, since a socket has room
