@@ -14,10 +14,6 @@
 #define RESYNC_INTERVAL_MS 30000
 #endif
 
-/* How soon it is asked once more after it came back, if somebody waits: a signal that crosses the
- * return is lost once in some thousand times, and nobody should wait half a minute for that. */
-#define LOOK_AGAIN_MS 250
-
 /* When the service can't be had, it is called again after the first, then twice that, up to the
  * last. */
 #define RETRY_FIRST_MS 1000
@@ -402,7 +398,7 @@ get_in_step(Resync *self, GHashTable *listing)
     be_in_step(self);
     wake_at(self, 0);
     if (ledger_has_waiting(get_ledger(self)))
-        wake_in(self, MIN(LOOK_AGAIN_MS, RESYNC_INTERVAL_MS));
+        resync_watch_over(self);
     route_start(get_route(self));
 }
 
