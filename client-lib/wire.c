@@ -136,7 +136,9 @@ wire_process(Wire *self)
 {
     int r;
 
-    if (self->bus == NULL)
+    /* From within a message of its own sd-bus refuses, and that is no end of it: whoever gave us
+     * that message goes on with the next. */
+    if (self->bus == NULL || sd_bus_get_current_message(self->bus) != NULL)
         return FALSE;
     r = sd_bus_process(self->bus, NULL);
     if (self->bus == NULL || r > 0)

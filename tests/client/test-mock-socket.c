@@ -525,6 +525,44 @@ test_socket_before_answer(Scene *s, gconstpointer data)
     g_assert_cmpuint(mock_get_id(release), ==, 5);
 }
 
+/* What is sent from within a message of the socket is no reason to leave the socket with all that
+ * stands behind that message: a lock that nobody wants any more, and one that somebody awaits. */
+static void
+test_sent_within_a_message(Scene *s, gconstpointer data)
+{
+    g_autoptr(GDBusMessage) peer = mock_expect(s->mock, "OpenPeer");
+    g_autoptr(GDBusMessage) unwanted = NULL, awaited = NULL, abort = NULL, release = NULL;
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_auto(Answer) answer = {0};
+
+    unwanted = scene_ask_cancellably(s);
+    mock_answer(s->mock, unwanted, MOCK_SERVICE, "(uint64 5, uint64 0)");
+    answer_ask(&answer, s->manager, "awaited");
+    awaited = mock_expect(s->mock, "Request");
+    mock_answer(s->mock, awaited, MOCK_SERVICE, "(uint64 7, uint64 0)");
+    mock_flush(s->mock);
+    test_iterate();
+    g_cancellable_cancel(s->cancellable);
+    abort = mock_expect(s->mock, "Abort");
+    s->socket = mock_open_socket(s->mock, peer, MOCK_SERVICE, MOCK_SOCKET_POLITE);
+    scene_be_connected(s);
+    if (!mock_socket_wait(s->socket)) {
+        g_test_skip("This machine is too slow");
+        scene_close(s);
+        return;
+    }
+    scene_signal(s, unwanted, "Granted", GRANTED);
+    scene_signal(s, awaited, "Granted",
+                 "(uint64 7, 'awaited', 'exclusive', '" MOCK_CLIENT "', uint64 8)");
+    lock = answer_expect_lock(&answer);
+    g_assert_cmpuint(web_locks_lock_get_token(lock), ==, 8);
+    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    release = mock_expect(s->mock, "Release");
+    g_assert_cmpuint(mock_get_id(release), ==, 5);
+    mock_answer(s->mock, abort, MOCK_SERVICE, "(false,)");
+    scene_close(s);
+}
+
 /* ---- main */
 
 #define ADD(name, start, func, data) \
@@ -573,6 +611,7 @@ main(int argc, char **argv)
     ADD("sender/another", scene_start_on_socket, test_any_sender, MOCK_FORGER);
     ADD("forger-on-the-bus", scene_start_on_socket, test_forger_on_bus, NULL);
     ADD("call-under-way", scene_start_asking, test_opened_with_call_under_way, NULL);
+    ADD("sent-within-a-message", scene_start_asking, test_sent_within_a_message, NULL);
     ADD("spoilt", scene_start_asking, test_spoilt, NULL);
     ADD("spoilt-and-the-next", scene_start_asking, test_spoilt_and_next, NULL);
     ADD("spoilt-and-closed", scene_start_asking, test_spoilt_and_closed, NULL);
