@@ -26,7 +26,7 @@
 #define MESSAGES_PER_TURN    8
 #define MESSAGES_OF_ONE_ONLY 32
 /* When these are looked at again, if the bus took no answers. */
-#define BUS_RETRY_US (20 * 1000)
+#define BUS_RETRY_US 20000L
 /* Of answers, to one client: then it is seen first whether it reads them. */
 #define ANSWER_BYTES_PER_TURN (64UL * 1024)
 

@@ -16,7 +16,7 @@
 
 /* An instance that is about to leave has its last messages to send. */
 #define LOCK_PATIENCE_SECS 5
-#define LOCK_RETRY_MS      2
+#define LOCK_RETRY_US      2000
 
 static void
 set_bus_error(GError **error, const char *what, int r)
@@ -111,7 +111,7 @@ wait_for_state(Edge *edge, const StateOptions *options, GError **error)
         /* Whoever has the name too stays; and it may have been taken from us again. */
         if (lifecycle_is_name_taken(edge) || g_get_monotonic_time() > deadline_us)
             break;
-        g_usleep(LOCK_RETRY_MS * 1000);
+        g_usleep(LOCK_RETRY_US);
     }
     g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_AGAIN, "Another instance has the state in %s",
                 options->directory);

@@ -20,7 +20,7 @@
 /* More than 65,536 records of any length take. */
 #define PATIENCE_SECS 10
 #define BYTES_MAX     (512UL * 1024 * 1024)
-#define CHUNK_BYTES   (64 * 1024)
+#define CHUNK_BYTES   65536
 
 /* What comes through the pipe: for each record this, its key and its value; in the end one without
  * a key. */
@@ -112,7 +112,7 @@ run_child(const char *path, int fd, pid_t parent)
 static gboolean
 receive(int fd, GByteArray *bytes)
 {
-    gint64 deadline_us = g_get_monotonic_time() + PATIENCE_SECS * G_USEC_PER_SEC;
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)PATIENCE_SECS * G_USEC_PER_SEC;
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 
     while (bytes->len < BYTES_MAX) {
@@ -258,15 +258,15 @@ take_records(LoadedState *state)
 LoadedState *
 load_state_from_bytes(GByteArray *bytes, GError **error)
 {
-    g_autoptr(LoadedState) state = g_new0(LoadedState, 1);
+    LoadedState *state = g_new0(LoadedState, 1);
 
     state->bytes = bytes;
     state->records = g_array_new(FALSE, FALSE, sizeof(LoadedRecord));
-    if (!take_records(state)) {
-        set_damaged(error, "what it has is not what was written");
-        return NULL;
-    }
-    return g_steal_pointer(&state);
+    if (take_records(state))
+        return state;
+    loaded_state_free(state);
+    set_damaged(error, "what it has is not what was written");
+    return NULL;
 }
 
 void

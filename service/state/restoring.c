@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define DEATHS_MAX    3
-#define DEATHS_WITHIN (10 * G_USEC_PER_SEC)
+#define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
 
 static void
 write_marks(const Restoring *self)

@@ -28,7 +28,7 @@
 #define TOKEN_BLOCK 1000
 
 /* What a record takes besides the strings of the request, and an agent's besides. */
-#define RECORD_BYTES 512
+#define RECORD_BYTES 512UL
 
 struct State {
     guint8 bus_id[STATE_ID_BYTES];

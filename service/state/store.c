@@ -164,33 +164,35 @@ open_table(Store *store, GError **error)
 Store *
 store_open(const char *path, GError **error)
 {
-    g_autoptr(Store) store = g_new0(Store, 1);
+    Store *store = g_new0(Store, 1);
     struct stat status;
 
     store->header_bytes = g_byte_array_new();
     store->can_allocate = TRUE;
     store->env = open_env(path, 0, error);
-    if (store->env == NULL || !open_table(store, error))
+    if (store->env == NULL || !open_table(store, error)) {
+        store_free(store);
         return NULL;
+    }
     if (fstat(store->fd, &status) == 0)
         store->allocated_bytes = (gsize)status.st_blocks * 512;
     update_used(store);
-    return g_steal_pointer(&store);
+    return store;
 }
 
 Store *
 store_create(const char *path, GError **error)
 {
-    g_autoptr(Store) store = store_open(path, error);
+    Store *store = store_open(path, error);
 
     if (store == NULL)
         return NULL;
     store->allocated_bytes = 0;
-    if (!store_has_room(store, 0)) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no room", path);
-        return NULL;
-    }
-    return g_steal_pointer(&store);
+    if (store_has_room(store, 0))
+        return store;
+    store_free(store);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no room", path);
+    return NULL;
 }
 
 void
