@@ -304,7 +304,6 @@ write_request(State *self, LockRequest *request, GError **error)
 {
     const RecordKey key = record_key_of_request(request->agent->number, request->id);
 
-    request->is_dirty = FALSE;
     if (request->state != LOCK_REQUEST_ENDED)
         return put_request(self, request, error);
     return !request->is_saved || store_remove(self->store, &key, error);
