@@ -75,6 +75,16 @@ check_lock(Scene *s, Answer *answer, guint64 token)
     g_object_unref(scene_expect(s, "Release"));
 }
 
+/* The request is said again with its key, and granted in the answer. */
+static void
+check_said_again(Scene *s, GDBusMessage *call)
+{
+    g_autoptr(GDBusMessage) again = expect_by_key(s, get_key(call));
+
+    mock_answer(s->mock, again, s->owner, "(uint64 5, uint64 6)");
+    check_lock(s, &s->answer, 6);
+}
+
 /* The service dies with a call under way, and comes back. */
 static void
 restart_with(Scene *s, GDBusMessage *call, const char *list)
@@ -94,7 +104,7 @@ restart_with(Scene *s, GDBusMessage *call, const char *list)
 static void
 test_request(Scene *s, gconstpointer is_word_first)
 {
-    g_autoptr(GDBusMessage) call = scene_ask(s), resync = NULL, again = NULL;
+    g_autoptr(GDBusMessage) call = scene_ask(s), resync = NULL;
 
     if (is_word_first != NULL) {
         answer_no_reply(s, call);
@@ -109,47 +119,39 @@ test_request(Scene *s, gconstpointer is_word_first)
     g_assert_cmpuint(s->answer.n_results, ==, 0);
     scene_change_owner(s, NEXT_SERVICE);
     scene_resync(s, SCENE_NOTHING);
-    again = expect_by_key(s, get_key(call));
-    mock_answer(s->mock, again, NEXT_SERVICE, "(uint64 5, uint64 6)");
-    check_lock(s, &s->answer, 6);
+    check_said_again(s, call);
 }
 
 /* The bus says nothing about it at all. */
 static void
 test_request_without_a_word(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) call = scene_ask(s), again = NULL;
+    g_autoptr(GDBusMessage) call = scene_ask(s);
 
     scene_restart(s, NEXT_SERVICE, SCENE_NOTHING);
-    again = expect_by_key(s, get_key(call));
-    mock_answer(s->mock, again, NEXT_SERVICE, "(uint64 5, uint64 6)");
-    check_lock(s, &s->answer, 6);
+    check_said_again(s, call);
 }
 
 /* The service is there all the time; then it has answered it by now. */
 static void
 test_request_and_no_death(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) call = scene_ask(s), resync = NULL, again = NULL;
+    g_autoptr(GDBusMessage) call = scene_ask(s), resync = NULL;
 
     answer_no_reply(s, call);
     resync = scene_expect_resync(s, MOCK_SERVICE);
     scene_answer_resync(s, resync, SCENE_WAITING);
-    again = expect_by_key(s, get_key(call));
-    mock_answer(s->mock, again, MOCK_SERVICE, "(uint64 5, uint64 6)");
-    check_lock(s, &s->answer, 6);
+    check_said_again(s, call);
 }
 
 /* The service has it: that is found out by its key, and nobody gives it back. */
 static void
 test_request_known(Scene *s, gconstpointer list)
 {
-    g_autoptr(GDBusMessage) call = scene_ask(s), again = NULL;
+    g_autoptr(GDBusMessage) call = scene_ask(s);
 
     restart_with(s, call, list);
-    again = expect_by_key(s, get_key(call));
-    mock_answer(s->mock, again, NEXT_SERVICE, "(uint64 5, uint64 6)");
-    check_lock(s, &s->answer, 6);
+    check_said_again(s, call);
 }
 
 /* Given up while it was under way; what comes of it is handed back. */
