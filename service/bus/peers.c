@@ -3,17 +3,15 @@
 
 #include "service/bus/peers.h"
 
-#include <linux/sockios.h>
-#include <poll.h>
-#include <string.h>
+#include <errno.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "service/bus/clients.h"
 #include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
+#include "service/bus/look-ahead.h"
 #include "service/bus/watchers.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
@@ -29,10 +27,6 @@
 #define BUS_RETRY_US 20000L
 /* Of answers, to one client: then it is seen first whether it reads them. */
 #define ANSWER_BYTES_PER_TURN (64UL * 1024)
-
-/* A message's first bytes tell how long it is. */
-#define HEADER_BYTES      16
-#define MESSAGE_BYTES_MAX (64UL * 1024)
 
 /* How long a handshake may take, and a message that has begun. */
 #define PATIENCE_SECS 5
@@ -314,64 +308,6 @@ typedef struct {
     gsize n_bytes;
 } Budget;
 
-typedef enum {
-    NEXT_NOTHING,
-    NEXT_MESSAGE,
-    NEXT_PART, /* of a message */
-    NEXT_BAD,  /* too long, or none */
-    NEXT_END,
-} Next;
-
-/* The length of a message, or 0 if it is none: then sd-bus will say so. */
-static guint64
-get_length(const guint8 *header)
-{
-    guint32 body, fields;
-
-    memcpy(&body, header + 4, sizeof body);
-    memcpy(&fields, header + 12, sizeof fields);
-    if (header[0] == 'l')
-        return HEADER_BYTES + (((guint64)GUINT32_FROM_LE(fields) + 7) & ~7ULL) +
-               GUINT32_FROM_LE(body);
-    if (header[0] == 'B')
-        return HEADER_BYTES + (((guint64)GUINT32_FROM_BE(fields) + 7) & ~7ULL) +
-               GUINT32_FROM_BE(body);
-    return 0;
-}
-
-/* What is next in the socket, where sd-bus has read whole messages only; how long, and how much
- * there is in all. */
-static Next
-look_ahead(const Peer *peer, gsize *out_length, gsize *out_n_bytes)
-{
-    guint8 bytes[512];
-    ssize_t n = recv(peer->fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-    int n_all = (int)n;
-    guint64 length;
-
-    if (n <= 0)
-        return n < 0 && errno == EAGAIN ? NEXT_NOTHING : NEXT_END;
-    if (n < HEADER_BYTES)
-        return NEXT_PART;
-    length = get_length(bytes);
-    if (length > MESSAGE_BYTES_MAX)
-        return NEXT_BAD;
-    if (length >= sizeof bytes && ioctl(peer->fd, SIOCINQ, &n_all) < 0)
-        return NEXT_END;
-    *out_length = length;
-    *out_n_bytes = (gsize)n_all;
-    return (guint64)n_all < length ? NEXT_PART : NEXT_MESSAGE;
-}
-
-/* Nothing more comes. */
-static gboolean
-has_left(const Peer *peer)
-{
-    struct pollfd fd = {.fd = peer->fd, .events = POLLRDHUP};
-
-    return poll(&fd, 1, 0) > 0;
-}
-
 static gboolean
 has_enough_to_say(const Outbox *outbox)
 {
@@ -423,7 +359,7 @@ process(Peer *peer, Budget *left)
         if ((clients_has_due(client) && !bus_is_backed_up(client->edge)) ||
             (n > 0 && has_enough_to_say(&peer->link.outbox)))
             break;
-        next = look_ahead(peer, &length, &n_bytes);
+        next = look_ahead(peer->fd, &length, &n_bytes);
         if (next != NEXT_MESSAGE)
             break;
         left->n_messages--;
@@ -440,7 +376,7 @@ static Next
 write_on(Peer *peer)
 {
     gsize length = 0, n_bytes;
-    Next next = look_ahead(peer, &length, &n_bytes);
+    Next next = look_ahead(peer->fd, &length, &n_bytes);
 
     if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
         return next;
@@ -474,7 +410,7 @@ serve_open(Peer *peer, Budget *left)
         make_all_due(peer->link.client);
     else
         notice_due(peer->link.client);
-    if (next == NEXT_PART && !has_left(peer)) {
+    if (next == NEXT_PART && !look_for_end(peer->fd)) {
         wait_for_rest(peer);
         return;
     }
@@ -488,14 +424,6 @@ serve_open(Peer *peer, Budget *left)
     } else {
         wait_for_next(peer);
     }
-}
-
-static gsize
-count_bytes(const Peer *peer)
-{
-    int n_bytes = 0;
-
-    return ioctl(peer->fd, SIOCINQ, &n_bytes) == 0 ? (gsize)n_bytes : 0;
 }
 
 static gboolean
@@ -513,7 +441,8 @@ on_heard_timer(gpointer data)
 static gboolean
 may_begin(Peer *peer)
 {
-    if (handshake_is_heard(peer->fd) || count_bytes(peer) > 0 || peer->link.outbox.instead != NULL)
+    if (handshake_is_heard(peer->fd) || look_for_bytes(peer->fd) > 0 ||
+        peer->link.outbox.instead != NULL)
         return TRUE;
     wait_for(peer, 0);
     if (peer->heard_id == 0)
@@ -766,14 +695,14 @@ peers_get_position(Client *client)
         outbox_move_signals(&peer->link.outbox, &client->edge->bus_link.outbox);
         return client->n_socket_bytes;
     }
-    next = look_ahead(peer, &length, &n_bytes);
+    next = look_ahead(peer->fd, &length, &n_bytes);
     if (peer->state == PEER_OPEN && (next == NEXT_NOTHING || next == NEXT_PART))
         return client->n_socket_bytes;
     if (peer->state == PEER_OPEN && outbox_is_backed_up(&peer->link.outbox))
         half_close(peer);
     if (peer->state == PEER_HALF_CLOSED)
         serve(peer, (Budget){0, 0});
-    return client->n_socket_bytes + (is_open(peer) ? count_bytes(peer) : 0);
+    return client->n_socket_bytes + (is_open(peer) ? look_for_bytes(peer->fd) : 0);
 }
 
 void
@@ -787,7 +716,7 @@ peers_serve_deferred(Client *client)
         g_assert(peer != NULL); /* what else would it wait for */
         if (outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL)
             half_close(peer);
-        serve(peer, (Budget){G_MAXUINT, MAX(count_bytes(peer), 1)});
+        serve(peer, (Budget){G_MAXUINT, MAX(look_for_bytes(peer->fd), 1)});
         if (has_enough_to_say(&peer->link.outbox))
             edge_end_turn(client->edge);
     }
@@ -804,7 +733,7 @@ peers_read_last(Client *client)
     if (client->peer == NULL)
         return;
     outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
-    serve(client->peer, (Budget){G_MAXUINT, count_bytes(client->peer)});
+    serve(client->peer, (Budget){G_MAXUINT, look_for_bytes(client->peer->fd)});
     peers_close(client);
 }
 
