@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Files that services left behind, one for each format of the state that there was: formats/N.state
+ * and N.lock, as they were in the runtime directory. Ours is restored as N.txt says; any other is
+ * put aside whole, and the service starts without it.
+ *
+ *     test-formats FORMATS             tests, in TAP
+ *     test-formats --write FORMATS     writes those of this format, and of one that is not there
+ * yet
+ *
+ * A new STATE_FORMAT_VERSION adds its files, and changes none. */
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "service/core/name-hash.h"
+#include "service/state/records.h"
+#include "tests/state/state-world.h"
+
+#define BUS 0xb5
+
+/* LMDB's pages are those of the machine that wrote them. */
+#define PAGE_BYTES 4096
+
+/* Where the header record has these, in bytes. */
+#define HEADER_VERSION 8
+#define HEADER_DIGEST  88
+
+static char *formats;
+static GPtrArray *warnings;
+
+static char *
+format_path(guint version, const char *suffix)
+{
+    return g_strdup_printf("%s/%u.%s", formats, version, suffix);
+}
+
+static GLogWriterOutput
+keep_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
+{
+    if (!(level & G_LOG_LEVEL_WARNING))
+        return g_log_writer_default(level, fields, n_fields, data);
+    g_ptr_array_add(warnings, g_log_writer_format_fields(level, fields, n_fields, FALSE));
+    return G_LOG_WRITER_HANDLED;
+}
+
+static void
+copy_file(const char *from, const char *to)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *bytes = NULL;
+    gsize size;
+
+    g_file_get_contents(from, &bytes, &size, &error);
+    g_assert_no_error(error);
+    g_file_set_contents(to, bytes, (gssize)size, &error);
+    g_assert_no_error(error);
+}
+
+/* A runtime directory that a service with this format has left. */
+static char *
+new_directory(guint version)
+{
+    char *directory = world_new_directory();
+
+    for (guint i = 0; i < 2; i++) {
+        const char *suffix = i == 0 ? "state" : "lock";
+        g_autofree char *from = format_path(version, suffix);
+        g_autofree char *to = world_path(directory, BUS, suffix);
+
+        copy_file(from, to);
+    }
+    return directory;
+}
+
+/* ---- the tests */
+
+static gboolean
+is_of_this_machine(void)
+{
+    if (sysconf(_SC_PAGESIZE) == PAGE_BYTES && sizeof(void *) == 8 &&
+        G_BYTE_ORDER == G_LITTLE_ENDIAN)
+        return TRUE;
+    g_test_skip("the files are of a machine with other pages");
+    return FALSE;
+}
+
+static void
+test_this_format(void)
+{
+    g_autofree char *directory = NULL, *text_path = NULL, *expected = NULL, *found = NULL;
+    World world;
+
+    if (!is_of_this_machine())
+        return;
+    directory = new_directory(STATE_FORMAT_VERSION);
+    text_path = format_path(STATE_FORMAT_VERSION, "txt");
+    g_assert_true(g_file_get_contents(text_path, &expected, NULL, NULL));
+    world_open(&world, directory, BUS);
+    found = world_describe(&world);
+    g_assert_cmpstr(found, ==, expected);
+    g_assert_cmpuint(warnings->len, ==, 0);
+    world_close(&world);
+    world_remove_directory(directory);
+}
+
+/* Whatever it is: it is kept, one line tells of it, and locks work. */
+static void
+test_other_format(gconstpointer data)
+{
+    guint version = GPOINTER_TO_UINT(data);
+    g_autofree char *directory = NULL, *aside = NULL, *found = NULL;
+    g_autofree char *from = NULL, *kept = NULL, *written = NULL;
+    gsize n_kept, n_written;
+    World world;
+
+    if (!is_of_this_machine())
+        return;
+    directory = new_directory(version);
+    aside = world_path(directory, BUS, "state.aside");
+    from = format_path(version, "state");
+    world_open(&world, directory, BUS);
+    found = world_describe(&world);
+    g_assert_cmpstr(found, ==, "");
+    g_assert_cmpuint(warnings->len, ==, 1);
+    g_assert_nonnull(strstr(warnings->pdata[0], "damaged"));
+    g_ptr_array_set_size(warnings, 0);
+    g_assert_true(g_file_get_contents(aside, &kept, &n_kept, NULL));
+    g_assert_true(g_file_get_contents(from, &written, &n_written, NULL));
+    g_assert_cmpmem(kept, n_kept, written, n_written);
+    g_assert_cmpuint(world_request(&world, 'A', "x", ""), ==, 1);
+    world_close(&world);
+    world_remove_directory(directory);
+}
+
+/* ---- writing them */
+
+static void
+do_some_of_all(World *world)
+{
+    world_request(world, 'A', "x", "why=first key=7");
+    world_request(world, 'B', "x", "shared timeout=60000");
+    world_request(world, 'A', "", "shared");
+    world_request(world, 'C', "", "shared bucket=org.example.Editor");
+    world_request(world, 'E', "x", "key=18446744073709551615");
+    world_request(world, 'F', "x", "");
+    world_request(world, 'F', "x", "steal");
+    world_release(world, 'A', world_request(world, 'A', "gone", ""));
+}
+
+/* As a service of that version would have headed it. */
+static void
+set_version(char *bytes, gsize size, guint64 version)
+{
+    static const char magic[] = {'W', 'e', 'b', 'L', 'o', 'c', 'k', 's'};
+    guint n_found = 0;
+
+    for (gsize i = 0; i + HEADER_DIGEST + sizeof version <= size; i++) {
+        NameHashKey key = {.k1 = version};
+        guint64 digest;
+
+        if (memcmp(bytes + i, magic, sizeof magic) != 0)
+            continue;
+        memcpy(&key.k0, magic, sizeof magic);
+        memcpy(bytes + i + HEADER_VERSION, &version, sizeof version);
+        digest = name_hash_bytes(&key, bytes + i, HEADER_DIGEST);
+        memcpy(bytes + i + HEADER_DIGEST, &digest, sizeof digest);
+        n_found++;
+    }
+    g_assert_cmpuint(n_found, >, 0);
+}
+
+static void
+write_format(const char *directory, guint version)
+{
+    g_autofree char *from = world_path(directory, BUS, "state");
+    g_autofree char *from_lock = world_path(directory, BUS, "lock");
+    g_autofree char *to = format_path(version, "state");
+    g_autofree char *to_lock = format_path(version, "lock");
+    g_autofree char *bytes = NULL;
+    gsize size;
+
+    g_assert_true(g_file_get_contents(from, &bytes, &size, NULL));
+    while (size > 0 && bytes[size - 1] == 0) /* it was only allocated */
+        size--;
+    size = (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    set_version(bytes, size, version);
+    g_assert_true(g_file_set_contents(to, bytes, (gssize)size, NULL));
+    copy_file(from_lock, to_lock);
+}
+
+static void
+write_formats(void)
+{
+    g_autofree char *directory = world_new_directory();
+    g_autofree char *text_path = format_path(STATE_FORMAT_VERSION, "txt");
+    g_autofree char *text = NULL;
+    World world;
+
+    world_open(&world, directory, BUS);
+    do_some_of_all(&world);
+    world_commit(&world);
+    text = world_describe(&world);
+    g_assert_true(g_file_set_contents(text_path, text, -1, NULL));
+    world_close(&world);
+    write_format(directory, STATE_FORMAT_VERSION);
+    write_format(directory, STATE_FORMAT_VERSION + 1);
+    world_remove_directory(directory);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    if (argc == 3 && g_str_equal(argv[1], "--write")) {
+        formats = argv[2];
+        write_formats();
+        return 0;
+    }
+    g_assert_cmpint(argc, ==, 2);
+    formats = argv[1];
+    warnings = g_ptr_array_new_with_free_func(g_free);
+    g_log_set_writer_func(keep_warning, NULL, NULL);
+    g_test_add_func("/formats/ours", test_this_format);
+    g_test_add_data_func("/formats/one-to-come", GUINT_TO_POINTER(STATE_FORMAT_VERSION + 1),
+                         test_other_format);
+    return g_test_run();
+}
