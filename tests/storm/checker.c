@@ -57,6 +57,7 @@ const CheckPowerField check_power_fields[] = {
     FIELD(stops, "stops"),
     FIELD(quiet_points, "quiet points"),
     FIELD(unreachable, "calls refused for want of a service"),
+    FIELD(refused, "requests refused for want of room"),
     FIELD(last_words, "last words"),
 };
 const guint n_check_power_fields = G_N_ELEMENTS(check_power_fields);
@@ -332,6 +333,7 @@ count_request(CheckPower *power, const GArray *kills, Marks *marks, const StoryR
     power->n_requests++;
     power->unreachable +=
         request->end != HISTORY_NEVER && request->end_outcome == HISTORY_UNREACHABLE;
+    power->refused += request->end != HISTORY_NEVER && request->end_outcome == HISTORY_REFUSED;
     power->last_words += request->is_said;
     power->n_steals += (request->flags & HISTORY_FLAG_STEAL) != 0;
     if (request->enter != HISTORY_NEVER) {

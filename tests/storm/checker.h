@@ -59,6 +59,7 @@ typedef struct {
     guint stops;
     guint quiet_points;
     guint unreachable; /* calls that the bus refused because there was no service */
+    guint refused;     /* requests, for want of room */
     guint last_words;  /* steals of which their client did not live to see the answer */
 } CheckPower;
 

@@ -70,7 +70,7 @@ typedef enum {
     HISTORY_STOLEN,
     HISTORY_GONE, /* "lost", "terminated" */
     HISTORY_FAILED,
-    HISTORY_REFUSED,
+    HISTORY_REFUSED,     /* of a request: there was no room to keep it */
     HISTORY_UNREACHABLE, /* the bus knew of no service */
 } HistoryOutcome;
 

@@ -33,6 +33,8 @@ class ClientProcess:
             argv.append('--private-socket')
         if storm.options.steal:
             argv.append('--steal')
+        if storm.options.full:
+            argv.append('--may-be-refused')
         if storm.is_other(slot):
             argv.append(f'--uid={OTHER_UID}')
         storm.log.note(Kind.SPAWN, subject=number)

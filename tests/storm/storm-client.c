@@ -93,7 +93,7 @@ static int bus;
 static int seed;
 static int uid = -1;
 static gboolean private_socket;
-static gboolean has_steals;
+static gboolean has_steals, may_be_refused;
 
 static const GOptionEntry options[] = {
     {"address", 0, 0, G_OPTION_ARG_STRING, &address, "The bus", "ADDRESS"},
@@ -104,6 +104,7 @@ static const GOptionEntry options[] = {
     {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "As whom", "UID"},
     {"private-socket", 0, 0, G_OPTION_ARG_NONE, &private_socket, "Not by the bus", NULL},
     {"steal", 0, 0, G_OPTION_ARG_NONE, &has_steals, "Steals too", NULL},
+    {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For want of room", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
 
@@ -141,6 +142,8 @@ outcome_of(const GError *error, const char *what)
         return HISTORY_STOLEN;
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE))
         return HISTORY_UNREACHABLE;
+    if (may_be_refused && g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS))
+        return HISTORY_REFUSED;
     fprintf(stderr, "client %d: %s: %s\n", number, what, error->message);
     return HISTORY_FAILED;
 }

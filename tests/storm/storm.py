@@ -51,6 +51,9 @@ def parse_arguments(argv=None):
     parser.add_argument('--quiet-every', type=float, default=2.5, metavar='SECONDS')
     parser.add_argument('--restart-bus', type=int, default=0, metavar='TIMES',
                         help='in each round')
+    parser.add_argument('--full', type=float, default=0, metavar='PER_SECOND',
+                        help='fill the file system of the state so often; needs mounts of its own: '
+                             'unshare --mount')
     parser.add_argument('--one-user', action='store_false', dest='two_users')
     parser.add_argument('--round', type=float, default=ROUND_SECONDS, dest='round_seconds',
                         metavar='SECONDS')
@@ -142,7 +145,10 @@ class Outcome:
         self.seconds += seconds
         self.rounds += 1
         for name, number in power_of(report).items():
-            self.power[name] = self.power.get(name, 0) + number
+            self.count(name, number)
+
+    def count(self, name, number):
+        self.power[name] = self.power.get(name, 0) + number
 
     def summary(self):
         return '\n'.join(f'{name:28} {number}' for name, number in self.power.items())
@@ -167,6 +173,8 @@ def raise_storm(options, say=print):
         left = {name: number - outcome.power.get(name, 0) for name, number in total.items()}
         verdict, report = check(options, directory, left)
         outcome.add(verdict, report, options.round_seconds)
+        if storm.small is not None:
+            outcome.count('starts_while_full', storm.small.n_starts)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
         say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
             f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking')

@@ -16,6 +16,7 @@ import time
 from buses import FACTOR, Bus, spawn
 from observer import Observer
 from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
+from full import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
 # How long what is due may take, of the time in which there is a service and the client runs.
@@ -48,6 +49,7 @@ class Storm:
         self.observer = None
         self.service = None
         self.environment = None
+        self.small = SmallFileSystem(directory) if options.full else None
         self.clients = {}
         self.dead_names = set()
         self.count = 0
@@ -119,6 +121,8 @@ class Storm:
         if self.options.activation:
             return
         command = self.service_command()
+        if self.small is not None and self.small.is_full():
+            self.small.n_starts += 1
         process = spawn(command, stdin=subprocess.DEVNULL, stdout=self.noise, stderr=self.noise,
                         env=self.environment)
         self.adopt_service(ServiceProcess(process.pid, process))
@@ -402,7 +406,13 @@ class Storm:
 
     @property
     def state_directory(self):
-        return os.path.join(self.directory, 'state')
+        return os.path.join(self.small.path if self.small else self.directory, 'state')
+
+    def on_fill(self):
+        """Another process takes all that is left there, for a while."""
+        if not self.small.is_full():
+            self.small.fill()
+            self.at(self.random.uniform(0.05, 0.5), self.small.empty)
 
     def schedule(self):
         options = self.options
@@ -412,6 +422,7 @@ class Storm:
         self.every(1 / options.quiet_every if options.quiet_every else 0, self.on_quiet)
         if not options.activation:
             self.every(options.kill_service / 2, self.on_freeze)
+        self.every(options.full, self.on_fill)
         for i in range(options.restart_bus):
             self.at(options.round_seconds * (i + 1) / (options.restart_bus + 1),
                     self.on_restart_bus)
@@ -495,6 +506,8 @@ class Storm:
         if self.bus is not None:
             self.observer.close()
             self.bus.stop()
+        if self.small is not None:
+            self.small.close()
         self.selector.close()
         self.log.close()
         self.noise.close()
