@@ -3,9 +3,11 @@
 
 #include "service/fault.h"
 
+#include <signal.h>
 #include <string.h>
 
 #define POISON "poison:"
+#define STOP   "stop:"
 
 static const char *const names[N_FAULTS] = {
     [FAULT_SEND_BEFORE_COMMIT] = "send-before-commit",
@@ -18,6 +20,9 @@ static const char *const names[N_FAULTS] = {
     [FAULT_BUS_ID_IGNORED] = "bus-id-ignored",
     [FAULT_GRANTED_DROPPED] = "granted-dropped",
     [FAULT_ORDER_LOST] = "order-lost",
+    [FAULT_LOOKUP_ERROR_UNSANDBOXED] = "lookup-error-unsandboxed",
+    [FAULT_PID_NOT_CHECKED_AGAIN] = "pid-not-checked-again",
+    [FAULT_APP_ID_IGNORED] = "app-id-ignored",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */
@@ -29,7 +34,7 @@ get_asked(void)
 
     if (g_once_init_enter(&is_read)) {
         asked = g_getenv("WEBLOCKS_FAULT");
-        if (asked != NULL && !g_str_has_prefix(asked, POISON)) {
+        if (asked != NULL && !g_str_has_prefix(asked, POISON) && !g_str_has_prefix(asked, STOP)) {
             guint i = 0;
 
             while (i < N_FAULTS && strcmp(asked, names[i]) != 0)
@@ -63,4 +68,13 @@ fault_poisons(const char *name)
 
     return asked != NULL && g_str_has_prefix(asked, POISON) &&
            strcmp(asked + strlen(POISON), name) == 0;
+}
+
+void
+fault_stop_at(const char *step)
+{
+    const char *asked = get_asked();
+
+    if (asked != NULL && g_str_has_prefix(asked, STOP) && strcmp(asked + strlen(STOP), step) == 0)
+        raise(SIGSTOP);
 }

@@ -20,6 +20,9 @@ typedef enum {
     FAULT_BUS_ID_IGNORED,
     FAULT_GRANTED_DROPPED,
     FAULT_ORDER_LOST,
+    FAULT_LOOKUP_ERROR_UNSANDBOXED,
+    FAULT_PID_NOT_CHECKED_AGAIN,
+    FAULT_APP_ID_IGNORED,
     N_FAULTS,
 } Fault;
 
@@ -31,6 +34,9 @@ gboolean fault_is_one_in(Fault fault, guint n);
 
 /* "poison:NAME": restoring a request for the lock of that name is fatal. */
 gboolean fault_poisons(const char *name);
+
+/* "stop:STEP": the service stops there (SIGSTOP), so that a test can do what it likes meanwhile. */
+void fault_stop_at(const char *step);
 #else
 static inline gboolean
 fault_is(Fault fault)
@@ -48,5 +54,10 @@ static inline gboolean
 fault_poisons(const char *name)
 {
     return FALSE;
+}
+
+static inline void
+fault_stop_at(const char *step)
+{
 }
 #endif

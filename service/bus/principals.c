@@ -3,56 +3,212 @@
 
 #include "service/bus/principals.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "common/wire-names.h"
+#include "service/bus/process.h"
+#include "service/bus/sandbox.h"
+#include "service/fault.h"
+
+#define LABEL_MAX_BYTES 4096
+
+/* What the bus says. */
+typedef struct {
+    guint32 uid; /* G_MAXUINT32: nothing */
+    guint32 pid; /* 0: nothing */
+    int pidfd;   /* owned; -1: nothing */
+    char *label; /* owned */
+    gsize label_size;
+} Answer;
 
 struct CredentialsLookup {
-    sd_bus_slot *slot;
+    sd_bus *bus; /* not ours */
+    char *unique_name;
+    sd_bus_slot *slot; /* of the question that is open */
     CredentialsDone done;
     gpointer data;
+
+    Answer answer; /* the first */
+    Process process;
+    PrincipalKind kind;
+    char *app_id;
 };
 
-/* Reads the a{sv} of GetConnectionCredentials. FALSE unless there is a uid in it. */
-static gboolean
-read_credentials(sd_bus_message *reply, Credentials *out_credentials)
+static void
+answer_clear(Answer *answer)
 {
-    guint32 uid = G_MAXUINT32, pid = 0;
-    int r;
+    if (answer->pidfd >= 0)
+        close(answer->pidfd);
+    answer->pidfd = -1;
+    g_clear_pointer(&answer->label, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
 
-    if (sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
-        return FALSE;
-    while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
-        const char *key;
+/* ---- what the bus says */
 
-        if (sd_bus_message_read_basic(reply, 's', &key) <= 0)
-            return FALSE;
-        if (g_str_equal(key, "UnixUserID"))
-            r = sd_bus_message_read(reply, "v", "u", &uid);
-        else if (g_str_equal(key, "ProcessID"))
-            r = sd_bus_message_read(reply, "v", "u", &pid);
-        else
-            r = sd_bus_message_skip(reply, "v");
-        if (r < 0 || sd_bus_message_exit_container(reply) < 0)
-            return FALSE;
-    }
-    if (r < 0 || uid == G_MAXUINT32)
-        return FALSE;
+static int
+read_pidfd(sd_bus_message *reply, Answer *answer)
+{
+    int fd, r;
 
-    *out_credentials = (Credentials){
-        .identity = {.uid = uid, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""},
-        .pid = pid,
-    };
-    return TRUE;
+    if ((r = sd_bus_message_read(reply, "v", "h", &fd)) < 0 || answer->pidfd >= 0)
+        return r < 0 ? r : -EBADMSG;
+    answer->pidfd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the message has it, and goes */
+    return answer->pidfd < 0 ? -errno : 0;
 }
 
 static int
-on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+read_label(sd_bus_message *reply, Answer *answer)
+{
+    const void *bytes;
+    int r;
+
+    if ((r = sd_bus_message_enter_container(reply, 'v', "ay")) < 0 ||
+        (r = sd_bus_message_read_array(reply, 'y', &bytes, &answer->label_size)) < 0)
+        return r;
+    if (answer->label_size > LABEL_MAX_BYTES || answer->label != NULL)
+        return -EBADMSG;
+    answer->label = g_memdup2(bytes, answer->label_size);
+    return sd_bus_message_exit_container(reply);
+}
+
+static int
+read_entry(sd_bus_message *reply, Answer *answer)
+{
+    const char *key;
+    int r;
+
+    if ((r = sd_bus_message_read_basic(reply, 's', &key)) < 0)
+        return r;
+    if (g_str_equal(key, "UnixUserID"))
+        return sd_bus_message_read(reply, "v", "u", &answer->uid);
+    if (g_str_equal(key, "ProcessID"))
+        return sd_bus_message_read(reply, "v", "u", &answer->pid);
+    if (g_str_equal(key, "ProcessFD"))
+        return read_pidfd(reply, answer);
+    if (g_str_equal(key, "LinuxSecurityLabel"))
+        return read_label(reply, answer);
+    return sd_bus_message_skip(reply, "v");
+}
+
+/* Reads the a{sv} of GetConnectionCredentials. FALSE unless there is a uid in it. */
+static gboolean
+read_answer(sd_bus_message *reply, Answer *answer)
+{
+    int r;
+
+    *answer = (Answer){.uid = G_MAXUINT32, .pidfd = -1};
+    if (sd_bus_message_is_method_error(reply, NULL) ||
+        sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+        return FALSE;
+    while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0)
+        if (read_entry(reply, answer) < 0 || sd_bus_message_exit_container(reply) < 0)
+            return FALSE;
+    return r == 0 && answer->uid != G_MAXUINT32;
+}
+
+static gboolean
+answer_is_same(const Answer *a, const Answer *b)
+{
+    return a->uid == b->uid && a->pid == b->pid && a->label_size == b->label_size &&
+           (a->label_size == 0 || memcmp(a->label, b->label, a->label_size) == 0);
+}
+
+/* ---- the steps */
+
+/* The last thing that is done with a lookup: its owner frees it. */
+static void
+finish(CredentialsLookup *lookup, const char *problem)
+{
+    const Credentials credentials = {
+        .identity = {.uid = lookup->answer.uid, .kind = lookup->kind, .app_id = lookup->app_id},
+        .pid = lookup->process.pid,
+    };
+
+    if (problem != NULL)
+        g_debug("%s is not identified: %s", lookup->unique_name, problem);
+    lookup->done(problem == NULL ? &credentials : NULL, lookup->data);
+}
+
+static int
+ask_bus(CredentialsLookup *lookup, sd_bus_message_handler_t on_answer)
+{
+    g_clear_pointer(&lookup->slot, sd_bus_slot_unref);
+    return sd_bus_call_method_async(lookup->bus, &lookup->slot, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                    WIRE_DRIVER_INTERFACE, "GetConnectionCredentials", on_answer,
+                                    lookup, "s", lookup->unique_name);
+}
+
+static int
+on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     CredentialsLookup *lookup = userdata;
-    Credentials credentials;
-    gboolean known =
-        !sd_bus_message_is_method_error(reply, NULL) && read_credentials(reply, &credentials);
+    g_auto(Answer) answer = {.pidfd = -1};
+    const char *problem = NULL;
 
-    lookup->done(known ? &credentials : NULL, lookup->data);
+    fault_stop_at("second-answer");
+    if (!read_answer(reply, &answer) || !answer_is_same(&lookup->answer, &answer))
+        problem = "the bus does not say the same again";
+    else if (!process_is_running(&lookup->process))
+        problem = "its process has ended";
+    finish(lookup, problem);
+    return 1;
+}
+
+/* NULL if all went well. */
+static const char *
+look_at_process(CredentialsLookup *lookup)
+{
+    Answer *answer = &lookup->answer;
+    int pidfd = answer->pidfd;
+
+    answer->pidfd = -1;
+    if (!process_open(&lookup->process, answer->pid, pidfd))
+        return "its process has ended, or can't be seen";
+    if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,
+                          &lookup->app_id))
+        return "its sandbox can't be told";
+    process_close_directory(&lookup->process);
+    if (!process_is_running(&lookup->process))
+        return "its process has ended";
+    return NULL;
+}
+
+/* What is done wrong if that is asked for. */
+static void
+make_mistakes(CredentialsLookup *lookup)
+{
+    if (fault_is(FAULT_APP_ID_IGNORED)) {
+        lookup->kind = PRINCIPAL_UNSANDBOXED;
+        g_free(lookup->app_id);
+        lookup->app_id = g_strdup("");
+    }
+}
+
+static int
+on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    CredentialsLookup *lookup = userdata;
+    gboolean has_pidfd;
+    const char *problem;
+
+    fault_stop_at("first-answer");
+    if (!read_answer(reply, &lookup->answer)) {
+        finish(lookup, "the bus does not say who it is");
+        return 1;
+    }
+    has_pidfd = lookup->answer.pidfd >= 0;
+    problem = look_at_process(lookup);
+    make_mistakes(lookup);
+    if (problem == NULL && !has_pidfd && !fault_is(FAULT_PID_NOT_CHECKED_AGAIN)) {
+        if (ask_bus(lookup, on_second_answer) >= 0)
+            return 1;
+        problem = "the bus can't be asked again";
+    }
+    finish(lookup, problem);
     return 1;
 }
 
@@ -60,14 +216,15 @@ CredentialsLookup *
 principals_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, gpointer data)
 {
     g_autoptr(CredentialsLookup) lookup = g_new0(CredentialsLookup, 1);
-    int r;
 
+    lookup->bus = bus;
+    lookup->unique_name = g_strdup(unique_name);
     lookup->done = done;
     lookup->data = data;
-    r = sd_bus_call_method_async(bus, &lookup->slot, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                 WIRE_DRIVER_INTERFACE, "GetConnectionCredentials", on_credentials,
-                                 lookup, "s", unique_name);
-    return r < 0 ? NULL : g_steal_pointer(&lookup);
+    lookup->answer.pidfd = -1;
+    lookup->process = PROCESS_NONE;
+    fault_stop_at("first-question");
+    return ask_bus(lookup, on_first_answer) < 0 ? NULL : g_steal_pointer(&lookup);
 }
 
 void
@@ -76,5 +233,9 @@ credentials_lookup_free(CredentialsLookup *lookup)
     if (lookup == NULL)
         return;
     sd_bus_slot_unref(lookup->slot);
+    process_close(&lookup->process);
+    answer_clear(&lookup->answer);
+    g_free(lookup->app_id);
+    g_free(lookup->unique_name);
     g_free(lookup);
 }

@@ -1,12 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Who is behind a connection, asked of the bus without waiting for the answer.
+/* Who is behind a connection: its user, and the sandbox of its process. Found out without waiting
+ * for the bus, once for each connection, before its first call is served.
  *
- * The uid comes from the bus, which took it from the socket when the client connected; nothing that
- * the client says or could change since counts. A failure of any step is a refusal, never "not
- * sandboxed". Sandboxes are to be told apart here, once the answer is there and before `done` is
- * called: `identity` has the room. */
+ * 1. GetConnectionCredentials: the uid and the security label, which the bus took from the socket
+ *    when the client connected. Nothing that the client says or could change since counts. There
+ *    is the process too: as a pidfd (ProcessFD) from buses that have it, else as a pid.
+ * 2. The process is held and looked at (process.h, sandbox.h).
+ * 3. It still runs. If there was but a pid, it may have been somebody else's by then: the bus is
+ *    asked again, and has to say the same of the same connection, and then the process still runs.
+ *
+ * A failure of any step is a refusal, never "not sandboxed". What step 3 can't see: on a bus
+ * without ProcessFD, the process that connected has ended, others hold the socket on, and its pid
+ * has come around to a process that is there now. */
 
 #pragma once
 
@@ -15,10 +22,11 @@
 
 typedef struct {
     PrincipalIdentity identity;
-    guint32 pid; /* for people; 0 is unknown */
+    guint32 pid; /* for people */
 } Credentials;
 
-/* `credentials` is NULL if they could not be had. Called once, unless the slot is freed first. */
+/* `credentials` is NULL if they could not be had; else they are there until it returns. Called
+ * once, unless the lookup is freed first. */
 typedef void (*CredentialsDone)(const Credentials *credentials, gpointer data);
 
 typedef struct CredentialsLookup CredentialsLookup;

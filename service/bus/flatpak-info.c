@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/flatpak-info.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/sd-bus.h"
+#include "service/fault.h"
+
+#define GROUP_APPLICATION "Application"
+#define GROUP_RUNTIME     "Runtime"
+#define KEY_NAME          "name"
+
+/* Whatever Flatpak takes for one is a well-known bus name, of two elements or more. */
+static gboolean
+is_app_id(const char *id)
+{
+    return id[0] != ':' && sd_bus_service_name_is_valid(id) > 0;
+}
+
+char *
+flatpak_info_parse(const char *data, gsize size)
+{
+    g_autoptr(GKeyFile) file = g_key_file_new();
+    g_autofree char *id = NULL;
+    gboolean is_runtime;
+
+    if (memchr(data, '\0', size) != NULL || !g_utf8_validate(data, (gssize)size, NULL) ||
+        !g_key_file_load_from_data(file, data, size, G_KEY_FILE_NONE, NULL))
+        return NULL;
+    /* A runtime that is run without an application has the other group; nothing has both. */
+    is_runtime = g_key_file_has_group(file, GROUP_RUNTIME);
+    if (is_runtime == g_key_file_has_group(file, GROUP_APPLICATION))
+        return NULL;
+    id =
+        g_key_file_get_string(file, is_runtime ? GROUP_RUNTIME : GROUP_APPLICATION, KEY_NAME, NULL);
+    return id != NULL && is_app_id(id) ? g_steal_pointer(&id) : NULL;
+}
+
+/* To the end, and one byte more than there may be. Negative: it can't be read. */
+static gssize
+read_all(int fd, char *buffer, gsize room)
+{
+    gsize n = 0;
+
+    while (n < room) {
+        ssize_t r = read(fd, buffer + n, room - n);
+
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0)
+            return -1;
+        if (r == 0)
+            break;
+        n += (gsize)r;
+    }
+    return (gssize)n;
+}
+
+static char *
+read_app_id(int fd)
+{
+    g_autofree char *data = NULL;
+    struct stat status;
+    gssize n;
+
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size > (off_t)FLATPAK_INFO_MAX)
+        return NULL;
+    data = g_malloc(FLATPAK_INFO_MAX + 1);
+    n = read_all(fd, data, FLATPAK_INFO_MAX + 1);
+    if (n < 0 || n > (gssize)FLATPAK_INFO_MAX)
+        return NULL;
+    return flatpak_info_parse(data, (gsize)n);
+}
+
+FlatpakInfo
+flatpak_info_read(int root, char **out_app_id)
+{
+    /* Without waiting: for the other end of a FIFO, for a device, for the holder of a lease. */
+    int fd =
+        openat(root, FLATPAK_INFO_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    *out_app_id = NULL;
+    if (fd < 0)
+        return errno == ENOENT || fault_is(FAULT_LOOKUP_ERROR_UNSANDBOXED) ? FLATPAK_INFO_NONE
+                                                                           : FLATPAK_INFO_BAD;
+    *out_app_id = read_app_id(fd);
+    close(fd);
+    return *out_app_id != NULL ? FLATPAK_INFO_APP : FLATPAK_INFO_BAD;
+}

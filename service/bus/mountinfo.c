@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/mountinfo.h"
+
+#include <string.h>
+
+/* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
+ * them are escaped. */
+enum {
+    FIELD_DEVICE = 2,
+    FIELD_DIRECTORY = 3,
+    FIELD_POINT = 4,
+    FIELD_TAGS = 6,
+};
+
+void
+mount_point_clear(MountPoint *point)
+{
+    g_clear_pointer(&point->device, g_free);
+    g_clear_pointer(&point->directory, g_free);
+}
+
+/* "fuse", "fuseblk", "fuse.sshfs" and the like. */
+static gboolean
+is_served_by_process(const char *type)
+{
+    return g_str_has_prefix(type, "fuse");
+}
+
+static gboolean
+read_line(const char *line, const char *path, MountPoint *point)
+{
+    g_auto(GStrv) fields = g_strsplit(line, " ", -1);
+    guint n_fields = g_strv_length(fields);
+    guint i = FIELD_TAGS;
+
+    while (i < n_fields && strcmp(fields[i], "-") != 0)
+        i++;
+    if (i + 1 >= n_fields)
+        return FALSE;
+    if (strcmp(fields[FIELD_POINT], path) != 0)
+        return TRUE;
+    mount_point_clear(point);
+    point->n++;
+    point->device = g_strdup(fields[FIELD_DEVICE]);
+    point->directory = g_strdup(fields[FIELD_DIRECTORY]);
+    point->may_hang |= is_served_by_process(fields[i + 1]);
+    return TRUE;
+}
+
+gboolean
+mountinfo_find(const char *text, const char *path, MountPoint *out_point)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+
+    *out_point = (MountPoint){0};
+    for (guint i = 0; lines[i] != NULL; i++)
+        if (lines[i][0] != '\0' && !read_line(lines[i], path, out_point))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean
+mount_point_is_same(const MountPoint *a, const MountPoint *b)
+{
+    return a->n == 1 && b->n == 1 && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->directory, b->directory) == 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "service/fault.h"
+
+#define MOUNTS_MAX_BYTES ((gsize)1024 * 1024)
+#define FDINFO_MAX_BYTES ((gsize)4096)
+
+#define PID_LINE "\nPid:\t"
+
+static void
+close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* A file of /proc, which has no size before it is read. NULL if it is longer than `max`. */
+static char *
+read_file(int directory, const char *name, gsize max)
+{
+    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    g_autoptr(GString) text = NULL;
+    char buffer[4096];
+    ssize_t n = -1;
+
+    if (fd < 0)
+        return NULL;
+    text = g_string_new(NULL);
+    while (text->len <= max) {
+        n = read(fd, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        g_string_append_len(text, buffer, n);
+    }
+    close(fd);
+    return n == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+/* 0 if it has ended, or is of another pid namespace. */
+static guint32
+get_pid_of_pidfd(int pidfd)
+{
+    g_autofree char *name = g_strdup_printf("/proc/self/fdinfo/%d", pidfd);
+    g_autofree char *text = read_file(AT_FDCWD, name, FDINFO_MAX_BYTES);
+    const char *line = text != NULL ? strstr(text, PID_LINE) : NULL;
+    gint64 pid = line != NULL ? g_ascii_strtoll(line + strlen(PID_LINE), NULL, 10) : 0;
+
+    return pid > 0 && pid <= G_MAXINT32 ? (guint32)pid : 0;
+}
+
+static int
+open_pidfd(guint32 pid)
+{
+    return pid > 0 && pid <= G_MAXINT32 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+}
+
+gboolean
+process_open(Process *process, guint32 pid, int pidfd)
+{
+    g_autofree char *path = NULL;
+
+    *process = (Process){
+        .pid = pidfd >= 0 ? get_pid_of_pidfd(pidfd) : pid,
+        .pidfd = pidfd >= 0 ? pidfd : open_pidfd(pid),
+        .directory = -1,
+    };
+    fault_stop_at("pidfd");
+    if (process->pid > 0 && process->pidfd >= 0) {
+        path = g_strdup_printf("/proc/%u", process->pid);
+        process->directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        fault_stop_at("directory");
+        /* Only now: as long as it runs its pid is nobody else's. */
+        if (process->directory >= 0 && process_is_running(process))
+            return TRUE;
+    }
+    process_close(process);
+    return FALSE;
+}
+
+void
+process_close_directory(Process *process)
+{
+    close_fd(&process->directory);
+}
+
+void
+process_close(Process *process)
+{
+    close_fd(&process->pidfd);
+    close_fd(&process->directory);
+}
+
+gboolean
+process_is_running(const Process *process)
+{
+    struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+
+    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 0;
+}
+
+int
+process_open_root(const Process *process)
+{
+    int fd = openat(process->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+char *
+process_read_mounts(const Process *process)
+{
+    return read_file(process->directory, "mountinfo", MOUNTS_MAX_BYTES);
+}
+
+char *
+process_read_own_mounts(void)
+{
+    return read_file(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX_BYTES);
+}

@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "service/bus/flatpak-info.h"
+#include "service/bus/mountinfo.h"
+#include "service/bus/security-label.h"
+#include "service/fault.h"
+
+#define ROOT_PATH "/"
+#define INFO_PATH "/" FLATPAK_INFO_NAME
+
+static gboolean
+is_our_root(const MountPoint *root)
+{
+    g_autofree char *text = process_read_own_mounts();
+    g_auto(MountPoint) ours = {0};
+
+    return text != NULL && mountinfo_find(text, ROOT_PATH, &ours) &&
+           mount_point_is_same(root, &ours);
+}
+
+static gboolean
+is_our_root_bare(void)
+{
+    g_autofree char *app_id = NULL;
+    int root = open(ROOT_PATH, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    gboolean is_bare = root >= 0 && flatpak_info_read(root, &app_id) == FLATPAK_INFO_NONE;
+
+    if (root >= 0)
+        close(root);
+    return is_bare;
+}
+
+/* Of a root that we may not open. */
+static FlatpakInfo
+conclude(const MountPoint *root, const MountPoint *info, gboolean is_snap)
+{
+    if (info->n > 0)
+        return FLATPAK_INFO_BAD;
+    return is_snap || (is_our_root(root) && is_our_root_bare()) ? FLATPAK_INFO_NONE
+                                                                : FLATPAK_INFO_BAD;
+}
+
+static FlatpakInfo
+look(const Process *process, gboolean is_snap, char **out_app_id)
+{
+    g_autofree char *text = process_read_mounts(process);
+    g_auto(MountPoint) root_mount = {0};
+    g_auto(MountPoint) info_mount = {0};
+    FlatpakInfo info;
+    int root;
+
+    if (text == NULL || !mountinfo_find(text, ROOT_PATH, &root_mount) ||
+        !mountinfo_find(text, INFO_PATH, &info_mount) || info_mount.may_hang ||
+        (root_mount.may_hang && !is_our_root(&root_mount)))
+        return FLATPAK_INFO_BAD;
+    fault_stop_at("mounts");
+    root = process_open_root(process);
+    fault_stop_at("root");
+    if (root == -EACCES || root == -EPERM)
+        return conclude(&root_mount, &info_mount, is_snap);
+    if (root < 0)
+        return fault_is(FAULT_LOOKUP_ERROR_UNSANDBOXED) ? FLATPAK_INFO_NONE : FLATPAK_INFO_BAD;
+    info = flatpak_info_read(root, out_app_id);
+    close(root);
+    fault_stop_at("info");
+    return info;
+}
+
+gboolean
+sandbox_identify(const Process *process,
+                 const char *label,
+                 gsize label_size,
+                 PrincipalKind *out_kind,
+                 char **out_app_id)
+{
+    g_autofree char *snap = NULL;
+    g_autofree char *app_id = NULL;
+    FlatpakInfo info;
+
+    if (!security_label_parse(label, label_size, &snap))
+        return FALSE;
+    info = look(process, snap != NULL, &app_id);
+    if (info == FLATPAK_INFO_BAD || (info == FLATPAK_INFO_APP && snap != NULL))
+        return FALSE;
+    if (info == FLATPAK_INFO_APP) {
+        *out_kind = PRINCIPAL_FLATPAK;
+        *out_app_id = g_steal_pointer(&app_id);
+    } else {
+        *out_kind = snap != NULL ? PRINCIPAL_SNAP : PRINCIPAL_UNSANDBOXED;
+        *out_app_id = snap != NULL ? g_steal_pointer(&snap) : g_strdup("");
+    }
+    return TRUE;
+}

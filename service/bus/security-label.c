@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/security-label.h"
+
+#include <string.h>
+
+#define PREFIX "snap."
+
+/* Of several profiles at once, or one in a namespace. */
+#define STACKED "//&"
+
+#define NAME_MAX_BYTES 40
+#define KEY_MAX_BYTES  10
+#define APP_MAX_BYTES  255
+
+/* Words of letters and digits with single dashes between them. */
+static gboolean
+is_dashed(const char *text, gsize size, gboolean may_be_upper)
+{
+    for (gsize i = 0; i < size; i++) {
+        char c = text[i];
+
+        if (c == '-' ? i == 0 || i + 1 == size || text[i - 1] == '-'
+                     : !g_ascii_isalnum(c) || (g_ascii_isupper(c) && !may_be_upper))
+            return FALSE;
+    }
+    return size > 0;
+}
+
+/* NAME or NAME_KEY, the latter of one that is installed more than once. */
+static gboolean
+is_instance_name(const char *text, gsize size)
+{
+    const char *key = memchr(text, '_', size);
+    gsize name_size = key != NULL ? (gsize)(key - text) : size;
+    gsize key_size = key != NULL ? size - name_size - 1 : 0;
+    gsize n_letters = 0;
+
+    if (key != NULL && (key_size > KEY_MAX_BYTES || memchr(key + 1, '-', key_size) != NULL ||
+                        !is_dashed(key + 1, key_size, FALSE)))
+        return FALSE;
+    for (gsize i = 0; i < name_size; i++)
+        n_letters += g_ascii_islower(text[i]);
+    return name_size <= NAME_MAX_BYTES && n_letters > 0 && is_dashed(text, name_size, FALSE);
+}
+
+static gboolean
+is_app(const char *text, gsize size)
+{
+    const char hook[] = "hook.";
+
+    if (size > APP_MAX_BYTES)
+        return FALSE;
+    if (size > strlen(hook) && memcmp(text, hook, strlen(hook)) == 0)
+        return is_dashed(text + strlen(hook), size - strlen(hook), FALSE);
+    return is_dashed(text, size, TRUE);
+}
+
+/* " (enforce)" and the like. */
+static gboolean
+is_mode(const char *text)
+{
+    gsize size = strlen(text);
+
+    if (size < strlen(" (x)") || !g_str_has_prefix(text, " (") || text[size - 1] != ')')
+        return FALSE;
+    for (gsize i = strlen(" ("); i < size - 1; i++)
+        if (!g_ascii_islower(text[i]))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean
+security_label_parse(const char *label, gsize size, char **out_snap)
+{
+    const char *name, *dot, *blank;
+
+    *out_snap = NULL;
+    if (size == 0)
+        return TRUE;
+    if (memchr(label, '\0', size) != label + size - 1)
+        return FALSE;
+    if (!g_str_has_prefix(label, PREFIX))
+        return strstr(label, STACKED) == NULL || strstr(label, PREFIX) == NULL;
+
+    name = label + strlen(PREFIX);
+    dot = strchr(name, '.');
+    blank = strchr(name, ' ');
+    if (dot == NULL || blank == NULL || blank < dot || !is_mode(blank) ||
+        !is_instance_name(name, (gsize)(dot - name)) || !is_app(dot + 1, (gsize)(blank - dot - 1)))
+        return FALSE;
+    *out_snap = g_strndup(name, (gsize)(dot - name));
+    return TRUE;
+}
