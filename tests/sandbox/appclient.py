@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A line client (see tests/bus/lineclient.py) with what only these tests want of it.
+
+It is run in sandboxes, so it needs nothing but what the test binds there.
+"""
+
+import ctypes
+import os
+import socket
+import sys
+
+from calls import DBusError
+from lineclient import LineClient, say
+from rawbus import PrivateSocket, RawClient, open_peer_call
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_DUMPABLE = 4
+
+
+class AppClient(LineClient):
+    def __init__(self, address):
+        self.address = address
+        self.client = RawClient(address, descriptors=True)
+        self.told = 0
+        self.peer = None
+        self.others = []
+        say(name=self.client.name)
+
+    def do_call(self, member, *arguments, **options):
+        """Any call of LockCalls, by its name there."""
+        return getattr(self.client, member)(*arguments, **options)
+
+    def obey(self, command):
+        arguments = command.pop('arguments', ())
+        method = getattr(self, 'do_' + command.pop('do'))
+        try:
+            say(result=method(*arguments, **command))
+        except DBusError as error:
+            say(error=[error.name, error.message])
+
+    def do_again(self):
+        """Another connection of this process, which asks for something: the error's name or ''."""
+        client = RawClient(self.address)
+        try:
+            client.query()
+        except DBusError as error:
+            return error.short
+        finally:
+            client.close()
+        return ''
+
+    def do_give_peer(self, path):
+        """Hands its private socket to whoever listens there."""
+        self.client.result(self.client.send(open_peer_call()))
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(path)
+            socket.send_fds(sock, [b'x'], [self.client.descriptors.pop()])
+
+    def do_take_peer(self, path, name):
+        """Takes somebody else's from there."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(path)
+            _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
+        self.peer = PrivateSocket.of(descriptors[0], name)
+
+    def do_peer(self, member, *arguments):
+        return getattr(self.peer, member)(*arguments)
+
+    def do_protect(self):
+        """As ssh-agent does: nobody but root may look into this process."""
+        _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+    def do_hang(self, path):
+        """A file system that nobody serves, at that path."""
+        fuse = os.open('/dev/fuse', os.O_RDWR)
+        self.others.append(fuse)
+        options = f'fd={fuse},rootmode=100444,user_id=0,group_id=0'
+        if _libc.mount(b'nobody', path.encode(), b'fuse', 0, options.encode()) < 0:
+            return os.strerror(ctypes.get_errno())
+        return ''
+
+
+if __name__ == '__main__':
+    AppClient(sys.argv[1]).run()

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What these tests share: clients in sandboxes that are made as Flatpak makes them.
+
+An application's root is a tmpfs with /usr and what else it needs, and /.flatpak-info, a file that
+is mounted over itself, so that the application can't change it. The proxy by which it usually
+comes to the bus has the host's directories, and the same file, but not mounted.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import buses
+from buses import die_with_parent, end, environment, wait_exit
+from harness import BusTestCase, ProcessClient, pid_of, wait_for
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+# A service that makes a mistake, for test_faults.py.
+FAULT = os.environ.get('WEBLOCKS_SANDBOX_FAULT')
+
+APP, OTHER_APP = 'org.example.Editor', 'org.example.Viewer'
+
+
+def info(app_id, group='Application'):
+    return (f'[{group}]\nname={app_id}\nruntime=runtime/org.example.Platform/x86_64/1\n'
+            '\n[Instance]\ninstance-id=1234\n').encode()
+
+
+@functools.cache
+def why_no_sandbox():
+    """Why there can be none here; '' if there can."""
+    for tool in ('bwrap', 'xdg-dbus-proxy'):
+        if shutil.which(tool) is None:
+            return f'needs {tool}'
+    tried = subprocess.run(['bwrap', '--unshare-user', '--unshare-pid', '--ro-bind', '/', '/',
+                            'true'], capture_output=True, text=True, check=False)
+    return '' if tried.returncode == 0 else f'bwrap can do nothing here: {tried.stderr.strip()}'
+
+
+def memory_file(data):
+    """A descriptor to read the data from."""
+    fd = os.memfd_create('data')
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def links_and_binds():
+    """The programs, as bwrap is told of them."""
+    for name in ('bin', 'lib', 'lib32', 'lib64', 'sbin'):
+        path = f'/{name}'
+        if os.path.islink(path):
+            yield from ('--symlink', os.readlink(path), path)
+        elif os.path.isdir(path):
+            yield from ('--ro-bind', path, path)
+
+
+class AppProcess(ProcessClient):
+    """appclient.py behind any command, with descriptors for it, maybe of another user."""
+
+    def __init__(self, address, env, command=(), descriptors=(), uid=None):
+        # pylint: disable=super-init-not-called
+        env = {**env, 'PYTHONPATH': os.path.join(TESTS, 'bus'), 'PYTHONDONTWRITEBYTECODE': '1'}
+        options = {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
+        self.process = subprocess.Popen(
+            [*command, sys.executable, os.path.join(HERE, 'appclient.py'), address],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0,
+            pass_fds=descriptors, preexec_fn=die_with_parent, **options)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self.events = []
+        self._data = b''
+        self._answers = []
+        self.name = self._answer()['name']
+
+    def call(self, member, *arguments):
+        return self.ask('call', arguments=[member, *arguments])
+
+    def query(self, bucket='default'):
+        return self.call('query', bucket)
+
+    def clients(self, bucket='default'):
+        """Who is to be seen there."""
+        return sorted(entry['clientId'] for entry in self.call('inspect', bucket)[0])
+
+    def close(self):
+        # All that is in the sandbox goes with the one who made it.
+        super().close()
+
+
+class SandboxCase(BusTestCase):
+    """One service for a class, which makes the mistake that is asked for."""
+
+    service = False
+    as_host = False
+    options = ('--no-state',)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.directory = tempfile.mkdtemp(prefix='weblocks-sandbox-')
+        os.chmod(cls.directory, 0o777)
+        cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
+        cls.daemon = cls.start()
+
+    @classmethod
+    def start(cls):
+        return cls.start_with_fault(FAULT)
+
+    @classmethod
+    def start_with_fault(cls, fault):
+        program = environment('WEBLOCKSD_FAULTY') if fault else None
+        return cls.start_service(*cls.options, program=program,
+                                 env={'WEBLOCKS_FAULT': fault} if fault else None)
+
+    def setUp(self):
+        super().setUp()
+        if why_no_sandbox():
+            self.skipTest(why_no_sandbox())
+
+    def bwrap(self, *more, user_namespace=True):
+        command = ['bwrap', '--die-with-parent', '--unshare-pid', '--proc', '/proc',
+                   '--dev', '/dev', '--ro-bind', '/usr', '/usr', '--ro-bind', '/etc', '/etc',
+                   *links_and_binds(), '--ro-bind', TESTS, TESTS,
+                   '--bind', self.bus.directory, self.bus.directory,
+                   '--bind', self.directory, self.directory]
+        if user_namespace:
+            command.append('--unshare-user')
+        return [*command, *more]
+
+    def app_in(self, *more, address=None, descriptors=(), uid=None, **kw):
+        """A client in a sandbox that has these things too."""
+        app = AppProcess(address or self.bus.address, self.bus.environment(),
+                         self.bwrap(*more, **kw), descriptors, uid)
+        return self._adopt(app)
+
+    def app(self, data=info(APP), **kw):
+        """A client in a sandbox of Flatpak's making, with such a file; data may be an id."""
+        if isinstance(data, str):
+            data = info(data)
+        one, two = memory_file(data), memory_file(data)
+        return self.app_in('--perms', '0600', '--file', str(one), '/.flatpak-info',
+                           '--ro-bind-data', str(two), '/.flatpak-info',
+                           descriptors=(one, two), **kw)
+
+    def proxy(self, data):
+        """The address of a proxy in a sandbox, as Flatpak starts it."""
+        data_fd = memory_file(data)
+        self._counter += 1
+        path = os.path.join(self.directory, f'{self._testMethodName}.{self._counter}')
+        reader, writer = os.pipe()
+        command = ['bwrap', '--die-with-parent']
+        for name in sorted(os.listdir('/')):
+            if os.path.islink(f'/{name}'):
+                command += ['--symlink', os.readlink(f'/{name}'), f'/{name}']
+            elif os.path.isdir(f'/{name}'):
+                bind = '--bind' if name in ('tmp', 'var', 'run') else '--ro-bind'
+                command += [bind, f'/{name}', f'/{name}']
+        command += ['--perms', '0600', '--file', str(data_fd), '/.flatpak-info', '--',
+                    'xdg-dbus-proxy', f'--fd={writer}', self.bus.address, path, '--filter',
+                    '--talk=org.w3.WebLocks']
+        process = subprocess.Popen(command, pass_fds=(data_fd, writer), stdin=subprocess.DEVNULL,
+                                   env=self.bus.environment(), preexec_fn=die_with_parent)
+        self.addCleanup(end, process)
+        os.close(data_fd)
+        os.close(writer)
+        # It says so when it listens.
+        self.assertTrue(buses.readable(reader, buses.PATIENCE), 'the proxy does not begin')
+        self.assertEqual(os.read(reader, 1), b'x')
+        self.addCleanup(os.close, reader)
+        return f'unix:path={path}'
+
+    def proxied_app(self, app_id=APP, **kw):
+        """The same behind its proxy."""
+        return self.app(app_id, address=self.proxy(info(app_id)), **kw)
+
+    def pid_on_bus(self, client):
+        return pid_of(self.control, client.name)
+
+    def kill_and_wait(self, app):
+        """The process that is on the bus is killed, and has gone, with all of its sandbox."""
+        pid = self.pid_on_bus(app)
+        pidfd = os.pidfd_open(pid)
+        os.kill(pid, 9)
+        self.assertTrue(buses.readable(pidfd, buses.PATIENCE))
+        os.close(pidfd)
+        wait_exit(app.process)
+        wait_for(lambda: not os.path.exists(f'/proc/{pid}'), what='end of the process')
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+
+    def assert_refused(self, app):
+        """Everything that it asks for, and each time anew."""
+        for member, *arguments in (('request', 'x'), ('query',), ('inspect',), ('buckets',),
+                                   ('resync',), ('release', 1), ('watch',), ('request', 'x')):
+            self.assert_error('Security', app.call, member, *arguments)

@@ -1,0 +1,211 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* bus/mountinfo and bus/process: mounts as the kernel tells them, and a process that ends. */
+
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "service/bus/mountinfo.h"
+#include "service/bus/process.h"
+
+#define DISK      "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+#define BIND      "127 1 254:0 / / ro,nosuid shared:1 master:2 - ext4 /dev/vda rw\n"
+#define SUBVOLUME "27 1 0:30 /@ / rw - btrfs /dev/vda rw,subvol=/@\n"
+#define CHROOT    "27 1 254:0 /srv/root / rw - ext4 /dev/vda rw\n"
+#define SANDBOX   "66 43 0:39 /newroot / rw,nosuid,nodev - tmpfs tmpfs rw\n"
+#define PROC      "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+#define INFO      "71 66 0:39 /bindfile//deleted /.flatpak-info ro - tmpfs tmpfs rw\n"
+#define FUSE_ROOT "66 43 0:50 / / rw - fuse.weird weird rw,user_id=1000\n"
+#define FUSE_INFO "72 66 0:51 / /.flatpak-info ro - fuse weird rw,user_id=1000\n"
+
+typedef struct {
+    const char *text;
+    guint n_root, n_info;
+    gboolean root_may_hang, info_may_hang;
+} MountRow;
+
+static const MountRow rows[] = {
+    {DISK PROC, 1, 0, FALSE, FALSE},
+    {PROC SANDBOX INFO, 1, 1, FALSE, FALSE},
+    {SANDBOX PROC, 1, 0, FALSE, FALSE},
+    {PROC, 0, 0, FALSE, FALSE},
+    {"", 0, 0, FALSE, FALSE},
+    {FUSE_ROOT PROC, 1, 0, TRUE, FALSE},
+    {SANDBOX INFO FUSE_INFO, 1, 2, FALSE, TRUE},
+    {SANDBOX FUSE_INFO INFO, 1, 2, FALSE, TRUE},
+    {DISK SANDBOX, 2, 0, FALSE, FALSE},
+    {FUSE_ROOT DISK, 2, 0, TRUE, FALSE},
+    {DISK "30 27 0:50 / /home/x rw - fuse.sshfs x rw\n", 1, 0, FALSE, FALSE},
+    {DISK "30 27 8:1 / /mnt rw - fuseblk /dev/sda1 rw\n", 1, 0, FALSE, FALSE},
+    {"27 1 8:1 / / rw - fuseblk /dev/sda1 rw\n", 1, 0, TRUE, FALSE},
+    {DISK "30 27 0:50 / /.flatpak-info\\040 rw - fuse x rw\n", 1, 0, FALSE, FALSE},
+    {DISK "30 27 0:50 / /home/.flatpak-info rw - fuse x rw\n", 1, 0, FALSE, FALSE},
+};
+
+static void
+test_find(void)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_auto(MountPoint) root = {0};
+        g_auto(MountPoint) info = {0};
+
+        g_test_message("row %u", i);
+        g_assert_true(mountinfo_find(rows[i].text, "/", &root));
+        g_assert_true(mountinfo_find(rows[i].text, "/.flatpak-info", &info));
+        g_assert_cmpuint(root.n, ==, rows[i].n_root);
+        g_assert_cmpuint(info.n, ==, rows[i].n_info);
+        g_assert_cmpint(root.may_hang, ==, rows[i].root_may_hang);
+        g_assert_cmpint(info.may_hang, ==, rows[i].info_may_hang);
+    }
+}
+
+static const char *const bad_texts[] = {
+    DISK "27",
+    DISK "27 1 254:0 / / rw,relatime shared:1 ext4 /dev/vda rw\n",
+    DISK "27 1 254:0 / / rw -\n",
+    DISK "27 1 254:0 /\n",
+    "x\n",
+};
+
+static void
+test_bad(void)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(bad_texts); i++) {
+        g_auto(MountPoint) root = {0};
+
+        g_test_message("%s", bad_texts[i]);
+        g_assert_false(mountinfo_find(bad_texts[i], "/", &root));
+    }
+}
+
+static gboolean
+is_same(const char *a, const char *b)
+{
+    g_auto(MountPoint) x = {0};
+    g_auto(MountPoint) y = {0};
+
+    g_assert_true(mountinfo_find(a, "/", &x));
+    g_assert_true(mountinfo_find(b, "/", &y));
+    g_assert_cmpint(mount_point_is_same(&x, &y), ==, mount_point_is_same(&y, &x));
+    return mount_point_is_same(&x, &y);
+}
+
+static void
+test_same(void)
+{
+    g_assert_true(is_same(DISK PROC, PROC BIND));
+    g_assert_true(is_same(SUBVOLUME, SUBVOLUME));
+    g_assert_false(is_same(DISK, CHROOT));
+    g_assert_false(is_same(DISK, SANDBOX));
+    g_assert_false(is_same(DISK, SUBVOLUME));
+    g_assert_false(is_same(DISK, PROC));
+    g_assert_false(is_same(PROC, PROC));
+    g_assert_false(is_same(DISK, DISK SANDBOX));
+    g_assert_false(is_same(DISK, DISK BIND));
+}
+
+/* What this kernel writes. */
+static void
+test_real(void)
+{
+    g_autofree char *own = process_read_own_mounts();
+    g_autofree char *text = NULL;
+    Process process;
+
+    g_assert_nonnull(own);
+    g_assert_true(process_open(&process, (guint32)getpid(), -1));
+    text = process_read_mounts(&process);
+    g_assert_cmpstr(text, ==, own);
+    g_assert_true(is_same(text, own));
+    process_close(&process);
+}
+
+static pid_t
+start_process(void)
+{
+    pid_t pid = fork();
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0)
+        for (;;)
+            pause();
+    return pid;
+}
+
+/* A zombie runs no more, and nothing is found in its directory when it is gone. */
+static void
+test_ended(void)
+{
+    pid_t pid = start_process();
+    Process process, late;
+    int root;
+
+    g_assert_true(process_open(&process, (guint32)pid, -1));
+    g_assert_true(process_is_running(&process));
+    root = process_open_root(&process);
+    g_assert_cmpint(root, >=, 0);
+    close(root);
+
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), ==, 0);
+    g_assert_false(process_is_running(&process));
+    g_assert_false(process_open(&late, (guint32)pid, -1));
+
+    waitpid(pid, NULL, 0);
+    g_assert_false(process_is_running(&process));
+    g_assert_cmpint(process_open_root(&process), <, 0);
+    g_assert_null(process_read_mounts(&process));
+    g_assert_false(process_open(&late, (guint32)pid, -1));
+    process_close(&process);
+    g_assert_false(process_is_running(&process));
+}
+
+/* The pid is that of the pidfd, whatever else is said. */
+static void
+test_pidfd(void)
+{
+    pid_t pid = start_process();
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    Process process;
+
+    g_assert_cmpint(pidfd, >=, 0);
+    g_assert_true(process_open(&process, (guint32)getpid(), dup(pidfd)));
+    g_assert_cmpuint(process.pid, ==, (guint32)pid);
+    process_close(&process);
+
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    g_assert_false(process_open(&process, (guint32)getpid(), pidfd));
+    g_assert_cmpint(close(pidfd), ==, -1); /* it was taken over */
+}
+
+static void
+test_nobody(void)
+{
+    const guint32 pids[] = {0, G_MAXINT32, (guint32)G_MAXINT32 + 1, G_MAXUINT32};
+    Process process;
+
+    for (guint i = 0; i < G_N_ELEMENTS(pids); i++)
+        g_assert_false(process_open(&process, pids[i], -1));
+    /* A descriptor of something else. */
+    g_assert_false(process_open(&process, (guint32)getpid(), dup(STDERR_FILENO)));
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/mountinfo/find", test_find);
+    g_test_add_func("/mountinfo/bad", test_bad);
+    g_test_add_func("/mountinfo/same", test_same);
+    g_test_add_func("/mountinfo/real", test_real);
+    g_test_add_func("/process/ended", test_ended);
+    g_test_add_func("/process/pidfd", test_pidfd);
+    g_test_add_func("/process/nobody", test_nobody);
+    return g_test_run();
+}

@@ -1,0 +1,286 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Real sandboxes: applications and the host see nothing of each other, instances of one share."""
+
+import os
+import socket
+import stat
+
+from calls import DBusError
+from harness import PrivateSocket, diagnostic, main, wait_for
+from sandboxcase import APP, OTHER_APP, SandboxCase, info
+
+
+class Apart(SandboxCase):
+    """The same names in the same buckets, by applications and the host."""
+
+    def check_apart(self, one, two, host):
+        """Three clients, each a principal of its own."""
+        mine, yours = self.unique('bucket'), self.unique('bucket')
+        clients = {'one': one, 'two': two, 'host': host}
+        held = {}
+        for who, client in clients.items():
+            for bucket in (mine, yours):
+                held[who, bucket] = client.call('request', 'n', bucket)
+                self.assertNotEqual(held[who, bucket][1], 0, f'{who} has to wait in {bucket}')
+        waiting = one.call('request', 'n', mine)
+        self.assertEqual(waiting[1], 0)
+
+        for who, client in clients.items():
+            pending = [['n', 'exclusive', client.name]] if who == 'one' else []
+            self.assertEqual(client.call('query', mine), [[['n', 'exclusive', client.name]],
+                                                          pending], who)
+            self.assertEqual(client.clients(mine), [client.name] * (1 + len(pending)))
+            self.assertEqual(client.call('buckets'), sorted((mine, yours)))
+        two.call('steal', 'n', mine)
+        one.call('ping')
+        self.assertEqual(one.signals('Released'), [], 'a steal takes what is another principal\'s')
+
+        # What is somebody else's is answered as what never was.
+        strange = one.call('request', 'more', mine)[0]
+        for client in (two, host):
+            for member in ('release', 'abort'):
+                self.assertEqual(self.answer(client, member, strange, mine),
+                                 self.answer(client, member, 1 << 40, mine))
+        for client in (one, two, host):
+            self.assertEqual([entry[1] for entry in client.call('resync') if entry[0] == yours],
+                             [held[self.who(clients, client), yours][0]])
+
+    @staticmethod
+    def who(clients, client):
+        return next(who for who, candidate in clients.items() if candidate is client)
+
+    @staticmethod
+    def answer(client, *arguments):
+        try:
+            return client.call(*arguments)
+        except DBusError as error:
+            return (error.name, error.message)
+
+    def host(self):
+        from sandboxcase import AppProcess
+        return self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+
+    def test_direct(self):
+        self.check_apart(self.app(APP), self.app(OTHER_APP), self.host())
+
+    def test_behind_proxies(self):
+        self.check_apart(self.proxied_app(APP), self.proxied_app(OTHER_APP), self.host())
+
+    def test_watchers(self):
+        """Nobody is told of another's."""
+        app, other, host = self.app(APP), self.proxied_app(OTHER_APP), self.host()
+        for client in (app, other, host):
+            client.call('watch')
+        for client in (app, other, host):
+            client.call('request', 'n')
+        for client in (app, other, host):
+            client.call('ping')
+            self.assertEqual([event.args[3] for event in client.signals('Granted')],
+                             [client.name])
+
+    def test_another_user(self):
+        """The same application of another user."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to be another user')
+        app, other = self.app(APP), self.app(APP, uid=65534)
+        for client in (app, other):
+            self.assertNotEqual(client.call('request', 'n')[1], 0)
+            self.assertEqual(client.clients(), [client.name])
+
+    def test_a_runtime(self):
+        """One that is run without an application is itself one."""
+        runtime, app = self.app(info('org.example.Platform', 'Runtime')), self.app(APP)
+        again = self.app('org.example.Platform')
+        self.assertNotEqual(runtime.call('request', 'n')[1], 0)
+        self.assertNotEqual(app.call('request', 'n')[1], 0)
+        self.assertEqual(again.call('request', 'n')[1], 0)
+
+
+class Together(SandboxCase):
+    """What is one principal."""
+
+    def check_together(self, one, two):
+        first = one.call('request', 'n')
+        second = two.call('request', 'n')
+        self.assertNotEqual(first[1], 0)
+        self.assertEqual(second[1], 0)
+        self.assertEqual(one.call('query'), [[['n', 'exclusive', one.name]],
+                                             [['n', 'exclusive', two.name]]])
+        one.call('release', first[0])
+        two.wait_for(lambda: two.granted(second[0]), what='Granted')
+        self.assertEqual(one.clients(), [two.name])
+
+    def test_two_instances(self):
+        self.check_together(self.app(APP), self.app(APP))
+
+    def test_two_instances_behind_proxies(self):
+        self.check_together(self.proxied_app(APP), self.proxied_app(APP))
+
+    def test_with_proxy_and_without(self):
+        self.check_together(self.app(APP), self.proxied_app(APP))
+
+    def test_sandbox_without_an_app(self):
+        """bubblewrap alone makes no application: it is the user's own."""
+        app = self.app_in()
+        app.call('request', 'n')
+        self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
+
+    def test_pid_is_told(self):
+        """As the bus knows it, not as the sandbox does."""
+        app = self.app(APP)
+        app.call('request', 'n')
+        entry = app.call('inspect')[0][0]
+        self.assertEqual(entry['pid'], self.pid_on_bus(app))
+
+
+class BadFiles(SandboxCase):
+    """Whatever lies there instead of the file: nobody knows who that is."""
+
+    def bad(self, *arguments, **kw):
+        app = self.app_in(*arguments, **kw)
+        self.assert_refused(app)
+        # It was the file, nothing else.
+        self.app(APP).call('request', 'n')
+
+    def test_contents(self):
+        for data in (b'', b'\n', b'[Application]\n', info(''), info('App'), info('../..'),
+                     info('org/example/App'), info('org.example.\0App'), info('org.example.A\0'),
+                     info('org.example.App Two'), info(':1.1'), info('org.ex\u00e4mple.App'),
+                     b'[Application]\nname=org.example.\xff\xfe\n', b'\0' * 4096,
+                     info(APP) + b'#' * 65536, info(APP) + info(APP, 'Runtime')):
+            with self.subTest(data=data[:60]):
+                self.assert_refused(self.app(data))
+
+    def test_symlink(self):
+        path = os.path.join(self.directory, 'good')
+        with open(path, 'wb') as file:
+            file.write(info(APP))
+        self.bad('--symlink', path, '/.flatpak-info')
+
+    def test_symlink_to_nothing(self):
+        self.bad('--symlink', '/nowhere', '/.flatpak-info')
+
+    def test_directory(self):
+        self.bad('--dir', '/.flatpak-info')
+
+    def test_fifo(self):
+        path = os.path.join(self.directory, 'fifo')
+        os.mkfifo(path, 0o666)
+        self.bad('--bind', path, '/.flatpak-info')
+
+    def test_endless(self):
+        self.bad('--dev-bind', '/dev/zero', '/.flatpak-info')
+
+    def test_file_system_that_never_answers(self):
+        """Everybody else is answered meanwhile."""
+        if os.geteuid() != 0 or not os.path.exists('/dev/fuse'):
+            self.skipTest('needs root and /dev/fuse')
+        self.assertTrue(stat.S_ISCHR(os.stat('/dev/fuse').st_mode))
+        path = os.path.join(self.directory, 'plain')
+        with open(path, 'wb') as file:
+            file.write(info(APP))
+        app = self.app_in('--bind', path, '/.flatpak-info', '--dev-bind', '/dev/fuse', '/dev/fuse',
+                          '--cap-add', 'ALL', user_namespace=False)
+        # It is not known to the service yet: that happens at its first call.
+        problem = app.ask('hang', path='/.flatpak-info')
+        if problem:
+            self.skipTest(f'FUSE can\'t be mounted here: {problem}')
+        self.assert_refused(app)
+        self.raw_client().ping()
+
+
+class PrivateSockets(SandboxCase):
+    """Whoever has it, acts for the client that asked for it."""
+
+    def listen(self):
+        path = os.path.join(self.directory, self.unique('socket'))
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(path)
+        sock.listen()
+        sock.settimeout(20)
+        self.addCleanup(sock.close)
+        return path, sock
+
+    def test_of_an_app_in_the_hands_of_the_host(self):
+        path, sock = self.listen()
+        app, twin = self.app(APP), self.app(APP)
+        app.tell('give_peer', path=path)
+        connection, _ = sock.accept()
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        connection.close()
+        app._answer()
+        peer = PrivateSocket.of(descriptors[0], app.name)
+        self.addCleanup(peer.close)
+        self.monitor.position()
+
+        self.assertNotEqual(peer.request('n')[1], 0)
+        self.assertEqual(peer.query(), ([('n', 'exclusive', app.name)], []))
+        self.assertEqual(twin.clients(), [app.name])
+        self.assertEqual(self.control.query(), ([], []), 'the host sees it')
+        waiting = twin.call('request', 'n')
+        self.assertEqual(waiting[1], 0)
+
+        self.kill_and_wait(app)
+        self.assertTrue(peer.at_end(timeout=5), 'the socket outlives its client')
+        twin.wait_for(lambda: twin.granted(waiting[0]), what='Granted')
+
+    def test_of_the_host_in_the_hands_of_an_app(self):
+        path, sock = self.listen()
+        app = self.app(APP)
+        host = self.raw_client(descriptors=True)
+        host.result(host.send(self.open_peer_call()))
+        app.tell('take_peer', path=path, name=host.name)
+        connection, _ = sock.accept()
+        descriptor = host.descriptors.pop()
+        socket.send_fds(connection, [b'x'], [descriptor])
+        os.close(descriptor)
+        connection.close()
+        app._answer()
+        self.assertNotEqual(app.ask('peer', arguments=['request', 'n'])[1], 0)
+        self.assertEqual([entry[2] for entry in self.control.query()[0]], [host.name])
+        self.assertEqual(app.clients(), [], 'by the bus it is still itself')
+
+    @staticmethod
+    def open_peer_call():
+        from rawbus import open_peer_call
+        return open_peer_call()
+
+
+class Restored(SandboxCase):
+    """The service is killed: everybody is who they were, and nobody is asked again."""
+
+    options = ()
+
+    def state(self):
+        return f'--state-dir={self.directory}/state'
+
+    @classmethod
+    def start(cls):
+        cls.options = (f'--state-dir={cls.directory}/state',)
+        return super().start()
+
+    def test_kill(self):
+        app, twin, proxied = self.app(APP), self.app(APP), self.proxied_app(OTHER_APP)
+        host = self.raw_client()
+        held = app.call('request', 'n')
+        waiting = twin.call('request', 'n')
+        proxied.call('request', 'n')
+        host.request('n')
+        self.daemon.end()
+        begin = self.monitor.position()
+        type(self).daemon = self.start_with_fault(None)
+        for client, seen in ((app, [app.name, twin.name]), (proxied, [proxied.name])):
+            self.assertEqual(client.clients(), sorted(seen))
+        self.assertEqual([entry[2] for entry in host.query()[0]], [host.name])
+        app.call('release', held[0])
+        twin.wait_for(lambda: twin.granted(waiting[0]), what='Granted')
+        asked = [message.get_body().unpack()[0]
+                 for message in self.monitor.messages(begin, self.monitor.position())
+                 if message.get_member() == 'GetConnectionCredentials']
+        self.assertEqual(set(asked) & {app.name, twin.name, proxied.name, host.name}, set())
+
+
+if __name__ == '__main__':
+    main()
