@@ -82,6 +82,12 @@ class AppProcess(ProcessClient):
     def call(self, member, *arguments):
         return self.ask('call', arguments=[member, *arguments])
 
+    def sync(self):
+        """A barrier: all signals that the service sent before are in `events`. It tells of them
+        behind its answer, so of these ahead of the second."""
+        self.call('ping')
+        self.call('ping')
+
     def query(self, bucket='default'):
         return self.call('query', bucket)
 

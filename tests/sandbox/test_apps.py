@@ -34,7 +34,7 @@ class Apart(SandboxCase):
             self.assertEqual(client.clients(mine), [client.name] * (1 + len(pending)))
             self.assertEqual(client.call('buckets'), sorted((mine, yours)))
         two.call('steal', 'n', mine)
-        one.call('ping')
+        one.sync()
         self.assertEqual(one.signals('Released'), [], 'a steal takes what is another principal\'s')
 
         # What is somebody else's is answered as what never was.
@@ -76,7 +76,7 @@ class Apart(SandboxCase):
         for client in (app, other, host):
             client.call('request', 'n')
         for client in (app, other, host):
-            client.call('ping')
+            client.sync()
             self.assertEqual([event.args[3] for event in client.signals('Granted')],
                              [client.name])
 

@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A bus with one real client, the service, and any others that the test makes up.
+
+It says of them what the test wants, which no real bus could be made to: that is all it is for.
+"""
+
+import os
+import socket
+import threading
+
+from gi.repository import Gio, GLib
+
+import buses
+from rawbus import DRIVER, parse, read_line, split, unpack
+
+_CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
+ID = '0123456789abcdef0123456789abcdef'
+SERVICE_NAME = ':1.0'
+
+
+def error_reply(message, name, text='no'):
+    return Gio.DBusMessage.new_method_error_literal(message, name, text)
+
+
+class FakeBus:
+    """`answers` has, by unique name, what each GetConnectionCredentials for it is answered, in
+    turn: a dict of variants, in which ProcessFD is a plain descriptor; or None for an error."""
+
+    def __init__(self, directory):
+        self.path = os.path.join(directory, 'fake-bus')
+        self.address = f'unix:path={self.path}'
+        self.answers = {}
+        self.asked = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(self.path)
+        self._listener.listen()
+        self._condition = threading.Condition()
+        self._replies = {}
+        self._serial = 1000
+        self._socket = None
+        self.is_owned = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self):
+        self._listener.close()
+        if self._socket is not None:
+            self._socket.shutdown(socket.SHUT_RDWR)
+            self._thread.join()
+            self._socket.close()
+
+    # ---- what the service sees of it
+
+    def _shake_hands(self, sock):
+        assert sock.recv(1) == b'\0'
+        while (line := read_line(sock)) != b'BEGIN\r\n':
+            if line.startswith(b'AUTH'):
+                sock.sendall(b'DATA\r\n' if line == b'AUTH EXTERNAL\r\n'
+                             else f'OK {ID}\r\n'.encode())
+            elif line.startswith(b'DATA'):
+                sock.sendall(f'OK {ID}\r\n'.encode())
+            elif line.startswith(b'NEGOTIATE'):
+                sock.sendall(b'AGREE_UNIX_FD\r\n')
+            else:
+                sock.sendall(b'ERROR\r\n')
+
+    def _run(self):
+        self._socket, _ = self._listener.accept()
+        self._shake_hands(self._socket)
+        data = bytearray()
+        try:
+            while chunk := self._socket.recv(1 << 16):
+                data += chunk
+                for blob in split(data):
+                    self._take(parse(blob))
+        except OSError:
+            pass
+
+    def _take(self, message):
+        if message.get_message_type() == Gio.DBusMessageType.METHOD_CALL:
+            self._answer_call(message)
+            return
+        with self._condition:
+            if message.get_reply_serial():
+                self._replies[message.get_reply_serial()] = message
+            self._condition.notify_all()
+
+    def _answer_call(self, message):
+        member = message.get_member()
+        if member == 'GetConnectionCredentials':
+            self._tell_credentials(message)
+            return
+        body = {'Hello': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
+                'AddMatch': lambda: None,
+                'RequestName': lambda: GLib.Variant('(u)', (1,)),
+                'ReleaseName': lambda: GLib.Variant('(u)', (1,)),
+                'GetId': lambda: GLib.Variant('(s)', (ID,)),
+                'ListNames': lambda: GLib.Variant('(as)', ([DRIVER, SERVICE_NAME],)),
+                'GetNameOwner': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
+                }.get(member)
+        if body is None:
+            self._send(error_reply(message, f'{DRIVER}.Error.UnknownMethod'))
+            return
+        reply = Gio.DBusMessage.new_method_reply(message)
+        if body() is not None:
+            reply.set_body(body())
+        self._send(reply)
+        if member == 'RequestName':
+            with self._condition:
+                self.is_owned = True
+                self._condition.notify_all()
+
+    def _tell_credentials(self, message):
+        name = unpack(message)[0]
+        self.asked.append(name)
+        answers = self.answers.get(name, [])
+        answer = answers.pop(0) if answers else None
+        if answer is None:
+            self._send(error_reply(message, f'{DRIVER}.Error.NameHasNoOwner'))
+            return
+        reply = Gio.DBusMessage.new_method_reply(message)
+        descriptors, values = [], {}
+        for key, value in answer.items():
+            if isinstance(value, int):
+                descriptors.append(value)
+                value = GLib.Variant('h', len(descriptors) - 1)
+            values[key] = value
+        reply.set_body(GLib.Variant('(a{sv})', (values,)))
+        self._send(reply, descriptors)
+
+    def _send(self, message, descriptors=(), sender=DRIVER):
+        message.set_sender(sender)
+        message.set_destination(SERVICE_NAME)
+        with self._condition:
+            self._serial += 1
+            message.set_serial(self._serial)
+            if descriptors:
+                fds = Gio.UnixFDList()
+                for descriptor in descriptors:
+                    fds.append(descriptor)
+                message.set_unix_fd_list(fds)
+            socket.send_fds(self._socket, [message.to_blob(_CAPABILITIES)], list(descriptors))
+            return self._serial
+
+    # ---- what the test does
+
+    def wait_owned(self):
+        with self._condition:
+            if not self._condition.wait_for(lambda: self.is_owned, buses.PATIENCE):
+                raise TimeoutError('the service asks for no name')
+
+    def call_as(self, sender, message):
+        """The reply to a call that comes from there."""
+        serial = self._send(message, sender=sender)
+        with self._condition:
+            if not self._condition.wait_for(lambda: serial in self._replies, buses.PATIENCE):
+                raise TimeoutError(f'no answer to {sender}')
+            return self._replies.pop(serial)

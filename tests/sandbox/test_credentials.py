@@ -1,0 +1,278 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the service makes of what a bus says: on a bus that says what the test wants."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from gi.repository import Gio, GLib
+
+from buses import die_with_parent, end, environment
+from calls import DBusError
+from fakebus import FakeBus
+from harness import Service
+from rawbus import lock_call, unpack
+from sandboxcase import APP, FAULT, OTHER_APP, info, memory_file, why_no_sandbox
+from tap import main
+
+NOT_A_PID = 0x7fffffff
+
+
+def u32(value):
+    return GLib.Variant('u', value)
+
+
+def label(text, end_=b'\0'):
+    return GLib.Variant('ay', text.encode() + end_)
+
+
+class Directory:
+    """What Service wants of a bus."""
+
+    def __init__(self, path, address):
+        self.path, self.address = path, address
+
+    def environment(self):
+        return {**os.environ, 'HOME': self.path, 'XDG_RUNTIME_DIR': self.path}
+
+
+class Credentials(unittest.TestCase):
+    def setUp(self):
+        if why_no_sandbox():
+            self.skipTest(why_no_sandbox())
+        directory = tempfile.mkdtemp(prefix='weblocks-fake-')
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        self.bus = FakeBus(directory)
+        self.service = Service(Directory(directory, self.bus.address), ['--no-state'],
+                               program=environment('WEBLOCKSD_FAULTY') if FAULT else None,
+                               env={'WEBLOCKS_FAULT': FAULT} if FAULT else None)
+        self.addCleanup(self.bus.close)
+        self.addCleanup(self.service.end)
+        self.bus.wait_owned()
+        self.n = 0
+        self.processes = []
+        self.host = self.client([self.told(os.getpid())] * 2)
+        self.assertEqual(self.call(self.host, 'Query'), ([], []))
+        self.baseline = self.descriptors()
+
+    def tearDown(self):
+        if hasattr(self, 'baseline'):
+            self.call(self.host, 'Query')
+            self.assertEqual(self.descriptors(), self.baseline)
+            self.assertEqual(self.service.complaints(), [])
+
+    def report(self):
+        return self.service.stderr()
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.service.process.pid}/fd'))
+
+    # ---- processes
+
+    def sleeper(self, app_id=None):
+        """A process that does nothing, in the sandbox of that application; its pid."""
+        command, fds = ['sleep', '1000'], ()
+        if app_id is not None:
+            one, two = memory_file(info(app_id)), memory_file(info(app_id))
+            fds = (one, two)
+            command = ['bwrap', '--die-with-parent', '--unshare-user', '--ro-bind', '/usr', '/usr',
+                       '--symlink', 'usr/bin', '/bin', '--ro-bind-try', '/lib64', '/lib64',
+                       '--ro-bind-try', '/lib', '/lib', '--file', str(one), '/.flatpak-info',
+                       '--ro-bind-data', str(two), '/.flatpak-info', 'sh', '-c',
+                       'echo on; exec sleep 1000']
+        else:
+            command = ['sh', '-c', 'echo on; exec sleep 1000']
+        process = subprocess.Popen(command, pass_fds=fds, stdout=subprocess.PIPE,
+                                   preexec_fn=die_with_parent)
+        self.addCleanup(end, process)
+        for fd in fds:
+            os.close(fd)
+        self.assertEqual(process.stdout.readline(), b'on\n')
+        process.stdout.close()
+        if app_id is None:
+            return process.pid
+        # bwrap is the parent of what it runs.
+        with open(f'/proc/{process.pid}/task/{process.pid}/children', encoding='ascii') as file:
+            return int(file.read().split()[0])
+
+    def pidfd(self, pid):
+        fd = os.pidfd_open(pid)
+        self.addCleanup(os.close, fd)
+        return fd
+
+    # ---- clients
+
+    @staticmethod
+    def told(pid=None, uid=None, **more):
+        answer = {'UnixUserID': u32(os.getuid() if uid is None else uid), **more}
+        if pid is not None:
+            answer['ProcessID'] = u32(pid)
+        return answer
+
+    def client(self, answers):
+        self.n += 1
+        name = f':9.{self.n}'
+        self.bus.answers[name] = list(answers)
+        return name
+
+    def call(self, sender, member, *arguments, **kw):
+        reply = self.bus.call_as(sender, lock_call(member, *arguments, **kw))
+        if reply.get_message_type() == Gio.DBusMessageType.ERROR:
+            raise DBusError(reply.get_error_name(), unpack(reply)[0])
+        return unpack(reply)
+
+    def seen(self, sender):
+        return [entry[2] for entry in self.call(sender, 'Query')[0]]
+
+    def assert_refused(self, *answers):
+        name = self.client(answers)
+        with self.assertRaises(DBusError) as caught:
+            self.call(name, 'Request', 'x')
+        self.assertEqual(caught.exception.short, 'Security')
+        self.assertEqual(self.seen(self.host), [])
+
+    def assert_known(self, *answers):
+        name = self.client(answers)
+        self.assertNotEqual(self.call(name, 'Request', 'x')[1], 0)
+        self.assertEqual(self.bus.answers[name], [], 'it was not asked as often as it should be')
+        return name
+
+    # ---- what is to be shown
+
+    def test_pidfd_wins(self):
+        """The bus has a pidfd of one, and the pid, by now, of another."""
+        app, other = self.sleeper(APP), self.sleeper(OTHER_APP)
+        one = self.assert_known(self.told(other, ProcessFD=self.pidfd(app)))
+        two = self.assert_known(*[self.told(other)] * 2)
+        three = self.assert_known(self.told(os.getpid(), ProcessFD=self.pidfd(self.sleeper(
+            'org.example.Third'))))
+        twin = self.client([self.told(app)] * 2)
+        for client, seen in ((one, one), (twin, one), (two, two), (three, three)):
+            self.assertEqual(self.seen(client), [seen])
+        self.assertEqual(self.seen(self.host), [])
+        entry = unpack(self.bus.call_as(one, self.inspect_call()))[0][0]
+        self.assertEqual(entry['pid'], app)
+
+    @staticmethod
+    def inspect_call():
+        message = lock_call('Inspect')
+        message.set_body(GLib.Variant('(a{sv})', ({},)))
+        return message
+
+    def test_pidfd_alone(self):
+        app = self.sleeper(APP)
+        name = self.assert_known(self.told(ProcessFD=self.pidfd(app)))
+        self.assertEqual(self.seen(self.client([self.told(app)] * 2)), [name])
+
+    def test_pidfd_of_one_that_has_ended(self):
+        """Though its pid is that of one who runs."""
+        pid = self.sleeper()
+        fd = self.pidfd(pid)
+        os.kill(pid, 9)
+        os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOWAIT)
+        self.assert_refused(self.told(os.getpid(), ProcessFD=fd))
+
+    def test_descriptor_of_something_else(self):
+        with open('/dev/null', 'rb') as file:
+            self.assert_refused(self.told(os.getpid(), ProcessFD=file.fileno()))
+
+    def test_asked_again(self):
+        """The bus says something else the second time, or nothing."""
+        app = self.sleeper(APP)
+        for second in (self.told(os.getpid()), self.told(app, uid=12345), self.told(), None,
+                       self.told(app, LinuxSecurityLabel=label('unconfined'))):
+            self.assert_refused(self.told(app), second)
+        self.assert_known(*[self.told(app)] * 2)
+
+    def test_uids(self):
+        for uid in (1, 0x7fffffff, 0x80000000, 4000000000, 0xfffffffe):
+            name = self.assert_known(*[self.told(os.getpid(), uid=uid)] * 2)
+            self.assertEqual(self.seen(name), [name])
+        self.assert_refused(self.told(os.getpid(), uid=0xffffffff))
+        self.assertEqual(self.seen(self.host), [])
+
+    def test_answers_that_do_not_do(self):
+        pid = os.getpid()
+        for answer in (None, {}, {'ProcessID': u32(pid)}, self.told(), self.told(0),
+                       self.told(NOT_A_PID), self.told(0xffffffff),
+                       {'UnixUserID': GLib.Variant('s', '0'), 'ProcessID': u32(pid)},
+                       {'UnixUserID': GLib.Variant('i', 0), 'ProcessID': u32(pid)},
+                       {'UnixUserID': GLib.Variant('t', 0), 'ProcessID': u32(pid)},
+                       self.told(ProcessID=GLib.Variant('t', pid)),
+                       self.told(pid, ProcessFD=u32(3)),
+                       self.told(pid, LinuxSecurityLabel=GLib.Variant('s', 'unconfined'))):
+            with self.subTest(answer=answer):
+                self.assert_refused(answer, answer)
+
+    def test_unknown_keys(self):
+        more = {'UnixGroupIDs': GLib.Variant('au', [0, 1]), 'WindowsSID': GLib.Variant('s', 'x'),
+                'org.example.More': GLib.Variant('a{sv}', {'x': GLib.Variant('(ii)', (1, 2))})}
+        name = self.assert_known(*[self.told(os.getpid(), **more)] * 2)
+        self.assertEqual(self.seen(self.host), [name])
+
+    def test_labels(self):
+        """A Snap, all of whose programs and instances are one; and what only looks like one."""
+        def labelled(*args, **kw):
+            return [self.told(os.getpid(), LinuxSecurityLabel=label(*args, **kw))] * 2
+        fox = self.assert_known(*labelled('snap.firefox.firefox (enforce)'))
+        for text in ('snap.firefox.geckodriver (complain)', 'snap.firefox.hook.configure (enforce)'):
+            self.assertEqual(self.seen(self.client(labelled(text))), [fox])
+        for text in ('snap.firefox_two.firefox (enforce)', 'snap.chromium.firefox (enforce)'):
+            name = self.assert_known(*labelled(text))
+            self.assertEqual(self.seen(name), [name])
+        for text in ('snap.firefox', 'snap.', 'snap.Firefox.x (enforce)', 'snap.firefox.firefox'):
+            self.assert_refused(*labelled(text))
+        self.assert_refused(*labelled('unconfined', end_=b''))
+        self.assert_refused(*labelled('snap.firefox.firefox (enforce)', end_=b''))
+        self.assert_refused(*labelled('x' * 5000))
+        self.assertEqual(self.seen(self.host), [])
+        for text in ('unconfined', '/usr/bin/x (enforce)', ''):
+            name = self.client(labelled(text))
+            self.assertEqual(self.seen(name), [])
+            lock = self.call(name, 'Request', text)
+            self.assertEqual(self.seen(self.host), [name])
+            self.call(name, 'Release', lock[0])
+
+    def test_label_and_file(self):
+        """Marked in both ways: nobody's."""
+        app = self.sleeper(APP)
+        self.assert_refused(*[self.told(app, LinuxSecurityLabel=label(
+            'snap.firefox.firefox (enforce)'))] * 2)
+        self.assert_known(*[self.told(app, LinuxSecurityLabel=label('unconfined'))] * 2)
+
+    def test_ended_before_second_answer(self):
+        """It is there when it is looked at, and not any more when the bus confirms it."""
+        app = self.sleeper(APP)
+        name = self.client([])
+        told = self.told(app)
+        fd = os.pidfd_open(app)
+
+        class Answers(list):
+            def pop(self, index=-1):
+                if len(self) == 1:
+                    os.kill(app, 9)
+                    os.close(fd)
+                    while os.path.exists(f'/proc/{app}'):
+                        os.sched_yield()
+                return super().pop(index)
+        self.bus.answers[name] = Answers([told, told])
+        with self.assertRaises(DBusError) as caught:
+            self.call(name, 'Request', 'x')
+        self.assertEqual(caught.exception.short, 'Security')
+
+    def test_refused_may_ask_again(self):
+        """An answer that was none is not remembered."""
+        name = self.client([None, self.told(os.getpid()), self.told(os.getpid())])
+        with self.assertRaises(DBusError):
+            self.call(name, 'Request', 'x')
+        self.assertNotEqual(self.call(name, 'Request', 'x')[1], 0)
+        self.assertEqual(self.bus.asked.count(name), 3)
+        self.assertEqual(self.seen(self.host), [name])
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A client that ends while it is looked up, and a lookup that fails: a refusal, or nothing."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import buses
+from buses import die_with_parent, environment
+from harness import main, wait_for
+from sandboxcase import APP, AppProcess, SandboxCase
+
+# Where the service stops if asked to, in this order.
+STEPS = ('first-question', 'first-answer', 'pidfd', 'directory', 'mounts', 'root', 'info',
+         'second-answer')
+# What it opens of a process, in this order.
+OPENS = ('/proc/PID', 'mountinfo', 'root', '.flatpak-info')
+
+
+class Killed(SandboxCase):
+    """The service is stopped in the middle of it, for as long as it takes to kill the client."""
+
+    @classmethod
+    def start(cls):
+        return None
+
+    def begin(self, step):
+        """A service that stops there at each lookup; watchers that it knows already."""
+        cls = type(self)
+        if cls.daemon is not None:
+            self.assertEqual(cls.daemon.stop(), 0)
+        cls.daemon = self.start_service('--no-state', program=environment('WEBLOCKSD_FAULTY'),
+                                        env={'WEBLOCKS_FAULT': f'stop:{step}'})
+        self.host, self.twin = self.watcher(self.plain()), self.watcher(self.app(APP))
+        self.baseline = self.descriptors()
+
+    def plain(self):
+        return self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+
+    def watcher(self, client):
+        client.tell('call', arguments=['watch'])
+        self.wait_stopped()
+        self.daemon.resume()
+        client._answer()
+        return client
+
+    def wait_stopped(self):
+        def stopped():
+            found = os.waitid(os.P_PID, self.daemon.process.pid,
+                              os.WSTOPPED | os.WNOHANG | os.WEXITED | os.WNOWAIT)
+            return found is not None and found.si_code == os.CLD_STOPPED
+        wait_for(stopped, what='stop of the service', every=0.002)
+        # Taken, or the next wait would find it again.
+        os.waitid(os.P_PID, self.daemon.process.pid, os.WSTOPPED)
+
+    def told(self, client):
+        """What a watcher has been told by now."""
+        client.sync()
+        return [(event.signal, event.args[3]) for event in client.signals()]
+
+    def check(self, step, make):
+        self.begin(step)
+        # It would be seen: one that isn't killed is granted, and its twin is told.
+        alive = make()
+        alive.tell('request', name='n', bucket='default', options={})
+        self.wait_stopped()
+        self.daemon.resume()
+        alive._answer()
+        kin = self.twin if make != self.plain else self.host
+        stranger = self.host if make != self.plain else self.twin
+        self.assertEqual(self.told(kin), [('Granted', alive.name)])
+        self.assertEqual(self.told(stranger), [])
+
+        killed = make()
+        # The reply must be wanted, and another call waits behind it.
+        killed.tell('request', name='m', bucket='default', options={})
+        self.wait_stopped()
+        self.kill_and_wait(killed)
+        begin = self.monitor.position()
+        self.daemon.resume()
+        self.wait_gone(killed.name)
+        self.assertEqual(self.told(kin), [('Granted', alive.name)])
+        self.assertEqual(self.told(stranger), [])
+        self.assertEqual(kin.clients(), [alive.name])
+        for message in self.monitor.messages(begin, self.monitor.position()):
+            if message.get_destination() == killed.name and \
+                    message.get_sender() == self.daemon.name:
+                self.assertEqual(message.get_error_name(), 'org.w3.WebLocks.Error.Security')
+        wait_for(lambda: self.descriptors() == self.baseline, what='baseline of descriptors')
+
+    def test_an_app(self):
+        for step in STEPS:
+            with self.subTest(step=step):
+                self.check(step, lambda: self.app(APP))
+
+    def test_no_app(self):
+        for step in STEPS[1::2]:
+            with self.subTest(step=step):
+                self.check(step, self.plain)
+
+
+class Errors(SandboxCase):
+    """The system refuses one thing or another."""
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which('strace') is None:
+            self.skipTest('needs strace')
+        self.control.ping()
+        self.daemon_pid = self.daemon.process.pid
+
+    def tracer(self):
+        with open(f'/proc/{self.daemon_pid}/status', encoding='ascii') as file:
+            return next(line.split()[1] for line in file if line.startswith('TracerPid'))
+
+    def inject(self, call, error, when=1):
+        """From now on; a function that ends it."""
+        process = subprocess.Popen(
+            ['strace', '-qq', '-p', str(self.daemon_pid), '-o', '/dev/null', '-e', f'trace={call}',
+             '-e', f'inject={call}:error={error}:when={when}'],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=die_with_parent)
+
+        def attached():
+            if process.poll() is not None:
+                self.skipTest(f'strace can\'t: {process.stderr.read().decode().strip()}')
+            return self.tracer() == str(process.pid)
+        wait_for(attached, what='strace', every=0.002)
+
+        def stop():
+            process.send_signal(signal.SIGINT)
+            buses.wait_exit(process)
+            process.stderr.close()
+            wait_for(lambda: self.tracer() == '0', what='end of strace', every=0.002)
+        return stop
+
+    def with_error(self, client, call, error, when=1):
+        """What becomes of a new connection of that process."""
+        stop = self.inject(call, error, when)
+        try:
+            return client.ask('again')
+        finally:
+            stop()
+
+    def check(self, client, expected):
+        baseline = self.descriptors()
+        for error in ('EACCES', 'EPERM', 'EIO', 'ELOOP', 'EMFILE', 'ENOMEM', 'ENOENT', 'ESRCH'):
+            for when, name in enumerate(OPENS, 1):
+                with self.subTest(error=error, opens=name):
+                    self.assertEqual(self.with_error(client, 'openat', error, when),
+                                     expected(error, name))
+        # After the last it opens nothing any more.
+        self.assertEqual(self.with_error(client, 'openat', 'EIO', len(OPENS) + 1), '')
+        self.assertEqual(self.descriptors(), baseline)
+
+    def test_opens_for_an_app(self):
+        # "No such file" is an answer, if the root could be opened. There is no way to tell then.
+        self.check(self.app(APP), lambda error, name: '' if (error, name) ==
+                   ('ENOENT', '.flatpak-info') else 'Security')
+
+    def test_opens_for_no_app(self):
+        """A root that it may not open is its own: that is enough."""
+        fine = (('EACCES', 'root'), ('EPERM', 'root'), ('ENOENT', '.flatpak-info'))
+        plain = self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+        self.check(plain, lambda error, name: '' if (error, name) in fine else 'Security')
+
+    def test_no_pidfds(self):
+        """A kernel without, or a filter."""
+        plain = self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+        for client in (plain, self.app(APP)):
+            for error in ('ENOSYS', 'EPERM', 'EMFILE', 'EINVAL', 'ESRCH'):
+                self.assertEqual(self.with_error(client, 'pidfd_open', error), 'Security')
+
+
+if __name__ == '__main__':
+    main()
