@@ -23,6 +23,8 @@ static const char *const names[N_FAULTS] = {
     [FAULT_LOOKUP_ERROR_UNSANDBOXED] = "lookup-error-unsandboxed",
     [FAULT_PID_NOT_CHECKED_AGAIN] = "pid-not-checked-again",
     [FAULT_APP_ID_IGNORED] = "app-id-ignored",
+    [FAULT_PROCESS_END_IGNORED] = "process-end-ignored",
+    [FAULT_ROOT_TAKEN_FOR_OURS] = "root-taken-for-ours",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -108,7 +108,8 @@ process_is_running(const Process *process)
 {
     struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
-    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 0;
+    return process->pidfd >= 0 &&
+           (poll(&poll_fd, 1, 0) == 0 || fault_is(FAULT_PROCESS_END_IGNORED));
 }
 
 int

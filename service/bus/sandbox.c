@@ -22,7 +22,7 @@ is_our_root(const MountPoint *root)
     g_auto(MountPoint) ours = {0};
 
     return text != NULL && mountinfo_find(text, ROOT_PATH, &ours) &&
-           mount_point_is_same(root, &ours);
+           (mount_point_is_same(root, &ours) || fault_is(FAULT_ROOT_TAKEN_FOR_OURS));
 }
 
 static gboolean

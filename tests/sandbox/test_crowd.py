@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Thousands of processes that ask for something and end at once: nothing of them stays."""
+
+import os
+import subprocess
+
+from buses import environment
+from harness import diagnostic, main, wait_for
+from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, path_of
+from sandboxcase import SandboxCase
+
+N = 10000
+AT_ONCE = 64
+# What a heap may grow by for no reason of ours.
+SPARE_KIB = 4096
+
+
+class Crowd(SandboxCase):
+    time_limit = 120.0
+
+    def words(self):
+        """All that a client says: the handshake, and calls that nobody stays to hear answered."""
+        uid = str(os.geteuid()).encode().hex().encode()
+        client = self.raw_client()
+        messages = [method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'), lock_call('Request', 'n'),
+                    lock_call('Request', 'm', mode='shared'), lock_call('Query')]
+        return b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + \
+            b''.join(client.encode(message)[0] for message in messages)
+
+    def rise(self, words, n):
+        done = subprocess.run([environment('WEBLOCKS_QUICK_EXIT'), path_of(self.bus.address),
+                               str(n), str(AT_ONCE)], input=words, capture_output=True, check=True)
+        return int(done.stdout)
+
+    def names(self):
+        return self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
+
+    def wait_quiet(self, names):
+        """Until the bus has nobody but these, and the service has heard of it."""
+        wait_for(lambda: set(self.names()) <= set(names), what='end of the crowd', every=0.05)
+        self.control.ping()
+
+    def n_asked(self, begin):
+        """How often the service wanted to know of somebody who they are."""
+        end = self.monitor.position()
+        with self.monitor._lock:
+            blobs = self.monitor._blobs[begin:end]
+        return sum(b'GetConnectionCredentials' in blob for blob in blobs)
+
+    def memory(self):
+        with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as file:
+            return next(int(line.split()[1]) for line in file if line.startswith('RssAnon'))
+
+    def test_nothing_stays(self):
+        watcher = self.raw_client()
+        self.control.ping()
+        self.control.query()
+        words, names = self.words(), self.names()
+        # Whatever grows once grows now.
+        self.rise(words, N // 10)
+        self.wait_quiet(names)
+        descriptors, memory = self.descriptors(), self.memory()
+        begin = self.monitor.position()
+        failed = self.rise(words, N)
+        self.wait_quiet(names)
+        self.assertEqual(self.control.query(), ([], []))
+        self.assertEqual(self.control.buckets(), [])
+        self.assertEqual(watcher.query(), ([], []))
+        self.assertEqual(self.descriptors(), descriptors)
+        grown = self.memory() - memory
+        asked = self.n_asked(begin)
+        diagnostic(f'{N - failed} of {N} came through, of {asked} the service asked who they are; '
+                   f'it grew by {grown} KiB')
+        self.assertGreater(asked, N // 2, 'it has seen too few of them')
+        self.assertLess(grown, SPARE_KIB)
+
+
+if __name__ == '__main__':
+    main()

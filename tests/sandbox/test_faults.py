@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The tests beside this one fail if the service makes the mistakes that can be asked for (see
+service/fault.h): each with the mistake, and none without."""
+
+import os
+import subprocess
+import sys
+
+from sandboxcase import why_no_sandbox
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# The mistake, and the cases that notice it.
+FAULTS = [
+    ('lookup-error-unsandboxed', 'test_apps.py', 'BadFiles.test_symlink'),
+    ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_asked_again'),
+    ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
+    ('process-end-ignored', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
+    ('app-id-ignored', 'test_apps.py', 'Apart.test_direct'),
+    ('app-id-ignored', 'test_apps.py', 'Apart.test_behind_proxies'),
+    ('root-taken-for-ours', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
+]
+
+
+def run(script, case, fault):
+    env = {key: value for key, value in os.environ.items() if key != 'WEBLOCKS_SANDBOX_FAULT'}
+    if fault:
+        env['WEBLOCKS_SANDBOX_FAULT'] = fault
+    return subprocess.run([sys.executable, os.path.join(HERE, script), case], env=env,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def main():
+    if why_no_sandbox():
+        print(f'1..0 # SKIP {why_no_sandbox()}')
+        return
+    without = [(None, script, case) for script, case in dict.fromkeys(row[1:] for row in FAULTS)]
+    number = 0
+    for fault, script, case in without + FAULTS:
+        number += 1
+        done = run(script, case, fault)
+        # It fails by an assertion, not by something else.
+        noticed = done.returncode != 0 and f'not ok 1 - {case}' in done.stdout and \
+            'AssertionError' in done.stdout
+        skipped = ' # SKIP' in done.stdout
+        good = noticed if fault else done.returncode == 0 and f'ok 1 - {case}' in done.stdout
+        print(f"{'ok' if good or skipped else 'not ok'} {number} - {case} with "
+              f"{fault or 'no fault'}{' # SKIP as it does' if skipped else ''}")
+        for line in (done.stdout + done.stderr).splitlines():
+            if not (good or skipped) or 'AssertionError' in line:
+                print('#', line)
+        sys.stdout.flush()
+    print(f'1..{number}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A service without privileges, as on the system bus: what it may not look into, and what it can
+know all the same. And users with great numbers."""
+
+import os
+import pwd
+import shlex
+import subprocess
+import unittest.mock
+
+from harness import main
+from sandboxcase import APP, AppProcess, SandboxCase, why_no_sandbox
+
+# Of the service, and of others. dbus-daemon lets nobody in whom the system doesn't know.
+SERVICE_UID, USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall()
+                                       if user.pw_uid > 0)[:3]
+
+
+class Users(SandboxCase):
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to be other users')
+
+    def plain(self, uid=None, command=()):
+        return self._adopt(AppProcess(self.bus.address, self.bus.environment(), command, uid=uid))
+
+    def assert_together(self, one, two):
+        """They see each other."""
+        lock = one.call('request', 'n')
+        self.assertNotEqual(lock[1], 0)
+        self.assertEqual(two.clients(), [one.name])
+        one.call('release', lock[0])
+
+    def assert_apart(self, *clients):
+        for client in clients:
+            self.assertNotEqual(client.call('request', 'n')[1], 0)
+        for client in clients:
+            self.assertEqual(client.clients(), [client.name])
+
+
+class WithoutPrivileges(Users):
+    """The service is of a user of its own."""
+
+    options = ('--no-state',)
+
+    @classmethod
+    def start(cls):
+        if os.geteuid() != 0 or why_no_sandbox():
+            return None
+        # The program may be where only its owner looks.
+        command = ['setpriv', f'--reuid={SERVICE_UID}', f'--regid={SERVICE_UID}', '--clear-groups',
+                   '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
+        with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': shlex.join(command)}):
+            return super().start()
+
+    def test_it_may_not_look(self):
+        """Else these cases show nothing."""
+        tried = subprocess.run(['setpriv', f'--reuid={SERVICE_UID}', '--clear-groups', 'ls',
+                                f'/proc/{os.getpid()}/root/'], capture_output=True, check=False)
+        self.assertNotEqual(tried.returncode, 0)
+        with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as file:
+            self.assertIn('CapEff:\t0000000000000000', file.read())
+
+    def test_users(self):
+        self.assert_together(self.plain(USER), self.plain(USER))
+        self.assert_together(self.plain(), self.plain())
+        self.assert_apart(self.plain(USER), self.plain(OTHER_USER), self.plain(),
+                          self.plain(SERVICE_UID))
+
+    def test_app(self):
+        self.assert_refused(self.app(APP, uid=USER))
+        self.assert_refused(self.app(APP))
+
+    def test_app_behind_a_proxy(self):
+        """Its proxy has the file in its root, where no mount tells of it."""
+        self.assert_refused(self.proxied_app(APP))
+
+    def test_another_root(self):
+        """Whatever it is."""
+        self.assert_refused(self.app_in(uid=USER))
+        self.assert_refused(self.app_in())
+
+    def test_same_root_in_other_mounts(self):
+        """As services have that systemd protects."""
+        one = self.plain(command=['unshare', '--mount', '--propagation', 'private', 'sh', '-c',
+                                  'mount --bind /usr /usr && exec "$@"', 'sh'])
+        self.assert_together(one, self.plain())
+
+    def test_app_of_its_own_user(self):
+        """That it may look into."""
+        app, twin = self.app(APP, uid=SERVICE_UID), self.app(APP, uid=SERVICE_UID)
+        self.assert_together(app, twin)
+        self.assert_apart(app, self.plain(SERVICE_UID))
+
+    def test_protected_process(self):
+        """Of its own user, who may not look into it all the same."""
+        one, two = self.plain(SERVICE_UID), self.plain(SERVICE_UID)
+        one.ask('protect')
+        self.assertEqual(os.stat(f'/proc/{one.pid}/status').st_uid, 0, 'it is not protected')
+        self.assert_together(one, two)
+
+    def test_protected_app(self):
+        """Who made the sandbox may look into all of it."""
+        app, twin = self.app(APP, uid=SERVICE_UID), self.app(APP, uid=SERVICE_UID)
+        app.ask('protect')
+        self.assert_together(app, twin)
+
+
+class GreatNumbers(Users):
+    def test_uids(self):
+        if self.bus.kind == 'dbus-daemon':
+            self.skipTest('this bus lets nobody in whom the system does not know')
+        uids = (0x7fffffff, 0x80000000, 4000000000, 4294967294)
+        clients = [self.plain(uid) for uid in uids]
+        self.assert_apart(*clients, self.plain())
+        again = self.plain(4000000000)
+        self.assertEqual(again.clients(), [clients[2].name])
+
+
+if __name__ == '__main__':
+    main()
