@@ -25,6 +25,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_APP_ID_IGNORED] = "app-id-ignored",
     [FAULT_PROCESS_END_IGNORED] = "process-end-ignored",
     [FAULT_ROOT_TAKEN_FOR_OURS] = "root-taken-for-ours",
+    [FAULT_SERVED_MOUNT_LOOKED_INTO] = "served-mount-looked-into",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "service/fault.h"
+
 /* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
  * them are escaped. */
 enum {
@@ -25,7 +27,7 @@ mount_point_clear(MountPoint *point)
 static gboolean
 is_served_by_process(const char *type)
 {
-    return g_str_has_prefix(type, "fuse");
+    return g_str_has_prefix(type, "fuse") && !fault_is(FAULT_SERVED_MOUNT_LOOKED_INTO);
 }
 
 static gboolean

@@ -41,20 +41,29 @@ class Users(SandboxCase):
             self.assertEqual(client.clients(), [client.name])
 
 
-class WithoutPrivileges(Users):
+class Unprivileged(Users):
     """The service is of a user of its own."""
 
-    options = ('--no-state',)
+    # What is done to it before it gives up its privileges: a shell's words.
+    mounts = ''
 
     @classmethod
     def start(cls):
         if os.geteuid() != 0 or why_no_sandbox():
             return None
-        # The program may be where only its owner looks.
         command = ['setpriv', f'--reuid={SERVICE_UID}', f'--regid={SERVICE_UID}', '--clear-groups',
                    '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
+        if cls.mounts:
+            root = os.path.join(cls.directory, 'root')
+            os.makedirs(root, exist_ok=True)
+            command = ['unshare', '--mount', '--propagation', 'slave', 'sh', '-c',
+                       f'root={root} && {cls.mounts} "$@"', 'sh', *command]
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': shlex.join(command)}):
             return super().start()
+
+
+class WithoutPrivileges(Unprivileged):
+    """What it can know of others then."""
 
     def test_it_may_not_look(self):
         """Else these cases show nothing."""
@@ -107,6 +116,34 @@ class WithoutPrivileges(Users):
         app, twin = self.app(APP, uid=SERVICE_UID), self.app(APP, uid=SERVICE_UID)
         app.ask('protect')
         self.assert_together(app, twin)
+
+
+class ProtectedService(WithoutPrivileges):
+    """The same cases with mounts of its own, as systemd makes them for it: a root that is the
+    host's, bound elsewhere."""
+
+    mounts = 'mount --rbind / $root && mount -o remount,bind,ro $root && exec chroot $root'
+
+
+class HiddenProcesses(Unprivileged):
+    """What can't be seen is refused, whoever it is."""
+
+    mounts = 'mount -t proc -o hidepid=invisible proc /proc && exec'
+
+    def test_others(self):
+        self.assert_refused(self.plain(USER))
+        self.assert_refused(self.plain())
+        self.assert_refused(self.app(APP, uid=USER))
+
+    def test_its_own_user(self):
+        self.assert_together(self.plain(SERVICE_UID), self.plain(SERVICE_UID))
+
+
+class NoProc(HiddenProcesses):
+    mounts = 'mount -t tmpfs none /proc && exec'
+
+    def test_its_own_user(self):
+        self.assert_refused(self.plain(SERVICE_UID))
 
 
 class GreatNumbers(Users):

@@ -3,6 +3,8 @@
 
 /* core/principal: who is the same as whom, and how long a principal is there. */
 
+#include <string.h>
+
 #include "tests/unit/core-fixture.h"
 
 static const PrincipalIdentity different[] = {
@@ -67,6 +69,77 @@ test_one_each(void)
     user_agent_fini(&user_agent);
 }
 
+/* Ids that somebody might choose to be taken for somebody else, from a few letters so that some
+ * come twice. */
+static char *
+random_app_id(void)
+{
+    const char *parts[] = {"",  ".", "..",       "/",    "a", "b",  "ab",    "1000",
+                           "1", "-", "\xc3\xa4", "\x10", ":", "\n", "snap.", "org.example.App"};
+    GString *id = g_string_new(NULL);
+
+    for (gint n = g_test_rand_int_range(0, 5); n > 0; n--)
+        g_string_append(id, parts[g_test_rand_int_range(0, G_N_ELEMENTS(parts))]);
+    return g_string_free(id, FALSE);
+}
+
+/* Two identities have one principal exactly if every field is the same: told by sorting them, so
+ * not by what principals are found with. */
+static int
+compare_identities(gconstpointer a, gconstpointer b)
+{
+    const PrincipalIdentity *x = &(*(Principal *const *)a)->identity;
+    const PrincipalIdentity *y = &(*(Principal *const *)b)->identity;
+
+    if (x->uid != y->uid)
+        return x->uid < y->uid ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return strcmp(x->app_id, y->app_id);
+}
+
+static void
+test_injective(void)
+{
+    const guint n = 10000;
+    g_autoptr(GPtrArray) principals = g_ptr_array_new();
+    guint n_same = 0;
+    UserAgent user_agent;
+    Limits limits;
+
+    limits_init(&limits);
+    user_agent_init(&user_agent, &limits);
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *app_id = random_app_id();
+        const guint32 uids[] = {0, 1, 10, 1000, 4000000000, G_MAXUINT32 - 1};
+        const PrincipalIdentity identity = {
+            .uid = uids[g_test_rand_int_range(0, G_N_ELEMENTS(uids))],
+            .kind = (PrincipalKind)g_test_rand_int_range(0, PRINCIPAL_SNAP + 1),
+            .app_id = app_id,
+        };
+        Principal *principal = principal_get(&user_agent, &identity);
+
+        g_assert_cmpuint(principal->identity.uid, ==, identity.uid);
+        g_assert_cmpint(principal->identity.kind, ==, identity.kind);
+        g_assert_cmpstr(principal->identity.app_id, ==, identity.app_id);
+        g_ptr_array_add(principals, principal);
+    }
+    g_ptr_array_sort(principals, compare_identities);
+    for (guint i = 1; i < n; i++) {
+        gboolean is_same = principals->pdata[i - 1] == principals->pdata[i];
+
+        g_assert_cmpint(is_same, ==,
+                        compare_identities(&principals->pdata[i - 1], &principals->pdata[i]) == 0);
+        n_same += is_same;
+    }
+    g_assert_cmpuint(n_same, >, 0);
+    g_assert_cmpuint(g_hash_table_size(user_agent.principals), ==, n - n_same);
+    for (guint i = 0; i < n; i++)
+        principal_unref(principals->pdata[i]);
+    g_assert_cmpuint(g_hash_table_size(user_agent.principals), ==, 0);
+    user_agent_fini(&user_agent);
+}
+
 /* One name, three principals: each has it to itself. */
 static void
 test_apart(CoreFixture *f, gconstpointer data)
@@ -108,6 +181,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/principal/identity", test_identity);
     g_test_add_func("/principal/one-each", test_one_each);
+    g_test_add_func("/principal/injective", test_injective);
     FIXTURE_TEST("/principal/apart", test_apart);
     FIXTURE_TEST("/principal/lifetime", test_lifetime);
     return g_test_run();
