@@ -13,7 +13,7 @@ enum {
     FIELD_DEVICE = 2,
     FIELD_DIRECTORY = 3,
     FIELD_POINT = 4,
-    FIELD_TAGS = 6,
+    N_FIELDS = 6, /* before the tags */
 };
 
 void
@@ -30,16 +30,21 @@ is_served_by_process(const char *type)
     return g_str_has_prefix(type, "fuse") && !fault_is(FAULT_SERVED_MOUNT_LOOKED_INTO);
 }
 
+/* Cuts the line up. */
 static gboolean
-read_line(const char *line, const char *path, MountPoint *point)
+read_line(char *line, const char *path, MountPoint *point)
 {
-    g_auto(GStrv) fields = g_strsplit(line, " ", -1);
-    guint n_fields = g_strv_length(fields);
-    guint i = FIELD_TAGS;
+    const char *fields[N_FIELDS];
+    const char *field, *type;
 
-    while (i < n_fields && strcmp(fields[i], "-") != 0)
-        i++;
-    if (i + 1 >= n_fields)
+    for (guint i = 0; i < N_FIELDS; i++)
+        if ((fields[i] = strsep(&line, " ")) == NULL)
+            return FALSE;
+    do
+        field = strsep(&line, " ");
+    while (field != NULL && strcmp(field, "-") != 0);
+    type = strsep(&line, " ");
+    if (type == NULL)
         return FALSE;
     if (strcmp(fields[FIELD_POINT], path) != 0)
         return TRUE;
@@ -47,18 +52,20 @@ read_line(const char *line, const char *path, MountPoint *point)
     point->n++;
     point->device = g_strdup(fields[FIELD_DEVICE]);
     point->directory = g_strdup(fields[FIELD_DIRECTORY]);
-    point->may_hang |= is_served_by_process(fields[i + 1]);
+    point->may_hang |= is_served_by_process(type);
     return TRUE;
 }
 
 gboolean
 mountinfo_find(const char *text, const char *path, MountPoint *out_point)
 {
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autofree char *copy = g_strdup(text);
+    char *rest = copy;
+    char *line;
 
     *out_point = (MountPoint){0};
-    for (guint i = 0; lines[i] != NULL; i++)
-        if (lines[i][0] != '\0' && !read_line(lines[i], path, out_point))
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0' && !read_line(line, path, out_point))
             return FALSE;
     return TRUE;
 }
