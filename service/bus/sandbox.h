@@ -9,6 +9,8 @@
  *
  * - A file system that is served by a process may never answer, and there is one loop for all. Such
  *   a root, or file, is refused without a look; except if it is the root that we are on ourselves.
+ *   This has a limit: a program of our own user that may mount can hide such a file system below
+ *   another, or put it there a moment after we have read the list.
  *
  * - A root may not be ours to open: another user's, or that of a program which the kernel protects
  *   from its own user since it has capabilities or keeps secrets. Then there is only one thing that
