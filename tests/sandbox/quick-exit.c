@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* quick-exit SOCKET N AT-ONCE: N processes, so many at a time, which each connect to that socket,
- * write what is on standard input, and have ended. */
+/* quick-exit SOCKET N AT-ONCE SIZE...: N processes, so many at a time, which each connect to that
+ * socket, write so many bytes of what is on standard input, wait for an answer, write the next
+ * part; and behind the last part they have ended. Prints how many could not. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,34 +14,45 @@
 #include <unistd.h>
 
 static char bytes[65536];
-static size_t n_bytes;
 
-static void
-be_quick(const char *path)
+static int
+be_quick(const char *path, char **sizes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const char *part = bytes;
+    char answer[4096];
 
     strncpy(address.sun_path, path, sizeof address.sun_path - 1);
-    _exit(fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-          write(fd, bytes, n_bytes) != (ssize_t)n_bytes);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+        return 1;
+    for (; *sizes != NULL; sizes++) {
+        long size = strtol(*sizes, NULL, 10);
+
+        if (write(fd, part, (size_t)size) != size ||
+            (sizes[1] != NULL && read(fd, answer, sizeof answer) <= 0))
+            return 1;
+        part += size;
+    }
+    return 0; /* the kernel closes it, as it does when a process is killed */
 }
 
 int
 main(int argc, char **argv)
 {
-    int n = argc == 4 ? atoi(argv[2]) : 0, at_once = n > 0 ? atoi(argv[3]) : 0;
-    int n_running = 0, n_failed = 0, status;
+    long n = argc > 4 ? strtol(argv[2], NULL, 10) : 0;
+    long at_once = argc > 4 ? strtol(argv[3], NULL, 10) : 0;
+    long n_running = 0, n_failed = 0;
+    int status;
 
-    if (at_once <= 0)
+    if (at_once <= 0 || fread(bytes, 1, sizeof bytes, stdin) == 0)
         return 2;
-    n_bytes = fread(bytes, 1, sizeof bytes, stdin);
-    for (int i = 0; i < n || n_running > 0;) {
+    for (long i = 0; i < n || n_running > 0;) {
         if (i < n && n_running < at_once) {
             pid_t pid = fork();
 
             if (pid == 0)
-                be_quick(argv[1]);
+                _exit(be_quick(argv[1], argv + 4));
             if (pid < 0)
                 return 1;
             i++;
@@ -50,6 +62,6 @@ main(int argc, char **argv)
             n_failed += status != 0;
         }
     }
-    printf("%d\n", n_failed);
+    printf("%ld\n", n_failed);
     return 0;
 }

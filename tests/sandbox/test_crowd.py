@@ -21,17 +21,19 @@ class Crowd(SandboxCase):
     time_limit = 120.0
 
     def words(self):
-        """All that a client says: the handshake, and calls that nobody stays to hear answered."""
+        """What a client says, in parts between which it waits for an answer: the handshake, then
+        who it is, then calls that nobody stays to hear answered."""
         uid = str(os.geteuid()).encode().hex().encode()
         client = self.raw_client()
-        messages = [method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'), lock_call('Request', 'n'),
-                    lock_call('Request', 'm', mode='shared'), lock_call('Query')]
-        return b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + \
-            b''.join(client.encode(message)[0] for message in messages)
+        hello, *calls = [client.encode(message)[0] for message in (
+            method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'), lock_call('Request', 'n'),
+            lock_call('Request', 'm', mode='shared'), lock_call('Query'))]
+        return b'\0AUTH EXTERNAL ' + uid + b'\r\n', b'BEGIN\r\n' + hello, b''.join(calls)
 
     def rise(self, words, n):
         done = subprocess.run([environment('WEBLOCKS_QUICK_EXIT'), path_of(self.bus.address),
-                               str(n), str(AT_ONCE)], input=words, capture_output=True, check=True)
+                               str(n), str(AT_ONCE), *[str(len(part)) for part in words]],
+                              input=b''.join(words), capture_output=True, check=True)
         return int(done.stdout)
 
     def names(self):
