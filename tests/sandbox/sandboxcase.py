@@ -104,8 +104,8 @@ class SandboxCase(BusTestCase):
     """One service for a class, which makes the mistake that is asked for."""
 
     service = False
-    as_host = False
     options = ('--no-state',)
+    environment = {}
 
     @classmethod
     def setUpClass(cls):
@@ -122,8 +122,8 @@ class SandboxCase(BusTestCase):
     @classmethod
     def start_with_fault(cls, fault):
         program = environment('WEBLOCKSD_FAULTY') if fault else None
-        return cls.start_service(*cls.options, program=program,
-                                 env={'WEBLOCKS_FAULT': fault} if fault else None)
+        env = {**cls.environment, **({'WEBLOCKS_FAULT': fault} if fault else {})}
+        return cls.start_service(*cls.options, program=program, env=env)
 
     def setUp(self):
         super().setUp()
