@@ -26,6 +26,15 @@ static const char *const names[N_FAULTS] = {
     [FAULT_PROCESS_END_IGNORED] = "process-end-ignored",
     [FAULT_ROOT_TAKEN_FOR_OURS] = "root-taken-for-ours",
     [FAULT_SERVED_MOUNT_LOOKED_INTO] = "served-mount-looked-into",
+    [FAULT_BROADCAST] = "broadcast",
+    [FAULT_QUERY_UNFILTERED] = "query-unfiltered",
+    [FAULT_FOREIGN_IDS] = "foreign-ids",
+    [FAULT_ERROR_TELLS_NAME] = "error-tells-name",
+    [FAULT_LOG_UNLIMITED] = "log-unlimited",
+    [FAULT_LOG_UNESCAPED] = "log-unescaped",
+    [FAULT_ID_REUSED] = "id-reused",
+    [FAULT_SOCKET_OUTLIVES_NAME] = "socket-outlives-name",
+    [FAULT_WATCH_UNFILTERED] = "watch-unfiltered",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

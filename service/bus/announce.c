@@ -3,6 +3,7 @@
 
 #include "service/bus/announce.h"
 
+#include "service/bus/bus-faults.h"
 #include "service/bus/replies.h"
 #include "service/bus/signals.h"
 #include "service/bus/watchers.h"
@@ -64,6 +65,7 @@ announce(Edge *edge, Client *caller, LockRequest *answered, sd_bus_message *repl
             if (watch->client != owner && watchers_admit(watch))
                 signals_send_effect(watch->client, effect);
         }
+        bus_faults_tell_effect(edge, effect);
     }
     if (reply != NULL)
         replies_put(caller, reply, 0);

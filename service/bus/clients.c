@@ -157,6 +157,8 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
         return 0;
 
     client = g_hash_table_lookup(edge->clients->by_name, name);
+    if (client != NULL && client->peer != NULL && fault_is(FAULT_SOCKET_OUTLIVES_NAME))
+        return 0;
     if (client != NULL) {
         if (edge->verbose)
             g_debug("%s has left the bus", name);

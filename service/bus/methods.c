@@ -3,10 +3,12 @@
 
 #include "service/bus/methods.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
+#include "service/bus/bus-faults.h"
 #include "service/bus/options.h"
 #include "service/bus/replies.h"
 #include "service/bus/snapshots.h"
@@ -24,6 +26,16 @@ find_manager(const Client *client, sd_bus_message *call)
     const char *bucket = link_get_bucket(client->link, sd_bus_message_get_path(call));
 
     return lock_manager_find(client->agent->principal, bucket);
+}
+
+/* The same, to tell what is in it. */
+static LockManager *
+find_manager_to_show(const Client *client, sd_bus_message *call)
+{
+    const char *bucket = link_get_bucket(client->link, sd_bus_message_get_path(call));
+    LockManager *foreign = bus_faults_find_manager(client, bucket);
+
+    return foreign != NULL ? foreign : find_manager(client, call);
 }
 
 static LockManager *
@@ -93,15 +105,21 @@ methods_release(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     LockManager *manager = find_manager(client, call);
     LockResult result = LOCK_RESULT_NOT_HELD;
+    Agent *agent = client->agent;
     uint64_t id;
     int r = sd_bus_message_read_basic(call, 't', &id);
 
     if (r < 0)
         return r;
+    bus_faults_mistake_id(client, id, &manager, &agent);
     if (manager != NULL)
-        result = lock_manager_release(manager, client->agent, id);
+        result = lock_manager_release(manager, agent, id);
+    if (result != LOCK_RESULT_OK && bus_faults_tell_name(client, error))
+        return -EINVAL;
     if (result != LOCK_RESULT_OK)
         return replies_set_result(error, client->edge, result);
+    if (fault_is(FAULT_ID_REUSED))
+        client->agent->last_id--;
     announce_answer(client, NULL, replies_new(call));
     return 0;
 }
@@ -121,6 +139,7 @@ int
 methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     LockManager *manager = find_manager(client, call);
+    Agent *agent = client->agent;
     sd_bus_message *reply;
     int aborted;
     uint64_t id;
@@ -130,7 +149,8 @@ methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
         return r;
     if (manager != NULL && fault_is(FAULT_ABORT_BREAKS_FIFO))
         let_last_overtake(client, id);
-    aborted = manager != NULL && lock_manager_abort(manager, client->agent, id);
+    bus_faults_mistake_id(client, id, &manager, &agent);
+    aborted = manager != NULL && lock_manager_abort(manager, agent, id);
     reply = replies_new(call);
     if (reply != NULL) {
         r = sd_bus_message_append_basic(reply, 'b', &aborted);
@@ -145,7 +165,7 @@ methods_query(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     g_autoptr(SdBusMessage) reply = replies_new(call);
     gsize n_bytes = 0;
-    int r = snapshots_append_query(reply, find_manager(client, call), &n_bytes);
+    int r = snapshots_append_query(reply, find_manager_to_show(client, call), &n_bytes);
 
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
@@ -163,7 +183,7 @@ methods_inspect(Client *client, sd_bus_message *call, sd_bus_error *error)
 
     if (r < 0)
         return r;
-    r = snapshots_append_inspect(reply, find_manager(client, call), &filter,
+    r = snapshots_append_inspect(reply, find_manager_to_show(client, call), &filter,
                                  client->edge->user_agent.now_us, &n_bytes);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);

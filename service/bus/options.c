@@ -10,7 +10,7 @@
 #define INSPECT_LIMIT_DEFAULT 100
 #define INSPECT_LIMIT_MAX     1000
 
-/* Error texts name the key, but not at any length. */
+/* Error texts name the key, but not at any length, and nothing in them moves a cursor. */
 #define KEY_BYTES_SHOWN 64
 
 typedef union {
@@ -28,9 +28,12 @@ typedef struct {
 static int
 refuse_key(sd_bus_error *error, const char *key, const char *why)
 {
+    g_autofree char *escaped = NULL;
+
     if (strlen(key) > KEY_BYTES_SHOWN)
         return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "An option %s", why);
-    return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "Option '%s' %s", key, why);
+    escaped = g_strescape(key, NULL);
+    return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "Option '%s' %s", escaped, why);
 }
 
 static int

@@ -254,6 +254,10 @@ class Service:
 
     def __init__(self, bus, arguments=(), address_option=True, env=None, program=None):
         command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
+        # The tests of the tests: with a mistake that somebody should notice. See service/fault.h.
+        fault = os.environ.get('WEBLOCKS_TEST_FAULT')
+        if fault:
+            program, env = environment('WEBLOCKSD_FAULTY'), {**(env or {}), 'WEBLOCKS_FAULT': fault}
         command.append(program or environment('WEBLOCKSD'))
         if address_option:
             command.append(f'--address={bus.address}')
@@ -344,6 +348,8 @@ class BusTestCase(unittest.TestCase):
     time_limit = 60.0
     # Cases that end the service themselves check its end themselves.
     expect_exit = 0
+    # Whether others may tell things to the whole bus: the service never may.
+    others_broadcast = False
     bus_config = buses.DAEMON_CONFIG
 
     @classmethod
@@ -383,8 +389,10 @@ class BusTestCase(unittest.TestCase):
             problems += [f'weblocksd said: {line}' for line in service.complaints()]
         if cls.monitor.broken is None:
             cls.monitor.position()
-        for message in cls.monitor.broadcasts():
-            problems.append(f'broadcast: {message.print_(0)}')
+        else:
+            problems.append(f'the monitor ended before its time: {cls.monitor.broken}')
+        names = {service.name for service in cls.services}
+        problems += cls.monitor.told_too_much(names, cls.others_broadcast)[:5]
         if problems:
             text = '\n'.join(problems + [service.stderr() for service in cls.services])
             raise AssertionError(text)

@@ -21,6 +21,9 @@ from calls import (ADMIN, LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, buc
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
+# Whose a connection is, by address and unique name, where it isn't ours: its uid, or what else
+# makes two clients strangers. The monitor judges by it.
+PRINCIPALS = {}
 _PLAIN = Gio.DBusMessageFlags.NONE
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 
@@ -123,6 +126,8 @@ class RawClient(LockCalls):
         self._begin(connect(address, uid, descriptors))
         if hello:
             self.name = self._driver('Hello')[0]
+            if uid is not None:
+                PRINCIPALS[address, self.name] = uid
 
     def _begin(self, sock):
         self.socket = sock
@@ -325,12 +330,59 @@ class PrivateSocket(RawClient):
         return False
 
 
+class Judge:
+    """Whether each signal went to whom it is for; is told the messages in their order."""
+
+    def __init__(self, address, services, others_broadcast):
+        self._address = address
+        self._services = services
+        self._others_broadcast = others_broadcast
+        self._watches = set()
+        self._with_socket = set()
+        self.problems = []
+
+    def take(self, message):
+        if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
+            why = self._look_at_signal(message)
+            if why is not None:
+                self.problems.append(f'{why}: {message.print_(0)}')
+        elif message.get_member() == 'Watch':
+            # Turning it off is no matter: what was sent before may be on its way.
+            self._watches.add((message.get_sender(), message.get_path()))
+        elif message.get_member() == 'OpenPeer':
+            # What it asks for there, nobody else sees.
+            self._with_socket.add(message.get_sender())
+
+    def _look_at_signal(self, message):
+        """None, or what is wrong with it."""
+        to = message.get_destination()
+        if message.get_sender() == DRIVER:
+            return None
+        is_service = message.get_sender() in self._services
+        if to is None:
+            return 'a broadcast' if is_service or not self._others_broadcast else None
+        if not is_service or message.get_interface() != LOCKS:
+            return None
+        about = unpack(message)[3] if message.get_member() in ('Granted', 'Released') else None
+        if to == about:
+            return None
+        if (to, message.get_path()) not in self._watches and to not in self._with_socket:
+            return f'{to} does not watch'
+        if about is not None and self._principal(to) != self._principal(about):
+            return f'{to} is a stranger to {about}'
+        return None
+
+    def _principal(self, name):
+        return PRINCIPALS.get((self._address, name), os.geteuid())
+
+
 class Monitor:
     """Sees every message on the bus, in the order in which the bus handled them."""
 
     MARK = 'org.example.Test.Mark'
 
     def __init__(self, address):
+        self._address = address
         # With descriptors, or dbus-broker ends it at the first message that has some.
         self._client = RawClient(address, descriptors=True)
         self._marker = RawClient(address)
@@ -394,16 +446,20 @@ class Monitor:
             blobs = self._blobs[start:stop]
         return [parse(blob) for blob in blobs]
 
-    def broadcasts(self):
-        """Signals without destination from anybody but the bus and the monitor itself."""
+    def told_too_much(self, services, others_broadcast=False):
+        """What was told to somebody who need not know it: signals to everybody, and those of the
+        services of these unique names to a client that is neither the one that they are about nor
+        one of the same principal that has watched that bucket. Each as text."""
         with self._lock:
-            blobs = [blob for blob in self._blobs if blob[1] == 4]
-        found = []
-        for message in map(parse, blobs):
-            if message.get_destination() is None and message.get_sender() != DRIVER \
-                    and message.get_interface() != self.MARK:
-                found.append(message)
-        return found
+            blobs = list(self._blobs)
+        judge = Judge(self._address, services, others_broadcast)
+        for blob in blobs:
+            # A cheap look first: these are all that matter.
+            if blob[1] == 4 or blob[1] == 1 and (b'Watch' in blob or b'OpenPeer' in blob):
+                message = parse(blob)
+                if message.get_interface() != self.MARK:
+                    judge.take(message)
+        return judge.problems
 
     def close(self):
         self._client.socket.shutdown(socket.SHUT_RDWR)

@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
 
 from buses import FACTOR, Bus, end, environment, spawn, wait_exit
-from harness import RawClient, Service
+from harness import Monitor, RawClient, Service
 from tap import diagnostic
 
 # What a healthy GJS process never says.
@@ -94,6 +94,7 @@ def main():
     service = None
     try:
         if with_service:
+            monitor = Monitor(bus.address)
             control = RawClient(bus.address)
             service = Service(bus).wait_ready(control)
         code, count, problems = run_file(bus, arguments)
@@ -104,6 +105,9 @@ def main():
             elif service.stop() != 0:
                 problems.append(f'weblocksd ended with {service.process.returncode}')
             problems += service.complaints()
+            monitor.position()
+            problems += monitor.told_too_much({service.name})
+            monitor.close()
             if problems:
                 diagnostic(service.stderr())
     finally:

@@ -3,6 +3,8 @@
 
 #include "tests/spec/private-bus.h"
 
+#include "tests/spec/bus-monitor.h"
+
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -209,6 +211,7 @@ private_bus_new(void)
     start_bus(bus);
     bus->observer = private_bus_connect(bus);
     observe(bus, WIRE_BUS_NAME, on_name_owner_changed, bus);
+    bus->monitor = bus_monitor_new(private_bus_connect(bus));
     return bus;
 }
 
@@ -217,6 +220,7 @@ private_bus_free(PrivateBus *bus)
 {
     const char *const remove[] = {"rm", "-r", bus->directory, NULL};
 
+    bus_monitor_free(bus->monitor, bus->observer);
     g_dbus_connection_close_sync(bus->observer, NULL, NULL);
     g_clear_object(&bus->observer);
     /* The broker's launcher ends it when this closes; the daemon needs to be told. */

@@ -13,6 +13,8 @@
 
 #include <gio/gio.h>
 
+typedef struct BusMonitor BusMonitor;
+
 typedef struct {
     char *directory;
     char *address;
@@ -20,8 +22,10 @@ typedef struct {
     GDBusConnection *observer; /* ours, of no agent */
     GSubprocess *service;
     char *service_owner; /* unique name of the service; NULL if it isn't there */
+    BusMonitor *monitor;
 } PrivateBus;
 
+/* A monitor sees every message; freeing asserts that none was a signal to everybody. */
 PrivateBus *private_bus_new(void);
 void private_bus_free(PrivateBus *bus);
 

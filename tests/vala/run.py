@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
 
 from buses import Bus, end, spawn, wait_exit
-from harness import RawClient, Service
+from harness import Monitor, RawClient, Service
 from tap import diagnostic
 
 COMPLAINTS = ('-CRITICAL', '-WARNING', 'GLib-GObject', 'AddressSanitizer', 'runtime error:')
@@ -23,6 +23,7 @@ def main():
     bus = Bus().start()
     service = process = None
     try:
+        monitor = Monitor(bus.address)
         service = Service(bus).wait_ready(RawClient(bus.address))
         process = spawn(sys.argv[1:], env=bus.environment(), stdin=subprocess.DEVNULL,
                         stderr=subprocess.PIPE)
@@ -35,6 +36,9 @@ def main():
         if service.stop() != 0:
             problems.append(f'weblocksd ended with {service.process.returncode}')
         problems += service.complaints()
+        monitor.position()
+        problems += monitor.told_too_much({service.name})
+        monitor.close()
     finally:
         end(process)
         if service is not None:

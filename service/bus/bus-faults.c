@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/bus/bus-faults.h"
+
+#include "common/wire-names.h"
+#include "service/bus/clients.h"
+#include "service/bus/signals.h"
+#include "service/bus/watchers.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/principal.h"
+#include "service/fault.h"
+
+LockManager *
+bus_faults_find_manager(const Client *client, const char *bucket)
+{
+    GHashTableIter iter;
+    Principal *principal;
+
+    if (!fault_is(FAULT_QUERY_UNFILTERED))
+        return NULL;
+    g_hash_table_iter_init(&iter, client->edge->user_agent.principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
+        if (principal != client->agent->principal && lock_manager_find(principal, bucket) != NULL)
+            return lock_manager_find(principal, bucket);
+    return NULL;
+}
+
+void
+bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, Agent **agent)
+{
+    GHashTableIter iter;
+    Client *other;
+
+    g_hash_table_iter_init(&iter, client->edge->clients->by_name);
+    while (fault_is(FAULT_FOREIGN_IDS) && g_hash_table_iter_next(&iter, NULL, (gpointer *)&other)) {
+        LockRequest *request =
+            other != client && other->agent != NULL ? agent_find_request(other->agent, id) : NULL;
+
+        if (request != NULL) {
+            *manager = request->queue->manager;
+            *agent = request->agent;
+        }
+    }
+}
+
+gboolean
+bus_faults_tell_name(const Client *client, sd_bus_error *error)
+{
+    GHashTableIter iter;
+    Client *other;
+
+    g_hash_table_iter_init(&iter, client->edge->clients->by_name);
+    while (fault_is(FAULT_ERROR_TELLS_NAME) &&
+           g_hash_table_iter_next(&iter, NULL, (gpointer *)&other)) {
+        const LockRequest *request = other->agent != NULL && other != client
+                                         ? g_queue_peek_head(&other->agent->requests)
+                                         : NULL;
+
+        if (request != NULL) {
+            sd_bus_error_setf(error, WIRE_ERROR_NOT_HELD, "But %s has %s", other->unique_name,
+                              request->queue->name);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static void
+broadcast(Edge *edge, const Effect *effect)
+{
+    const LockQueue *queue = effect->request->queue;
+
+    sd_bus_emit_signal(edge->bus_link.bus,
+                       link_get_bucket_path(&edge->bus_link, queue->manager->bucket),
+                       WIRE_LOCKS_INTERFACE, "Granted", "tssst", effect->request->id, queue->name,
+                       lock_mode_to_string(effect->request->mode),
+                       effect->request->agent->client_id, effect->request->token);
+}
+
+static void
+tell_other_watchers(Edge *edge, const Effect *effect)
+{
+    const LockManager *manager = effect->request->queue->manager;
+    GHashTableIter iter;
+    LockManager *other;
+
+    g_hash_table_iter_init(&iter, edge->watchers->by_manager);
+    while (g_hash_table_iter_next(&iter, (gpointer *)&other, NULL)) {
+        if (other == manager || !g_str_equal(other->bucket, manager->bucket))
+            continue;
+        for (GList *link = watchers_of_bucket(edge, other); link != NULL; link = link->next)
+            signals_send_effect(((Watch *)link->data)->client, effect);
+    }
+}
+
+void
+bus_faults_tell_effect(Edge *edge, const Effect *effect)
+{
+    if (fault_is(FAULT_BROADCAST))
+        broadcast(edge, effect);
+    if (fault_is(FAULT_WATCH_UNFILTERED))
+        tell_other_watchers(edge, effect);
+}

@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What tells somebody what is not theirs to know, if a fault is asked for: see service/fault.h.
+ * In weblocksd itself all of this is nothing. */
+
+#pragma once
+
+#include "service/bus/client.h"
+#include "service/core/effects.h"
+
+#ifdef WEBLOCKS_SEEDED_FAULTS
+/* FAULT_QUERY_UNFILTERED: the bucket of that name of somebody else, if there is one. */
+LockManager *bus_faults_find_manager(const Client *client, const char *bucket);
+
+/* FAULT_FOREIGN_IDS: takes somebody else's live request of that id for the client's. */
+void bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, Agent **agent);
+
+/* FAULT_ERROR_TELLS_NAME: TRUE if it has set an error that tells somebody's lock. */
+gboolean bus_faults_tell_name(const Client *client, sd_bus_error *error);
+
+/* FAULT_BROADCAST, FAULT_WATCH_UNFILTERED: tell people of it who should not hear it. */
+void bus_faults_tell_effect(Edge *edge, const Effect *effect);
+#else
+static inline LockManager *
+bus_faults_find_manager(const Client *client, const char *bucket)
+{
+    return NULL;
+}
+
+static inline void
+bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, Agent **agent)
+{
+}
+
+static inline gboolean
+bus_faults_tell_name(const Client *client, sd_bus_error *error)
+{
+    return FALSE;
+}
+
+static inline void
+bus_faults_tell_effect(Edge *edge, const Effect *effect)
+{
+}
+#endif
