@@ -183,8 +183,12 @@ class RawClient(LockCalls):
             raise ConnectionError('the other end closed the connection')
         self._data += chunk
         for blob in split(self._data):
-            self._take(parse(blob))
+            self.take_bytes(blob)
         return True
+
+    def take_bytes(self, blob):
+        """For tests that want to see a message as it came."""
+        self._take(parse(blob))
 
     def _take(self, message):
         self.log.append(message)

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""However much goes wrong for clients, the log stays short: it is the operator's, who needs it for
+something else."""
+
+import select
+import time
+
+from calls import ADMIN, LOCKS, PROPERTIES, ROOT, bucket_path, options
+from harness import PATIENCE, BusTestCase, DBusError, GLib, main
+from rawbus import method_call, split
+
+SERVICE = 'org.w3.WebLocks'
+PATH = bucket_path('default')
+LINES_MAX = 100
+
+
+def bad_calls():
+    """One of each kind, as messages."""
+    def call(member, body=None, path=PATH, interface=LOCKS):
+        return method_call(SERVICE, path, interface, member, body)
+
+    def request(name, values):
+        return call('Request', GLib.Variant('(sa{sv})', (name, values)))
+    return [
+        request('-reserved', {}),
+        request('x', {'unknown\n': GLib.Variant('b', True)}),
+        request('x', {'mode': GLib.Variant('u', 1)}),
+        request('x', options(why='w' * 300)),
+        request('x', options(steal=True, ifAvailable=True)),
+        request('n' * 2000, {}),
+        call('Release', GLib.Variant('(t)', (999,))),
+        call('Abort', GLib.Variant('(t)', (999,))),
+        call('Request', GLib.Variant('(t)', (999,))),
+        call('Frobnicate'),
+        call('Frobnicate', interface='org.example.Nothing'),
+        call('Query', path=f'{ROOT}/bucket/_'),
+        call('Query', path='/org/example'),
+        call('Get', GLib.Variant('(ss)', (ADMIN, 'Nothing')), ROOT, PROPERTIES),
+        call('Set', GLib.Variant('(ssv)', (ADMIN, 'Version', GLib.Variant('s', 'x'))), ROOT,
+             PROPERTIES),
+        call('Inspect', GLib.Variant('(a{sv})', ({'state': GLib.Variant('s', 'x')},))),
+    ]
+
+
+def renumbered(blob, serial):
+    return blob[:8] + serial.to_bytes(4, 'little') + blob[12:]
+
+
+class Flood(BusTestCase):
+    time_limit = 180.0
+
+    def setUp(self):
+        super().setUp()
+        self.lines = self.daemon.stderr().count('\n')
+
+    def tearDown(self):
+        said = self.daemon.stderr().split('\n')[self.lines:]
+        self.assertLessEqual(len(said) - 1, LINES_MAX, said[:20])
+        self.assertIsNone(self.daemon.process.poll())
+
+    def flood(self, client, count):
+        """Sends so many bad calls, and reads as many answers, without a look into them."""
+        templates = [client.encode(message)[0] for message in bad_calls()]
+        out = b''.join(renumbered(templates[n % len(templates)], client.next_serial())
+                       for n in range(count))
+        out, answers, data = memoryview(out), 0, bytearray()
+        poll = select.poll()
+        deadline = time.monotonic() + 8 * PATIENCE
+        client.socket.setblocking(False)
+        while answers < count:
+            self.assertLess(time.monotonic(), deadline, f'{answers} answers of {count}')
+            poll.register(client.socket, select.POLLIN | (select.POLLOUT if out else 0))
+            poll.poll(1000)
+            try:
+                if out:
+                    out = out[client.socket.send(out[:1 << 16]):]
+            except BlockingIOError:
+                pass
+            try:
+                data += client.socket.recv(1 << 18)
+            except BlockingIOError:
+                continue
+            answers += sum(1 for blob in split(data) if blob[1] in (2, 3))
+        client.socket.settimeout(PATIENCE)
+        client.ping()
+
+    def test_bad_calls(self):
+        """A hundred thousand, most of them by a private socket."""
+        self.flood(self.raw_client(), 20000)
+        self.flood(self.private_socket(), 80000)
+
+    def test_bad_calls_of_another_user(self):
+        self.flood(self.other_uid_client(), 5000)
+
+    def test_calls_that_want_no_answer(self):
+        client = self.raw_client()
+        for _ in range(100):
+            for message in bad_calls():
+                message.set_flags(message.get_flags().NO_REPLY_EXPECTED)
+                client.send(message)
+        client.ping()
+
+    def test_limits(self):
+        """Refusals are answers, no news."""
+        client = self.raw_client()
+        refused = 0
+        for number in range(3000):
+            try:
+                client.request(f'name {number}')
+                client.watch(bucket=f'{number}')
+            except DBusError as error:
+                self.assertEqual(error.short, 'LimitsExceeded')
+                refused += 1
+        self.assertGreater(refused, 2000)
+
+    def test_private_sockets_that_go_wrong(self):
+        """Words that are no handshake; messages that are none, and half ones; nothing at all."""
+        client = self.raw_client(descriptors=True)
+        for number in range(150):
+            peer = self.private_socket(client, handshake=number % 3 != 0)
+            if number % 3 == 0:
+                peer.socket.sendall(b'\0\x1b[2J\r\nAUTH \n\n' + b'x' * 20000)
+            elif number % 3 == 1:
+                peer.socket.sendall(b'\x1b[2J\n' * 10)
+            else:
+                peer.socket.sendall(b'l\1\0\1' + b'\xff' * 12)
+            if number % 2:
+                self.assertTrue(peer.at_end() if number % 3 else True)
+            peer.close()
+
+    def test_clients_that_come_and_go(self):
+        for _ in range(200):
+            client = self.raw_client()
+            client.request('x')
+            client.close()
+
+
+class FloodOfVerbose(BusTestCase):
+    """Who asks for a line a call gets that, and no more."""
+
+    arguments = ('--verbose',)
+
+    def test_a_line_a_call(self):
+        client = self.raw_client()
+        before = self.daemon.stderr().count('\n')
+        for _ in range(10):
+            for message in bad_calls():
+                client.reply_to(client.send(message))
+        grown = self.daemon.stderr().count('\n') - before
+        self.assertLessEqual(grown, 10 * len(bad_calls()))
+        self.assertGreater(grown, 10)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Defences taken out one by one: for each there is a test that fails then, and passes otherwise.
+
+A row is a mistake that weblocksd-faulty makes when asked to (see service/fault.h), and the cases
+that notice it, of a test on the harness of the bus tests: only those are run. `test_faults.py
+FAULT...` runs these rows. Mistakes in what outlives the service have tables of their own, in state/
+and storm/.
+"""
+
+import os
+import subprocess
+import sys
+import time
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TESTS, 'bus'))
+
+from buses import FACTOR, die_with_parent
+from tap import diagnostic
+
+# The mistake, the program, its cases, and what fails: a case, or anything with these words.
+FAULTS = [
+    # Everybody is told of everybody's locks: the monitor of every test sees it.
+    ('broadcast', 'bus/test_signals.py', ['Owners.test_timeout'], 'a broadcast'),
+    # Answers tell what is in the bucket of that name of whoever has one.
+    ('query-unfiltered', 'bus/test_told.py', ['Random'], 'Random.test_as_if_alone'),
+    ('query-unfiltered', 'bus/test_told.py', ['Guesses.test_of_another_principal'],
+     'Guesses.test_of_another_principal'),
+    # An id is looked up among all clients' requests.
+    ('foreign-ids', 'bus/test_told.py', ['Guesses.test_of_another_principal'],
+     'Guesses.test_of_another_principal'),
+    ('foreign-ids', 'bus/test_told.py', ['Guesses.test_of_another_client'],
+     'Guesses.test_of_another_client'),
+    # An error says who has what instead.
+    ('error-tells-name', 'bus/test_told.py', ['Random'], 'Random.test_as_if_alone'),
+    # Each bad call is a line in the log.
+    ('log-unlimited', 'bus/test_log.py', ['Flood.test_bad_calls_of_another_user'],
+     'Flood.test_bad_calls_of_another_user'),
+    # The log has the names of locks, as they came.
+    ('log-unescaped', 'bus/test_told.py', ['Canaries.test_in_errors_and_in_the_log'],
+     'Canaries.test_in_errors_and_in_the_log'),
+    # The id of a lock that was released is the next one's.
+    ('id-reused', 'bus/test_told.py', ['Guesses.test_an_id_of_before'],
+     'Guesses.test_an_id_of_before'),
+    # A private socket in somebody's hands goes on after its client's end.
+    ('socket-outlives-name', 'bus/test_peers.py', ['PassedOn.test_it_dies_with_the_name'],
+     'PassedOn.test_it_dies_with_the_name'),
+    # Who watches a bucket hears of all that have that name.
+    ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
+     'is a stranger to'),
+]
+
+
+def run(program, cases, fault):
+    env = {key: value for key, value in os.environ.items() if key != 'WEBLOCKS_TEST_FAULT'}
+    if fault is not None:
+        env['WEBLOCKS_TEST_FAULT'] = fault
+        # What doesn't come because of it need not be waited for as long as what does.
+        env['WEBLOCKS_TEST_TIMEOUT_FACTOR'] = str(FACTOR * 0.3)
+    return subprocess.run([sys.executable, os.path.join(TESTS, program), *cases], env=env,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          preexec_fn=die_with_parent, timeout=120 * FACTOR, errors='replace')
+
+
+def notices(done, words):
+    """It fails, and by what it is there for."""
+    failed = [line for line in done.stdout.splitlines() if line.startswith('not ok')]
+    return done.returncode == 1 and failed and (
+        words in done.stdout if ' ' in words else any(words in line for line in failed))
+
+
+def main():
+    asked = sys.argv[1:]
+    number = 0
+    failed = False
+    passed = set()
+    for fault, program, cases, words in FAULTS:
+        if asked and fault not in asked:
+            continue
+        what = f'{program} {" ".join(cases)}'
+        # Once without a mistake, or it would notice what isn't there.
+        for mistake in (None, fault):
+            if mistake is None and what in passed:
+                continue
+            start = time.monotonic()
+            done = run(program, cases, mistake)
+            diagnostic(f'{time.monotonic() - start:.1f} s')
+            skipped = '# SKIP' in done.stdout and 'not ok' not in done.stdout
+            good = notices(done, words) if mistake else done.returncode == 0
+            passed.add(what)
+            number += 1
+            reason = ' # SKIP needs root, to be two users' if skipped else ''
+            failed = failed or not (good or skipped)
+            print(f"{'ok' if good or skipped else 'not ok'} {number} - "
+                  f"{what} with {mistake or 'no fault'}{reason}", flush=True)
+            if not good and not skipped:
+                diagnostic(done.stdout + done.stderr)
+    print(f'1..{number}')
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == '__main__':
+    main()
