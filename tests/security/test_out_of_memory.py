@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""When there is no memory: the n-th allocation of libsystemd fails, for many n, in the service at
+work and in one that starts. It may refuse, say nothing, or abort as GLib does; it may not crash
+otherwise, forget a lock, or give one to two. See fail-malloc.c."""
+
+import collections
+import mmap
+import os
+import random
+import signal
+import struct
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
+
+from calls import DBusError
+from harness import FACTOR, GLib, PrivateSocket, diagnostic, environment, main, owner_of, wait_for
+from rawbus import open_peer_call
+from statecase import StateCase
+
+# How long somebody waits for an answer that may have been lost.
+SHORT = 0.4 * FACTOR
+# The ends that a process without memory may come to.
+ENDS = (-signal.SIGABRT, 1)
+
+
+class Memory:
+    """What the service and the test share."""
+
+    def __init__(self):
+        self.file = tempfile.NamedTemporaryFile(prefix='weblocks-memory-')
+        self.file.truncate(32)
+        self.map = mmap.mmap(self.file.fileno(), 32)
+
+    def environment(self):
+        return {'LD_PRELOAD': environment('WEBLOCKS_FAIL_MALLOC'),
+                'FAIL_MALLOC_FILE': self.file.name}
+
+    def count(self):
+        return struct.unpack_from('Q', self.map, 0)[0]
+
+    def failed(self):
+        return struct.unpack_from('Q', self.map, 24)[0]
+
+    def fail(self, after, times=1):
+        """The allocation after so many more fails, and the next ones, so many in all."""
+        struct.pack_into('QQ', self.map, 8, self.count() + after + 1, times)
+
+    def spare(self):
+        struct.pack_into('Q', self.map, 8, 0)
+
+    def close(self):
+        self.map.close()
+        self.file.close()
+
+
+class OutOfMemory(StateCase):
+    """`keeper` holds a lock and `waiter` waits for it, whatever happens."""
+
+    time_limit = 240.0
+    SAMPLES = 14
+
+    def setUp(self):
+        super().setUp()
+        seed = int(os.environ.get('WEBLOCKS_TEST_SEED') or random.SystemRandom().randrange(1 << 32))
+        diagnostic(f'WEBLOCKS_TEST_SEED={seed}')
+        self.random = random.Random(seed)
+        self.memory = Memory()
+        self.addCleanup(self.memory.close)
+        self.outcomes = collections.Counter()
+        self.begin()
+        self.keeper, self.waiter = self.raw_client(), self.raw_client()
+        self.kept = [self.keeper.request(f'kept {number}')[0] for number in range(20)]
+        self.wait, _ = self.waiter.request('kept 0', key=5)
+        self.before = self.see_resync(self.keeper), self.see_resync(self.waiter)
+
+    def begin(self):
+        self.start(env=self.memory.environment())
+
+    def again_if_gone(self):
+        """A service that has ended did so in one of the ways that are allowed; then another one
+        comes."""
+        try:
+            wait_for(lambda: self.current.process.poll() is not None or self.answers(),
+                     what='service that answers or has ended')
+        finally:
+            self.memory.spare()
+        if self.current.process.poll() is not None:
+            self.allow_end()
+            self.wait_free()
+            self.begin()
+
+    def allow_end(self):
+        code = self.current.process.returncode
+        self.assertIn(code, ENDS, self.current.stderr())
+        self.outcomes[f'ended with {code}'] += 1
+        # Its last words are an assertion's, which is no complaint here.
+        self.services.remove(self.current)
+
+    def answers(self):
+        try:
+            self.control.call('/org/w3/WebLocks', 'org.freedesktop.DBus.Peer', 'Ping',
+                              timeout=SHORT)
+            return True
+        except (DBusError, TimeoutError):
+            return False
+
+    def check(self):
+        """Nothing that was acknowledged is gone, and nothing was given twice."""
+        self.assertEqual((self.see_resync(self.keeper), self.see_resync(self.waiter)), self.before)
+        self.assertEqual(self.waiter.events, [])
+        self.assertEqual(self.keeper.events, [])
+        for bucket in self.keeper.buckets():
+            held, _ = self.keeper.query(bucket)
+            exclusive = [name for name, mode, _ in held if mode == 'exclusive']
+            self.assertEqual(len(exclusive), len(set(exclusive)), held)
+
+    def quick(self, client):
+        """Waits no longer than needed for what may not come."""
+        call = client.call
+        client.call = lambda *args, **kw: call(*args, **{'timeout': SHORT, **kw})
+        return client
+
+    # What is done while memory fails; each with clients of its own, which are made before.
+
+    def do_request(self, one, two):
+        one.request('new', 'scene', why='why', timeout=60000, key=3)
+        two.request('new', 'scene')
+
+    def do_release_and_grant(self, one, two):
+        id_, _ = one.request('new', 'scene')
+        waiting, _ = two.request('new', 'scene')
+        one.release(id_, 'scene')
+        two.wait_for(lambda: two.granted(waiting), SHORT, 'grant')
+
+    def do_steal(self, one, two):
+        one.request('new', 'scene')
+        two.steal('new', 'scene')
+
+    def do_watch(self, one, two):
+        one.watch(bucket='scene')
+        id_, _ = two.request('new', 'scene')
+        two.release(id_, 'scene')
+
+    def do_look(self, one, two):
+        one.query()
+        two.inspect()
+        one.resync()
+        two.buckets()
+        one.introspect('/org/w3/WebLocks')
+        two.get_property('Limits')
+
+    def do_nonsense(self, one, two):
+        for body in (GLib.Variant('(t)', (999,)), GLib.Variant('(s)', ('x',))):
+            try:
+                one.locks('scene', 'Release', body)
+            except DBusError:
+                pass
+        two.locks('scene', 'Request', GLib.Variant('(sa{sv})', ('x', {
+            'nothing': GLib.Variant('b', True)})))
+
+    def do_socket(self, one, two):
+        one.result(one.send(open_peer_call()), SHORT)
+        peer = self.quick(PrivateSocket.of(one.descriptors.pop(), one.name, handshake=False))
+        self.addCleanup(peer.close)
+        peer.socket.settimeout(SHORT)
+        peer.shake_hands()
+        peer.request('new', 'scene')
+        peer.query('scene')
+        two.request('new', 'scene')
+
+    def do_first_call(self, one, two):
+        fresh = self.quick(self.raw_client())
+        try:
+            fresh.request('new', 'scene')
+        finally:
+            fresh.close()
+
+    def do_die(self, one, two):
+        one.request('new', 'scene')
+        two.request('new', 'scene')
+        one.close()
+        two.wait_for(lambda: two.signals('Granted'), SHORT, 'grant')
+
+    def scene(self, do):
+        """Does it. How many allocations it took."""
+        pair = [self.quick(self.raw_client(descriptors=True)) for _ in range(2)]
+        for client in pair:
+            client.request('first', 'scene', mode='shared')
+        before = self.memory.count()
+        self.arm()
+        try:
+            do(*pair)
+            self.outcomes['as if nothing was'] += 1
+        except DBusError as error:
+            self.outcomes[error.short] += 1
+        except (TimeoutError, ConnectionError, RuntimeError, OSError) as error:
+            self.outcomes[type(error).__name__] += 1
+        taken = self.memory.count() - before
+        self.again_if_gone()
+        for client in pair:
+            client.close()
+        return taken
+
+    def check_all_gone(self):
+        """Who has left is forgotten."""
+        try:
+            wait_for(lambda: self.keeper.query('scene') == ([], []), what='end of their locks',
+                     timeout=4 * SHORT)
+        except TimeoutError:
+            # One who died unseen is one until the next start.
+            self.outcomes['a death unseen'] += 1
+            self.restart(env=self.memory.environment())
+            self.assertEqual(self.keeper.query('scene'), ([], []))
+
+    def sweep(self, do):
+        self.arm = lambda: None
+        taken = self.scene(do)
+        self.check_all_gone()
+        numbers = range(taken + 1)
+        if len(numbers) > self.SAMPLES:
+            numbers = sorted(self.random.sample(numbers, self.SAMPLES))
+        failed = self.memory.failed()
+        for number in numbers:
+            times = self.random.choice((1, 4))
+            with self.subTest(do.__name__, allocation=number, times=times):
+                self.arm = lambda n=number, t=times: self.memory.fail(n, t)
+                self.scene(do)
+                self.check()
+                self.check_all_gone()
+        self.assertGreater(self.memory.failed(), failed, 'no allocation has failed')
+        diagnostic(f'{do.__name__}: {taken} allocations, {self.memory.failed() - failed} failed')
+
+    def tearDown(self):
+        diagnostic(dict(self.outcomes))
+
+
+class AtWork(OutOfMemory):
+    pass
+
+
+def add_cases():
+    for name in [name for name in dir(OutOfMemory) if name.startswith('do_')]:
+        def test(self, name=name):
+            self.sweep(getattr(self, name))
+        setattr(AtWork, 'test_' + name.removeprefix('do_'), test)
+
+
+add_cases()
+
+
+class AtStart(OutOfMemory):
+    SAMPLES = 40
+
+    def test_start(self):
+        """It comes up with all there was, or ends; the next one does."""
+        self.crash()
+        before = self.memory.count()
+        self.begin()
+        numbers = range(self.memory.count() - before)
+        self.check()
+        for number in sorted(self.random.sample(numbers, self.SAMPLES)):
+            with self.subTest(allocation=number):
+                self.crash()
+                self.memory.fail(number)
+                service = self.start(env=self.memory.environment(), ready=False)
+                wait_for(lambda s=service: s.process.poll() is not None
+                         or owner_of(self.control), what='service or its end')
+                self.memory.spare()
+                if service.process.poll() is not None:
+                    self.allow_end()
+                    self.wait_free()
+                    self.begin()
+                self.check()
+        diagnostic(f'{len(numbers)} allocations, {self.memory.failed()} failed')
+
+
+del OutOfMemory
+if __name__ == '__main__':
+    main()
