@@ -35,6 +35,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_ID_REUSED] = "id-reused",
     [FAULT_SOCKET_OUTLIVES_NAME] = "socket-outlives-name",
     [FAULT_WATCH_UNFILTERED] = "watch-unfiltered",
+    [FAULT_EXIT_WITHOUT_DRAIN] = "exit-without-drain",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -8,6 +8,7 @@
 #include "common/wire-names.h"
 #include "service/bus/clients.h"
 #include "service/bus/watchers.h"
+#include "service/fault.h"
 
 /* How long the bus may take to read what we said last. */
 #define STOP_TIMEOUT_SECS 5
@@ -203,6 +204,8 @@ on_idle_timer(gpointer data)
         arm_idle_timer(edge, limit_us - idle_us);
     } else {
         g_info("Idle for %g s: leaving", edge->lifecycle->options.idle_exit_secs);
+        if (fault_is(FAULT_EXIT_WITHOUT_DRAIN))
+            end(edge, EXIT_SUCCESS);
         lifecycle_stop(edge);
     }
     return G_SOURCE_REMOVE;

@@ -249,16 +249,21 @@ class ProcessClient:
         end(self.process)
 
 
+def service_command():
+    """The service; for the tests of the tests, with a mistake that somebody should notice. See
+    service/fault.h."""
+    fault = os.environ.get('WEBLOCKS_TEST_FAULT')
+    if fault:
+        return ['/usr/bin/env', f'WEBLOCKS_FAULT={fault}', environment('WEBLOCKSD_FAULTY')]
+    return [environment('WEBLOCKSD')]
+
+
 class Service:
     """A weblocksd process. Its stderr goes to a file, so that it can never block."""
 
     def __init__(self, bus, arguments=(), address_option=True, env=None, program=None):
         command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
-        # The tests of the tests: with a mistake that somebody should notice. See service/fault.h.
-        fault = os.environ.get('WEBLOCKS_TEST_FAULT')
-        if fault:
-            program, env = environment('WEBLOCKSD_FAULTY'), {**(env or {}), 'WEBLOCKS_FAULT': fault}
-        command.append(program or environment('WEBLOCKSD'))
+        command += [program] if program else service_command()
         if address_option:
             command.append(f'--address={bus.address}')
         self.bus = bus
@@ -479,4 +484,4 @@ class BusTestCase(unittest.TestCase):
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
            'GLib', 'Gio', 'Monitor', 'PATIENCE', 'PeerClient', 'PrivateSocket', 'ProcessClient',
            'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'main',
-           'owner_of', 'pid_of', 'wait_exit', 'wait_for']
+           'owner_of', 'pid_of', 'service_command', 'wait_exit', 'wait_for']

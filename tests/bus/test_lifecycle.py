@@ -12,7 +12,7 @@ import unittest
 
 from calls import LOCKS, bucket_path
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
-                     Service, diagnostic, environment, main, owner_of, wait_for)
+                     Service, diagnostic, environment, main, owner_of, service_command, wait_for)
 from rawbus import method_call, unpack
 
 NAME = 'org.w3.WebLocks'
@@ -459,6 +459,7 @@ class IdleExitRace(unittest.TestCase):
 
     IDLE = 0.02
     ROUNDS = 200
+    LATER = 8
 
     def setUp(self):
         # Only dbus-daemon starts services by itself.
@@ -466,7 +467,7 @@ class IdleExitRace(unittest.TestCase):
             self.skipTest('dbus-broker leaves activation to systemd')
         self.bus = Bus().start()
         self.addCleanup(self.bus.stop)
-        self.bus.add_service_file(f"{environment('WEBLOCKSD')} --address={self.bus.address} "
+        self.bus.add_service_file(f"{' '.join(service_command())} --address={self.bus.address} "
                                   f'--idle-exit={self.IDLE}')
         self.client = RawClient(self.bus.address)
         self.addCleanup(self.client.close)
@@ -498,14 +499,19 @@ class IdleExitRace(unittest.TestCase):
             target = due + (round_ % 40) * 0.0002 - 0.002
             while (left := target - time.monotonic()) > 0:
                 self.client.pump(left)
-            # Three in one write: the first may meet the old instance, the last the new one.
+            # Three in one write: the first may meet the old instance, the last the new one. And
+            # more, one by one, over the time that it takes to leave and to come.
             calls = [request, query, request]
             serials = self.client.send_all([call() for call in calls])
+            for number in range(self.LATER):
+                calls.append([query, request][number % 2])
+                serials += self.client.send_all([calls[-1]()])
+                self.client.pump(0.0003)
             answers = [self.served(*pair) for pair in zip(calls, serials)]
             owners.add(owner_of(self.client))
-            self.give_back([answers[0][0], answers[2][0]])
+            self.give_back([answer[0] for call, answer in zip(calls, answers) if call == request])
             due = time.monotonic() + self.IDLE
-        diagnostic(f'{self.ROUNDS * 3} calls, {len(owners)} instances of the service, '
+        diagnostic(f'{self.ROUNDS * (3 + self.LATER)} calls, {len(owners)} instances of the service, '
                    f'{self.refused} refusals')
         self.assertGreater(len(owners), 5, 'it hardly ever left: nothing was tested')
         # What the bus starts writes to where the bus writes.

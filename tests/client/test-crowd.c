@@ -139,6 +139,10 @@ test_with_gdbus(void)
 
 /* ---- somebody on the bus who is not the service */
 
+#define N_FORGERIES 10000
+/* The bus keeps what the agent has not read yet: it reads after so many. */
+#define FORGERIES_A_TURN 200
+
 static void
 forge(GDBusConnection *forger,
       const char *client_id,
@@ -153,8 +157,60 @@ forge(GDBusConnection *forger,
                                   is_bus_signal ? WIRE_DRIVER_INTERFACE : WIRE_LOCKS_INTERFACE,
                                   member, body, &error);
     g_assert_no_error(error);
-    g_dbus_connection_flush_sync(forger, NULL, &error);
+}
+
+static void
+forge_signals(GDBusConnection *forger, const char *client_id, guint64 id)
+{
+    const char *path = WIRE_BUCKET_PREFIX "/b";
+
+    forge(forger, client_id, path, "Granted",
+          g_variant_new("(tssst)", id, "a", "exclusive", client_id, G_GUINT64_CONSTANT(99)));
+    forge(forger, client_id, path, "Released",
+          g_variant_new("(tssss)", id, "a", "exclusive", client_id, "stolen"));
+    forge(forger, client_id, path, "Released",
+          g_variant_new("(tssss)", id, "own", "exclusive", client_id, "lost"));
+}
+
+/* An answer to whichever call of the agent has that serial; the bus lets it through or not. */
+static void
+forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gboolean is_error)
+{
+    g_autoptr(GDBusMessage) message = g_dbus_message_new();
+    g_autoptr(GError) error = NULL;
+
+    g_dbus_message_set_message_type(message, is_error ? G_DBUS_MESSAGE_TYPE_ERROR
+                                                      : G_DBUS_MESSAGE_TYPE_METHOD_RETURN);
+    g_dbus_message_set_flags(message, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
+    g_dbus_message_set_destination(message, client_id);
+    g_dbus_message_set_reply_serial(message, serial);
+    if (is_error)
+        g_dbus_message_set_error_name(message, WIRE_ERROR_SECURITY);
+    else
+        g_dbus_message_set_body(message, g_variant_new("(tt)", (guint64)1, G_GUINT64_CONSTANT(99)));
+    g_dbus_connection_send_message(forger, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, NULL, &error);
     g_assert_no_error(error);
+}
+
+/* While the agent asks for things, so that there is always something to forge. */
+static void
+forge_in_a_crowd(GDBusConnection *forger, WebLocksManager *waiter, const char *client_id)
+{
+    for (guint i = 0; i < N_FORGERIES / 5; i += FORGERIES_A_TURN / 5) {
+        g_autoptr(WebLocksLock) lock = NULL;
+        g_auto(Answer) call = {0};
+
+        answer_ask(&call, waiter, "busy");
+        for (guint j = i; j < i + FORGERIES_A_TURN / 5; j++) {
+            forge_signals(forger, client_id, j % 50);
+            forge_answer(forger, client_id, j % 400 + 1, FALSE);
+            forge_answer(forger, client_id, j % 400 + 1, TRUE);
+        }
+        g_assert_true(g_dbus_connection_flush_sync(forger, NULL, NULL));
+        lock = answer_expect_lock(&call);
+        test_release(lock);
+    }
+    g_assert_false(g_dbus_connection_is_closed(forger));
 }
 
 static void
@@ -170,19 +226,13 @@ test_forger(void)
     g_autoptr(WebLocksLock) held = test_lock(other, "a"), own = test_lock(waiter, "own");
     g_autoptr(WebLocksLock) lock = NULL;
     const char *client_id = web_locks_agent_get_client_id(agent);
-    const char *path = WIRE_BUCKET_PREFIX "/b";
     g_auto(Answer) waiting = {0};
     g_auto(Losses) losses = {0};
 
     losses_watch(&losses, own);
     answer_ask(&waiting, waiter, "a");
     test_settle(waiter);
-    for (guint64 id = 0; id < 10; id++) {
-        forge(forger, client_id, path, "Granted",
-              g_variant_new("(tssst)", id, "a", "exclusive", client_id, G_GUINT64_CONSTANT(99)));
-        forge(forger, client_id, path, "Released",
-              g_variant_new("(tssss)", id, "a", "exclusive", client_id, "stolen"));
-    }
+    forge_in_a_crowd(forger, waiter, client_id);
     forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",
           g_variant_new("(sss)", WIRE_BUS_NAME, test_bus()->service_owner, ""));
     forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",

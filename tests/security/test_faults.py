@@ -10,6 +10,7 @@ and storm/.
 """
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -50,6 +51,9 @@ FAULTS = [
     # Who watches a bucket hears of all that have that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
      'is a stranger to'),
+    # It leaves when idle with calls unread.
+    ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
+     'IdleExitRace.test_no_call_is_lost'),
 ]
 
 
@@ -87,11 +91,11 @@ def main():
             start = time.monotonic()
             done = run(program, cases, mistake)
             diagnostic(f'{time.monotonic() - start:.1f} s')
-            skipped = '# SKIP' in done.stdout and 'not ok' not in done.stdout
+            skipped = 'not ok' not in done.stdout and re.search('# SKIP (.*)', done.stdout)
             good = notices(done, words) if mistake else done.returncode == 0
             passed.add(what)
             number += 1
-            reason = ' # SKIP needs root, to be two users' if skipped else ''
+            reason = f' # SKIP {skipped[1]}' if skipped else ''
             failed = failed or not (good or skipped)
             print(f"{'ok' if good or skipped else 'not ok'} {number} - "
                   f"{what} with {mistake or 'no fault'}{reason}", flush=True)
