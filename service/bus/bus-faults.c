@@ -103,3 +103,15 @@ bus_faults_tell_effect(Edge *edge, const Effect *effect)
     if (fault_is(FAULT_WATCH_UNFILTERED))
         tell_other_watchers(edge, effect);
 }
+
+void
+bus_faults_log(sd_bus_message *call, const sd_bus_error *error)
+{
+    const char *name;
+
+    if (fault_is(FAULT_LOG_UNLIMITED) && error != NULL)
+        g_warning("%s: %s", sd_bus_message_get_member(call), error->message);
+    if (fault_is(FAULT_LOG_UNESCAPED) && sd_bus_message_rewind(call, TRUE) >= 0 &&
+        sd_bus_message_read_basic(call, 's', &name) > 0)
+        g_printerr("%s\n", name);
+}

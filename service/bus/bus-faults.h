@@ -21,6 +21,10 @@ gboolean bus_faults_tell_name(const Client *client, sd_bus_error *error);
 
 /* FAULT_BROADCAST, FAULT_WATCH_UNFILTERED: tell people of it who should not hear it. */
 void bus_faults_tell_effect(Edge *edge, const Effect *effect);
+
+/* FAULT_LOG_UNLIMITED, FAULT_LOG_UNESCAPED: write what the client has caused. `error` may be NULL.
+ */
+void bus_faults_log(sd_bus_message *call, const sd_bus_error *error);
 #else
 static inline LockManager *
 bus_faults_find_manager(const Client *client, const char *bucket)
@@ -41,6 +45,11 @@ bus_faults_tell_name(const Client *client, sd_bus_error *error)
 
 static inline void
 bus_faults_tell_effect(Edge *edge, const Effect *effect)
+{
+}
+
+static inline void
+bus_faults_log(sd_bus_message *call, const sd_bus_error *error)
 {
 }
 #endif

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "common/wire-names.h"
+#include "service/bus/bus-faults.h"
 #include "service/bus/clients.h"
 #include "service/bus/methods.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
-#include "service/fault.h"
 
 #define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 #define PING_MEMBER    "Ping"
@@ -79,16 +79,6 @@ get_row(sd_bus_message *call)
     return row;
 }
 
-/* FAULT_LOG_UNESCAPED */
-static void
-log_names(sd_bus_message *call)
-{
-    const char *name;
-
-    if (sd_bus_message_rewind(call, TRUE) >= 0 && sd_bus_message_read_basic(call, 's', &name) > 0)
-        g_printerr("%s\n", name);
-}
-
 static void
 serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
 {
@@ -101,10 +91,7 @@ serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
         sd_bus_error_set(&error, WIRE_ERROR_INVALID_ARGS, "The message body can't be read");
     if (client->edge->verbose)
         g_debug("%s %s: %s", client->unique_name, row->member, r < 0 ? error.name : "done");
-    if (r < 0 && fault_is(FAULT_LOG_UNLIMITED))
-        g_warning("%s: %s", row->member, error.message);
-    if (fault_is(FAULT_LOG_UNESCAPED))
-        log_names(call);
+    bus_faults_log(call, r < 0 ? &error : NULL);
     if (r < 0)
         replies_put_error(client->link, call, &error);
     sd_bus_error_free(&error);

@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the service can say: in errors and in the log. All texts are fixed, but for what is listed
+here with a reason. A new text that has something in it fails here until somebody has looked at it.
+
+    test_texts.py SERVICE-DIRECTORY
+"""
+
+import glob
+import os
+import re
+import sys
+
+# Who may read it, and the functions that write it, with the place of the format.
+ERRORS = {'sd_bus_error_setf': 2, 'sd_bus_reply_method_errorf': 2}
+LOGS = {name: 0 for name in ('g_debug', 'g_info', 'g_message', 'g_warning', 'g_critical',
+                             'g_error', 'g_printerr', 'g_print')}
+
+# What may be in an error, which only the caller reads.
+IN_ERRORS = {
+    'limits_table[id].name': 'of the table',
+    'limits->max[id]': 'a number that Limits tells everybody',
+    'g_strerror(-r)': "the C library's words",
+    'why': 'one of the fixed texts of options.c',
+    'escaped': "a key of the caller's own call, 64 bytes at most before it is escaped",
+}
+
+# What may be in the log at any time, which the operator reads...
+IN_LOG = {
+    'WIRE_BUS_NAME': 'fixed',
+    'WEBLOCKS_VERSION': 'fixed',
+    'error->message': "GLib's or LMDB's words, on the files and options that the operator chose",
+    'why': 'the same, or one of the fixed texts of state.c',
+    'self->aside_path': "the operator's",
+    'self->path': "the operator's",
+    'self->state->aside_path': "the operator's",
+    'g_strerror(errno)': "the C library's words",
+    'g_strerror(-r)': "the C library's words",
+    'edge->lifecycle->options.idle_exit_secs': "the operator's",
+}
+
+# ... and with --verbose.
+IN_DEBUG_LOG = {
+    **IN_LOG,
+    'name': "a unique name: the bus's",
+    'client->unique_name': "the bus's",
+    'peer->link.client->unique_name': "the bus's",
+    'row->member': 'of the table of calls',
+    'r < 0 ? error.name : "done"': 'of the table of errors',
+}
+
+# Mistakes on purpose: they are not in weblocksd.
+FAULTY = ('service/fault.c', 'service/bus/bus-faults.c')
+
+
+def is_fault(text, at):
+    """Whether what is there is done only if a fault is asked for."""
+    begin = max(text.rfind(char, 0, at) for char in ';{}')
+    return re.search(r'\bif \(fault_(is|poisons)\(', text[begin:at]) is not None
+
+
+def arguments(text, at):
+    """The arguments of the call whose parenthesis opens there."""
+    depth, start, found, quoted = 0, at + 1, [], False
+    while True:
+        char = text[at]
+        if char == '"' and text[at - 1] != '\\':
+            quoted = not quoted
+        elif not quoted and char in '([{':
+            depth += 1
+        elif not quoted and char in ')]}':
+            depth -= 1
+        if not quoted and (depth == 0 or depth == 1 and char == ','):
+            found.append(' '.join(text[start:at].split()))
+            start = at + 1
+        if depth == 0:
+            return found
+        at += 1
+
+
+def look(directory):
+    """Yields (what is wrong, or None; where; the text)."""
+    for path in sorted(glob.glob(os.path.join(directory, '**', '*.c'), recursive=True)):
+        name = os.path.join('service', os.path.relpath(path, directory))
+        if name in FAULTY:
+            continue
+        with open(path, encoding='utf-8') as file:
+            text = file.read()
+        for match in re.finditer(r'\b(\w+)\(', text):
+            function = match[1]
+            place = ERRORS.get(function, LOGS.get(function))
+            if place is None or is_fault(text, match.start()):
+                continue
+            given = arguments(text, match.end() - 1)
+            allowed = IN_ERRORS if function in ERRORS else \
+                IN_DEBUG_LOG if function == 'g_debug' else IN_LOG
+            where = f'{name}:{text.count(chr(10), 0, match.start()) + 1}'
+            what = f'{function} {given[place]}'
+            if not re.fullmatch(r'("(\\.|[^"\\])*"\s*|[A-Z0-9_]+\s*)+', given[place]):
+                yield 'a format that is none', where, what
+                continue
+            odd = [value for value in given[place + 1:] if value not in allowed]
+            yield (f'what is {", ".join(odd)}?' if odd else None), where, what
+
+
+def main():
+    number = failed = 0
+    for problem, where, what in look(sys.argv[1]):
+        number += 1
+        failed += problem is not None
+        print(f"{'not ok' if problem else 'ok'} {number} - {where} {what.replace('#', '')}")
+        if problem:
+            print(f'# {problem} Say in {os.path.basename(__file__)} why it may be told.')
+    number += 1
+    # Or the patterns see nothing.
+    print(f"{'ok' if number > 20 else 'not ok'} {number} - they were found")
+    print(f'1..{number}')
+    sys.exit(1 if failed or number <= 20 else 0)
+
+
+if __name__ == '__main__':
+    main()
