@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What docs/library/losing.md advises to do against a victim of a theft that goes on writing: as it
+ * stands there. */
+
+#include "tests/client/fixture.h"
+
+typedef struct {
+    guint64 greatest_token;
+    char text[32];
+} Resource;
+
+#include "losing-snippet.h"
+
+static void
+test_late_writer(void)
+{
+    g_autoptr(WebLocksManager) victim = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksOptions) steal = test_steal();
+    g_autoptr(WebLocksLock) lost = test_lock(victim, "a"), lock = NULL;
+    g_autoptr(GError) error = NULL;
+    Resource resource = {0};
+
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lost), "the victim's"));
+    /* The victim's context does not run: it knows of nothing. */
+    lock = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the thief's"));
+    g_assert_false(resource_write(&resource, web_locks_lock_get_token(lost), "too late"));
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the thief's again"));
+    g_assert_cmpstr(resource.text, ==, "the thief's again");
+}
+
+/* Who has the lock next may write; it need not have been stolen. */
+static void
+test_next_writer(void)
+{
+    g_autoptr(WebLocksManager) first = test_manager_new(), second = test_manager_new();
+    Resource resource = {0};
+    guint64 old_token = 0;
+
+    for (guint i = 0; i < 10; i++) {
+        g_autoptr(WebLocksLock) lock = test_lock(i % 2 == 0 ? first : second, "a");
+        guint64 token = web_locks_lock_get_token(lock);
+
+        g_assert_true(resource_write(&resource, token, "now"));
+        g_assert_true(i == 0 || !resource_write(&resource, old_token, "then"));
+        old_token = token;
+        test_release(lock);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/fencing/late-writer", test_late_writer);
+    g_test_add_func("/fencing/next-writer", test_next_writer);
+    return test_run(NULL);
+}
