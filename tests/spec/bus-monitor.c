@@ -80,6 +80,7 @@ bus_monitor_new(GDBusConnection *connection)
                                         g_variant_new("(asu)", NULL, 0), NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);
+    g_assert_nonnull(reply);
     return self;
 }
 
