@@ -371,7 +371,8 @@ process(Peer *peer, Budget *left)
     return next;
 }
 
-/* sd-bus writes when it processes, and may then read a message. */
+/* sd-bus writes when it processes, and may then read a message. If it has dropped one, it is seen
+ * by the bytes that are gone. */
 static Next
 write_on(Peer *peer)
 {
@@ -380,7 +381,10 @@ write_on(Peer *peer)
 
     if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
         return next;
+    n_bytes = look_for_bytes(peer->fd);
     next = take_step(peer, length);
+    if (next == NEXT_MESSAGE && !peer->has_message && look_for_bytes(peer->fd) < n_bytes)
+        return NEXT_BAD;
     if (next == NEXT_MESSAGE)
         outbox_flush(&peer->link.outbox);
     return next;
@@ -406,7 +410,10 @@ serve_open(Peer *peer, Budget *left)
                    : process(peer, left);
     if (!is_open(peer))
         return;
-    if (next == NEXT_NOTHING || next == NEXT_PART)
+    /* An empty socket tells it too: sd-bus may have dropped a message that was none, and read the
+     * one behind it, and then fewer bytes are counted than were read. */
+    if (next == NEXT_NOTHING || next == NEXT_PART ||
+        (is_awaited(peer->link.client) && look_for_bytes(peer->fd) == 0))
         make_all_due(peer->link.client);
     else
         notice_due(peer->link.client);
