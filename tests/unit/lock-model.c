@@ -11,6 +11,7 @@ lock_model_init(LockModel *model, const Limits *limits)
     model->events = g_array_new(FALSE, FALSE, sizeof(ModelEvent));
     model->agents = g_array_new(FALSE, FALSE, sizeof(ModelAgent));
     model->last_number = 0;
+    model->is_full = FALSE;
     model->limits = *limits;
 }
 
@@ -137,12 +138,16 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
     }
     if (options->name_length > model->limits.max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
+    if (options->why_length > model->limits.max[LIMIT_WHY_BYTES])
+        return lock_result_limit(LIMIT_WHY_BYTES);
     if (n_of_agent >= model->limits.max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
     if (n_of_uid >= model->limits.max[LIMIT_REQUESTS_PER_UID])
         return lock_result_limit(LIMIT_REQUESTS_PER_UID);
     if (model->pending->len + model->held->len >= model->limits.max[LIMIT_REQUESTS_TOTAL])
         return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    if (model->is_full)
+        return LOCK_RESULT_NO_ROOM;
     return LOCK_RESULT_OK;
 }
 

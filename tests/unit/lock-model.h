@@ -41,6 +41,7 @@ typedef struct {
     guint32 timeout_ms;
     guint64 key;
     guint name_length;
+    guint why_length;
     gboolean name_is_reserved;
 } ModelOptions;
 
@@ -61,6 +62,7 @@ typedef struct {
     GArray *agents;  /* of ModelAgent */
     guint64 last_number;
     Limits limits;
+    gboolean is_full; /* there is no room to keep another request */
 } LockModel;
 
 void lock_model_init(LockModel *model, const Limits *limits);

@@ -1,0 +1,423 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/lock-request.h"
+#include "tests/unit/lock-world-private.h"
+
+#define REALTIME_US G_GINT64_CONSTANT(1700000000000000)
+
+static const guint principal_of_slot[N_AGENTS] = {0, 0, 0, 0, 1, 1, 2, 2};
+
+/* Small enough to be met. */
+static const struct {
+    LimitId id;
+    guint32 max;
+} small_limits[] = {
+    {LIMIT_NAME_BYTES, 8},        {LIMIT_WHY_BYTES, 8},       {LIMIT_REQUESTS_PER_CLIENT, 12},
+    {LIMIT_REQUESTS_PER_UID, 40}, {LIMIT_REQUESTS_TOTAL, 46}, {LIMIT_CLIENTS_PER_UID, 5},
+};
+
+/* ---- operations */
+
+static void describe(World *world, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* Before it is done: it may be the last that we say. */
+static void
+describe(World *world, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_vsnprintf(world->operation, sizeof world->operation, format, arguments);
+    va_end(arguments);
+    if (world->is_loud)
+        g_printerr("%4u: %s\n", world->step, world->operation);
+}
+
+static void
+forget_effects(World *world)
+{
+    effects_clear(&world->core->effects);
+    world->n_effects_seen = 0;
+}
+
+/* Mostly what is legal; of 16 requests, one asks for any mix. */
+static LockOptions
+get_options(const LockOperation *operation)
+{
+    guint way = operation->flags >> 1 & 15u;
+    guint mix = operation->place >> 5;
+    LockOptions options = {
+        .mode = operation->flags & 1u ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE,
+        .if_available = way == 11 || way == 12 || (way == 15 && mix & 1u),
+        .steal = way == 13 || (way == 15 && mix & 2u),
+        .signal = way == 14 || (way == 15 && mix & 4u),
+        .timeout_ms = operation->number < 90 ? 1u + operation->number % 60u : 0,
+        .key = operation->other < 64 ? 1u + operation->other % 4u : 0,
+        .why = operation->other >= 250       ? "longer-than-8-bytes"
+               : operation->other % 8u == 7u ? "why"
+                                             : "",
+    };
+
+    if (way == 13)
+        options.mode = LOCK_MODE_EXCLUSIVE;
+    if (way == 11 || way == 12)
+        options.timeout_ms = 0;
+    return options;
+}
+
+static void
+do_request(World *world, guint slot, const LockOperation *operation)
+{
+    ModelManager place = {principal_of_slot[slot], operation->place & 1u};
+    guint name = operation->place >> 1 & 15u;
+    LockOptions options = get_options(operation);
+    ModelOptions model_options = {
+        .mode = options.mode,
+        .if_available = options.if_available,
+        .steal = options.steal,
+        .signal = options.signal,
+        .timeout_ms = options.timeout_ms,
+        .key = options.key,
+        .why_length = (guint)strlen(options.why),
+    };
+    LockManager *manager;
+    LockRequest *request = NULL;
+    LockResult expected, actual;
+    gboolean held;
+    guint64 id;
+
+    name = name == 15 ? 4u + operation->number % 2u : name % 4u;
+    model_options.name_length = (guint)strlen(lock_world_names[name]);
+    model_options.name_is_reserved = lock_world_names[name][0] == '-';
+    describe(world,
+             "agent %u requests '%s' in bucket %u: %s ifAvailable %d steal %d signal %d "
+             "timeout %u key %" G_GUINT64_FORMAT " why '%s'",
+             world->model_agent[slot], lock_world_names[name], place.bucket,
+             options.mode == LOCK_MODE_SHARED ? "S" : "X", options.if_available, options.steal,
+             options.signal, options.timeout_ms, options.key, options.why);
+
+    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
+                                  &request);
+    lock_manager_unref(manager);
+    expected = lock_model_request(&world->model, world->model_agent[slot], place, name,
+                                  &model_options, world->core->now_us, &id, &held);
+    lock_world_check(world, actual == expected, "results");
+    lock_world_check(world, (request != NULL ? request->id : 0) == id, "ids");
+    lock_world_check(world, (request != NULL && request->state == LOCK_REQUEST_HELD) == held,
+                     "held");
+    lock_world_check_effects(world, FALSE);
+}
+
+/* Mostly an id of this agent in that list; else any, in any bucket. */
+static guint64
+pick_id(const World *world,
+        guint slot,
+        const LockOperation *operation,
+        const GArray *list,
+        ModelManager *out_place)
+{
+    out_place->principal = principal_of_slot[slot];
+    out_place->bucket = operation->place & 1u;
+    for (guint i = 0; i < list->len && operation->other < 230; i++) {
+        const ModelRequest *request =
+            &g_array_index(list, ModelRequest, (operation->number + i) % list->len);
+
+        if (request->agent != world->model_agent[slot])
+            continue;
+        if (operation->other < 220)
+            *out_place = request->manager;
+        return request->id;
+    }
+    return operation->number % (world->agents[slot]->last_id + 3);
+}
+
+static void
+do_release(World *world, guint slot, const LockOperation *operation)
+{
+    ModelManager place;
+    guint64 id = pick_id(world, slot, operation, world->model.held, &place);
+    LockManager *manager;
+    LockResult expected, actual;
+
+    describe(world, "agent %u releases %" G_GUINT64_FORMAT " in bucket %u",
+             world->model_agent[slot], id, place.bucket);
+    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    actual = lock_manager_release(manager, world->agents[slot], id);
+    lock_manager_unref(manager);
+    expected = lock_model_release(&world->model, world->model_agent[slot], place, id);
+    lock_world_check(world, actual == expected, "results");
+    lock_world_check_effects(world, FALSE);
+}
+
+static void
+do_abort(World *world, guint slot, const LockOperation *operation)
+{
+    ModelManager place;
+    guint64 id = pick_id(world, slot, operation, world->model.pending, &place);
+    LockManager *manager;
+    gboolean expected, actual;
+
+    describe(world, "agent %u aborts %" G_GUINT64_FORMAT " in bucket %u", world->model_agent[slot],
+             id, place.bucket);
+    manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
+    actual = lock_manager_abort(manager, world->agents[slot], id);
+    lock_manager_unref(manager);
+    expected = lock_model_abort(&world->model, world->model_agent[slot], place, id);
+    lock_world_check(world, actual == expected, "results");
+    lock_world_check_effects(world, FALSE);
+}
+
+static void
+do_time(World *world, const LockOperation *operation)
+{
+    gint64 us = operation->number * (operation->flags < 25 ? 400 : 16);
+
+    /* The wall clock does what it likes. */
+    user_agent_set_time(world->core, world->core->now_us + us,
+                        REALTIME_US + operation->place - 128);
+    if (operation->other < 64) {
+        describe(world, "%" G_GINT64_FORMAT " us go by", us);
+        return;
+    }
+    describe(world, "%" G_GINT64_FORMAT " us go by, and what is due times out", us);
+    user_agent_expire(world->core);
+    lock_model_expire(&world->model, world->core->now_us);
+    lock_world_check_effects(world, TRUE);
+}
+
+static void
+do_terminate(World *world, guint slot)
+{
+    Agent *agent = g_steal_pointer(&world->agents[slot]);
+
+    describe(world, "agent %u terminates", world->model_agent[slot]);
+    user_agent_terminate(world->core, agent);
+    agent_unref(agent);
+    lock_model_terminate(&world->model, world->model_agent[slot]);
+    lock_world_check_effects(world, TRUE);
+}
+
+static void
+do_new_agent(World *world, guint slot)
+{
+    const PrincipalIdentity *identity = &lock_world_identities[principal_of_slot[slot]];
+    LockResult expected = LOCK_RESULT_OK;
+    guint n_of_uid = 0;
+    Principal *principal;
+
+    for (guint i = 0; i < N_AGENTS; i++)
+        n_of_uid += world->agents[i] != NULL &&
+                    lock_world_identities[principal_of_slot[i]].uid == identity->uid;
+    if (n_of_uid >= world->model.limits.max[LIMIT_CLIENTS_PER_UID])
+        expected = lock_result_limit(LIMIT_CLIENTS_PER_UID);
+    describe(world, "an agent comes in slot %u", slot);
+    /* What tells of those who left has them still. */
+    forget_effects(world);
+    principal = principal_get(world->core, identity);
+    lock_world_check(world, agent_new(principal, "", &world->agents[slot]) == expected,
+                     "new agents");
+    principal_unref(principal);
+    if (expected != LOCK_RESULT_OK)
+        return;
+    world->model_agent[slot] = lock_model_add_agent(&world->model, identity->uid);
+    world->agents[slot]->edge_data = GUINT_TO_POINTER(world->model_agent[slot]);
+}
+
+/* ---- the service dies, and the next one has what it had */
+
+static UserAgent *
+new_core(const Limits *limits, gint64 now_us)
+{
+    UserAgent *core = g_new0(UserAgent, 1);
+
+    user_agent_init(core, limits);
+    user_agent_set_time(core, now_us, REALTIME_US);
+    return core;
+}
+
+static void
+end_core(UserAgent *core, Agent *agents[N_AGENTS])
+{
+    user_agent_shut_down(core);
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        if (agents[slot] != NULL)
+            user_agent_lose(core, agents[slot]);
+    effects_clear(&core->effects);
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        g_clear_pointer(&agents[slot], agent_unref);
+    user_agent_fini(core);
+    g_free(core);
+}
+
+static int
+compare_ids(gconstpointer a, gconstpointer b, gpointer data)
+{
+    guint64 x = ((const LockRequest *)a)->id;
+    guint64 y = ((const LockRequest *)b)->id;
+
+    return (x > y) - (x < y);
+}
+
+/* A bucket's requests, in the order they were made. */
+static void
+restore_bucket(const World *world, const LockManager *old, Principal *principal)
+{
+    g_autoptr(LockManager) manager = lock_manager_get(principal, old->bucket);
+
+    for (const GList *link = old->requests.head; link != NULL; link = link->next) {
+        const LockRequest *request = link->data;
+        const LockRequestParts parts = lock_request_get_parts(request);
+        guint slot = 0;
+
+        while (world->agents[slot] == NULL ||
+               world->agents[slot]->edge_data != request->agent->edge_data)
+            slot++;
+        lock_world_check(world,
+                         lock_manager_restore(manager, world->agents[slot], request->queue->name,
+                                              &parts) != NULL,
+                         "restored requests");
+    }
+}
+
+static void
+restore_principal(const World *world, const Principal *old)
+{
+    Principal *principal = principal_get(world->core, &old->identity);
+    GHashTableIter managers;
+    gpointer manager;
+
+    g_hash_table_iter_init(&managers, old->managers);
+    while (g_hash_table_iter_next(&managers, NULL, &manager))
+        restore_bucket(world, manager, principal);
+    principal_unref(principal);
+}
+
+static void
+restore_agents(World *world)
+{
+    for (guint slot = 0; slot < N_AGENTS; slot++) {
+        const Agent *old = world->agents[slot];
+        Principal *principal;
+
+        if (old == NULL)
+            continue;
+        principal = principal_get(world->core, &old->principal->identity);
+        world->agents[slot] = agent_restore(principal, "", old->last_id);
+        world->agents[slot]->edge_data = old->edge_data;
+        principal_unref(principal);
+    }
+}
+
+static void
+do_restart(World *world)
+{
+    UserAgent *old = world->core;
+    Agent *old_agents[N_AGENTS];
+    GHashTableIter principals;
+    gpointer principal;
+
+    describe(world, "the service begins anew");
+    forget_effects(world);
+    memcpy(old_agents, world->agents, sizeof old_agents);
+    world->core = new_core(&old->limits, old->now_us);
+    world->core->is_full = old->is_full;
+    for (guint i = 0; i < N_PRINCIPALS; i++)
+        for (guint bucket = 0; bucket < N_BUCKETS; bucket++)
+            user_agent_retire_token(world->core, world->last_token[i][bucket]);
+    restore_agents(world);
+    g_hash_table_iter_init(&principals, old->principals);
+    while (g_hash_table_iter_next(&principals, NULL, &principal))
+        restore_principal(world, principal);
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        if (world->agents[slot] != NULL)
+            g_queue_sort(&world->agents[slot]->requests, compare_ids, NULL);
+    end_core(old, old_agents);
+    user_agent_process_all(world->core);
+    lock_world_check_effects(world, FALSE);
+}
+
+static void
+do_fill(World *world, const LockOperation *operation)
+{
+    gboolean is_full = operation->other < 64;
+
+    describe(world, "there is %s to keep anything", is_full ? "no room" : "room");
+    world->core->is_full = world->model.is_full = is_full;
+}
+
+/* Of 256 kinds. */
+static void
+do_kind(World *world, guint slot, const LockOperation *operation)
+{
+    if (world->agents[slot] == NULL)
+        do_new_agent(world, slot);
+    else if (operation->kind < 120)
+        do_request(world, slot, operation);
+    else if (operation->kind < 184)
+        do_release(world, slot, operation);
+    else if (operation->kind < 220)
+        do_abort(world, slot, operation);
+    else if (operation->kind < 250)
+        do_time(world, operation);
+    else if (operation->kind < 253)
+        do_terminate(world, slot);
+    else if (operation->kind < 254)
+        do_restart(world);
+    else
+        do_fill(world, operation);
+}
+
+void
+lock_world_do(LockWorld *world, const LockOperation *operation)
+{
+    do_kind(world, operation->agent % N_AGENTS, operation);
+    /* The edge may take the effects of one operation, or of many. */
+    if (operation->agent >> 5 < 3)
+        forget_effects(world);
+    lock_world_check_state(world);
+    world->step++;
+}
+
+LockWorld *
+lock_world_new(const char *seed, gboolean is_loud)
+{
+    World *world = g_new0(World, 1);
+    Limits limits;
+
+    limits_init(&limits);
+    for (guint i = 0; i < G_N_ELEMENTS(small_limits); i++)
+        limits.max[small_limits[i].id] = small_limits[i].max;
+    world->seed = g_strdup(seed);
+    world->is_loud = is_loud;
+    world->expected = g_array_new(FALSE, FALSE, sizeof(Line));
+    world->actual = g_array_new(FALSE, FALSE, sizeof(Line));
+    world->core = new_core(&limits, 123456);
+    user_agent_expire(world->core);
+    lock_model_init(&world->model, &limits);
+    return world;
+}
+
+void
+lock_world_free(LockWorld *world)
+{
+    /* The user agent's own assertions see to it that nothing remains. */
+    for (guint slot = 0; slot < N_AGENTS; slot++)
+        if (world->agents[slot] != NULL)
+            do_terminate(world, slot);
+    lock_world_check(world, world->core->n_requests == 0 && world->model.held->len == 0, "remains");
+    end_core(world->core, world->agents);
+
+    lock_model_fini(&world->model);
+    g_array_unref(world->expected);
+    g_array_unref(world->actual);
+    g_free(world->seed);
+    g_free(world);
+}
