@@ -36,6 +36,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_SOCKET_OUTLIVES_NAME] = "socket-outlives-name",
     [FAULT_WATCH_UNFILTERED] = "watch-unfiltered",
     [FAULT_EXIT_WITHOUT_DRAIN] = "exit-without-drain",
+    [FAULT_OPTION_UNCHECKED] = "option-unchecked",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

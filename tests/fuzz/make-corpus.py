@@ -9,6 +9,7 @@ The first bytes of each are what its target makes of them. What a fuzzer found s
 """
 
 import os
+import random
 import struct
 import sys
 
@@ -187,6 +188,99 @@ def state_inputs():
     yield 'raw-lengths', RAW, b'\1\0\0\0\x58\0\0\0H' + bytes(88) + b'\xff' * 16
 
 
+# Of fuzz-decoder.c: the members, the manners, and the bytes that choose.
+REQUEST, STEAL, INSPECT = range(3)
+IS_RAW, IS_BIG_ENDIAN = 4, 8
+KEYS = ['mode', 'ifAvailable', 'steal', 'signal', 'timeout', 'why', 'key',
+        'name', 'prefix', 'state', 'after', 'limit']
+TYPES = ['s', 'b', 'u', 't', 'y', 'n', 'q', 'i', 'x', 'd', 'o', 'g', 'v', 'as', 'ay', 'a{sv}',
+         '(s)', 'ab']
+RIGHT = 255
+OWN_TEXT = 6
+
+
+def own_text(string):
+    data = string if isinstance(string, bytes) else string.encode()
+    return bytes([len(data)]) + data
+
+
+def entry(key, value, type_=RIGHT):
+    """A key and its value, of the type that it should have or of another."""
+    chosen = bytes([KEYS.index(key) if key in KEYS else 13])
+    chosen += b'' if key in KEYS else own_text(key)
+    chosen += bytes([RIGHT if type_ == RIGHT else TYPES.index(type_)])
+    if isinstance(value, bool):
+        return chosen + bytes([value])
+    if isinstance(value, int):
+        return chosen + b'\x08' + struct.pack('>Q', value)
+    if isinstance(value, str):
+        return chosen + bytes([OWN_TEXT]) + own_text(value)
+    return chosen + value
+
+
+def body(message, big=False):
+    blob = blobs(message, big=big)
+    return blob[-struct.unpack('>I' if big else '<I', blob[4:8])[0]:]
+
+
+def decoder_inputs():
+    def call(member, *entries, name='x'):
+        return bytes([member]) + (b'' if member == INSPECT else own_text(name)) + b''.join(entries)
+    full = [entry('mode', 'shared'), entry('ifAvailable', False), entry('steal', False),
+            entry('signal', True), entry('timeout', 2 ** 32 - 1), entry('why', 'to be seen'),
+            entry('key', 2 ** 64 - 1)]
+    yield 'request', call(REQUEST)
+    yield 'request-all', call(REQUEST, *full)
+    yield 'steal', call(STEAL, entry('why', ''), entry('key', 7))
+    yield 'steal-false', call(STEAL, entry('steal', False))
+    yield 'mode-other', call(REQUEST, entry('mode', 'exclusive '))
+    yield 'mode-number', call(REQUEST, entry('mode', 1, 'u'))
+    yield 'timeout-signed', call(REQUEST, entry('timeout', 2 ** 63, 'i'))
+    yield 'key-double', call(REQUEST, entry('key', 2 ** 62, 'd'))
+    yield 'why-variant', call(REQUEST, entry('why', b'\x0c\x0c\x00\x06' + own_text('x'), 'v'))
+    yield 'why-noncharacter', call(REQUEST, entry('why', '\uffff'))
+    yield 'mode-noncharacter', call(REQUEST, entry('mode', 'shared\ufdd0'))
+    yield 'name-noncharacter', call(REQUEST, name='\U0001fffe')
+    yield 'twice', call(REQUEST, entry('key', 1), entry('key', 1))
+    yield 'unknown', call(REQUEST, full[0], entry('colour', 'blue'))
+    yield 'unknown-formats', call(REQUEST, entry('%s%n', 'blue'))
+    yield 'arrays', call(REQUEST, entry('why', b'\0\0', 'as'))
+    yield 'inspect', call(INSPECT, entry('prefix', 'x'), entry('state', 'held'),
+                          entry('after', 3), entry('limit', 1001))
+    yield 'inspect-name', call(INSPECT, entry('name', 'x'), entry('limit', 0))
+    yield 'inspect-state', call(INSPECT, entry('state', 'shared'))
+    yield 'inspect-mode', call(INSPECT, entry('mode', 'shared'))
+    message = lock('Request', 'x', mode='shared', timeout=5, why='to be seen', key=7)
+    raw = body(message)
+    yield 'raw', bytes([REQUEST | IS_RAW]) + raw
+    yield 'raw-big-endian', bytes([REQUEST | IS_RAW | IS_BIG_ENDIAN]) + body(message, big=True)
+    yield 'raw-steal', bytes([STEAL | IS_RAW]) + body(lock('Steal', 'x'))
+    yield 'raw-half', bytes([REQUEST | IS_RAW]) + raw[:len(raw) // 2]
+    yield 'raw-not-utf-8', bytes([REQUEST | IS_RAW]) + raw.replace(b'shared', b'sh\xff\xfeed')
+    yield 'raw-zero-within', bytes([REQUEST | IS_RAW]) + raw.replace(b'shared', b'sha\0ed')
+    yield 'raw-length', bytes([REQUEST | IS_RAW]) + raw.replace(b'\6\0\0\0', b'\xff' * 4)
+    yield 'raw-true-is-2', bytes([REQUEST | IS_RAW]) + body(
+        lock('Request', 'x', signal=True)).replace(b'b\0\0\1', b'b\0\0\2')
+    yield 'raw-inspect', bytes([INSPECT | IS_RAW]) + body(method_call(
+        SERVICE, bucket_path('b'), LOCKS, 'Inspect', GLib.Variant('(a{sv})', ({
+            'prefix': GLib.Variant('s', 'x'), 'limit': GLib.Variant('u', 3)},))))
+
+
+def operation_inputs():
+    """Six bytes each, and any will do: see tests/unit/lock-world.h."""
+    for number in range(12):
+        yield f'random-{number}', random.Random(number).randbytes(6 * (30 + 30 * number))
+
+
+LABELS = {
+    'names': 'default org.example.Editor 9lives a_b - _ ä \ufffe',
+    'labels': 'org_2eexample_2eEditor _39lives a_5fb _2d _5f _c3_a4',
+    'not-canonical': '_64efault org_2Eexample a_ a_0 a_00 _C3_A4 9lives _39_31 a_61 __',
+    'not-legal': '_00 _ff _c3 _ed_a0_80 _ef_bf_bf a/b /',
+    'longest': 'x' * 255 + ' ' + 'x' * 256 + ' ' + '_2d' * 255 + ' ' + '_2d' * 256,
+}
+
+
 def write(folder, name, data):
     os.makedirs(os.path.join(CORPUS, folder), exist_ok=True)
     with open(os.path.join(CORPUS, folder, name), 'wb') as file:
@@ -198,6 +292,12 @@ def main():
         write('peer-bytes', name, bytes([manner, piece]) + data)
     for name, manner, data in state_inputs():
         write('state', name, bytes([manner]) + data)
+    for name, data in decoder_inputs():
+        write('decoder', name, data)
+    for name, data in operation_inputs():
+        write('operations', name, data)
+    for name, words in LABELS.items():
+        write('bucket-labels', name, '\n'.join(words.split(' ')).encode())
 
 
 if __name__ == '__main__':

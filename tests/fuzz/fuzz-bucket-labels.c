@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whatever may stand in the path of a storage bucket, and whatever may be a bucket's name.
+ *
+ * An input is one or more texts, each ended by a line's end. Each is taken as what follows the
+ * buckets' prefix in an object path, and as a name; the answers are held against the contract's
+ * rule, written down here once more. One link sees them all, as it sees a client's calls. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire-names.h"
+#include "service/bus/link.h"
+#include "service/bus/objects.h"
+#include "tests/fuzz/fuzz.h"
+
+static gboolean
+is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static gboolean
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A digit may not be the first, and an underscore begins what can't stand for itself. */
+static GString *
+encode(const char *name)
+{
+    GString *label = g_string_new(NULL);
+
+    if (name[0] == '\0')
+        g_string_append_c(label, '_');
+    for (const char *p = name; *p != '\0'; p++) {
+        if (is_letter(*p) || (is_digit(*p) && p != name))
+            g_string_append_c(label, *p);
+        else
+            g_string_append_printf(label, "_%02x", (unsigned char)*p);
+    }
+    return label;
+}
+
+/* What no D-Bus string can be, but for the characters that only libsystemd refuses. */
+static gboolean
+is_legal_name(const char *name)
+{
+    gsize n_bytes = strlen(name);
+
+    if (n_bytes == 0 || n_bytes > 255 || !g_utf8_validate(name, (gssize)n_bytes, NULL))
+        return FALSE;
+    for (const char *p = name; *p != '\0'; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+
+        if ((c >= 0xfdd0 && c <= 0xfdef) || c % 0x10000 == 0xfffe || c % 0x10000 == 0xffff)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void
+try_name(Link *link, const char *name)
+{
+    g_autofree char *path = NULL;
+    g_autofree char *again = NULL;
+    g_autoptr(GString) label = NULL;
+
+    if (!is_legal_name(name))
+        return;
+    label = encode(name);
+    path = objects_path_from_bucket(name);
+    g_assert(g_str_has_prefix(path, WIRE_BUCKET_PREFIX "/"));
+    g_assert_cmpstr(path + strlen(WIRE_BUCKET_PREFIX "/"), ==, label->str);
+    again = objects_bucket_from_path(path);
+    g_assert_cmpstr(again, ==, name);
+    g_assert_cmpstr(link_get_bucket_path(link, name), ==, path);
+    g_assert_cmpstr(link_get_bucket(link, path), ==, name);
+}
+
+/* sd-bus lets no other paths through. */
+static gboolean
+is_path(const char *path)
+{
+    return g_variant_is_object_path(path);
+}
+
+static void
+try_label(Link *link, const char *label)
+{
+    g_autofree char *path = g_strconcat(WIRE_BUCKET_PREFIX, "/", label, NULL);
+    g_autofree char *bucket = NULL;
+    g_autoptr(GString) canonical = NULL;
+
+    if (!is_path(path))
+        return;
+    bucket = objects_bucket_from_path(path);
+    g_assert_cmpstr(link_get_bucket(link, path), ==, bucket);
+    if (bucket == NULL)
+        return;
+    /* It is legal, and there is no other path of that name. */
+    g_assert(is_legal_name(bucket));
+    canonical = encode(bucket);
+    g_assert_cmpstr(canonical->str, ==, label);
+}
+
+/* A label that is what `encode` writes is never refused. */
+static void
+try_refused(const char *label)
+{
+    g_autofree char *path = g_strconcat(WIRE_BUCKET_PREFIX, "/", label, NULL);
+    g_autofree char *bucket = NULL;
+    g_autoptr(GString) name = g_string_new(NULL);
+    g_autoptr(GString) canonical = NULL;
+
+    for (const char *p = label; *p != '\0'; p++) {
+        unsigned byte = (unsigned char)*p;
+
+        if (*p == '_' && g_ascii_isxdigit(p[1]) && g_ascii_isxdigit(p[2])) {
+            byte = (unsigned)(g_ascii_xdigit_value(p[1]) * 16 + g_ascii_xdigit_value(p[2]));
+            p += 2;
+        }
+        if (byte == 0)
+            return;
+        g_string_append_c(name, (char)byte);
+    }
+    canonical = encode(name->str);
+    if (!is_legal_name(name->str) || !g_str_equal(canonical->str, label))
+        return;
+    bucket = objects_bucket_from_path(path);
+    g_assert_cmpstr(bucket, ==, name->str);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    g_autofree char *text = g_strndup((const char *)data, size);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    Link link = {0};
+
+    for (guint i = 0; lines[i] != NULL; i++) {
+        try_label(&link, lines[i]);
+        try_refused(lines[i]);
+        try_name(&link, lines[i]);
+    }
+    link_clear_bucket(&link);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whatever clients may do one after the other, and time and restarts between: eight agents of three
+ * principals do an input's operations on the core, and on the standard's text as a program.
+ *
+ * An operation is six bytes; see tests/unit/lock-world.h, which compares both sides after each. */
+
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/lock-world.h"
+
+/* More find nothing that fewer don't, and each compares all there is. */
+#define OPERATIONS_MAX 400
+
+G_STATIC_ASSERT(sizeof(LockOperation) == 6);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    LockWorld *world = lock_world_new("this input", g_getenv("WEBLOCKS_FUZZ_LOUD") != NULL);
+
+    for (guint i = 0; i < OPERATIONS_MAX && size >= sizeof(LockOperation); i++) {
+        LockOperation operation;
+
+        memcpy(&operation, data, sizeof operation);
+        lock_world_do(world, &operation);
+        data += sizeof operation;
+        size -= sizeof operation;
+    }
+    lock_world_free(world);
+    return 0;
+}
