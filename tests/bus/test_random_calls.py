@@ -1,0 +1,307 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Everything that introspection shows, called at random, by a user without any rights: each call
+is answered, with what the contract knows; nothing is left over; others notice nothing.
+
+A failure tells its seed: WEBLOCKS_TEST_SEED=seed runs it again.
+"""
+
+import os
+import random
+import re
+
+from calls import (ADMIN, FILTER_TYPES, LOCKS, OPTION_TYPES, PROPERTIES, ROOT, SERVICE,
+                   bucket_path)
+from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PrivateSocket, diagnostic,
+                     environment, error_name, main)
+from rawbus import method_call
+
+V = GLib.Variant
+NOBODY = 65534
+BUCKET = 'random.calls'
+
+ROUNDS = 6
+BATCHES = 40  # in each round
+CALLS = 25    # in each batch, sent together
+
+ALLOWED = {error_name(short) for short in (
+    'InvalidArgs', 'LimitsExceeded', 'NotHeld', 'NotSupported', 'PropertyReadOnly',
+    'UnknownInterface', 'UnknownMethod', 'UnknownObject', 'UnknownProperty')}
+
+INTEGERS = {'y': (0, 2 ** 8 - 1), 'n': (-2 ** 15, 2 ** 15 - 1), 'q': (0, 2 ** 16 - 1),
+            'i': (-2 ** 31, 2 ** 31 - 1), 'u': (0, 2 ** 32 - 1), 'x': (-2 ** 63, 2 ** 63 - 1),
+            't': (0, 2 ** 64 - 1)}
+STRINGS = ['', 'x', 'y', '-', '-x', 'ä', '\U0001f512', '\uffff', '\ufdd0', '%s%n', '\x1b[31m', ' ',
+           'exclusive', 'shared', 'held', 'pending', 'Version', 'Limits', LOCKS, ADMIN, ROOT,
+           'n' * 1024, 'n' * 1025, 'n' * 5000, 'w' * 256, 'w' * 257, *OPTION_TYPES, *FILTER_TYPES]
+DOUBLES = [0.0, -0.0, 1.5, 1e308, float('inf'), float('-inf'), float('nan')]
+PATHS = ['/', ROOT, ROOT + '/bucket', bucket_path('default'), bucket_path('ä')]
+NESTING_MAX = 12
+
+
+class Values:
+    """Random D-Bus values, all of which a bus lets through."""
+
+    def __init__(self, rand, with_descriptors):
+        self.rand = rand
+        self.basic = 'bdgosv' + ''.join(INTEGERS) + ('h' if with_descriptors else '')
+
+    def signature(self, depth=0):
+        """Of one complete type."""
+        kind = self.rand.random()
+        if depth > 3 or kind < 0.6:
+            return self.rand.choice(self.basic)
+        if kind < 0.75:
+            return 'a' + self.signature(depth + 1)
+        if kind < 0.9:
+            return f'a{{{self.rand.choice("sutob")}{self.signature(depth + 1)}}}'
+        return f'({"".join(self.signature(depth + 1) for _ in range(self.rand.randint(1, 3)))})'
+
+    def integer(self, kind):
+        low, high = INTEGERS[kind]
+        near = [low, high, 0, 1, 2, 3, self.rand.randint(low, high)]
+        return V(kind, self.rand.choice([number for number in near if low <= number <= high]))
+
+    def of(self, kind, depth=0):
+        """A value of that type."""
+        pick = self.rand.choice
+        if kind in INTEGERS:
+            return self.integer(kind)
+        if kind == 's':
+            return V('s', pick(STRINGS))
+        if kind == 'b':
+            return V('b', pick((True, False)))
+        if kind == 'd':
+            return V('d', pick(DOUBLES))
+        if kind == 'o':
+            return V('o', pick(PATHS))
+        if kind == 'g':
+            return V('g', pick(('', 's', 'a{sv}', 'a' * 30 + 'y')))
+        if kind == 'h':
+            return V('h', 0)
+        if kind == 'v':
+            if depth < NESTING_MAX and self.rand.random() < 0.7:
+                return V('v', self.of('v', depth + 1))
+            return V('v', self.of(self.signature(depth=2), NESTING_MAX))
+        if kind == 'a{sv}' and self.rand.random() < 0.8:
+            return self.options()
+        if kind[0] == 'a':
+            return self.array(kind, depth)
+        return V.new_tuple(*(self.of(part, depth + 1) for part in split(kind[1:-1])))
+
+    def array(self, kind, depth):
+        inner = kind[1:]
+        builder = GLib.VariantBuilder(GLib.VariantType(kind))
+        for _ in range(self.rand.choice((0, 1, 1, 2, 5))):
+            if inner[0] == '{':
+                builder.add_value(V.new_dict_entry(self.of(inner[1], depth + 1),
+                                                   self.of(inner[2:-1], depth + 1)))
+            else:
+                builder.add_value(self.of(inner, depth + 1))
+        return builder.end()
+
+    def options(self):
+        """Keys that are known, mostly of the right type."""
+        types = self.rand.choice((OPTION_TYPES, FILTER_TYPES))
+        builder = GLib.VariantBuilder(GLib.VariantType('a{sv}'))
+        for _ in range(self.rand.randint(0, 4)):
+            key = self.rand.choice([*types])
+            kind = types[key] if self.rand.random() < 0.9 else self.signature()
+            value = self.of(kind, NESTING_MAX)
+            if key == 'mode' and self.rand.random() < 0.8:
+                value = V('s', self.rand.choice(('exclusive', 'shared')))
+            builder.add_value(V.new_dict_entry(V('s', key), V('v', value)))
+        return builder.end()
+
+    def body(self, kinds):
+        """The arguments of a call that wants these, mostly."""
+        chance = self.rand.random()
+        if chance < 0.15:
+            kinds = [self.signature() for _ in range(self.rand.randint(0, 4))]
+        elif chance < 0.2:
+            kinds = kinds[:-1]
+        elif chance < 0.25:
+            kinds = [*kinds, self.signature()]
+        return V.new_tuple(*(self.of(kind) for kind in kinds)) if kinds else None
+
+
+def split(signature):
+    """A signature's complete types."""
+    kinds = []
+    while signature:
+        depth = 0
+        for at, char in enumerate(signature):
+            depth += char in '({'
+            depth -= char in ')}'
+            if depth == 0 and char != 'a':
+                break
+        kinds.append(signature[:at + 1])
+        signature = signature[at + 1:]
+    return kinds
+
+
+def walk(client, path):
+    """All methods from that object on downwards: (path, interface, name, types)."""
+    node = Gio.DBusNodeInfo.new_for_xml(client.introspect(path))
+    for interface in node.interfaces:
+        for method in interface.methods:
+            yield path, interface.name, method.name, [arg.signature for arg in method.in_args]
+    for child in node.nodes:
+        yield from walk(client, f'{path.rstrip("/")}/{child.path}')
+
+
+class RandomCallsCase(BusTestCase):
+    """Rounds of calls by a client of its own, which then leaves with all that it got."""
+
+    def setUp(self):
+        super().setUp()
+        seed = int(os.environ.get('WEBLOCKS_TEST_SEED', random.randrange(2 ** 32)))
+        diagnostic(f'WEBLOCKS_TEST_SEED={seed}')
+        self.rand = random.Random(seed)
+        self.healthy = self.client()
+        self.held, _ = self.healthy.request('x', BUCKET)
+        self.waiting, _ = self.healthy.request('x', BUCKET)
+        self.methods = list(walk(self.healthy, ROOT))
+        self.answers = {}
+
+    def caller(self):
+        """Of a user who may do nothing, if we can be one."""
+        return self.raw_client(uid=NOBODY if os.geteuid() == 0 else None, descriptors=True)
+
+    def call(self, values):
+        """One call, and what it is in words."""
+        path, interface, member, kinds = self.rand.choice(self.methods)
+        if path.startswith(ROOT + '/bucket/'):
+            path = bucket_path(self.rand.choice(('default', BUCKET, 'ä', '9')))
+        if self.rand.random() < 0.05:
+            path = self.rand.choice((*PATHS, ROOT + '/bucket/_zz', ROOT + '/bucket/a/b'))
+        body = values.body(kinds)
+        if interface == PROPERTIES and self.rand.random() < 0.5:
+            body = self.property_body(member)
+        words = f'{path} {interface}.{member} {body.print_(True)[:500] if body else "()"}'
+        return method_call(SERVICE, path, interface, member, body), words
+
+    def property_body(self, member):
+        name = self.rand.choice(('Version', 'InterfaceVersion', 'Limits', 'Nothing'))
+        if member == 'Get':
+            return V('(ss)', (ADMIN, name))
+        if member == 'Set':
+            return V('(ssv)', (ADMIN, name, V('s', '9')))
+        return V('(s)', (ADMIN,))
+
+    def check_answer(self, client, serial, words):
+        try:
+            client.result(serial)
+        except DBusError as error:
+            self.assertIn(error.name, ALLOWED, f'{words}: {error}')
+            # What sd-bus answers itself may name whatever it was asked for.
+            if not words.split()[1].startswith('org.freedesktop.'):
+                self.assertLess(len(error.message), 1000, words)
+            self.answers[error.short] = self.answers.get(error.short, 0) + 1
+        else:
+            self.answers['reply'] = self.answers.get('reply', 0) + 1
+
+    def run_round(self, client, with_descriptors):
+        values = Values(self.rand, with_descriptors)
+        descriptors = [os.open('/dev/null', os.O_RDONLY)] if with_descriptors else []
+        for _ in range(BATCHES):
+            sent = []
+            for _ in range(CALLS):
+                message, words = self.call(values)
+                if with_descriptors:
+                    serial = client.send_with_descriptors(message, descriptors)
+                else:
+                    serial = client.send(message)
+                sent.append((serial, words))
+            for serial, words in sent:
+                self.check_answer(client, serial, words)
+            client.answer_pings()
+            self.close_all(client.descriptors)
+        self.close_all(descriptors)
+
+    @staticmethod
+    def close_all(descriptors):
+        while descriptors:
+            os.close(descriptors.pop())
+
+    def settle(self, client):
+        """It leaves, and the service has seen it."""
+        client.close()
+        self.wait_gone(client.name)
+
+    def descriptors_of_service(self):
+        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+
+    def kib_of_service(self):
+        with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as status:
+            return int(re.search(r'^RssAnon:\s*(\d+) kB', status.read(), re.MULTILINE)[1])
+
+
+class RandomCalls(RandomCallsCase):
+
+    def test_all_that_introspection_shows(self):
+        self.assertGreater(len(self.methods), 20)
+        self.assertLessEqual({(LOCKS, 'Request'), (ADMIN, 'OpenPeer'), (PROPERTIES, 'Set')},
+                             {method[1:3] for method in self.methods})
+        figures = []
+        for number in range(ROUNDS):
+            client = self.caller()
+            if number % 3 == 2:
+                peer = PrivateSocket(client)
+                # A second one would end it.
+                methods, self.methods = self.methods, [
+                    method for method in self.methods if method[2] != 'OpenPeer']
+                self.run_round(peer, with_descriptors=False)
+                self.methods = methods
+                peer.close()
+            else:
+                self.run_round(client, with_descriptors=number % 3 == 1)
+            self.settle(client)
+            self.check_healthy()
+            figures.append((self.descriptors_of_service(), self.kib_of_service()))
+        diagnostic(f'{ROUNDS * BATCHES * CALLS} calls: {self.answers}; '
+                   f'(descriptors, KiB) after each round: {figures}')
+        # The first rounds make what then stays: one of each kind.
+        self.assertEqual(figures[-1][0], figures[2][0], figures)
+        # Sanitizers keep what was freed.
+        if FACTOR == 1:
+            self.assertLess(figures[-1][1] - figures[2][1], 1024, figures)
+        self.assertGreater(self.answers['reply'], 100)
+        self.assertGreater(self.answers['InvalidArgs'], 100)
+
+    def check_healthy(self):
+        """Another client, of another user where there is one, can do what it always could."""
+        self.assertIsNone(self.daemon.process.poll(), 'the service died')
+        bucket = self.unique('bucket')
+        id_, token = self.healthy.request('y', bucket, why='to see whether it works')
+        self.assertNotEqual(token, 0)
+        self.assertEqual(self.healthy.query(bucket),
+                         ([('y', 'exclusive', self.healthy.name)], []))
+        self.healthy.release(id_, bucket)
+        if os.geteuid() == 0:
+            name = self.healthy.name
+            self.assertEqual(self.healthy.query(BUCKET), (
+                [('x', 'exclusive', name)], [('x', 'exclusive', name)]))
+            self.assertEqual(self.healthy.events, [])
+
+
+class TheyWouldBeNoticed(RandomCallsCase):
+    """A service that reads a value without a look at what it is."""
+
+    service = False
+
+    def setUp(self):
+        self.faulty = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
+                                         env={'WEBLOCKS_FAULT': 'option-unchecked'})
+        super().setUp()
+
+    def test_a_value_that_is_not_looked_at(self):
+        with self.assertRaises((AssertionError, TimeoutError)) as caught:
+            for _ in range(ROUNDS):
+                self.run_round(self.caller(), with_descriptors=False)
+        diagnostic(str(caught.exception)[:200])
+
+
+if __name__ == '__main__':
+    main()
