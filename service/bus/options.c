@@ -69,10 +69,9 @@ read_entry(sd_bus_message *message,
     if ((contents[0] != specs[i].type || contents[1] != '\0') &&
         !fault_is(FAULT_OPTION_UNCHECKED))
         return refuse_key(error, key, "has the wrong type");
-    if ((sd_bus_message_enter_container(message, 'v', contents) <= 0 ||
-         sd_bus_message_read_basic(message, specs[i].type, value) <= 0 ||
-         sd_bus_message_exit_container(message) < 0) &&
-        !fault_is(FAULT_OPTION_UNCHECKED))
+    if (sd_bus_message_enter_container(message, 'v', contents) <= 0 ||
+        sd_bus_message_read_basic(message, contents[0], value) <= 0 ||
+        sd_bus_message_exit_container(message) < 0)
         return refuse_body(error);
     return (int)i;
 }

@@ -292,6 +292,8 @@ class TheyWouldBeNoticed(RandomCallsCase):
     service = False
 
     def setUp(self):
+        if FACTOR != 1:
+            self.skipTest('the report of a sanitizer would be a failure')
         self.faulty = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
                                          env={'WEBLOCKS_FAULT': 'option-unchecked'})
         super().setUp()
