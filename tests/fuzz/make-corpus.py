@@ -281,6 +281,33 @@ LABELS = {
 }
 
 
+INFO = '[Application]\nname=org.example.App\nruntime=runtime/org.example.Platform/x86_64/1\n'
+FLATPAK = {
+    'application': INFO + '\n[Instance]\ninstance-id=123\n\n[Context]\nshared=ipc;network;\n',
+    'runtime': '[Runtime]\nname=org.example.Platform\n',
+    'both': INFO + '[Runtime]\nname=org.example.Platform\n',
+    'twice': INFO + '[Application]\nname=org.example.Other\n',
+    'no-name': '[Application]\nruntime=x\n',
+    'empty-name': '[Application]\nname=\n',
+    'escapes': '[Application]\nname=org.ex\\sample\\n.App\n',
+    'blanks': ' [Application] \n name \t= org.example.App \n',
+    'locale': '[Application]\nname[de]=org.example.Other\nname=org.example.App\n',
+    'no-group': 'name=org.example.App\n',
+    'not-utf-8': '[Application]\nname=org.example.\udcff\n',
+    'zero': INFO + '\0',
+    'id': 'org.example.App-2_x', 'id-digit': 'org.2example', 'id-unique': ':1.5',
+}
+SNAP = {
+    'app': 'snap.firefox.firefox (enforce)', 'key': 'snap.hello_work.Hello-1 (complain)',
+    'hook': 'snap.hello.hook.configure (enforce)', 'unconfined': 'unconfined',
+    'stacked': 'lxd-x//&:lxd-x:snap.a.b (enforce)', 'no-mode': 'snap.a.b',
+    'other-mode': 'snap.a.b (Enforce)', 'more': 'snap.a.b (enforce) (enforce)',
+    'dash': 'snap.-a.b (enforce)', 'dashes': 'snap.a--b.c (enforce)', 'digits': 'snap.1.b (enforce)',
+    'long': f'snap.{"a" * 40}.{"b" * 255} (enforce)', 'too-long': f'snap.{"a" * 41}.b (enforce)',
+    'long-key': f'snap.a_{"k" * 11}.b (enforce)', 'newline': 'snap.a.b (enforce)\n',
+}
+
+
 def write(folder, name, data):
     os.makedirs(os.path.join(CORPUS, folder), exist_ok=True)
     with open(os.path.join(CORPUS, folder, name), 'wb') as file:
@@ -296,6 +323,12 @@ def main():
         write('decoder', name, data)
     for name, data in operation_inputs():
         write('operations', name, data)
+    for name, text_ in FLATPAK.items():
+        write('flatpak-info', name, text_.encode(errors='surrogateescape'))
+    for name, label in SNAP.items():
+        write('security-label', name, label.encode() + b'\0')
+    write('security-label', 'no-zero', SNAP['app'].encode())
+    write('security-label', 'zero-within', SNAP['app'].replace(' ', '\0').encode() + b'\0')
     for name, words in LABELS.items():
         write('bucket-labels', name, '\n'.join(words.split(' ')).encode())
 

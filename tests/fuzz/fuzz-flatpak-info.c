@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Whatever may be in the file that marks a sandbox of Flatpak's. An id that comes out of it is one,
+ * stands there, and is neither hidden nor changed by what else is in the file; a file of an
+ * application that says to be a runtime's too is nobody's. A mistake here takes one application for
+ * another. */
+
+#include <string.h>
+
+#include "service/bus/flatpak-info.h"
+#include "tests/fuzz/fuzz.h"
+
+#define ID_BYTES_MAX 255
+
+/* Elements of letters, digits, dashes and underscores, two or more, none beginning with a digit. */
+static gboolean
+is_app_id(const char *id)
+{
+    g_auto(GStrv) elements = g_strsplit(id, ".", -1);
+    guint n = 0;
+
+    for (; elements[n] != NULL; n++) {
+        const char *element = elements[n];
+
+        if (element[0] == '\0' || g_ascii_isdigit(element[0]))
+            return FALSE;
+        for (; *element != '\0'; element++)
+            if (!g_ascii_isalnum(*element) && *element != '-' && *element != '_')
+                return FALSE;
+    }
+    return n >= 2 && strlen(id) <= ID_BYTES_MAX;
+}
+
+static void
+expect(const GString *text, const char *id)
+{
+    g_autofree char *actual = flatpak_info_parse(text->str, text->len);
+
+    g_assert_cmpstr(actual, ==, id);
+}
+
+/* It is the same with more in the file that isn't about it. */
+static void
+try_more(const char *data, size_t size, const char *id)
+{
+    g_autoptr(GString) text = g_string_new_len(data, (gssize)size);
+    gboolean is_runtime;
+
+    g_string_prepend(text, "# nothing\n\n");
+    expect(text, id);
+    g_string_append(text, "\n[Instance]\nname=org.example.Other\n");
+    expect(text, id);
+    g_string_append(text, "[Context]\n[Application Other]\nname=org.example.Other\n");
+    expect(text, id);
+    /* And it is none with the other group. */
+    is_runtime = strstr(text->str, "[Application]") == NULL;
+    g_string_append(text, is_runtime ? "[Application]\n" : "[Runtime]\n");
+    if (is_runtime || strstr(data, "[Runtime]") == NULL)
+        expect(text, NULL);
+}
+
+/* What Flatpak would write for this id. */
+static void
+try_id(const char *id)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_printf(text, "[Application]\nname=%s\nruntime=runtime/org.example.Platform/x\n", id);
+    expect(text, is_app_id(id) ? id : NULL);
+    g_string_printf(text, "[Runtime]\nname=%s\n", id);
+    expect(text, is_app_id(id) ? id : NULL);
+}
+
+/* Blanks and escapes are not an id's; with them it may be another text that is one. */
+static gboolean
+is_plain(const char *text)
+{
+    return text[0] != '\0' && strpbrk(text, "\\ \t\r\n\f\v") == NULL;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    g_autofree char *text = g_strndup((const char *)data, size);
+    g_autofree char *id = flatpak_info_parse((const char *)data, size);
+
+    if (id != NULL) {
+        g_assert(strlen(text) == size);
+        g_assert(is_app_id(id));
+        g_assert(strstr(text, id) != NULL);
+        g_assert(strstr(text, "[Application]") != NULL || strstr(text, "[Runtime]") != NULL);
+        try_more(text, size, id);
+    }
+    if (is_plain(text))
+        try_id(text);
+    return 0;
+}
