@@ -33,6 +33,7 @@ typedef enum {
 
 #define ENTRIES_MAX   64
 #define NESTING_MAX   8
+#define N_BASIC_TYPES 12 /* of `types` */
 #define MESSAGE_MAX   200
 #define KEY_SHOWN_MAX 64
 #define RAW_BYTES_MAX (1 << 16)
@@ -65,6 +66,7 @@ static const Known inspect_keys[] = {
     {"name", "s"}, {"prefix", "s"}, {"state", "s"}, {"after", "t"}, {"limit", "u"},
 };
 
+/* The basic ones first. */
 static const char *const types[] = {"s", "b", "u", "t", "y",  "n",  "q",     "i",   "x",
                                     "d", "o", "g", "v", "as", "ay", "a{sv}", "(s)", "ab"};
 
@@ -160,70 +162,82 @@ append_number(sd_bus_message *message, char type, guint64 number)
     return sd_bus_message_append_basic(message, type, &value);
 }
 
-static int append_value(sd_bus_message *message, Input *input, Entry *entry, guint depth);
-
-/* An array or a struct, which is always wrong, with one thing in it. */
+/* Of a type that is no container; `out` is given what it is. */
 static int
-append_container(sd_bus_message *message, Input *input, const char *type, guint depth)
-{
-    g_autofree char *contents = g_strdup(type + 1);
-    Entry inner = {.type = contents};
-    int r;
-
-    if (type[0] == '(')
-        contents[strlen(contents) - 1] = '\0';
-    r = sd_bus_message_open_container(message, type[0] == '(' ? 'r' : 'a', contents);
-    if (r >= 0 && contents[0] != '{' && take_byte(input) % 2u == 0)
-        r = append_value(message, input, &inner, depth + 1);
-    else if (r >= 0 && type[0] == '(')
-        r = append_value(message, input, &inner, depth + 1);
-    g_free(inner.text);
-    return r < 0 ? r : sd_bus_message_close_container(message);
-}
-
-static int
-append_variant(sd_bus_message *message, Input *input, guint depth)
-{
-    Entry inner = {.type = types[take_byte(input) % G_N_ELEMENTS(types)]};
-    int r;
-
-    if (depth >= NESTING_MAX)
-        inner.type = "y";
-    r = sd_bus_message_open_container(message, 'v', inner.type);
-    if (r >= 0)
-        r = append_value(message, input, &inner, depth + 1);
-    g_free(inner.text);
-    return r < 0 ? r : sd_bus_message_close_container(message);
-}
-
-static int
-append_value(sd_bus_message *message, Input *input, Entry *entry, guint depth)
+append_basic(sd_bus_message *message, Input *input, char type, Entry *out)
 {
     guint choice;
 
-    if (strlen(entry->type) > 1)
-        return append_container(message, input, entry->type, depth);
-    switch (entry->type[0]) {
-    case 'v':
-        return append_variant(message, input, depth);
+    switch (type) {
     case 's':
         choice = take_byte(input) % (2 * G_N_ELEMENTS(words));
-        entry->text = choice < G_N_ELEMENTS(words) ? g_strdup(words[choice]) : take_text(input);
-        return sd_bus_message_append_basic(message, 's', entry->text);
+        g_free(out->text);
+        out->text = choice < G_N_ELEMENTS(words) ? g_strdup(words[choice]) : take_text(input);
+        return sd_bus_message_append_basic(message, 's', out->text);
     case 'o':
         return sd_bus_message_append_basic(message, 'o', "/shared");
     case 'g':
         return sd_bus_message_append_basic(message, 'g', "s");
     case 'b':
-        entry->number = take_byte(input) % 2u;
-        return append_number(message, 'b', entry->number);
+        out->number = take_byte(input) % 2u;
+        break;
     case 'u':
-        entry->number = take_number(input) & G_MAXUINT32;
-        return append_number(message, 'u', entry->number);
+        out->number = take_number(input) & G_MAXUINT32;
+        break;
     default:
-        entry->number = take_number(input);
-        return append_number(message, entry->type[0], entry->number);
+        out->number = take_number(input);
+        break;
     }
+    return append_number(message, type, out->number);
+}
+
+/* Variants in one another, which is always wrong. */
+static int
+append_variants(sd_bus_message *message, Input *input)
+{
+    guint depth = take_byte(input) % (NESTING_MAX + 1u);
+    const char *type = types[take_byte(input) % N_BASIC_TYPES];
+    Entry inner = {0};
+    int r = 0;
+
+    for (guint i = 0; i < depth && r >= 0; i++)
+        r = sd_bus_message_open_container(message, 'v', "v");
+    if (r >= 0)
+        r = sd_bus_message_open_container(message, 'v', type);
+    if (r >= 0)
+        r = append_basic(message, input, type[0], &inner);
+    for (guint i = 0; i <= depth && r >= 0; i++)
+        r = sd_bus_message_close_container(message);
+    g_free(inner.text);
+    return r;
+}
+
+/* An array or a struct, which is wrong too; an array may be empty. */
+static int
+append_container(sd_bus_message *message, Input *input, const char *type)
+{
+    gboolean is_struct = type[0] == '(';
+    g_autofree char *contents = g_strdup(type + 1);
+    Entry inner = {0};
+    int r;
+
+    if (is_struct)
+        contents[strlen(contents) - 1] = '\0';
+    r = sd_bus_message_open_container(message, is_struct ? 'r' : 'a', contents);
+    if (r >= 0 && (is_struct || (contents[0] != '{' && take_byte(input) % 2u == 0)))
+        r = append_basic(message, input, contents[0], &inner);
+    g_free(inner.text);
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int
+append_value(sd_bus_message *message, Input *input, Entry *entry)
+{
+    if (entry->type[1] != '\0')
+        return append_container(message, input, entry->type);
+    if (entry->type[0] == 'v')
+        return append_variants(message, input);
+    return append_basic(message, input, entry->type[0], entry);
 }
 
 static int
@@ -238,7 +252,7 @@ append_dictionary(sd_bus_message *message, Input *input, Member member, GArray *
         if ((r = sd_bus_message_open_container(message, 'e', "sv")) >= 0 &&
             (r = sd_bus_message_append_basic(message, 's', entry.key)) >= 0 &&
             (r = sd_bus_message_open_container(message, 'v', entry.type)) >= 0 &&
-            (r = append_value(message, input, &entry, 0)) >= 0 &&
+            (r = append_value(message, input, &entry)) >= 0 &&
             (r = sd_bus_message_close_container(message)) >= 0)
             r = sd_bus_message_close_container(message);
         g_array_append_val(entries, entry);
@@ -589,10 +603,9 @@ try_raw(const Input *input, Member member, gboolean is_big)
 {
     g_autoptr(SdBusMessage) message = NULL;
     Decoded decoded;
-    int r;
 
     send_raw(input, member, is_big);
-    while ((r = sd_bus_process(bus, &message)) > 0 && message == NULL)
+    while (sd_bus_process(bus, &message) > 0 && message == NULL)
         ;
     if (message == NULL) {
         /* It was no message. */

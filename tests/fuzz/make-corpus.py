@@ -237,7 +237,7 @@ def decoder_inputs():
     yield 'mode-number', call(REQUEST, entry('mode', 1, 'u'))
     yield 'timeout-signed', call(REQUEST, entry('timeout', 2 ** 63, 'i'))
     yield 'key-double', call(REQUEST, entry('key', 2 ** 62, 'd'))
-    yield 'why-variant', call(REQUEST, entry('why', b'\x0c\x0c\x00\x06' + own_text('x'), 'v'))
+    yield 'why-variant', call(REQUEST, entry('why', b'\x03\x00\x06' + own_text('x'), 'v'))
     yield 'why-noncharacter', call(REQUEST, entry('why', '\uffff'))
     yield 'mode-noncharacter', call(REQUEST, entry('mode', 'shared\ufdd0'))
     yield 'name-noncharacter', call(REQUEST, name='\U0001fffe')
