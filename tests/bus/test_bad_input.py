@@ -324,6 +324,28 @@ class BadInput(BusTestCase):
         raw.ping()
         self.assertEqual(self.snapshot(), self.before)
 
+    def test_no_answer_where_none_is_wanted(self):
+        """Of every method, and of calls that are wrong; and nothing is opened for nobody."""
+        raw = self.raw_client()
+        descriptors = self.open_descriptors()
+        calls = [(PATH, LOCKS, 'Query', None), (PATH, LOCKS, 'Inspect', V('(a{sv})', ({},))),
+                 (PATH, LOCKS, 'Watch', V('(b)', (False,))), (ROOT, ADMIN, 'Buckets', None),
+                 (ROOT, ADMIN, 'OpenPeer', None), (ROOT, ADMIN, 'Resync', None),
+                 (PATH, LOCKS, 'Query', V('(s)', ('x',))), (PATH, LOCKS, 'Release', V('(t)', (9,))),
+                 (PATH, LOCKS, 'Frobnicate', None), ('/nowhere', LOCKS, 'Query', None),
+                 (PATH, LOCKS, 'Inspect', V('(a{sv})', ({'colour': V('s', 'blue')},))),
+                 (ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version'))),
+                 (ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Nothing')))]
+        for path, interface, member, body in calls:
+            message = method_call('org.w3.WebLocks', path, interface, member, body)
+            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+            raw.send(message)
+        raw.ping()
+        answers = [message for message in raw.log if message.get_sender() == self.daemon.name]
+        self.assertEqual([message.get_reply_serial() for message in answers],
+                         [raw.serial], 'only the answer to the ping')
+        self.assertEqual(self.open_descriptors(), descriptors)
+
     def test_without_interface(self):
         """D-Bus lets a service refuse it, and sd-bus does, knowing no object for it."""
         raw = self.raw_client()
