@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the installed units and the installed policy keep away, read as text: what is not in them
+matters most. That the service works inside them, and that they bite, is tested in tests/system/."""
+
+import copy
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import tap
+from buses import environment
+from installation import Installation
+
+NAME = 'org.w3.WebLocks'
+INTERFACES = {'org.w3.WebLocks', 'org.w3.WebLocks.Service', 'org.freedesktop.DBus.Introspectable',
+              'org.freedesktop.DBus.Peer', 'org.freedesktop.DBus.Properties'}
+# The one thing that the service asks of others, whose names nobody knows before.
+PING = {'send_type': 'method_call', 'send_path': '/',
+        'send_interface': 'org.freedesktop.DBus.Peer', 'send_member': 'Ping'}
+
+# systemd-analyze tells exposure in tenths, from 0 to 100.
+MOST_EXPOSED = 10
+
+CALLS = ('@system-service', '~@privileged @resources @aio @chown @keyring @memlock @setuid '
+                            'userfaultfd vmsplice')
+# What both units must say, ...
+BOTH = {
+    'LockPersonality': 'yes',
+    'MemoryDenyWriteExecute': 'yes',
+    'NoNewPrivileges': 'yes',
+    'RestrictAddressFamilies': 'AF_UNIX',
+    'RestrictNamespaces': 'yes',
+    'RestrictRealtime': 'yes',
+    'RestrictSUIDSGID': 'yes',
+    'RuntimeDirectoryMode': '0700',
+    'SystemCallArchitectures': 'native',
+    'SystemCallErrorNumber': 'EPERM',
+    'MemoryMax': '768M',
+    'TasksMax': '16',
+    'UMask': '0077',
+}
+# ... and each by itself. A user's own manager has no privilege for the rest.
+EACH = {
+    'user': {**BOTH, 'LimitNOFILE': '2048'},
+    'system': {**BOTH, 'CapabilityBoundingSet': '', 'IPAddressDeny': 'any', 'LimitCORE': '0',
+               'LimitNOFILE': '8192', 'ProtectSystem': 'strict', **dict.fromkeys((
+                   'PrivateDevices', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
+                   'PrivateUsers', 'ProtectClock', 'ProtectControlGroups', 'ProtectHome',
+                   'ProtectHostname', 'ProtectKernelLogs', 'ProtectKernelModules',
+                   'ProtectKernelTunables', 'RemoveIPC'), 'yes')},
+}
+# What would hide from the service who its clients are; docs/hardening.md says how.
+NEVER = {
+    'user': {'PrivateUsers', 'PrivateTmp', 'PrivateNetwork', 'ProtectSystem', 'ProtectHome',
+             'ProtectProc', 'ProcSubset'},
+    'system': {'ProtectProc', 'ProcSubset', 'DynamicUser', 'RootDirectory'},
+}
+
+STAGE = None
+
+
+def setUpModule():
+    global STAGE
+    root = tempfile.mkdtemp(prefix='weblocks-stage-')
+    unittest.addModuleCleanup(shutil.rmtree, root, ignore_errors=True)
+    STAGE = Installation(environment('WEBLOCKS_BUILD_DIR'), root).install()
+
+
+def unit_of(kind):
+    path, = (path for path in STAGE.files() if path.endswith(f'/{kind}/weblocksd.service'))
+    return path
+
+
+def settings(kind):
+    """[Service] as {key: [value, ...]}."""
+    found, section = {}, None
+    with open(unit_of(kind), encoding='utf-8') as file:
+        for line in map(str.strip, file):
+            if line.startswith('['):
+                section = line
+            elif line and not line.startswith('#') and section == '[Service]':
+                key, _, value = line.partition('=')
+                found.setdefault(key, []).append(value)
+    return found
+
+
+class Units(unittest.TestCase):
+    def analyze(self, path):
+        """(whether it is exposed at most so much, the table)"""
+        analyze = shutil.which('systemd-analyze')
+        if not analyze:
+            self.skipTest('no systemd-analyze')
+        result = subprocess.run(
+            [analyze, 'security', '--offline=yes', '--no-pager', f'--threshold={MOST_EXPOSED}',
+             path], env={**os.environ, 'LC_ALL': 'C.UTF-8'}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertRegex(result.stdout, 'Overall exposure level', result.returncode)
+        return result.returncode == 0, result.stdout
+
+    def test_the_system_unit_is_not_exposed(self):
+        good, table = self.analyze(unit_of('system'))
+        tap.diagnostic(re.search('Overall exposure.*', table)[0])
+        self.assertTrue(good, table)
+
+    def test_an_unhardened_unit_is_exposed(self):
+        """The same without what EACH has: it is these lines that count."""
+        with open(unit_of('system'), encoding='utf-8') as file:
+            lines = [line for line in file if line.partition('=')[0] not in
+                     {*EACH['system'], 'SystemCallFilter'}]
+        with tempfile.TemporaryDirectory(prefix='weblocks-unit-') as directory:
+            path = os.path.join(directory, 'weblocksd.service')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.writelines(lines)
+            good, table = self.analyze(path)
+        self.assertFalse(good, table)
+
+    def test_settings_are_those_of_the_list(self):
+        for kind, expected in EACH.items():
+            found = settings(kind)
+            for key, value in expected.items():
+                with self.subTest(unit=kind, setting=key):
+                    self.assertEqual(found.get(key), [value])
+            with self.subTest(unit=kind, setting='SystemCallFilter'):
+                self.assertEqual(tuple(found['SystemCallFilter']), CALLS)
+
+    def test_nothing_hides_the_clients(self):
+        for kind, never in NEVER.items():
+            self.assertEqual(never & set(settings(kind)), set(), kind)
+
+    def test_every_setting_has_its_reason(self):
+        with open(os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'docs/hardening.md'),
+                  encoding='utf-8') as file:
+            text = file.read()
+        for kind, expected in EACH.items():
+            for key in {*expected, 'SystemCallFilter', *NEVER[kind]}:
+                with self.subTest(unit=kind, setting=key):
+                    self.assertRegex(text, rf'`{key}=')
+
+
+def problems(policies, user):
+    """What is wrong with the <policy> elements of a file, as a list of sentences."""
+    found = []
+    owners = []
+    opened = []
+    for policy in policies:
+        who = dict(policy.attrib)
+        if who not in ({'user': user}, {'context': 'default'}):
+            found.append(f'a policy for {who}')
+        for rule in policy:
+            rest = dict(rule.attrib)
+            if rule.tag not in ('allow', 'deny'):
+                found.append(f'a rule <{rule.tag}>')
+            if rest == PING and who == {'user': user} and rule.tag == 'allow':
+                continue
+            interface = rest.pop('send_interface', None)
+            if rest not in ({'own': NAME}, {'send_destination': NAME}):
+                found.append(f'a rule that does not name us and nothing else: {rule.attrib}')
+            if rule.tag == 'allow' and 'own' in rest:
+                owners.append(who)
+            if rule.tag == 'allow' and 'send_destination' in rest:
+                opened.append(interface)
+    if owners != [{'user': user}]:
+        found.append(f'the name may be owned by {owners}')
+    if sorted(opened, key=str) != sorted(INTERFACES):
+        found.append(f'open are {opened}')
+    default = policies[-1]
+    if default.get('context') != 'default' or default[0].tag != 'deny' or \
+            default[0].attrib != {'send_destination': NAME} or \
+            any(rule.tag != 'allow' for rule in default[1:]):
+        found.append('not all is denied before something is allowed')
+    return found
+
+
+class Policy(unittest.TestCase):
+    """The rules of the system bus: each names us."""
+
+    MISTAKES = {
+        'anybody may own it': ('default', '<allow own="org.w3.WebLocks"/>'),
+        'it may own more': ('user', '<allow own="org.w3.Other"/>'),
+        'it may own all below': ('user', '<allow own_prefix="org.w3.WebLocks"/>'),
+        'an interface of everybody': ('default', '<allow send_interface="org.w3.WebLocks"/>'),
+        'a word to everybody': ('default', '<allow send_interface="org.freedesktop.DBus.Peer" '
+                                           'send_member="Ping" send_type="method_call" '
+                                           'send_path="/"/>'),
+        'all interfaces': ('default', '<allow send_destination="org.w3.WebLocks"/>'),
+        'one that is not ours': ('default', '<allow send_destination="org.w3.WebLocks" '
+                                            'send_interface="org.example.Other"/>'),
+        'all messages': ('default', '<allow send_type="method_call"/>'),
+        'others are barred': ('default', '<deny send_destination="org.example.Other"/>'),
+        'others are overheard': ('user', '<allow eavesdrop="true"/>'),
+        'receiving': ('user', '<allow receive_sender="org.example.Other"/>'),
+        'denied too late': ('default', '<deny send_destination="org.w3.WebLocks"/>'),
+    }
+
+    @classmethod
+    def setUpClass(cls):
+        cls.path = STAGE.path('share/dbus-1/system.d/org.w3.WebLocks.conf')
+        cls.root = ElementTree.parse(cls.path).getroot()
+        cls.user = STAGE.options['system_user']
+
+    def test_is_well_formed(self):
+        xmllint = shutil.which('xmllint')
+        if not xmllint:
+            self.skipTest('no xmllint')
+        subprocess.run([xmllint, '--nonet', '--noout', self.path], check=True)
+
+    def test_every_rule_is_about_our_name_alone(self):
+        self.assertEqual({child.tag for child in self.root}, {'policy'})
+        self.assertEqual(problems(self.root.findall('policy'), self.user), [])
+
+    def test_mistakes_are_found(self):
+        """Each of them, if somebody made it."""
+        for what, (where, rule) in self.MISTAKES.items():
+            with self.subTest(what):
+                root = copy.deepcopy(self.root)
+                policy, = (policy for policy in root.findall('policy')
+                           if where in (policy.get('context'), *policy.attrib))
+                policy.append(ElementTree.fromstring(rule))
+                self.assertNotEqual(problems(root.findall('policy'), self.user), [])
+
+
+if __name__ == '__main__':
+    tap.main()
