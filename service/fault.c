@@ -37,6 +37,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_WATCH_UNFILTERED] = "watch-unfiltered",
     [FAULT_EXIT_WITHOUT_DRAIN] = "exit-without-drain",
     [FAULT_OPTION_UNCHECKED] = "option-unchecked",
+    [FAULT_USERS_ARE_ONE] = "users-are-one",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -204,12 +204,16 @@ refuse_client(Client *client, LockResult result)
 static LockResult
 make_agent(Client *client, const Credentials *credentials)
 {
+    PrincipalIdentity identity;
     Principal *principal;
     LockResult result;
 
     if (credentials == NULL)
         return LOCK_RESULT_UNIDENTIFIED;
-    principal = principal_get(&client->edge->user_agent, &credentials->identity);
+    identity = credentials->identity;
+    if (fault_is(FAULT_USERS_ARE_ONE))
+        identity.uid = 0;
+    principal = principal_get(&client->edge->user_agent, &identity);
     result = agent_new(principal, client->unique_name, &client->agent);
     principal_unref(principal);
     return result;

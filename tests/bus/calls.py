@@ -27,6 +27,10 @@ class DBusError(Exception):
         self.name = name
         self.message = message
 
+    def __reduce__(self):
+        # For another process: an exception is made anew from what it was made of.
+        return DBusError, (self.name, self.message)
+
     @property
     def short(self):
         return self.name.rpartition('.')[2]

@@ -360,7 +360,7 @@ class BusTestCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         environment('WEBLOCKSD')
-        cls.bus = Bus(config=cls.bus_config).start()
+        cls.bus = cls.make_bus().start()
         cls.addClassCleanup(cls.bus.stop)
         cls.control = RawClient(cls.bus.address)
         cls.addClassCleanup(cls.control.close)
@@ -369,6 +369,10 @@ class BusTestCase(unittest.TestCase):
         cls.services = []
         cls.addClassCleanup(cls._end_services)
         cls.daemon = cls.start_service(*cls.arguments) if cls.service else None
+
+    @classmethod
+    def make_bus(cls):
+        return Bus(config=cls.bus_config)
 
     @classmethod
     def _end_services(cls):

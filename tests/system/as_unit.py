@@ -1,0 +1,290 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs a program as systemd would run it by a unit, on a machine where systemd is not in charge.
+
+    as_unit.py UNIT UID BUS-SOCKET STATE-DIRECTORY PROGRAM [ARGUMENT...]
+
+What the unit says about the process is done to this process, which then becomes the program: user,
+capabilities, namespaces, a file system that is read-only, limits, and the filters of system calls. A
+user's own unit has less of that, and the same of the rest.
+A call that a filter refuses kills it (SIGSYS), so that none goes unnoticed. A setting of [Service]
+that is not in SETTINGS is an error: whoever adds one to the unit decides here what it comes to.
+
+Needs root and python3-seccomp, and systemd-analyze for the groups of system calls.
+"""
+
+import ctypes
+import errno
+import functools
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+
+import seccomp
+
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x8000000, 0x10000000, 0x40000000
+NAMESPACES = (0x80, CLONE_NEWNS, 0x2000000, 0x4000000, CLONE_NEWIPC, CLONE_NEWUSER, 0x20000000,
+              CLONE_NEWNET)
+MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
+SET_ID_BITS = (0o4000, 0o2000)
+SIZES = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def checked(result, what):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), f'{what}: {os.strerror(ctypes.get_errno())}')
+
+
+def mount(source, target, kind=None, flags=0):
+    encoded = [None if part is None else os.fsencode(part) for part in (source, target, kind)]
+    checked(libc.mount(*encoded, flags, None), f'mount on {target}')
+
+
+def read_service(path):
+    """[Service] as a list of (key, value), in order."""
+    pairs, section = [], None
+    with open(path, encoding='utf-8') as file:
+        for line in map(str.strip, file):
+            if line.startswith('['):
+                section = line
+            elif line and line[0] not in '#;' and section == '[Service]':
+                key, _, value = line.partition('=')
+                pairs.append((key, value))
+    return pairs
+
+
+# ---- system calls
+
+@functools.cache
+def groups():
+    """What systemd calls by one name: {group: [system call or group, ...]}."""
+    text = subprocess.run(['systemd-analyze', 'syscall-filter'], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    found, members = {}, []
+    for line in text.splitlines():
+        if line.startswith('@'):
+            members = found.setdefault(line.strip(), [])
+        elif line.startswith(' ') and not line.lstrip().startswith('#'):
+            members.append(line.strip())
+    return found
+
+
+def calls_of(word):
+    """The names of a system call or of a group of them."""
+    if not word.startswith('@'):
+        return {word}
+    return set().union(*map(calls_of, groups()[word]))
+
+
+def allowed_calls(lines):
+    """As systemd adds up the lines of SystemCallFilter=, the first of which says what is allowed."""
+    allowed = calls_of('@default')
+    for line in lines:
+        names = set().union(*map(calls_of, line.lstrip('~').split()))
+        allowed = allowed - names if line.startswith('~') else allowed | names
+    return allowed | calls_of('@default')
+
+
+def load_filter(action, rules):
+    filter_ = seccomp.SyscallFilter(action)
+    for rule_action, name, *conditions in rules:
+        # Of names that this machine doesn't have there is nothing to say.
+        if seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) != -1:
+            filter_.add_rule(rule_action, name, *conditions)
+    filter_.load()
+
+
+def forbid(*rules):
+    """A filter of its own, as systemd makes them: what several say of a call, all have to allow."""
+    load_filter(seccomp.ALLOW, [(seccomp.KILL_PROCESS, *rule) for rule in rules])
+
+
+def masked(argument, bits):
+    return seccomp.Arg(argument, seccomp.MASKED_EQ, bits, bits)
+
+
+def restrict_namespaces(_value):
+    # The flags of clone3 are in memory, where no filter can look; the C library then takes clone.
+    load_filter(seccomp.ALLOW, [
+        (seccomp.ERRNO(errno.ENOSYS), 'clone3'), (seccomp.KILL_PROCESS, 'unshare'),
+        (seccomp.KILL_PROCESS, 'setns'),
+        *((seccomp.KILL_PROCESS, 'clone', masked(0, flag)) for flag in NAMESPACES)])
+
+
+def restrict_address_families(value):
+    family = int(getattr(socket, value))
+    forbid(('socket', seccomp.Arg(0, seccomp.NE, family)))
+
+
+def deny_write_execute(_value):
+    forbid(('mmap', masked(2, PROT_WRITE | PROT_EXEC)), ('mprotect', masked(2, PROT_EXEC)),
+           ('pkey_mprotect', masked(2, PROT_EXEC)), ('shmat', masked(2, SHM_EXEC)))
+
+
+def restrict_set_id(_value):
+    forbid(*((name, masked(argument, bit)) for bit in SET_ID_BITS for name, argument in (
+        ('chmod', 1), ('fchmod', 1), ('fchmodat', 2), ('mkdir', 1), ('mkdirat', 2), ('mknod', 1),
+        ('mknodat', 2), ('creat', 1), ('open', 2), ('openat', 3))))
+
+
+def restrict_realtime(_value):
+    forbid(('sched_setscheduler', seccomp.Arg(1, seccomp.NE, os.SCHED_OTHER)))
+
+
+def lock_personality(_value):
+    forbid(('personality', seccomp.Arg(0, seccomp.NE, 0)))
+
+
+# ---- file system
+
+def read_only_root(socket_path, state_directory):
+    """ProtectSystem=strict, ProtectHome=, PrivateTmp=: all of it read-only, and nothing in /run but
+    the bus and the state directory."""
+    mount(None, '/', flags=MS_REC | MS_PRIVATE)
+    kept = [os.open(path, os.O_PATH) for path in (socket_path, state_directory)]
+    mount('tmpfs', '/run', 'tmpfs')
+    os.mkdir('/run/dbus')
+    os.mkdir('/run/weblocks')
+    with open('/run/dbus/system_bus_socket', 'x', encoding='utf-8'):
+        pass
+    for fd, path in zip(kept, ('/run/dbus/system_bus_socket', '/run/weblocks')):
+        mount(f'/proc/self/fd/{fd}', path, flags=MS_BIND)
+        os.close(fd)
+    for path in ('/home', '/root', '/tmp', '/var/tmp'):
+        if os.path.isdir(path):
+            mount('tmpfs', path, 'tmpfs')
+    with open('/proc/self/mountinfo', encoding='utf-8') as file:
+        points = [line.split()[4].encode().decode('unicode_escape') for line in file]
+    for point in points:
+        if point != '/run/weblocks' and not point.startswith(('/proc', '/sys', '/dev')):
+            try:
+                mount(None, point, flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
+            except OSError as error:
+                # Covered by another one: nobody can write there either.
+                if error.errno not in (errno.ENOENT, errno.EINVAL, errno.EACCES):
+                    raise
+
+
+# ---- users
+
+def private_users(uid):
+    """A user namespace where root and the service's user are who they are, and nobody else is
+    anybody. Who maps them has to be outside."""
+    me = os.getpid()
+    ready, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(go)
+        os.read(ready, 1)
+        ids = ''.join(f'{number} {number} 1\n' for number in {0, uid})
+        for name in ('uid_map', 'gid_map'):
+            with open(f'/proc/{me}/{name}', 'w', encoding='ascii') as file:
+                file.write(ids)
+        os._exit(0)
+    checked(libc.unshare(CLONE_NEWUSER), 'unshare')
+    os.close(go)
+    if os.waitpid(child, 0)[1] != 0:
+        raise RuntimeError('no user namespace')
+    os.close(ready)
+
+
+def become(uid):
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def drop_bounding_set():
+    with open('/proc/sys/kernel/cap_last_cap', encoding='ascii') as file:
+        last = int(file.read())
+    for capability in range(last + 1):
+        checked(libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), 'bounding set')
+
+
+def limit(number, value):
+    amount = int(value[:-1]) * SIZES[value[-1]] if value[-1] in SIZES else int(value)
+    resource.setrlimit(number, (amount, amount))
+
+
+# What a setting comes to here: a filter of system calls, or why there is nothing to be done.
+FILTERS = {
+    'LockPersonality': lock_personality,
+    'MemoryDenyWriteExecute': deny_write_execute,
+    'RestrictAddressFamilies': restrict_address_families,
+    'RestrictNamespaces': restrict_namespaces,
+    'RestrictRealtime': restrict_realtime,
+    'RestrictSUIDSGID': restrict_set_id,
+}
+ELSEWHERE = 'main() does it'
+OF_THE_FILTER = 'it forbids calls, or files that only root may touch, which SystemCallFilter= and ' \
+                'User= forbid already'
+OF_THE_MANAGER = 'it says what the manager does before and after'
+SETTINGS = {
+    **{key: 'a filter' for key in FILTERS},
+    **dict.fromkeys(('CapabilityBoundingSet', 'LimitCORE', 'LimitNOFILE', 'MemoryMax', 'TasksMax',
+                     'NoNewPrivileges', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
+                     'PrivateUsers', 'ProtectHome', 'ProtectSystem', 'RemoveIPC', 'RuntimeDirectory',
+                     'SystemCallFilter', 'SystemCallErrorNumber', 'UMask', 'User'), ELSEWHERE),
+    **dict.fromkeys(('ProtectClock', 'ProtectControlGroups', 'ProtectHostname', 'ProtectKernelLogs',
+                     'ProtectKernelModules', 'ProtectKernelTunables', 'PrivateDevices',
+                     'SystemCallArchitectures'), OF_THE_FILTER),
+    **dict.fromkeys(('Type', 'BusName', 'ExecStart', 'Restart', 'RestartSec',
+                     'RuntimeDirectoryMode', 'RuntimeDirectoryPreserve', 'Slice'), OF_THE_MANAGER),
+    'IPAddressDeny': 'PrivateNetwork= leaves no network',
+}
+
+
+def main():
+    unit, uid, socket_path, state_directory, program, *arguments = sys.argv[1:]
+    uid = int(uid)
+    pairs = read_service(unit)
+    service = dict(pairs)
+    unknown = sorted(key for key in service if key not in SETTINGS)
+    if unknown:
+        raise SystemExit(f'as_unit.py: what do {unknown} come to here?')
+    rules = [(seccomp.ALLOW, name) for name in sorted(
+        allowed_calls([value for key, value in pairs if key == 'SystemCallFilter']))]
+
+    program_fd = os.open(program, os.O_RDONLY)
+    os.set_inheritable(program_fd, True)
+    if service.get('ProtectSystem') == 'strict':
+        checked(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), 'unshare')
+        read_only_root(socket_path, state_directory)
+        state_directory = '/run/weblocks'
+    os.chdir('/')
+    os.umask(int(service['UMask'], 8))
+    if 'LimitCORE' in service:
+        limit(resource.RLIMIT_CORE, service['LimitCORE'])
+    limit(resource.RLIMIT_NOFILE, service['LimitNOFILE'])
+    # Control groups belong to others here. These two count almost the same: private memory, and
+    # the tasks of a user that has no others.
+    limit(resource.RLIMIT_DATA, service['MemoryMax'])
+    limit(resource.RLIMIT_NPROC, service['TasksMax'])
+    if service.get('PrivateUsers') == 'yes':
+        private_users(uid)
+    # After that: a new user namespace begins with a full set.
+    if 'CapabilityBoundingSet' in service:
+        drop_bounding_set()
+    become(uid)
+    # A change of user forgets it.
+    checked(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), 'prctl')
+    checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 'prctl')
+    env = {'PATH': os.defpath, 'LANG': 'C.UTF-8', 'RUNTIME_DIRECTORY': state_directory,
+           'HOME': '/nonexistent', 'DBUS_SESSION_BUS_ADDRESS': f'unix:path={socket_path}'}
+    for key, value in pairs:
+        if key in FILTERS:
+            FILTERS[key](value)
+    load_filter(seccomp.KILL_PROCESS, rules)
+    os.execve(program_fd, [program, *arguments], env)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A private system bus: the distribution's own rules, our installed policy, and users who are what
+the kernel says they are. The service on it runs as a user of its own. Needs root.
+
+The users are known to that bus alone: the machine has none of them.
+"""
+
+import functools
+import os
+import pickle
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from gi.repository import Gio, GLib
+
+import buses
+from buses import PATIENCE, Bus, die_with_parent, environment, read_lines, spawn
+from calls import LOCKS, SERVICE, DBusError, bucket_path
+from harness import BusTestCase, RawClient, Service
+from installation import Installation
+from rawbus import PrivateSocket, lock_call, method_call
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STOCK_RULES = '/usr/share/dbus-1/system.conf'
+POLICY = 'share/dbus-1/system.d/org.w3.WebLocks.conf'
+
+SERVICE_UID = 64321
+ALICE, BOB = 64001, 64002
+# Greater than any signed number of 32 bits; and the last that is a user.
+BIG, LAST = 4000000000, 4294967294
+CROWD = range(64100, 64116)
+
+# Of the distribution's file only the rules are wanted, not where that bus is and what it starts.
+_NOT_WANTED = {'listen', 'user', 'fork', 'pidfile', 'syslog', 'servicehelper', 'include',
+               'includedir', 'standard_system_servicedirs'}
+_TO_BE_FORMATTED = '{socket}'
+
+
+def system_config(policy):
+    """The configuration of a system bus with this policy file, still without its socket."""
+    root = ElementTree.parse(STOCK_RULES).getroot()
+    for element in [element for element in root if element.tag in _NOT_WANTED]:
+        root.remove(element)
+    ElementTree.SubElement(root, 'listen').text = f'unix:path={_TO_BE_FORMATTED}'
+    ElementTree.SubElement(root, 'include').text = policy
+    return ('<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"\n'
+            ' "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">\n'
+            + ElementTree.tostring(root, encoding='unicode'))
+
+
+@functools.cache
+def staged():
+    """The build under test, installed as a package's build does it."""
+    root = tempfile.mkdtemp(prefix='weblocks-stage-')
+    unittest.addModuleCleanup(shutil.rmtree, root, ignore_errors=True)
+    os.chmod(root, 0o755)
+    return Installation(environment('WEBLOCKS_BUILD_DIR'), root).install()
+
+
+def unit_path(kind='system'):
+    """The installed unit of the system's service, or of a user's."""
+    path, = (path for path in staged().files() if path.endswith(f'/{kind}/weblocksd.service'))
+    return path
+
+
+class SystemBus(Bus):
+    """As its base class, but both kinds read the same configuration file."""
+
+    def __init__(self, policy):
+        super().__init__(config=system_config(policy))
+        self._passwd = os.path.join(self.directory, 'passwd')
+        with open('/etc/passwd', encoding='utf-8') as file:
+            users = file.read()
+        own = {staged().options['system_user']: SERVICE_UID, 'alice': ALICE, 'bob': BOB,
+               'big': BIG, 'last': LAST, **{f'user-{uid}': uid for uid in CROWD}}
+        users += ''.join(f'{name}:x:{uid}:{uid}::/nonexistent:/bin/false\n'
+                         for name, uid in own.items())
+        with open(self._passwd, 'w', encoding='utf-8') as file:
+            file.write(users)
+        self._journal = None
+
+    def _launch(self, *command, **options):
+        config = os.path.join(self.directory, 'bus.conf')
+        with open(config, 'w', encoding='utf-8') as file:
+            file.write(self.config.format(socket=self.socket))
+        self.process = spawn([sys.executable, os.path.join(HERE, 'launch_bus.py'), self._passwd,
+                              *command, f'--config-file={config}'],
+                             stdin=subprocess.DEVNULL, stderr=self._log, bufsize=0, **options)
+        self.pid = self.process.pid
+
+    def _start_daemon(self):
+        self._launch('dbus-daemon', '--nofork', '--nopidfile', '--print-address=1',
+                     stdout=subprocess.PIPE, env=self.environment())
+        self.address = read_lines(self.process, 1)[0]
+
+    def _start_broker(self):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.socket)
+        os.chmod(self.socket, 0o666)
+        listener.listen(1024)
+        self.address = f'unix:path={self.socket}'
+        self._journal = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        fds = (listener.fileno(), self._journal.fileno())
+        self._launch(*map(str, fds), 'dbus-broker-launch', '--scope=system', pass_fds=fds,
+                     env={**self.environment(), 'DBUS_SYSTEM_BUS_ADDRESS': self.address})
+        listener.close()
+        threading.Thread(target=self._keep_journal, daemon=True).start()
+
+    def _keep_journal(self):
+        """It may not become full, or the bus waits for it."""
+        while entry := self._journal.recv(1 << 16):
+            if not self._log.closed:
+                self._log.write(entry)
+                self._log.flush()
+
+    def stop(self):
+        buses.end(self.process)
+        if self._journal is not None:
+            self._journal.shutdown(socket.SHUT_RDWR)
+        self.kind = 'dbus-daemon'  # Ended already: nothing to be asked on a standard input.
+        super().stop()
+
+
+class UserClient:
+    """A client that is another user, in a process of its own: what RawClient can do, it does there.
+    With `peer` it speaks on its private socket."""
+
+    def __init__(self, address, uid, peer=False):
+        self.uid = uid
+        self._socket, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self._socket.close()
+                become(uid)
+                die_with_parent()
+                self._serve(theirs, address, peer)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._socket.settimeout(PATIENCE * 2)
+        try:
+            self.name = self._receive(self._socket)
+        except BaseException:
+            self.close()
+            raise
+
+    # ---- in the other process
+
+    def _serve(self, sock, address, peer):
+        try:
+            self.client = client = RawClient(address, descriptors=True)
+            if peer:
+                self.client = PrivateSocket(client)
+        except Exception:  # pylint: disable=broad-except
+            self._send(sock, RuntimeError(traceback.format_exc()))
+            return
+        self._send(sock, client.name)
+        while True:
+            method, args, kw = self._receive(sock)
+            try:
+                own = getattr(self, f'_do_{method}', None)
+                result = own(*args, **kw) if own else getattr(self.client, method)(*args, **kw)
+            except Exception as error:  # pylint: disable=broad-except
+                result = error if isinstance(error, (DBusError, OSError)) else \
+                    RuntimeError(traceback.format_exc())
+            self._send(sock, result)
+
+    def _do_answer(self, member, subject=None, bucket='default', **kw):
+        """The bytes of the answer, but for what no answer has in common with another: numbers of
+        messages, and who it is for."""
+        return self._plain(lock_call(member, subject, bucket, **kw))
+
+    def _plain(self, message):
+        reply = self.client.reply_to(self.client.send(message))
+        reply.set_serial(1)
+        reply.set_reply_serial(1)
+        reply.set_destination(None)
+        return bytes(reply.to_blob(Gio.DBusCapabilityFlags.NONE))
+
+    def _do_answer_of(self, member, bucket='default'):
+        """Likewise, of a method that looks at a bucket."""
+        body = {'Watch': GLib.Variant('(b)', (True,)),
+                'Inspect': GLib.Variant('(a{sv})', ({},))}.get(member)
+        return self._plain(method_call(SERVICE, bucket_path(bucket), LOCKS, member, body))
+
+    def _do_told(self):
+        """All signals of the service up to now."""
+        self.client.ping()
+        return list(self.client.events)
+
+    def _do_received(self):
+        """All messages up to now, as text."""
+        self.client.ping()
+        return '\n'.join(message.print_(0) for message in self.client.log)
+
+    def _do_run(self, function, *args):
+        """Runs a function of a module as this user."""
+        return function(*args)
+
+    # ---- between them
+
+    @staticmethod
+    def _send(sock, what):
+        data = pickle.dumps(what)
+        sock.sendall(struct.pack('=I', len(data)) + data)
+
+    @staticmethod
+    def _receive(sock):
+        def read(size):
+            data = b''
+            while len(data) < size:
+                if not (chunk := sock.recv(size - len(data))):
+                    raise EOFError('the process of a client has ended')
+                data += chunk
+            return data
+        result = pickle.loads(read(*struct.unpack('=I', read(4))))
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def __getattr__(self, method):
+        if method.startswith('_'):
+            raise AttributeError(method)
+
+        def call(*args, **kw):
+            self._send(self._socket, (method, args, kw))
+            return self._receive(self._socket)
+        return call
+
+    def close(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+            self._socket.close()
+
+
+def become(uid):
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+class UserService(Service):
+    """weblocksd as a user of its own, with a state directory as systemd would make it."""
+
+    def __init__(self, bus, arguments=(), *, uid=SERVICE_UID, directory=None, program=None,
+                 fault=None):
+        self.bus = bus
+        self.directory = directory
+        self.fault = fault
+        self.command = self.make_command(program or environment('WEBLOCKSD'), list(arguments), uid)
+        self._stderr = tempfile.TemporaryFile()
+        self.process = spawn(self.command, stdin=subprocess.DEVNULL, stdout=self._stderr, stderr=self._stderr,
+                             **self.options(uid))
+        self.name = None
+
+    def make_command(self, program, arguments, _uid):
+        return [program, f'--address={self.bus.address}', *arguments]
+
+    def options(self, uid):
+        env = {'PATH': os.defpath, 'RUNTIME_DIRECTORY': self.directory}
+        if self.fault:
+            env['WEBLOCKS_FAULT'] = self.fault
+        return {'user': uid, 'group': uid, 'extra_groups': [], 'env': env}
+
+
+@unittest.skipIf(os.geteuid() != 0, 'only root can be several users')
+class SystemCase(BusTestCase):
+    """Per class a system bus, and the service as its user on it."""
+
+    service_class = UserService
+
+    @classmethod
+    def make_bus(cls):
+        if not os.path.exists(STOCK_RULES):
+            raise unittest.SkipTest(f'no {STOCK_RULES}')
+        if environment('WEBLOCKS_TEST_BUS') == 'dbus-broker' and \
+                not shutil.which('dbus-broker-launch'):
+            raise unittest.SkipTest('no dbus-broker-launch')
+        bus = SystemBus(cls.policy())
+        # As RuntimeDirectory= makes it: /run is in memory.
+        cls.directory = os.path.join(bus.runtime, 'state')
+        os.chmod(bus.runtime, 0o755)
+        os.mkdir(cls.directory, 0o700)
+        os.chown(cls.directory, SERVICE_UID, SERVICE_UID)
+        return bus
+
+    @classmethod
+    def policy(cls):
+        return staged().path(POLICY)
+
+    @classmethod
+    def start_service(cls, *arguments, ready=True, **kw):
+        service = cls.service_class(cls.bus, arguments, **{'directory': cls.directory, **kw})
+        cls.services.append(service)
+        return service.wait_ready(cls.control) if ready else service
+
+    def user(self, uid, **kw):
+        return self._adopt(UserClient(self.bus.address, uid, **kw))

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The service inside its unit: everything works, and it makes no call that the unit forbids. See
+as_unit.py for what stands for systemd."""
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+import unittest
+
+from calls import DBusError
+from harness import main, wait_for
+from installation import run
+from statecase import bus_id
+from systembus import ALICE, BIG, BOB, HERE, LAST, SERVICE_UID, unit_path
+from unitcase import SessionUnitService, UnitCase, need
+
+setUpModule = need
+
+
+class Works(UnitCase):
+    """Inside the system's unit."""
+
+    def test_the_contract(self):
+        """The calls and signals, by the bus and by a private socket, of several users."""
+        self.start()
+        for uid in (ALICE, BIG, LAST, 0):
+            for peer in (False, True):
+                with self.subTest(uid=uid, peer=peer):
+                    self.check_contract(self.user(uid, peer=peer), self.user(uid))
+
+    def check_contract(self, first, second):
+        second.watch()
+        held, token = first.request('x', why='to see')
+        self.assertGreater(token, 0)
+        waits, _ = second.request('x')
+        shared, _ = second.request('x', mode='shared')
+        expires, _ = second.request('x', timeout=1)
+        self.assertEqual(first.request('x', ifAvailable=True), (0, 0))
+        wait_for(lambda: self.told(second, 'Released', expires, 'timeout'), what='time-out')
+        self.assertEqual([len(part) for part in first.query()], [1, 2])
+        entry = first.inspect(state='held')[0][0]
+        self.assertEqual((entry['pid'], entry['why']), (first.pid, 'to see'))
+        self.assertTrue(second.abort(shared))
+        first.release(held)
+        wait_for(lambda: self.told(second, 'Granted', waits), what='Granted')
+        stolen, _ = first.steal('x')
+        wait_for(lambda: self.told(second, 'Released', waits, 'stolen'), what='theft')
+        self.assertEqual(first.buckets(), ['default'])
+        self.assertEqual([line[1] for line in first.resync()], [stolen])
+        second.watch(False)
+        first.release(stolen)
+        with self.assertRaises(DBusError) as caught:
+            first.release(stolen)
+        self.assertEqual(caught.exception.short, 'NotHeld')
+        self.assertIn('org.w3.WebLocks', first.introspect('/org/w3/WebLocks'))
+        self.assertIn('requestsPerClient', first.get_property('Limits'))
+        first.close()
+        second.close()
+
+    @staticmethod
+    def told(client, signal_, id_, reason=None):
+        return any(event.signal == signal_ and event.args[0] == id_ and
+                   event.args[3] == client.name and reason in (None, event.args[-1])
+                   for event in client.told())
+
+    def test_state_after_a_kill(self):
+        """The next one reads what the last one wrote, in a child process of its own."""
+        self.start()
+        alice, bob = self.user(ALICE), self.user(BOB, peer=True)
+        held, token = alice.request('x', key=1)
+        waits, _ = alice.request('x', key=2)
+        other = bob.request('x', key=1)
+        for _ in range(3):
+            self.current.end()
+            self.start()
+            self.assertEqual(alice.request('x', key=1), (held, token))
+            self.assertEqual(self.user(BOB).query()[0][0][2], bob.name)
+        alice.release(held)
+        wait_for(lambda: self.told(alice, 'Granted', waits), what='Granted')
+        self.assertGreater(other[1], 0)
+
+    def test_replacement(self):
+        first = self.start('--replace')
+        client = self.user(ALICE)
+        held = client.request('x', key=1)
+        self.start('--replace')
+        self.assertEqual(first.wait_exit(), 0, first.stderr())
+        self.assertEqual(client.request('x', key=1), held)
+
+    def test_a_damaged_file(self):
+        self.start()
+        self.user(ALICE).request('x')
+        self.current.end()
+        path = os.path.join(self.directory, bus_id(self.control) + '.state')
+        with open(path, 'r+b') as file:
+            file.write(b'x' * 8192)
+        self.start()
+        self.assertTrue(os.path.exists(path + '.aside'))
+        self.assertGreater(self.user(ALICE).request('x')[1], 0)
+
+    def test_the_idle_exit(self):
+        service = self.start('--idle-exit=0.1')
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+    def test_two_cannot_serve(self):
+        self.start()
+        other = self.start_service(ready=False)
+        self.assertEqual(other.wait_exit(), 1, other.stderr())
+
+    def test_descriptors(self):
+        """All the private sockets that a user may have, of two users, and one more of a third."""
+        self.start()
+        limit = self.control.get_property('Limits')['privateSocketsPerUid']
+        n_each = min(limit, 200)  # The bus itself allows a user 256 connections.
+        for uid in (ALICE, BIG):
+            for _ in range(n_each):
+                self.private_socket(self.raw_client(uid=uid, descriptors=True))
+        client = self.user(BOB, peer=True)
+        self.assertGreater(client.request('x')[1], 0)
+        n_open = len(os.listdir(f'/proc/{self.current.process.pid}/fd'))
+        self.assertGreater(n_open, 2 * n_each)
+        self.assertLess(n_open, int(self.setting('LimitNOFILE')) // 2)
+
+
+class WorksInSession(Works):
+    """Inside the unit of a user's session."""
+
+    service_class = SessionUnitService
+
+
+class Confined(UnitCase):
+    """The process is what the units say, as the kernel tells."""
+
+    def test_the_system_unit(self):
+        pid = self.start().process.pid
+        with open(f'/proc/{pid}/status', encoding='utf-8') as file:
+            status = dict(re.findall(r'(?m)^(\w+):[ \t]*(.*)$', file.read()))
+        self.assertEqual(status['Uid'].split(), [str(SERVICE_UID)] * 4)
+        self.assertEqual(status['Gid'].split(), [str(SERVICE_UID)] * 4)
+        self.assertEqual(status['Groups'].split(), [])
+        for kind in ('Inh', 'Prm', 'Eff', 'Bnd', 'Amb'):
+            self.assertEqual(int(status[f'Cap{kind}'], 16), 0, kind)
+        self.assertEqual((status['NoNewPrivs'], status['Seccomp']), ('1', '2'))
+        for kind in ('mnt', 'net', 'ipc', 'user'):
+            self.assertNotEqual(os.readlink(f'/proc/{pid}/ns/{kind}'),
+                                os.readlink(f'/proc/self/ns/{kind}'), kind)
+        with open(f'/proc/{pid}/limits', encoding='utf-8') as file:
+            limits = file.read()
+        self.assertRegex(limits, r'Max core file size +0 +0')
+        with open(f'/proc/{pid}/mountinfo', encoding='utf-8') as file:
+            points = {line.split()[4]: line.split()[5].split(',') for line in file}
+        self.assertEqual({point for point, flags in points.items() if 'rw' in flags and
+                          not point.startswith(('/proc', '/sys', '/dev'))}, {'/run/weblocks'})
+
+
+# Each in a process of its own, as it may be its last: what became of it.
+TRIALS = '''
+import ctypes, json, mmap, os, resource, socket, sys
+
+def trial(code):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            exec(code)
+            os._exit(0)
+        except (OSError, ValueError, MemoryError) as error:
+            print(code, error, file=sys.stderr)
+            os._exit(1)
+        finally:
+            os._exit(2)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+libc = ctypes.CDLL(None)
+print(json.dumps({code: trial(code) for code in json.loads(sys.argv[1])}))
+'''
+
+
+@unittest.skipIf(os.geteuid() != 0, 'only root can be another user')
+class Launcher(unittest.TestCase):
+    """What stands for systemd bites: else the cases above would say nothing."""
+
+    KILLED = (
+        'os.setuid(0)',
+        'os.chown("/run/weblocks", 0, 0)',
+        'os.chmod("/run/weblocks", 0o4700)',
+        'os.chroot("/")',
+        'os.nice(-1)',
+        'os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))',
+        'socket.socket(socket.AF_INET)',
+        'socket.socket(socket.AF_NETLINK)',
+        'mmap.mmap(-1, 4096, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)',
+        'libc.unshare(0x10000000)',
+        'libc.syscall(56, 0x10000011, 0, 0, 0, 0)' if os.uname().machine == 'x86_64' else
+        'libc.setns(0, 0)',
+        'libc.ptrace(0, 0, 0, 0)',
+        'libc.mount(b"a", b"/", b"tmpfs", 0, None)',
+        'libc.klogctl(3, None, 0)',
+        'libc.personality(0x40000)',
+    )
+    REFUSED = (
+        'open("/etc/weblocks", "w")',
+        'open("/run/other", "w")',
+        'resource.setrlimit(resource.RLIMIT_CORE, (1, 1))',
+        '[os.dup(1) for _ in range(10000)]',
+        'bytearray(1 << 40)',
+        'os.listdir("/proc/1/fd")',
+        'os.kill(1, 0)',
+    )
+    ALLOWED = (
+        'open("/run/weblocks/file", "w")',
+        'open("/proc/1/mountinfo").read()',
+        'os.pidfd_open(1)',
+        'socket.socketpair()',
+    )
+
+    def test_it_keeps_to_the_unit(self):
+        with tempfile.TemporaryDirectory(prefix='weblocks-unit-') as directory:
+            state, place = os.path.join(directory, 'state'), os.path.join(directory, 'bus')
+            os.mkdir(state)
+            os.chown(state, SERVICE_UID, SERVICE_UID)
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(place)
+                text = run(sys.executable, os.path.join(HERE, 'as_unit.py'), unit_path(),
+                           str(SERVICE_UID), place, state, '/usr/bin/python3', '-c', TRIALS,
+                           json.dumps(self.KILLED + self.REFUSED + self.ALLOWED))
+        results = json.loads(text.splitlines()[-1])
+        for codes, expected in ((self.KILLED, -signal.SIGSYS), (self.REFUSED, 1),
+                                (self.ALLOWED, 0)):
+            for code in codes:
+                with self.subTest(code):
+                    self.assertEqual(results[code], expected, text)
+
+
+if __name__ == '__main__':
+    main()

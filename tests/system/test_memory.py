@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The service inside its unit, with as much to remember as there can be."""
+
+import os
+import struct
+import threading
+
+from harness import diagnostic, main
+from rawbus import lock_call
+from systembus import ALICE, CROWD
+from unitcase import UnitCase, need, size
+
+setUpModule = need
+
+
+class Memory(UnitCase):
+    def test_all_that_it_takes(self):
+        """As many requests as it takes from many users, the longest that there can be: it says no
+        before the unit's limit of memory is near, and is back with all of them after a kill."""
+        self.start(*self.unit_options())
+        limits = self.control.get_property('Limits')
+        expected = limits['requestsTotal']
+        asked = 0
+        for uid in CROWD:
+            for _ in range(limits['requestsPerUid'] // limits['requestsPerClient']):
+                peer = self.private_socket(self.raw_client(uid=uid, descriptors=True))
+                asked += self.ask_for_long_names(peer, limits['requestsPerClient'])
+            if asked >= expected or uid == CROWD[7]:
+                break
+        self.assertGreater(asked, expected * 3 // 4 - 1)
+        full = self.memory()
+        client = self.user(ALICE)
+        self.assertEqual(client.query(), ([], []))
+        self.current.end()
+        self.start(*self.unit_options())
+        self.assertEqual(len(self.control.buckets()), 0)
+        again = self.memory()
+        diagnostic(f'{asked} requests: {full >> 20} MiB, and {again >> 20} MiB after a kill')
+        self.assertLess(max(full, again), size(self.setting('MemoryMax')) // 2)
+
+    def memory(self):
+        """The most that it had, and what its files have, which are in memory too."""
+        files = [os.stat(os.path.join(self.directory, name))
+                 for name in os.listdir(self.directory)]
+        return self.status('VmHWM') + sum(file.st_blocks * 512 for file in files)
+
+    @staticmethod
+    def ask_for_long_names(peer, count):
+        """How many of so many it got; the messages are one, but for a number."""
+        mark = b'00000000'
+        start = f'{peer.name}.{mark.decode()}.'
+        message = lock_call('Request', start.ljust(1024, 'n'), start.ljust(255, 'b'), why='w' * 256)
+        blob, first = peer.encode(message)
+        blobs = []
+        for number in range(count):
+            copy = bytearray(blob.replace(mark, b'%08d' % number))
+            # Its serial.
+            copy[8:12] = struct.pack('=I', first + number)
+            blobs.append(copy)
+        peer.serial += count
+        # Who doesn't read isn't read, so both go on at the same time.
+        sender = threading.Thread(target=peer.socket.sendall, args=(b''.join(blobs),))
+        sender.start()
+        replies = [peer.reply_to(first + number) for number in range(count)]
+        sender.join()
+        refused = {reply.get_error_name() for reply in replies} - {None}
+        if not refused <= {'org.freedesktop.DBus.Error.LimitsExceeded'}:
+            raise AssertionError(f'refused with {refused}')
+        return sum(reply.get_error_name() is None for reply in replies)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,339 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Several users on a system bus: they see nothing of each other, nobody can pass for the service,
+and nobody can lay hands on it."""
+
+import ctypes
+import os
+import re
+import signal
+import stat
+import subprocess
+
+from gi.repository import Gio, GLib
+
+from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, DBusError, bucket_path
+from harness import DRIVER, DRIVER_PATH, environment, main
+from rawbus import method_call
+from systembus import ALICE, BIG, BOB, LAST, SERVICE_UID, SystemCase, staged
+
+DENIED = 'org.freedesktop.DBus.Error.AccessDenied'
+CANARY = 'canary'
+PTRACE_SEIZE = 0x4206
+
+
+def errno_of(function, *args):
+    """The error number that it ends with, 0 if it succeeds."""
+    try:
+        function(*args)
+    except OSError as error:
+        return error.errno
+    return 0
+
+
+def lay_hands_on(pid, files):
+    """What a user can try with a process and its files: {what: error number}, 0 where it works."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ptrace(request):
+        if libc.ptrace(request, pid, None, None) < 0:
+            raise OSError(ctypes.get_errno(), 'ptrace')
+
+    pidfd = os.pidfd_open(pid)
+    tried = {}
+    tried['priority'] = errno_of(os.setpriority, os.PRIO_PROCESS, pid, 19)
+    for name in ('mem', 'environ', 'maps', 'auxv', 'stack', 'syscall'):
+        tried[name] = errno_of(os.open, f'/proc/{pid}/{name}', os.O_RDONLY)
+    for name in ('exe', 'cwd', 'root'):
+        tried[name] = errno_of(os.readlink, f'/proc/{pid}/{name}')
+    for name in ('fd', 'map_files'):
+        tried[name] = errno_of(os.listdir, f'/proc/{pid}/{name}')
+    for path in files:
+        tried[path] = errno_of(os.open, path, os.O_RDONLY)
+    tried['ptrace'] = errno_of(ptrace, PTRACE_SEIZE)
+    tried['signal by pidfd'] = errno_of(signal.pidfd_send_signal, pidfd, signal.SIGSTOP)
+    for number in (0, signal.SIGTERM, signal.SIGKILL):
+        tried[f'signal {number}'] = errno_of(os.kill, pid, number)
+    return tried
+
+
+class UsersCase(SystemCase):
+    def check_nothing_is_seen(self, client):
+        for bucket in ('default', CANARY):
+            self.assertEqual(client.query(bucket), ([], []))
+            self.assertEqual(client.inspect(bucket), ([], False))
+        self.assertEqual(client.buckets(), [])
+        self.assertEqual(client.resync(), [])
+        self.assertNotIn(CANARY, client.introspect(f'{ROOT}/bucket'))
+
+
+class OneUser(UsersCase):
+    """A service that takes all users for one: what is checked here sees it."""
+
+    service = False
+
+    def test_it_is_noticed(self):
+        self.start_service(program=environment('WEBLOCKSD_FAULTY'), fault='users-are-one')
+        self.user(ALICE).request(CANARY)
+        with self.assertRaises(AssertionError):
+            self.check_nothing_is_seen(self.user(BOB))
+
+
+class Users(UsersCase):
+    """What one user does, another one neither sees nor disturbs."""
+
+    def setUp(self):
+        super().setUp()
+        self.alice = self.user(ALICE)
+
+    def others(self):
+        return [self.user(uid) for uid in (BOB, 0, BIG, LAST)]
+
+    def test_users_are_who_the_kernel_says(self):
+        for uid in (ALICE, BIG, LAST, SERVICE_UID):
+            client = self.user(uid)
+            answer = self.control.call(DRIVER_PATH, DRIVER, 'GetConnectionUnixUser',
+                                       GLib.Variant('(s)', (client.name,)), destination=DRIVER)
+            self.assertEqual(answer, (uid,))
+            id_, token = client.request('x')
+            self.assertGreater(token, 0)
+            entry, = client.inspect()[0]
+            self.assertEqual((entry['pid'], entry['clientId']), (client.pid, client.name))
+            client.release(id_)
+
+    def test_nothing_is_seen_of_another_user(self):
+        others = self.others()
+        for other in others:
+            for bucket in ('default', CANARY):
+                other.watch(bucket=bucket)
+        held, _ = self.alice.request(f'{CANARY}.held', CANARY, why=CANARY)
+        waits, token = self.alice.request(f'{CANARY}.held', CANARY, why=CANARY)
+        self.assertEqual(token, 0)
+        self.alice.request(f'{CANARY}.default', why=CANARY)
+        for other in others:
+            with self.subTest(uid=other.uid):
+                self.check_nothing_is_seen(other)
+        self.alice.release(held, CANARY)
+        self.alice.abort(waits, CANARY)
+        self.alice.steal(f'{CANARY}.held', CANARY)
+        self.alice.close()
+        self.wait_gone(self.alice.name)
+        for other in others:
+            with self.subTest(uid=other.uid):
+                self.assertEqual(other.told(), [])
+                text = other.received()
+                for foreign in (CANARY, self.alice.name + "'"):
+                    self.assertNotIn(foreign, text)
+
+    def test_a_guessed_id_is_answered_as_a_missing_one(self):
+        """Byte for byte, whatever is there for somebody else."""
+        held, _ = self.alice.request('x')
+        waits, _ = self.alice.request('x')
+        for other in self.others():
+            for member in ('Release', 'Abort'):
+                missing = other.answer(member, 1 << 62)
+                for id_ in (held, waits):
+                    with self.subTest(uid=other.uid, member=member):
+                        self.assertEqual(other.answer(member, id_), missing)
+            for member in ('Query', 'Watch', 'Inspect'):
+                self.assertEqual(other.answer_of(member), other.answer_of(member, 'nowhere'))
+        held_now, waiting = self.alice.query()
+        self.assertEqual((len(held_now), len(waiting)), (1, 1))
+
+    def test_the_same_name_is_another_lock(self):
+        held, token = self.alice.request('x')
+        ids = [(other, *other.request('x')) for other in self.others()]
+        self.assertEqual({token for _, _, token in ids} & {0}, set())
+        for other, _, _ in ids:
+            other.steal('x')
+        self.assertEqual(self.alice.told(), [])
+        self.alice.release(held)
+        self.assertGreater(token, 0)
+
+    def test_private_sockets_are_as_private(self):
+        self.alice.request(CANARY)
+        for uid in (BOB, 0, BIG, LAST):
+            with self.subTest(uid=uid):
+                other = self.user(uid, peer=True)
+                self.assertEqual(other.query(), ([], []))
+                self.assertEqual(other.buckets(), [])
+                self.assertEqual(other.resync(), [])
+                id_, token = other.request(CANARY)
+                self.assertGreater(token, 0)
+                other.release(id_)
+                self.assertNotIn(self.alice.name + "'", other.received())
+
+    def test_one_user_is_seen_by_itself(self):
+        """The same as above is seen where it should be: it isn't that nothing is ever seen."""
+        held, _ = self.alice.request(CANARY)
+        again = self.user(ALICE)
+        again.watch()
+        self.assertEqual(again.query(), ([(CANARY, 'exclusive', self.alice.name)], []))
+        self.alice.release(held)
+        self.assertEqual([event.args[0] for event in again.told()], [held])
+
+
+class Service(SystemCase):
+    """What the bus, the kernel and the file system keep others from."""
+
+    def setUp(self):
+        super().setUp()
+        self.alice, self.bob = self.user(ALICE), self.user(BOB)
+
+    def refused(self, uid, path, interface, member, body=None, destination=SERVICE):
+        client = self.raw_client(uid=uid)
+        with self.assertRaises(DBusError) as caught:
+            client.call(path, interface, member, body, destination=destination)
+        self.assertEqual(caught.exception.name, DENIED)
+
+    def test_nobody_else_can_own_the_name(self):
+        for uid in (ALICE, 0, BIG, LAST):
+            # At once, in the queue, by replacement, and so that others may replace it.
+            for flags in range(8):
+                with self.subTest(uid=uid, flags=flags):
+                    self.refused(uid, DRIVER_PATH, DRIVER, 'RequestName',
+                                 GLib.Variant('(su)', (SERVICE, flags)), DRIVER)
+        queue = self.control.call(DRIVER_PATH, DRIVER, 'ListQueuedOwners',
+                                  GLib.Variant('(s)', (SERVICE,)), destination=DRIVER)[0]
+        self.assertEqual(queue, [self.daemon.name])
+
+    def test_another_users_service_ends_at_once(self):
+        directory = self.make_directory(ALICE)
+        for arguments, says in (([], 'taken'), (['--replace'], 'Permission denied')):
+            with self.subTest(arguments):
+                other = self.start_service(*arguments, ready=False, uid=ALICE, directory=directory)
+                self.assertEqual(other.wait_exit(), 1)
+                self.assertIn(says, other.stderr())
+
+    def make_directory(self, uid):
+        path = os.path.join(self.bus.runtime, f'of-{uid}')
+        os.mkdir(path, 0o700)
+        os.chown(path, uid, uid)
+        return path
+
+    def test_only_our_interfaces_can_be_called(self):
+        for destination in (SERVICE, self.daemon.name):
+            for interface, member in (
+                    ('org.example.Other', 'Do'), ('org.freedesktop.DBus.ObjectManager',
+                                                  'GetManagedObjects'),
+                    ('org.freedesktop.DBus.Monitoring', 'BecomeMonitor'), (None, 'Query')):
+                with self.subTest(destination=destination, interface=interface):
+                    self.refused(ALICE, bucket_path('default'), interface, member,
+                                 destination=destination)
+            for path, interface, member, body in (
+                    (bucket_path('default'), LOCKS, 'Query', None), (ROOT, ADMIN, 'Buckets', None),
+                    (ROOT, PROPERTIES, 'GetAll', GLib.Variant('(s)', (ADMIN,))),
+                    (ROOT, 'org.freedesktop.DBus.Introspectable', 'Introspect', None),
+                    (ROOT, 'org.freedesktop.DBus.Peer', 'Ping', None)):
+                with self.subTest(destination=destination, interface=interface):
+                    self.raw_client(uid=ALICE).call(path, interface, member, body,
+                                                    destination=destination)
+
+    def test_a_forged_signal_tells_who_sent_it(self):
+        """Anybody may send signals; but not in another's name."""
+        forger = self.raw_client(uid=ALICE)
+        victim = self.raw_client(uid=BOB)
+        for sender in (SERVICE, self.daemon.name, None):
+            signal_ = Gio.DBusMessage.new_signal(bucket_path('default'), LOCKS, 'Granted')
+            signal_.set_destination(victim.name)
+            signal_.set_sender(sender)
+            signal_.set_body(GLib.Variant('(tssst)', (1, 'x', 'exclusive', victim.name, 1)))
+            forger.send(signal_)
+        forger.ping_the_bus()
+        victim.ping_the_bus()
+        self.assertNotIn(self.daemon.name, {event.sender for event in victim.events})
+        self.assertNotIn(SERVICE, {event.sender for event in victim.events})
+
+    def test_the_service_calls_nobody_but_to_ping(self):
+        """Whoever takes it over is no further on the bus than anybody else."""
+        client = self.raw_client(uid=SERVICE_UID)
+        victim = self.raw_client(uid=BOB)
+        for interface, member in (
+                ('org.example.Other', 'Do'), ('org.freedesktop.DBus.Introspectable', 'Introspect'),
+                ('org.freedesktop.DBus.Peer', 'GetMachineId'), (None, 'Ping')):
+            with self.subTest(interface=interface, member=member):
+                self.refused(SERVICE_UID, '/', interface, member, destination=victim.name)
+        client.send(method_call(victim.name, '/', 'org.freedesktop.DBus.Peer', 'Ping'))
+        victim.wait_for(victim.pings, what='Ping')
+        # And nobody else may do even that.
+        self.refused(ALICE, '/', 'org.freedesktop.DBus.Peer', 'Ping', destination=victim.name)
+
+    def test_nobody_else_owns_another_name_of_the_service(self):
+        for uid in (SERVICE_UID, ALICE, 0):
+            for name in ('org.example.Other', 'org.w3.WebLock', 'org.w3'):
+                with self.subTest(uid=uid, name=name):
+                    self.refused(uid, DRIVER_PATH, DRIVER, 'RequestName',
+                                 GLib.Variant('(su)', (name, 0)), DRIVER)
+
+    def files(self):
+        return [os.path.join(self.directory, name) for name in os.listdir(self.directory)]
+
+    def test_another_user_cannot_lay_hands_on_it(self):
+        self.alice.request(CANARY)
+        self.assertGreaterEqual(len(self.files()), 2)
+        for client in (self.alice, self.user(BIG)):
+            tried = client.run(lay_hands_on, self.daemon.process.pid,
+                               [self.directory, *self.files()])
+            self.assertEqual({what: error for what, error in tried.items() if error == 0}, {})
+        # It isn't that nothing ever works: with one's own, all does but for what is root's.
+        own = self.bob.run(lay_hands_on_a_child)
+        self.assertLessEqual({what for what, error in own.items() if error}, {'stack'})
+        self.alice.request('still there')
+
+    def test_state_is_the_services_own(self):
+        self.alice.request(CANARY)
+        self.assertEqual(owner_and_mode(self.directory), (SERVICE_UID, SERVICE_UID, 0o700))
+        for path in self.files():
+            self.assertEqual(owner_and_mode(path), (SERVICE_UID, SERVICE_UID, 0o600), path)
+
+    def test_the_log_has_no_names(self):
+        held, _ = self.alice.request(CANARY, CANARY, why=CANARY)
+        self.alice.release(held, CANARY)
+        for wrong in (lambda: self.alice.release(held, CANARY),
+                      lambda: self.alice.request('-' + CANARY),
+                      lambda: self.alice.request(CANARY, mode=CANARY)):
+            self.assertRaises(DBusError, wrong)
+        self.alice.ping()
+        self.assertNotIn(CANARY, self.daemon.stderr())
+
+
+def lay_hands_on_a_child():
+    with subprocess.Popen(['cat'], cwd='/', stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          bufsize=0) as child:
+        try:
+            # It has become that program, and so its user's own, once it answers.
+            child.stdin.write(b'x')
+            child.stdout.read(1)
+            return lay_hands_on(child.pid, [])
+        finally:
+            child.kill()
+
+
+def owner_and_mode(path):
+    status = os.stat(path)
+    return status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
+
+
+class OpenPolicy(SystemCase):
+    """Without our policy's rules the same things work: it is they that the cases above test."""
+
+    service = False
+
+    @classmethod
+    def policy(cls):
+        path = os.path.join(staged().root, 'open.conf')
+        with open(super().policy(), encoding='utf-8') as file:
+            text = re.sub(r'policy user="[^"]+"', 'policy context="default"', file.read())
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+        return path
+
+    def test_anybody_owns_the_name(self):
+        client = self.raw_client(uid=ALICE)
+        self.assertEqual(client.call(DRIVER_PATH, DRIVER, 'RequestName',
+                                     GLib.Variant('(su)', (SERVICE, 4)), destination=DRIVER), (1,))
+
+
+if __name__ == '__main__':
+    main()
