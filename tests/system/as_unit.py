@@ -6,8 +6,8 @@
     as_unit.py UNIT UID BUS-SOCKET STATE-DIRECTORY PROGRAM [ARGUMENT...]
 
 What the unit says about the process is done to this process, which then becomes the program: user,
-capabilities, namespaces, a file system that is read-only, limits, and the filters of system calls. A
-user's own unit has less of that, and the same of the rest.
+capabilities, namespaces, a file system that is read-only, limits, and the filters of system calls.
+A user's own unit has less of that, and the same of the rest.
 A call that a filter refuses kills it (SIGSYS), so that none goes unnoticed. A setting of [Service]
 that is not in SETTINGS is an error: whoever adds one to the unit decides here what it comes to.
 
@@ -85,7 +85,7 @@ def calls_of(word):
 
 
 def allowed_calls(lines):
-    """As systemd adds up the lines of SystemCallFilter=, the first of which says what is allowed."""
+    """As systemd adds up the lines of SystemCallFilter=; the first says what is allowed."""
     allowed = calls_of('@default')
     for line in lines:
         names = set().union(*map(calls_of, line.lstrip('~').split()))
@@ -224,15 +224,15 @@ FILTERS = {
     'RestrictSUIDSGID': restrict_set_id,
 }
 ELSEWHERE = 'main() does it'
-OF_THE_FILTER = 'it forbids calls, or files that only root may touch, which SystemCallFilter= and ' \
-                'User= forbid already'
+OF_THE_FILTER = 'it forbids calls, or files of root, that SystemCallFilter= or User= forbid already'
 OF_THE_MANAGER = 'it says what the manager does before and after'
 SETTINGS = {
     **{key: 'a filter' for key in FILTERS},
     **dict.fromkeys(('CapabilityBoundingSet', 'LimitCORE', 'LimitNOFILE', 'MemoryMax', 'TasksMax',
                      'NoNewPrivileges', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
-                     'PrivateUsers', 'ProtectHome', 'ProtectSystem', 'RemoveIPC', 'RuntimeDirectory',
-                     'SystemCallFilter', 'SystemCallErrorNumber', 'UMask', 'User'), ELSEWHERE),
+                     'PrivateUsers', 'ProtectHome', 'ProtectSystem', 'RemoveIPC',
+                     'RuntimeDirectory', 'SystemCallFilter', 'SystemCallErrorNumber', 'UMask',
+                     'User'), ELSEWHERE),
     **dict.fromkeys(('ProtectClock', 'ProtectControlGroups', 'ProtectHostname', 'ProtectKernelLogs',
                      'ProtectKernelModules', 'ProtectKernelTunables', 'PrivateDevices',
                      'SystemCallArchitectures'), OF_THE_FILTER),

@@ -39,7 +39,7 @@ SERVICE_UID = 64321
 ALICE, BOB = 64001, 64002
 # Greater than any signed number of 32 bits; and the last that is a user.
 BIG, LAST = 4000000000, 4294967294
-CROWD = range(64100, 64116)
+CROWD = range(64100, 64108)
 
 # Of the distribution's file only the rules are wanted, not where that bus is and what it starts.
 _NOT_WANTED = {'listen', 'user', 'fork', 'pidfile', 'syslog', 'servicehelper', 'include',
@@ -263,8 +263,8 @@ class UserService(Service):
         self.fault = fault
         self.command = self.make_command(program or environment('WEBLOCKSD'), list(arguments), uid)
         self._stderr = tempfile.TemporaryFile()
-        self.process = spawn(self.command, stdin=subprocess.DEVNULL, stdout=self._stderr, stderr=self._stderr,
-                             **self.options(uid))
+        self.process = spawn(self.command, stdin=subprocess.DEVNULL, stdout=self._stderr,
+                             stderr=self._stderr, **self.options(uid))
         self.name = None
 
     def make_command(self, program, arguments, _uid):

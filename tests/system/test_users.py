@@ -259,6 +259,15 @@ class Service(SystemCase):
         # And nobody else may do even that.
         self.refused(ALICE, '/', 'org.freedesktop.DBus.Peer', 'Ping', destination=victim.name)
 
+    def test_its_own_ping_arrives(self):
+        """A watcher that is told much is asked whether it reads."""
+        watcher, other = self.raw_client(uid=BIG), self.user(BIG)
+        watcher.watch()
+        for _ in range(300):
+            other.release(other.request('x')[0])
+        watcher.wait_for(watcher.pings, what='Ping')
+        self.assertEqual(watcher.pings()[0].get_sender(), self.daemon.name)
+
     def test_nobody_else_owns_another_name_of_the_service(self):
         for uid in (SERVICE_UID, ALICE, 0):
             for name in ('org.example.Other', 'org.w3.WebLock', 'org.w3'):
