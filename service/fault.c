@@ -38,6 +38,9 @@ static const char *const names[N_FAULTS] = {
     [FAULT_EXIT_WITHOUT_DRAIN] = "exit-without-drain",
     [FAULT_OPTION_UNCHECKED] = "option-unchecked",
     [FAULT_USERS_ARE_ONE] = "users-are-one",
+    [FAULT_CHARGE_KEPT] = "charge-kept",
+    [FAULT_SHARE_IGNORED] = "share-ignored",
+    [FAULT_APP_LIMIT_IGNORED] = "app-limit-ignored",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

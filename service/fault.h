@@ -38,10 +38,14 @@ typedef enum {
     FAULT_EXIT_WITHOUT_DRAIN,
     FAULT_OPTION_UNCHECKED,
     FAULT_USERS_ARE_ONE,
+    FAULT_CHARGE_KEPT,
+    FAULT_SHARE_IGNORED,
+    FAULT_APP_LIMIT_IGNORED,
     N_FAULTS,
 } Fault;
 
 #ifdef WEBLOCKS_SEEDED_FAULTS
+#define FAULT_BUILD TRUE
 gboolean fault_is(Fault fault);
 
 /* TRUE for one in so many calls, if that fault is asked for. */
@@ -53,6 +57,7 @@ gboolean fault_poisons(const char *name);
 /* "stop:STEP": the service stops there (SIGSTOP), so that a test can do what it likes meanwhile. */
 void fault_stop_at(const char *step);
 #else
+#define FAULT_BUILD FALSE
 static inline gboolean
 fault_is(Fault fault)
 {

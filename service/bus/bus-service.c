@@ -13,7 +13,9 @@
 #include "service/bus/interfaces.h"
 #include "service/bus/peers.h"
 #include "service/bus/recovery.h"
+#include "service/bus/sums.h"
 #include "service/bus/watchers.h"
+#include "service/fault.h"
 #include "service/state/state.h"
 
 struct BusService {
@@ -54,6 +56,8 @@ static const SdBusSourceHooks bus_hooks = {
 static void
 after_send(Edge *edge)
 {
+    if (FAULT_BUILD)
+        sums_check(edge);
     watchers_send_pings(edge);
     lifecycle_go_on_stopping(edge);
 }

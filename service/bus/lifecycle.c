@@ -185,7 +185,7 @@ lifecycle_bus_lost(Edge *edge)
 static gboolean
 is_idle(const Edge *edge)
 {
-    return edge->user_agent.n_requests == 0 && edge->watchers->n_watches == 0 &&
+    return user_agent_get_n_requests(&edge->user_agent) == 0 && edge->watchers->n_watches == 0 &&
            edge->clients->n_unidentified == 0 && outbox_get_length(&edge->bus_link.outbox) == 0;
 }
 

@@ -202,7 +202,7 @@ close_peer(Peer *peer)
 
     client->peer = NULL;
     make_all_due(client);
-    get_account(client)->n_private_sockets--;
+    limits_discharge(get_account(client), CHARGE_PRIVATE_SOCKET);
     if (peer->is_stuck)
         g_queue_remove(&peers->stuck, peer);
     g_queue_push_tail(&peers->closed, peer);
@@ -657,13 +657,13 @@ start_peer(Peer *peer, int fd)
 int
 peers_open(Client *client, int *out_fd)
 {
-    const Limits *limits = &client->edge->user_agent.limits;
     LimitsAccount *account = get_account(client);
+    LimitId limit;
     Peer *peer;
     int fds[2];
 
     peers_close(client);
-    if (account->n_private_sockets >= limits->max[LIMIT_PRIVATE_SOCKETS_PER_UID])
+    if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, &limit))
         return -EDQUOT;
     if (descriptors_are_scarce())
         return -EMFILE;
@@ -679,7 +679,7 @@ peers_open(Client *client, int *out_fd)
     }
     handshake_init(&peer->handshake, client->agent->principal->identity.uid,
                    client->edge->peers->server_id);
-    account->n_private_sockets++;
+    limits_charge(account, CHARGE_PRIVATE_SOCKET);
     peer->timer_id = g_timeout_add_seconds(PATIENCE_SECS, on_timeout, peer);
     *out_fd = fds[1];
     client->link = &peer->link;

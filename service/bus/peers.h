@@ -39,8 +39,8 @@ Peers *peers_new(Edge *edge, const PeersServe *serve);
 void peers_free(Peers *peers);
 
 /* Opens a private socket for the client in place of the one it may have. `*out_fd` is the client's
- * end, to be closed by the caller. From here on signals go there. -EDQUOT: the limit per uid is
- * reached; another negative errno: there is none to be had now. */
+ * end, to be closed by the caller. From here on signals go there. -EDQUOT: a limit of private
+ * sockets is reached; another negative errno: there is none to be had now. */
 int peers_open(Client *client, int *out_fd);
 
 /* How far its private socket has to be read before a call that has come by the bus is served: not

@@ -77,15 +77,17 @@ int
 service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
     g_autoptr(SdBusMessage) reply = replies_new(call);
+    LimitId limit;
     int fd, r;
 
     if (client->link->client != NULL)
         return sd_bus_error_set(error, WIRE_ERROR_NOT_SUPPORTED,
                                 "A private socket is asked for over the bus");
     r = peers_open(client, &fd);
-    if (r == -EDQUOT)
-        return replies_set_result(error, client->edge,
-                                  lock_result_limit(LIMIT_PRIVATE_SOCKETS_PER_UID));
+    if (r == -EDQUOT &&
+        !limits_admit(&client->edge->user_agent.limits, client->agent->principal->account,
+                      CHARGE_PRIVATE_SOCKET, &limit))
+        return replies_set_result(error, client->edge, lock_result_limit(limit));
     if (r >= 0) {
         r = sd_bus_message_append_basic(reply, 'h', &fd); /* a copy */
         close(fd);

@@ -33,7 +33,7 @@ struct Watchers {
 Watchers *watchers_new(void);
 void watchers_free(Watchers *watchers);
 
-/* Turns on (again) or off (again); refuses with LIMIT_WATCHES_PER_CLIENT. */
+/* Turns on (again) or off (again); refuses with a limit of watches. */
 LockResult watchers_set(Client *client, LockManager *manager, gboolean enable);
 void watchers_remove_client(Client *client);
 

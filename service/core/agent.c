@@ -7,18 +7,20 @@
 #include "service/core/lock-request.h"
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
+#include "service/fault.h"
 
 Agent *
 agent_restore(Principal *principal, const char *client_id, guint64 last_id)
 {
     Agent *agent = g_new0(Agent, 1);
 
-    principal->account->n_clients++;
-    principal->user_agent->n_agents++;
+    limits_charge(principal->account, CHARGE_CLIENT);
     agent->refs = 1;
     agent->principal = principal_ref(principal);
     agent->client_id = g_strdup(client_id);
     agent->last_id = last_id;
+    agent->in_user_agent.data = agent;
+    g_queue_push_tail_link(&principal->user_agent->agents, &agent->in_user_agent);
     g_queue_init(&agent->requests);
     agent->by_id = g_hash_table_new(g_int64_hash, g_int64_equal);
     return agent;
@@ -27,10 +29,10 @@ agent_restore(Principal *principal, const char *client_id, guint64 last_id)
 LockResult
 agent_new(Principal *principal, const char *client_id, Agent **out_agent)
 {
-    const Limits *limits = &principal->user_agent->limits;
+    LimitId limit;
 
-    if (principal->account->n_clients >= limits->max[LIMIT_CLIENTS_PER_UID])
-        return lock_result_limit(LIMIT_CLIENTS_PER_UID);
+    if (!limits_admit(&principal->user_agent->limits, principal->account, CHARGE_CLIENT, &limit))
+        return lock_result_limit(limit);
     *out_agent = agent_restore(principal, client_id, 0);
     return LOCK_RESULT_OK;
 }
@@ -49,8 +51,8 @@ agent_unref(Agent *agent)
         return;
 
     g_assert(agent->requests.length == 0);
-    agent->principal->account->n_clients--;
-    agent->principal->user_agent->n_agents--;
+    limits_discharge(agent->principal->account, CHARGE_CLIENT);
+    g_queue_unlink(&agent->principal->user_agent->agents, &agent->in_user_agent);
     g_hash_table_unref(agent->by_id);
     g_clear_pointer(&agent->by_key, g_hash_table_unref);
     principal_unref(agent->principal);
@@ -86,8 +88,7 @@ agent_add_request(Agent *agent, LockRequest *request)
             agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
         g_hash_table_add(agent->by_key, &request->key);
     }
-    agent->principal->account->n_requests++;
-    agent->principal->user_agent->n_requests++;
+    limits_charge(agent->principal->account, CHARGE_REQUEST);
 }
 
 void
@@ -97,6 +98,6 @@ agent_remove_request(Agent *agent, LockRequest *request)
     g_hash_table_remove(agent->by_id, &request->id);
     if (request->key != 0)
         g_hash_table_remove(agent->by_key, &request->key);
-    agent->principal->account->n_requests--;
-    agent->principal->user_agent->n_requests--;
+    if (request->state != LOCK_REQUEST_PENDING || !fault_is(FAULT_CHARGE_KEPT))
+        limits_discharge(agent->principal->account, CHARGE_REQUEST);
 }

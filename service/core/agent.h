@@ -23,6 +23,7 @@ struct Agent {
     gpointer edge_data; /* of whoever sends this agent its messages; the core never looks */
     gboolean terminated;
     guint32 pid; /* of its process, for people; 0 is unknown */
+    GList in_user_agent;
     guint64 last_id;
     /* The store's: its number there, 0 until it has one, and the ids that it may give without
      * writing them down; whether its record is not as it is now, and whether there is one. */
@@ -35,7 +36,7 @@ struct Agent {
     GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */
 };
 
-/* Refuses with LIMIT_CLIENTS_PER_UID; on LOCK_RESULT_OK `*out_agent` is a new reference. */
+/* Refuses with a limit of clients; on LOCK_RESULT_OK `*out_agent` is a new reference. */
 LockResult agent_new(Principal *principal, const char *client_id, Agent **out_agent);
 
 /* One that was there before the service died; whatever the limits are now. A new reference. */

@@ -5,9 +5,10 @@
  *
  * Who owns what, in one place. All counts are plain integers: one loop, no threads.
  *
- *     UserAgent ─ principals, accounts (weak: they are there while somebody holds them)
- *     LockRequest ─→ LockQueue ─→ LockManager ─→ Principal ─→ LimitsAccount ─→ UserAgent
- *             └────→ Agent ──────────────────────────┘
+ *     UserAgent ─ principals, agents (weak: they are there while somebody holds them)
+ *         └─────────────────────────────────────────────────────→ LimitsAccount of all
+ *     LockRequest ─→ LockQueue ─→ LockManager ─→ Principal ─→ LimitsAccount ─┘
+ *             └────→ Agent ─────────────────────────┘
  *
  * An arrow is a reference. So a queue, a manager and a principal live exactly as long as something
  * needs them, and are found by name exactly as long as they live. A LockRequest is referenced by

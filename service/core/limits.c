@@ -3,6 +3,8 @@
 
 #include "service/core/limits.h"
 
+#include "service/fault.h"
+
 const LimitsTableRow limits_table[N_LIMITS] = {
     /* Bytes of UTF-8 in a resource name. */
     [LIMIT_NAME_BYTES] = {"nameBytes", 1024},
@@ -11,18 +13,38 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     /* Held and waiting together, of one connection: bounds what a client that doesn't read can have
      * undelivered. */
     [LIMIT_REQUESTS_PER_CLIENT] = {"requestsPerClient", 1024},
+    /* The same, of all connections of one sandboxed application of a uid. */
+    [LIMIT_REQUESTS_PER_APP] = {"requestsPerApp", 4096},
     /* Held and waiting together, of all connections of one uid. */
     [LIMIT_REQUESTS_PER_UID] = {"requestsPerUid", 16384},
     /* Held and waiting together, of everybody. */
     [LIMIT_REQUESTS_TOTAL] = {"requestsTotal", 65536},
-    /* Connections of one uid that the service knows at a time. */
+    /* Connections that the service knows at a time: of one sandboxed application of a uid, */
+    [LIMIT_CLIENTS_PER_APP] = {"clientsPerApp", 256},
+    /* of one uid, */
     [LIMIT_CLIENTS_PER_UID] = {"clientsPerUid", 1024},
+    /* and of everybody. */
+    [LIMIT_CLIENTS_TOTAL] = {"clientsTotal", 4096},
     /* Calls of one connection that wait while the service asks the bus who it is. */
     [LIMIT_CALLS_BEFORE_IDENTIFIED] = {"callsBeforeIdentified", 4096},
-    /* Buckets that one connection watches. */
+    /* Buckets that one connection watches. A bucket that is watched exists, so it costs more than a
+     * watch; these are what it may cost. */
     [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 64},
-    /* Private sockets of one uid, each of which is a file descriptor. */
+    [LIMIT_WATCHES_PER_APP] = {"watchesPerApp", 1024},
+    [LIMIT_WATCHES_PER_UID] = {"watchesPerUid", 4096},
+    [LIMIT_WATCHES_TOTAL] = {"watchesTotal", 16384},
+    /* Private sockets, each of which is a file descriptor. */
+    [LIMIT_PRIVATE_SOCKETS_PER_APP] = {"privateSocketsPerApp", 64},
     [LIMIT_PRIVATE_SOCKETS_PER_UID] = {"privateSocketsPerUid", 256},
+    [LIMIT_PRIVATE_SOCKETS_TOTAL] = {"privateSocketsTotal", 1024},
+};
+
+static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
+    [CHARGE_CLIENT] = {LIMIT_CLIENTS_PER_APP, LIMIT_CLIENTS_PER_UID, LIMIT_CLIENTS_TOTAL},
+    [CHARGE_REQUEST] = {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+    [CHARGE_WATCH] = {LIMIT_WATCHES_PER_APP, LIMIT_WATCHES_PER_UID, LIMIT_WATCHES_TOTAL},
+    [CHARGE_PRIVATE_SOCKET] = {LIMIT_PRIVATE_SOCKETS_PER_APP, LIMIT_PRIVATE_SOCKETS_PER_UID,
+                               LIMIT_PRIVATE_SOCKETS_TOTAL},
 };
 
 void
@@ -53,20 +75,53 @@ limits_set_from_string(Limits *limits, const char *assignment)
     return FALSE;
 }
 
-LimitsAccount *
-limits_account_get(GHashTable *accounts, guint32 uid)
+LimitId
+limits_get_id(ChargeKind kind, LimitsScope scope)
 {
-    LimitsAccount *account = g_hash_table_lookup(accounts, GUINT_TO_POINTER(uid));
+    return limit_ids[kind][scope];
+}
+
+/* ---- accounts */
+
+static LimitsAccount *
+account_new(LimitsScope scope, LimitsAccount *parent, guint32 uid)
+{
+    LimitsAccount *account = g_new0(LimitsAccount, 1);
+
+    account->refs = 1;
+    account->scope = scope;
+    account->parent = parent != NULL ? limits_account_ref(parent) : NULL;
+    account->uid = uid;
+    return account;
+}
+
+LimitsAccount *
+limits_account_new_total(void)
+{
+    LimitsAccount *total = account_new(SCOPE_TOTAL, NULL, 0);
+
+    total->by_uid = g_hash_table_new(g_direct_hash, g_direct_equal);
+    return total;
+}
+
+LimitsAccount *
+limits_account_get_uid(LimitsAccount *total, guint32 uid)
+{
+    LimitsAccount *account = g_hash_table_lookup(total->by_uid, GUINT_TO_POINTER(uid));
 
     if (account != NULL)
         return limits_account_ref(account);
 
-    account = g_new0(LimitsAccount, 1);
-    account->refs = 1;
-    account->accounts = accounts;
-    account->uid = uid;
-    g_hash_table_insert(accounts, GUINT_TO_POINTER(uid), account);
+    account = account_new(SCOPE_UID, total, uid);
+    g_hash_table_insert(total->by_uid, GUINT_TO_POINTER(uid), account);
     return account;
+}
+
+LimitsAccount *
+limits_account_new_app(LimitsAccount *of_uid)
+{
+    g_assert(of_uid->scope == SCOPE_UID);
+    return account_new(SCOPE_APP, of_uid, of_uid->uid);
 }
 
 LimitsAccount *
@@ -79,12 +134,88 @@ limits_account_ref(LimitsAccount *account)
 void
 limits_account_unref(LimitsAccount *account)
 {
+    LimitsAccount *parent = account->parent;
+
     if (--account->refs > 0)
         return;
 
-    g_assert(account->n_clients == 0);
-    g_assert(account->n_requests == 0);
-    g_assert(account->n_private_sockets == 0);
-    g_hash_table_remove(account->accounts, GUINT_TO_POINTER(account->uid));
+    for (guint i = 0; i < N_CHARGES; i++) {
+        g_assert(account->n[i] == 0);
+        g_assert(account->n_sharers[i] == 0);
+    }
+    if (account->scope == SCOPE_UID)
+        g_hash_table_remove(parent->by_uid, GUINT_TO_POINTER(account->uid));
+    if (account->by_uid != NULL) {
+        g_assert(g_hash_table_size(account->by_uid) == 0);
+        g_hash_table_unref(account->by_uid);
+    }
     g_free(account);
+    if (parent != NULL)
+        limits_account_unref(parent);
+}
+
+/* ---- charges */
+
+static gboolean
+is_reached(const Limits *limits, const LimitsAccount *account, ChargeKind kind)
+{
+    if (account->scope == SCOPE_APP && fault_is(FAULT_APP_LIMIT_IGNORED))
+        return FALSE;
+    return account->n[kind] >= limits->max[limit_ids[kind][account->scope]];
+}
+
+/* Whether one more of its parent's, which has room, is within the account's share. */
+static gboolean
+is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind kind)
+{
+    const LimitsAccount *parent = account->parent;
+    guint32 max = limits->max[limit_ids[kind][parent->scope]];
+    guint32 left = max - parent->n[kind];
+
+    if (left > max / 4 || fault_is(FAULT_SHARE_IGNORED))
+        return TRUE;
+    return account->n[kind] < max / ((guint64)parent->n_sharers[kind] + 1);
+}
+
+gboolean
+limits_admit(const Limits *limits,
+             const LimitsAccount *account,
+             ChargeKind kind,
+             LimitId *out_limit)
+{
+    for (; account != NULL; account = account->parent) {
+        *out_limit = limit_ids[kind][account->scope];
+        if (is_reached(limits, account, kind))
+            return FALSE;
+        if (account->parent == NULL || is_reached(limits, account->parent, kind))
+            continue;
+        *out_limit = limit_ids[kind][account->parent->scope];
+        if (!is_within_share(limits, account, kind))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+void
+limits_charge(LimitsAccount *account, ChargeKind kind)
+{
+    for (; account != NULL; account = account->parent) {
+        gboolean is_first = account->n[kind] == 0;
+
+        g_assert(account->n[kind] < G_MAXUINT32);
+        account->n[kind]++;
+        if (is_first && account->parent != NULL)
+            account->parent->n_sharers[kind]++;
+    }
+}
+
+void
+limits_discharge(LimitsAccount *account, ChargeKind kind)
+{
+    for (; account != NULL; account = account->parent) {
+        g_assert(account->n[kind] > 0);
+        account->n[kind]--;
+        if (account->n[kind] == 0 && account->parent != NULL)
+            account->parent->n_sharers[kind]--;
+    }
 }

@@ -4,9 +4,18 @@
 /* Everything that a client can make grow, and how far.
  *
  * limits_table below is the only list of limits: `Limits` on the bus, --limit and the error texts
- * are made from it. What counts per uid is charged to a LimitsAccount when the counted object is
- * made and discharged when it is freed, on whatever path; an account must be at zero when it goes.
- */
+ * are made from it.
+ *
+ * What many can have together is charged to accounts, which are a tree: everybody, below that each
+ * uid, below a uid each of its sandboxed applications. A charge goes to one account and to all
+ * above it, is made when the counted object is made, and discharged when that ends, on whatever
+ * path; an account must be at zero when it goes. An unsandboxed client is charged to its uid: who
+ * is the user himself is bound by the user's limits only.
+ *
+ * Nobody gets the last quarter of a limit by being first. When no more than that is left, those
+ * below get more only while they have less than an equal share: the limit divided by the number of
+ * those that have any, and one more who may come. So a uid that floods leaves a quarter of all to
+ * the others, and an application leaves a quarter of its user's to the user. */
 
 #pragma once
 
@@ -18,12 +27,20 @@ typedef enum {
     LIMIT_NAME_BYTES,
     LIMIT_WHY_BYTES,
     LIMIT_REQUESTS_PER_CLIENT,
+    LIMIT_REQUESTS_PER_APP,
     LIMIT_REQUESTS_PER_UID,
     LIMIT_REQUESTS_TOTAL,
+    LIMIT_CLIENTS_PER_APP,
     LIMIT_CLIENTS_PER_UID,
+    LIMIT_CLIENTS_TOTAL,
     LIMIT_CALLS_BEFORE_IDENTIFIED,
     LIMIT_WATCHES_PER_CLIENT,
+    LIMIT_WATCHES_PER_APP,
+    LIMIT_WATCHES_PER_UID,
+    LIMIT_WATCHES_TOTAL,
+    LIMIT_PRIVATE_SOCKETS_PER_APP,
     LIMIT_PRIVATE_SOCKETS_PER_UID,
+    LIMIT_PRIVATE_SOCKETS_TOTAL,
     N_LIMITS,
 } LimitId;
 
@@ -43,17 +60,53 @@ void limits_init(Limits *limits);
 /* Takes "NAME=N" with 1 <= N <= 2^31-1. FALSE, and nothing changed, for anything else. */
 gboolean limits_set_from_string(Limits *limits, const char *assignment);
 
-/* What one uid has: found by uid in `accounts` while anybody refers to it. */
+/* What is charged. */
+typedef enum {
+    CHARGE_CLIENT,
+    CHARGE_REQUEST, /* held or waiting */
+    CHARGE_WATCH,
+    CHARGE_PRIVATE_SOCKET,
+    N_CHARGES,
+} ChargeKind;
+
+typedef enum {
+    SCOPE_APP,
+    SCOPE_UID,
+    SCOPE_TOTAL,
+    N_SCOPES,
+} LimitsScope;
+
 struct LimitsAccount {
     guint refs;
-    GHashTable *accounts; /* uid -> LimitsAccount, weak; not ours */
-    guint32 uid;
-    guint32 n_clients;
-    guint32 n_requests;
-    guint32 n_private_sockets;
+    LimitsScope scope;
+    LimitsAccount *parent; /* a reference; NULL of the total */
+    GHashTable *by_uid;    /* of the total: uid -> LimitsAccount, weak */
+    guint32 uid;           /* of the others */
+    guint32 n[N_CHARGES];
+    guint32 n_sharers[N_CHARGES]; /* accounts right below this one that have any */
 };
 
+/* That of everybody; a new reference. */
+LimitsAccount *limits_account_new_total(void);
+
 /* The account of `uid`, made if there is none; a new reference. */
-LimitsAccount *limits_account_get(GHashTable *accounts, guint32 uid);
+LimitsAccount *limits_account_get_uid(LimitsAccount *total, guint32 uid);
+
+/* That of one more application of a uid; a new reference. */
+LimitsAccount *limits_account_new_app(LimitsAccount *of_uid);
+
 LimitsAccount *limits_account_ref(LimitsAccount *account);
 void limits_account_unref(LimitsAccount *account);
+
+/* Whether one more may be charged. If not, `*out_limit` is the nearest limit that is in the way. */
+gboolean limits_admit(const Limits *limits,
+                      const LimitsAccount *account,
+                      ChargeKind kind,
+                      LimitId *out_limit);
+
+/* Charges one, whatever the limits are: what was there before the service died comes back. */
+void limits_charge(LimitsAccount *account, ChargeKind kind);
+void limits_discharge(LimitsAccount *account, ChargeKind kind);
+
+/* The limit of a kind in a scope. */
+LimitId limits_get_id(ChargeKind kind, LimitsScope scope);

@@ -26,7 +26,7 @@ lock_manager_get(Principal *principal, const char *bucket)
     manager->bucket = g_strdup(bucket);
     manager->queues = g_hash_table_new(name_hash, g_str_equal);
     g_queue_init(&manager->requests);
-    manager->last_token = user_agent_first_token(principal->user_agent) - 1;
+    manager->last_token = principal_first_token(principal) - 1;
     g_hash_table_insert(principal->managers, manager->bucket, manager);
     return manager;
 }
@@ -52,7 +52,7 @@ lock_manager_unref(LockManager *manager)
 
     g_assert(manager->requests.length == 0);
     g_assert(g_hash_table_size(manager->queues) == 0);
-    user_agent_retire_token(manager->principal->user_agent, manager->last_token);
+    principal_retire_token(manager->principal, manager->last_token);
     g_hash_table_remove(manager->principal->managers, manager->bucket);
     g_hash_table_unref(manager->queues);
     principal_unref(manager->principal);
@@ -88,6 +88,7 @@ check_limits(const Agent *agent, const char *name, const LockOptions *options)
 {
     const UserAgent *user_agent = agent->principal->user_agent;
     const guint32 *max = user_agent->limits.max;
+    LimitId limit;
 
     if (strlen(name) > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
@@ -95,10 +96,8 @@ check_limits(const Agent *agent, const char *name, const LockOptions *options)
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
-    if (agent->principal->account->n_requests >= max[LIMIT_REQUESTS_PER_UID])
-        return lock_result_limit(LIMIT_REQUESTS_PER_UID);
-    if (user_agent->n_requests >= max[LIMIT_REQUESTS_TOTAL])
-        return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    if (!limits_admit(&user_agent->limits, agent->principal->account, CHARGE_REQUEST, &limit))
+        return lock_result_limit(limit);
     if (user_agent->is_full)
         return LOCK_RESULT_NO_ROOM;
     return LOCK_RESULT_OK;

@@ -9,8 +9,8 @@
  * what a snapshot and Inspect walk.
  *
  * Tokens grow within a bucket. They start from the clock (microseconds since 1970, so they also fit
- * the 53 bits of a JavaScript number) and the user agent never lets a bucket that comes into being
- * again start below one that it had. */
+ * the 53 bits of a JavaScript number), and a bucket that comes into being again never starts below
+ * one that it had. */
 
 #pragma once
 

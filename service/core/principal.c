@@ -24,6 +24,19 @@ principal_identity_equal(gconstpointer a, gconstpointer b)
     return x->uid == y->uid && x->kind == y->kind && g_str_equal(x->app_id, y->app_id);
 }
 
+static LimitsAccount *
+get_account(UserAgent *user_agent, const PrincipalIdentity *identity)
+{
+    LimitsAccount *of_uid = limits_account_get_uid(user_agent->total, identity->uid);
+    LimitsAccount *of_app;
+
+    if (identity->kind == PRINCIPAL_UNSANDBOXED)
+        return of_uid;
+    of_app = limits_account_new_app(of_uid);
+    limits_account_unref(of_uid);
+    return of_app;
+}
+
 Principal *
 principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
 {
@@ -37,7 +50,7 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
     principal->user_agent = user_agent;
     principal->identity = *identity;
     principal->identity.app_id = g_strdup(identity->app_id);
-    principal->account = limits_account_get(user_agent->accounts, identity->uid);
+    principal->account = get_account(user_agent, identity);
     principal->managers = g_hash_table_new(name_hash, g_str_equal);
     g_hash_table_insert(user_agent->principals, &principal->identity, principal);
     return principal;
@@ -58,8 +71,21 @@ principal_unref(Principal *principal)
 
     g_assert(g_hash_table_size(principal->managers) == 0);
     g_hash_table_remove(principal->user_agent->principals, &principal->identity);
+    user_agent_retire_token(principal->user_agent, principal->retired_token);
     g_hash_table_unref(principal->managers);
     limits_account_unref(principal->account);
     g_free((char *)principal->identity.app_id);
     g_free(principal);
+}
+
+guint64
+principal_first_token(const Principal *principal)
+{
+    return MAX(principal->user_agent->token_clock, principal->retired_token) + 1;
+}
+
+void
+principal_retire_token(Principal *principal, guint64 token)
+{
+    principal->retired_token = MAX(principal->retired_token, token);
 }

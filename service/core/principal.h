@@ -30,14 +30,20 @@ struct Principal {
     guint refs;
     UserAgent *user_agent; /* not ours */
     PrincipalIdentity identity;
-    LimitsAccount *account;
-    GHashTable *managers; /* bucket name -> LockManager, weak */
+    LimitsAccount *account; /* its uid's, or its own if it is sandboxed */
+    GHashTable *managers;   /* bucket name -> LockManager, weak */
+    guint64 retired_token;  /* the highest of the buckets that are gone */
 };
 
 /* The principal of `identity`, made if there is none; a new reference. */
 Principal *principal_get(UserAgent *user_agent, const PrincipalIdentity *identity);
 Principal *principal_ref(Principal *principal);
 void principal_unref(Principal *principal);
+
+/* Where the tokens of a bucket that comes into being start, and what one that goes had. What others
+ * do changes neither. */
+guint64 principal_first_token(const Principal *principal);
+void principal_retire_token(Principal *principal, guint64 token);
 
 /* For the user agent's table, whose keys are the principals' own identities. */
 guint principal_identity_hash(gconstpointer identity);

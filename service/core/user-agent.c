@@ -15,7 +15,8 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     memset(user_agent, 0, sizeof *user_agent);
     user_agent->limits = *limits;
     user_agent->principals = g_hash_table_new(principal_identity_hash, principal_identity_equal);
-    user_agent->accounts = g_hash_table_new(g_direct_hash, g_direct_equal);
+    user_agent->total = limits_account_new_total();
+    g_queue_init(&user_agent->agents);
     deadlines_init(&user_agent->deadlines);
     effects_init(&user_agent->effects);
 }
@@ -24,20 +25,23 @@ void
 user_agent_fini(UserAgent *user_agent)
 {
     effects_fini(&user_agent->effects);
-    g_assert(user_agent->n_agents == 0);
-    g_assert(user_agent->n_requests == 0);
+    g_assert(user_agent->agents.length == 0);
     g_assert(g_hash_table_size(user_agent->principals) == 0);
-    g_assert(g_hash_table_size(user_agent->accounts) == 0);
+    g_assert(user_agent->total->refs == 1);
     g_assert(deadlines_get_next_ms(&user_agent->deadlines) == -1);
     g_hash_table_unref(user_agent->principals);
-    g_hash_table_unref(user_agent->accounts);
+    limits_account_unref(user_agent->total);
 }
 
 void
 user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
 {
-    user_agent->now_us = MAX(user_agent->now_us, monotonic_us);
+    gint64 passed_us = MAX(monotonic_us - user_agent->now_us, 0);
+
+    user_agent->now_us += passed_us;
     user_agent->realtime_us = realtime_us;
+    user_agent->token_clock += (guint64)passed_us;
+    user_agent->token_clock = MAX(user_agent->token_clock, (guint64)MAX(realtime_us, 0));
 }
 
 gint64
@@ -111,16 +115,14 @@ user_agent_lose(UserAgent *user_agent, Agent *agent)
     end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_LOST, NULL);
 }
 
-guint64
-user_agent_first_token(const UserAgent *user_agent)
+guint32
+user_agent_get_n_requests(const UserAgent *user_agent)
 {
-    guint64 clock_us = (guint64)MAX(user_agent->realtime_us, 0);
-
-    return MAX(clock_us, user_agent->retired_token) + 1;
+    return user_agent->total->n[CHARGE_REQUEST];
 }
 
 void
 user_agent_retire_token(UserAgent *user_agent, guint64 token)
 {
-    user_agent->retired_token = MAX(user_agent->retired_token, token);
+    user_agent->token_clock = MAX(user_agent->token_clock, token);
 }

@@ -19,14 +19,13 @@
 struct UserAgent {
     Limits limits;
     GHashTable *principals; /* PrincipalIdentity -> Principal, weak */
-    GHashTable *accounts;   /* uid -> LimitsAccount, weak */
+    GQueue agents;          /* of Agent, by Agent.in_user_agent; weak */
+    LimitsAccount *total;   /* what everybody has */
     Deadlines deadlines;
     Effects effects;
-    guint32 n_agents;
-    guint32 n_requests;    /* live: waiting and held */
-    gint64 now_us;         /* monotonic */
-    gint64 realtime_us;    /* since 1970 */
-    guint64 retired_token; /* the highest of the buckets that are gone */
+    gint64 now_us;       /* monotonic */
+    gint64 realtime_us;  /* since 1970 */
+    guint64 token_clock; /* the same, but never back: where tokens start */
     gboolean shutting_down;
     gboolean is_full; /* the store's: it could not keep another request */
 };
@@ -62,6 +61,11 @@ void user_agent_lose(UserAgent *user_agent, Agent *agent);
 /* Processes all queues: what is restored may have been about to be granted. */
 void user_agent_process_all(UserAgent *user_agent);
 
-/* Where the tokens of a bucket that comes into being start, and what one that goes had. */
-guint64 user_agent_first_token(const UserAgent *user_agent);
+/* How many requests are live, waiting and held. */
+guint32 user_agent_get_n_requests(const UserAgent *user_agent);
+
+/* Nobody's tokens start below this one any more. The clock of tokens is the system's, and goes on
+ * by itself while that is set back; so it need not know what anybody's tokens are. It is told the
+ * highest that a service before this one can have given, and that of a principal that goes, which
+ * is behind the clock unless there was more than one grant in a microsecond. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);

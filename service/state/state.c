@@ -335,7 +335,7 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
     memcpy(header->bus_id, self->bus_id, STATE_ID_BYTES);
     memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
     header->n_commits = *self->n_commits;
-    header->token_ceiling = user_agent->retired_token;
+    header->token_ceiling = user_agent->token_clock;
     header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];

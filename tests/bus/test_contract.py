@@ -15,10 +15,14 @@ BUCKETS = ROOT + '/bucket'
 # Annotations of other tools (documentation, code generators) are no promise to clients.
 ANNOTATIONS = ('org.freedesktop.DBus.Deprecated', 'org.freedesktop.DBus.Method.NoReply',
                'org.freedesktop.DBus.Property.EmitsChangedSignal')
-DEFAULT_LIMITS = {'nameBytes': 1024, 'whyBytes': 256, 'requestsPerClient': 1024,
-                  'requestsPerUid': 16384, 'requestsTotal': 65536, 'clientsPerUid': 1024,
-                  'callsBeforeIdentified': 4096, 'watchesPerClient': 64,
-                  'privateSocketsPerUid': 256}
+DEFAULT_LIMITS = {
+    'nameBytes': 1024, 'whyBytes': 256,
+    'requestsPerClient': 1024, 'requestsPerApp': 4096, 'requestsPerUid': 16384,
+    'requestsTotal': 65536,
+    'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
+    'callsBeforeIdentified': 4096,
+    'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384,
+    'privateSocketsPerApp': 64, 'privateSocketsPerUid': 256, 'privateSocketsTotal': 1024}
 
 GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',
               'org.example.Editor', '\x01', '\x7f', 'é', 'e\u0301', '€' * 85, '😀', '\ufffd',

@@ -144,7 +144,7 @@ tear_down(World *world)
     if (world->fd >= 0)
         close(world->fd);
     clients_free(&world->edge);
-    g_assert(g_hash_table_size(world->edge.user_agent.accounts) == 0);
+    g_assert(g_hash_table_size(world->edge.user_agent.total->by_uid) == 0);
     peers_free(world->edge.peers);
     watchers_free(world->edge.watchers);
     edge_fini(&world->edge);

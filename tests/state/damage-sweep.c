@@ -148,7 +148,7 @@ is_taken(const Sweep *sweep)
     g_assert_true(
         g_file_set_contents(sweep->lock, sweep->lock_bytes, (gssize)sweep->lock_size, NULL));
     world_open(&world, sweep->directory, BUS);
-    is_empty = world.user_agent.n_agents == 0;
+    is_empty = world.user_agent.agents.length == 0;
     world_close(&world);
     return !is_empty;
 }

@@ -334,8 +334,8 @@ open_and_close(Fixture *fixture, guint n_requests)
     World world;
 
     world_open(&world, fixture->directory, BUS);
-    g_assert_cmpuint(world.user_agent.n_requests, ==, n_requests);
-    g_assert_cmpuint(world.user_agent.n_agents, ==, n_requests);
+    g_assert_cmpuint(user_agent_get_n_requests(&world.user_agent), ==, n_requests);
+    g_assert_cmpuint(world.user_agent.agents.length, ==, n_requests);
     world_request(&world, 'C', "x", "");
     world_close(&world);
 }

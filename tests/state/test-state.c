@@ -163,7 +163,7 @@ test_grants(Fixture *fixture, gconstpointer data)
     world_release(world, 'B', 1);
     world_commit(world);
     check_kept(fixture);
-    g_assert_cmpuint(world->user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&world->user_agent), ==, 0);
 }
 
 /* One who is behind in the order of agents is before them in the queue. */
@@ -297,7 +297,7 @@ static void
 test_killed_before_the_commit(Fixture *fixture, gconstpointer data)
 {
     run_and_die(fixture, commit_one_of_two);
-    g_assert_cmpuint(fixture->world.user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
     g_assert_cmpint(world_find(&fixture->world, 'A', 1)->state, ==, LOCK_REQUEST_HELD);
     check_kept(fixture);
 }
@@ -317,7 +317,7 @@ test_killed_at_once(Fixture *fixture, gconstpointer data)
         run_and_die(fixture, do_nothing);
         check_kept(fixture);
     }
-    g_assert_cmpuint(fixture->world.user_agent.n_requests, ==, 2);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 2);
 }
 
 /* ---- ids and tokens */
@@ -409,8 +409,8 @@ check_nothing_of_it(Fixture *fixture, guint8 bus, guint8 boot)
     World other;
 
     world_open_at(&other, fixture->directory, bus, boot, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    g_assert_cmpuint(other.user_agent.n_requests, ==, 0);
-    g_assert_cmpuint(other.user_agent.n_agents, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&other.user_agent), ==, 0);
+    g_assert_cmpuint(other.user_agent.agents.length, ==, 0);
     world_request(&other, 'C', "x", "");
     world_close(&other);
 }
@@ -430,7 +430,7 @@ test_another_bus(Fixture *fixture, gconstpointer data)
     check_nothing_of_it(fixture, 7, 1);
     assert_warned("*another bus*aside*");
     open_world(fixture);
-    g_assert_cmpuint(fixture->world.user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 0);
 }
 
 static void
@@ -440,7 +440,7 @@ test_another_bus_later(Fixture *fixture, gconstpointer data)
     world_close(&fixture->world);
     check_nothing_of_it(fixture, 7, 1);
     open_world(fixture);
-    g_assert_cmpuint(fixture->world.user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
 }
 
 static void
@@ -548,7 +548,7 @@ test_left_by_an_interrupted_beginning(Fixture *fixture, gconstpointer data)
     open_world(fixture);
     g_assert_false(g_file_test(new_path, G_FILE_TEST_EXISTS));
     g_assert_false(g_file_test(marks, G_FILE_TEST_EXISTS));
-    g_assert_cmpuint(fixture->world.user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
 }
 
 /* ---- restoring.c */
@@ -646,7 +646,8 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
     LockRequest *request = NULL;
     gsize length = (gsize)(g_rand_boolean(rand) ? 1024 : g_rand_int_range(rand, 0, 1025));
     g_autofree char *name = g_strnfill(length, (char)g_rand_int_range(rand, 'a', 'z'));
-    gboolean grows = world->user_agent.n_requests < 50 || g_rand_int_range(rand, 0, 100) < 51;
+    gboolean grows =
+        user_agent_get_n_requests(&world->user_agent) < 50 || g_rand_int_range(rand, 0, 100) < 51;
 
     if (agent != NULL && agent->requests.length > 0)
         request = g_queue_peek_nth(

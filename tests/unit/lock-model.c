@@ -25,9 +25,9 @@ lock_model_fini(LockModel *model)
 }
 
 guint
-lock_model_add_agent(LockModel *model, guint uid)
+lock_model_add_agent(LockModel *model, guint uid, guint app)
 {
-    ModelAgent agent = {.uid = uid};
+    ModelAgent agent = {.uid = uid, .app = app};
 
     g_array_append_val(model->agents, agent);
     return model->agents->len - 1;
@@ -120,31 +120,77 @@ find_key(LockModel *model, guint agent, guint64 key)
     return NULL;
 }
 
+/* How many live requests there are of those that `agent` is one of, and how many others beside them
+ * have any, of those that share with them: uids, or applications of one uid. */
+typedef struct {
+    guint n;
+    guint n_sharers;
+} Share;
+
+static gboolean
+is_same(const ModelAgent *a, const ModelAgent *b, gboolean by_app)
+{
+    return a->uid == b->uid && (!by_app || a->app == b->app);
+}
+
+static Share
+count_share(LockModel *model, guint agent, gboolean by_app)
+{
+    GArray *const lists[] = {model->pending, model->held};
+    const ModelAgent *own = &g_array_index(model->agents, ModelAgent, agent);
+    g_autoptr(GPtrArray) sharers = g_ptr_array_new();
+    Share share = {0, 0};
+
+    for (guint l = 0; l < 2; l++)
+        for (guint i = 0; i < lists[l]->len; i++) {
+            ModelAgent *owner = &g_array_index(model->agents, ModelAgent, at(lists[l], i)->agent);
+            guint k = 0;
+
+            share.n += is_same(owner, own, by_app);
+            if (by_app && (owner->uid != own->uid || owner->app == 0))
+                continue;
+            while (k < sharers->len && !is_same(owner, sharers->pdata[k], by_app))
+                k++;
+            if (k == sharers->len)
+                g_ptr_array_add(sharers, owner);
+        }
+    share.n_sharers = sharers->len;
+    return share;
+}
+
+/* Whether one more is refused, of `n` there are at most `max`. */
+static gboolean
+is_unfair(const Share *share, guint32 n, guint32 max)
+{
+    return max - n <= max / 4 && share->n >= max / (share->n_sharers + 1);
+}
+
 static LockResult
 check_limits(LockModel *model, guint agent, const ModelOptions *options)
 {
     GArray *const lists[] = {model->pending, model->held};
-    guint uid = g_array_index(model->agents, ModelAgent, agent).uid;
+    const guint32 *max = model->limits.max;
+    guint n = model->pending->len + model->held->len;
+    gboolean is_app = g_array_index(model->agents, ModelAgent, agent).app != 0;
+    Share app = count_share(model, agent, TRUE);
+    Share uid = count_share(model, agent, FALSE);
     guint n_of_agent = 0;
-    guint n_of_uid = 0;
 
-    for (guint l = 0; l < 2; l++) {
-        for (guint i = 0; i < lists[l]->len; i++) {
-            guint owner = at(lists[l], i)->agent;
-
-            n_of_agent += owner == agent;
-            n_of_uid += g_array_index(model->agents, ModelAgent, owner).uid == uid;
-        }
-    }
-    if (options->name_length > model->limits.max[LIMIT_NAME_BYTES])
+    for (guint l = 0; l < 2; l++)
+        for (guint i = 0; i < lists[l]->len; i++)
+            n_of_agent += at(lists[l], i)->agent == agent;
+    if (options->name_length > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
-    if (options->why_length > model->limits.max[LIMIT_WHY_BYTES])
+    if (options->why_length > max[LIMIT_WHY_BYTES])
         return lock_result_limit(LIMIT_WHY_BYTES);
-    if (n_of_agent >= model->limits.max[LIMIT_REQUESTS_PER_CLIENT])
+    if (n_of_agent >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
-    if (n_of_uid >= model->limits.max[LIMIT_REQUESTS_PER_UID])
+    if (is_app && app.n >= max[LIMIT_REQUESTS_PER_APP])
+        return lock_result_limit(LIMIT_REQUESTS_PER_APP);
+    if (uid.n >= max[LIMIT_REQUESTS_PER_UID] ||
+        (is_app && is_unfair(&app, uid.n, max[LIMIT_REQUESTS_PER_UID])))
         return lock_result_limit(LIMIT_REQUESTS_PER_UID);
-    if (model->pending->len + model->held->len >= model->limits.max[LIMIT_REQUESTS_TOTAL])
+    if (n >= max[LIMIT_REQUESTS_TOTAL] || is_unfair(&uid, n, max[LIMIT_REQUESTS_TOTAL]))
         return lock_result_limit(LIMIT_REQUESTS_TOTAL);
     if (model->is_full)
         return LOCK_RESULT_NO_ROOM;

@@ -52,6 +52,7 @@ typedef struct {
 
 typedef struct {
     guint uid;
+    guint app; /* of the uid's sandboxed applications; 0: it is none */
     guint64 last_id;
 } ModelAgent;
 
@@ -69,7 +70,7 @@ void lock_model_init(LockModel *model, const Limits *limits);
 void lock_model_fini(LockModel *model);
 
 /* Gives the number of the agent. */
-guint lock_model_add_agent(LockModel *model, guint uid);
+guint lock_model_add_agent(LockModel *model, guint uid, guint app);
 
 /* `*out_id` is 0, `*out_held` FALSE if there is no request. */
 LockResult lock_model_request(LockModel *model,

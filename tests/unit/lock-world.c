@@ -19,8 +19,9 @@ static const struct {
     LimitId id;
     guint32 max;
 } small_limits[] = {
-    {LIMIT_NAME_BYTES, 8},        {LIMIT_WHY_BYTES, 8},       {LIMIT_REQUESTS_PER_CLIENT, 12},
-    {LIMIT_REQUESTS_PER_UID, 40}, {LIMIT_REQUESTS_TOTAL, 46}, {LIMIT_CLIENTS_PER_UID, 5},
+    {LIMIT_NAME_BYTES, 8},        {LIMIT_WHY_BYTES, 8},         {LIMIT_REQUESTS_PER_CLIENT, 12},
+    {LIMIT_REQUESTS_PER_APP, 16}, {LIMIT_REQUESTS_PER_UID, 40}, {LIMIT_REQUESTS_TOTAL, 46},
+    {LIMIT_CLIENTS_PER_UID, 5},
 };
 
 /* ---- operations */
@@ -227,7 +228,8 @@ do_new_agent(World *world, guint slot)
     principal_unref(principal);
     if (expected != LOCK_RESULT_OK)
         return;
-    world->model_agent[slot] = lock_model_add_agent(&world->model, identity->uid);
+    world->model_agent[slot] =
+        lock_model_add_agent(&world->model, identity->uid, identity->kind != PRINCIPAL_UNSANDBOXED);
     world->agents[slot]->edge_data = GUINT_TO_POINTER(world->model_agent[slot]);
 }
 
@@ -412,7 +414,9 @@ lock_world_free(LockWorld *world)
     for (guint slot = 0; slot < N_AGENTS; slot++)
         if (world->agents[slot] != NULL)
             do_terminate(world, slot);
-    lock_world_check(world, world->core->n_requests == 0 && world->model.held->len == 0, "remains");
+    lock_world_check(world,
+                     user_agent_get_n_requests(world->core) == 0 && world->model.held->len == 0,
+                     "remains");
     end_core(world->core, world->agents);
 
     lock_model_fini(&world->model);

@@ -87,19 +87,19 @@ test_counts_clients(CoreFixture *f, gconstpointer data)
 {
     LimitsAccount *account = fixture_agent(f, 'A')->principal->account;
 
-    g_assert_cmpuint(f->user_agent.n_agents, ==, 6);
-    g_assert_cmpuint(account->n_clients, ==, 5);
+    g_assert_cmpuint(f->user_agent.agents.length, ==, 6);
+    g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 5);
     fixture_terminate(f, 'B');
-    g_assert_cmpuint(f->user_agent.n_agents, ==, 5);
-    g_assert_cmpuint(account->n_clients, ==, 4);
+    g_assert_cmpuint(f->user_agent.agents.length, ==, 5);
+    g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 4);
 
     /* It counts as long as an effect tells of it. */
     fixture_request(f, 'C', "n", "");
     fixture_terminate(f, 'C');
-    g_assert_cmpuint(account->n_clients, ==, 4);
+    g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 4);
     assert_effects(f, "granted C1, terminated C1");
-    g_assert_cmpuint(account->n_clients, ==, 3);
-    g_assert_cmpuint(account->n_requests, ==, 0);
+    g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 3);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 0);
 }
 
 /* At the limit it is fine, one more is not, and who leaves makes room. */

@@ -72,20 +72,264 @@ test_set_from_string(void)
 static void
 test_account(void)
 {
-    g_autoptr(GHashTable) accounts = g_hash_table_new(g_direct_hash, g_direct_equal);
-    LimitsAccount *root = limits_account_get(accounts, 0);
-    LimitsAccount *nobody = limits_account_get(accounts, G_MAXUINT32);
+    LimitsAccount *total = limits_account_new_total();
+    LimitsAccount *root = limits_account_get_uid(total, 0);
+    LimitsAccount *nobody = limits_account_get_uid(total, G_MAXUINT32);
+    LimitsAccount *app = limits_account_new_app(root);
 
     g_assert_true(root != nobody);
-    g_assert_true(limits_account_get(accounts, 0) == root);
+    g_assert_true(limits_account_get_uid(total, 0) == root);
     limits_account_unref(root);
     g_assert_true(limits_account_ref(root) == root);
     limits_account_unref(root);
-    g_assert_cmpuint(g_hash_table_size(accounts), ==, 2);
+    g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 2);
     limits_account_unref(root);
+    g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 2); /* the app has it */
+    limits_account_unref(app);
     limits_account_unref(nobody);
-    g_assert_cmpuint(g_hash_table_size(accounts), ==, 0);
+    g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 0);
+    g_assert_cmpuint(total->refs, ==, 1);
+    limits_account_unref(total);
 }
+
+/* ---- charges */
+
+typedef struct {
+    Limits limits;
+    LimitsAccount *total, *uid, *other_uid, *app, *other_app;
+} Tree;
+
+static void
+tree_set_up(Tree *tree, gconstpointer data)
+{
+    for (guint i = 0; i < N_LIMITS; i++)
+        tree->limits.max[i] = G_MAXINT32;
+    tree->total = limits_account_new_total();
+    tree->uid = limits_account_get_uid(tree->total, 1000);
+    tree->other_uid = limits_account_get_uid(tree->total, 2000);
+    tree->app = limits_account_new_app(tree->uid);
+    tree->other_app = limits_account_new_app(tree->uid);
+}
+
+/* With whatever a test has written into it. */
+static void
+tree_tear_down(Tree *tree, gconstpointer data)
+{
+    LimitsAccount *const accounts[] = {tree->app, tree->other_app, tree->uid, tree->other_uid,
+                                       tree->total};
+
+    for (guint i = 0; i < G_N_ELEMENTS(accounts); i++) {
+        memset(accounts[i]->n, 0, sizeof accounts[i]->n);
+        memset(accounts[i]->n_sharers, 0, sizeof accounts[i]->n_sharers);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(accounts); i++)
+        limits_account_unref(accounts[i]);
+}
+
+#define TREE_TEST(path, function) \
+    g_test_add(path, Tree, NULL, tree_set_up, function, tree_tear_down)
+
+/* The limit in the way of one more; N_LIMITS if there is none. */
+static LimitId
+find_limit(const Tree *tree, const LimitsAccount *account, ChargeKind kind)
+{
+    LimitId limit = N_LIMITS;
+
+    return limits_admit(&tree->limits, account, kind, &limit) ? N_LIMITS : limit;
+}
+
+static void
+charge(LimitsAccount *account, ChargeKind kind, guint n)
+{
+    for (guint i = 0; i < n; i++)
+        limits_charge(account, kind);
+}
+
+static void
+test_charge(Tree *tree, gconstpointer data)
+{
+    for (guint i = 0; i < N_CHARGES; i++) {
+        ChargeKind kind = (ChargeKind)i;
+
+        charge(tree->app, kind, 2);
+        charge(tree->uid, kind, 3);
+        charge(tree->other_uid, kind, 1);
+        g_assert_cmpuint(tree->app->n[kind], ==, 2);
+        g_assert_cmpuint(tree->uid->n[kind], ==, 5);
+        g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 1);
+        g_assert_cmpuint(tree->total->n[kind], ==, 6);
+        g_assert_cmpuint(tree->total->n_sharers[kind], ==, 2);
+        limits_discharge(tree->other_uid, kind);
+        g_assert_cmpuint(tree->total->n_sharers[kind], ==, 1);
+        limits_discharge(tree->app, kind);
+        g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 1);
+        limits_discharge(tree->app, kind);
+        g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 0);
+        g_assert_cmpuint(tree->total->n[kind], ==, 3);
+    }
+}
+
+/* Of each kind, in each scope, at 1, at the greatest that can be set and at the greatest there is:
+ * one less is room, the limit and one more is none. What is charged whatever the limits are may be
+ * beyond it. */
+static void
+test_at_each_limit(Tree *tree, gconstpointer data)
+{
+    static const guint32 values[] = {1, 2, 3, 1000, G_MAXINT32 - 1, G_MAXINT32, G_MAXUINT32};
+
+    for (guint kind = 0; kind < N_CHARGES; kind++)
+        for (guint scope = 0; scope < N_SCOPES; scope++)
+            for (guint i = 0; i < G_N_ELEMENTS(values); i++) {
+                LimitsAccount *const accounts[] = {tree->app, tree->uid, tree->total};
+                LimitId id = limits_get_id((ChargeKind)kind, (LimitsScope)scope);
+                guint32 *n = &accounts[scope]->n[kind];
+                LimitsAccount *charged = tree->app;
+
+                tree->limits.max[id] = values[i];
+                *n = values[i];
+                g_assert_cmpint(find_limit(tree, charged, (ChargeKind)kind), ==, id);
+                *n = values[i] - 1;
+                g_assert_cmpint(find_limit(tree, charged, (ChargeKind)kind), ==, N_LIMITS);
+                *n = values[i] == G_MAXUINT32 ? G_MAXUINT32 : values[i] + 1;
+                g_assert_cmpint(find_limit(tree, charged, (ChargeKind)kind), ==, id);
+                *n = G_MAXUINT32;
+                g_assert_cmpint(find_limit(tree, charged, (ChargeKind)kind), ==, id);
+                *n = 0;
+                tree->limits.max[id] = G_MAXINT32;
+            }
+}
+
+/* It is our own mistake, and stops before a sum is wrong. */
+static void
+test_never_wraps(Tree *tree, gconstpointer data)
+{
+    tree->app->n[CHARGE_REQUEST] = 1;
+    tree->uid->n[CHARGE_REQUEST] = 1;
+    tree->total->n[CHARGE_REQUEST] = G_MAXUINT32 - 1;
+    limits_charge(tree->app, CHARGE_REQUEST);
+    g_assert_cmpuint(tree->total->n[CHARGE_REQUEST], ==, G_MAXUINT32);
+    if (g_test_subprocess())
+        limits_charge(tree->app, CHARGE_REQUEST);
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*limits_charge*");
+}
+
+static void
+test_never_below_zero(Tree *tree, gconstpointer data)
+{
+    limits_charge(tree->uid, CHARGE_WATCH);
+    if (g_test_subprocess())
+        limits_discharge(tree->app, CHARGE_WATCH);
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*limits_discharge*");
+}
+
+/* ---- shares */
+
+/* Three quarters are for who comes first; of the last one, nobody gets more than the others. */
+static void
+test_share(Tree *tree, gconstpointer data)
+{
+    const LimitId total = LIMIT_REQUESTS_TOTAL;
+
+    tree->limits.max[total] = 100;
+    charge(tree->uid, CHARGE_REQUEST, 74);
+    g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, N_LIMITS);
+    charge(tree->uid, CHARGE_REQUEST, 1);
+    g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, total);
+    g_assert_cmpint(find_limit(tree, tree->app, CHARGE_REQUEST), ==, total);
+
+    /* The other gets all that is left: less than a third of all, which is an equal share of two and
+     * one more. */
+    for (guint i = 0; i < 25; i++) {
+        g_assert_cmpint(find_limit(tree, tree->other_uid, CHARGE_REQUEST), ==, N_LIMITS);
+        charge(tree->other_uid, CHARGE_REQUEST, 1);
+        g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, total);
+    }
+    g_assert_cmpint(find_limit(tree, tree->other_uid, CHARGE_REQUEST), ==, total);
+
+    /* Other kinds have their own. */
+    g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_WATCH), ==, N_LIMITS);
+}
+
+static void
+test_share_grows_small(Tree *tree, gconstpointer data)
+{
+    LimitsAccount *uids[10];
+    guint n = 0;
+
+    tree->limits.max[LIMIT_CLIENTS_TOTAL] = 1000;
+    charge(tree->uid, CHARGE_CLIENT, 750);
+    for (guint i = 0; i < G_N_ELEMENTS(uids); i++) {
+        uids[i] = limits_account_get_uid(tree->total, 3000 + i);
+        while (find_limit(tree, uids[i], CHARGE_CLIENT) == N_LIMITS)
+            charge(uids[i], CHARGE_CLIENT, 1);
+        n += uids[i]->n[CHARGE_CLIENT];
+    }
+    /* 1000 / 3 for the first is more than there is. */
+    g_assert_cmpuint(uids[0]->n[CHARGE_CLIENT], ==, 250);
+    g_assert_cmpuint(n, ==, 250);
+    for (guint i = 0; i < G_N_ELEMENTS(uids); i++) {
+        memset(uids[i]->n, 0, sizeof uids[i]->n);
+        limits_account_unref(uids[i]);
+    }
+}
+
+/* With the limits as they are, whatever one uid does, another has a quarter of its own. */
+static void
+test_share_of_defaults(Tree *tree, gconstpointer data)
+{
+    limits_init(&tree->limits);
+    for (guint i = 0; i < N_CHARGES; i++) {
+        ChargeKind kind = (ChargeKind)i;
+        guint32 own = tree->limits.max[limits_get_id(kind, SCOPE_UID)];
+        guint32 all = tree->limits.max[limits_get_id(kind, SCOPE_TOTAL)];
+
+        /* Also if one may have all. */
+        tree->limits.max[limits_get_id(kind, SCOPE_UID)] = all;
+        while (find_limit(tree, tree->uid, kind) == N_LIMITS)
+            charge(tree->uid, kind, 1);
+        tree->limits.max[limits_get_id(kind, SCOPE_UID)] = own;
+        g_assert_cmpuint(tree->uid->n[kind], ==, all - all / 4);
+        for (guint k = 0; k < own / 4; k++) {
+            g_assert_cmpint(find_limit(tree, tree->other_uid, kind), ==, N_LIMITS);
+            charge(tree->other_uid, kind, 1);
+        }
+    }
+}
+
+/* An application leaves a quarter to its user, who has no such bound. */
+static void
+test_share_of_app(Tree *tree, gconstpointer data)
+{
+    tree->limits.max[LIMIT_REQUESTS_PER_UID] = 40;
+    tree->limits.max[LIMIT_REQUESTS_PER_APP] = 35;
+    charge(tree->app, CHARGE_REQUEST, 30);
+    g_assert_cmpint(find_limit(tree, tree->app, CHARGE_REQUEST), ==, LIMIT_REQUESTS_PER_UID);
+    g_assert_cmpint(find_limit(tree, tree->other_app, CHARGE_REQUEST), ==, N_LIMITS);
+    for (guint i = 0; i < 10; i++) {
+        g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, N_LIMITS);
+        charge(tree->uid, CHARGE_REQUEST, 1);
+    }
+    g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, LIMIT_REQUESTS_PER_UID);
+    g_assert_cmpint(find_limit(tree, tree->other_app, CHARGE_REQUEST), ==, LIMIT_REQUESTS_PER_UID);
+    g_assert_cmpint(find_limit(tree, tree->other_uid, CHARGE_REQUEST), ==, N_LIMITS);
+}
+
+static void
+test_share_of_unsandboxed(Tree *tree, gconstpointer data)
+{
+    tree->limits.max[LIMIT_REQUESTS_PER_UID] = 40;
+    charge(tree->app, CHARGE_REQUEST, 1);
+    for (guint i = 0; i < 39; i++) {
+        g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, N_LIMITS);
+        charge(tree->uid, CHARGE_REQUEST, 1);
+    }
+}
+
+/* ---- lengths */
 
 /* Bytes, not characters. */
 static void
@@ -107,7 +351,7 @@ test_name_bytes(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(f, 'A', umlauts->str, "steal", NULL), ==,
                     lock_result_limit(LIMIT_NAME_BYTES));
     assert_effects(f, "");
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 2);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 2);
 }
 
 static void
@@ -230,7 +474,7 @@ test_repeats_are_free(CoreFixture *f, gconstpointer data)
     f->user_agent.limits.max[LIMIT_NAME_BYTES] = 0;
     for (guint i = 0; i < 100; i++)
         g_assert_cmpuint(fixture_request(f, 'A', "k", "key=7"), ==, 4);
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 4);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 4);
 }
 
 static void
@@ -245,7 +489,7 @@ test_per_uid(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'C', "n", "shared");
     fixture_request(f, 'E', "n", "");
     fixture_request(f, 'E', "n", "bucket=b");
-    g_assert_cmpuint(account->n_requests, ==, 5);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 5);
     g_assert_cmpint(fixture_try(f, 'D', "m", "", NULL), ==, full);
     g_assert_cmpint(fixture_try(f, 'E', "m", "", NULL), ==, full);
     for (guint i = 0; i < 5; i++)
@@ -253,22 +497,45 @@ test_per_uid(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(f, 'F', "n", "", NULL), ==, full);
 
     fixture_expire_after_ms(f, 50);
-    g_assert_cmpuint(account->n_requests, ==, 4);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 4);
     fixture_request(f, 'D', "m", "");
     g_assert_cmpint(fixture_try(f, 'D', "more", "", NULL), ==, full);
 
     /* The dead give back all they had. */
     fixture_terminate(f, 'E');
-    g_assert_cmpuint(account->n_requests, ==, 3);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 3);
     fixture_terminate(f, 'C');
-    g_assert_cmpuint(account->n_requests, ==, 2);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 2);
     fixture_request(f, 'D', "more", "");
     fixture_request(f, 'A', "m", "");
     fixture_request(f, 'B', "m", "");
     g_assert_cmpint(fixture_try(f, 'D', "evenmore", "", NULL), ==, full);
     fixture_release(f, 'A', 1);
     fixture_abort(f, 'A', 2);
-    g_assert_cmpuint(account->n_requests, ==, 3);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 3);
+}
+
+/* One application of a user's; the user himself, and everybody else, is not bound by it. */
+static void
+test_per_app(CoreFixture *f, gconstpointer data)
+{
+    const LockResult full = lock_result_limit(LIMIT_REQUESTS_PER_APP);
+
+    f->user_agent.limits.max[LIMIT_REQUESTS_PER_APP] = 2;
+    fixture_request(f, 'E', "n", "");
+    fixture_request(f, 'E', "n", "timeout=50");
+    g_assert_cmpint(fixture_try(f, 'E', "m", "", NULL), ==, full);
+    for (guint i = 0; i < 3; i++) {
+        fixture_request(f, 'A', "n", "");
+        fixture_request(f, 'F', "n", "");
+    }
+    fixture_expire_after_ms(f, 50);
+    fixture_request(f, 'E', "m", "");
+    g_assert_cmpint(fixture_try(f, 'E', "m", "", NULL), ==, full);
+    fixture_terminate(f, 'E');
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpint(fixture_new_agent(f, 'E'), ==, LOCK_RESULT_OK);
+    fixture_request(f, 'E', "m", "");
 }
 
 static void
@@ -283,7 +550,7 @@ test_total(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(f, 'A', "m", "", NULL), ==, full);
     g_assert_cmpint(fixture_try(f, 'F', "m", "", NULL), ==, full);
     fixture_terminate(f, 'F');
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 2);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 2);
     fixture_request(f, 'A', "m", "");
     g_assert_cmpint(fixture_try(f, 'E', "m", "", NULL), ==, full);
 }
@@ -299,6 +566,9 @@ test_order_of_checks(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(f, 'A', "mm", "why=ww", NULL), ==,
                     lock_result_limit(LIMIT_REQUESTS_TOTAL));
     max[LIMIT_REQUESTS_PER_UID] = 1;
+    g_assert_cmpint(fixture_try(f, 'A', "mm", "why=ww", NULL), ==,
+                    lock_result_limit(LIMIT_REQUESTS_PER_UID));
+    max[LIMIT_REQUESTS_PER_APP] = 1;
     g_assert_cmpint(fixture_try(f, 'A', "mm", "why=ww", NULL), ==,
                     lock_result_limit(LIMIT_REQUESTS_PER_UID));
     max[LIMIT_REQUESTS_PER_CLIENT] = 1;
@@ -320,12 +590,12 @@ test_lost_gives_back(CoreFixture *f, gconstpointer data)
 
     fixture_request(f, 'A', "n", "");
     fixture_request(f, 'B', "n", "timeout=5");
-    g_assert_cmpuint(account->n_requests, ==, 2);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 2);
     user_agent_shut_down(&f->user_agent);
     user_agent_lose(&f->user_agent, fixture_agent(f, 'A'));
     user_agent_lose(&f->user_agent, fixture_agent(f, 'B'));
-    g_assert_cmpuint(account->n_requests, ==, 0);
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 0);
 }
 
 int
@@ -335,6 +605,15 @@ main(int argc, char **argv)
     g_test_add_func("/limits/table", test_table);
     g_test_add_func("/limits/set-from-string", test_set_from_string);
     g_test_add_func("/limits/account", test_account);
+    TREE_TEST("/limits/charge", test_charge);
+    TREE_TEST("/limits/at-each-limit", test_at_each_limit);
+    TREE_TEST("/limits/never-wraps", test_never_wraps);
+    TREE_TEST("/limits/never-below-zero", test_never_below_zero);
+    TREE_TEST("/limits/share", test_share);
+    TREE_TEST("/limits/share/grows-small", test_share_grows_small);
+    TREE_TEST("/limits/share/of-defaults", test_share_of_defaults);
+    TREE_TEST("/limits/share/of-app", test_share_of_app);
+    TREE_TEST("/limits/share/of-unsandboxed", test_share_of_unsandboxed);
     FIXTURE_TEST("/limits/name-bytes", test_name_bytes);
     FIXTURE_TEST("/limits/why-bytes", test_why_bytes);
     FIXTURE_TEST("/limits/per-client", test_per_client);
@@ -346,6 +625,7 @@ main(int argc, char **argv)
     FIXTURE_TEST("/limits/unavailable-is-free", test_unavailable_is_free);
     FIXTURE_TEST("/limits/repeats-are-free", test_repeats_are_free);
     FIXTURE_TEST("/limits/per-uid", test_per_uid);
+    FIXTURE_TEST("/limits/per-app", test_per_app);
     FIXTURE_TEST("/limits/total", test_total);
     FIXTURE_TEST("/limits/order-of-checks", test_order_of_checks);
     FIXTURE_TEST("/limits/lost-gives-back", test_lost_gives_back);

@@ -279,7 +279,7 @@ test_steal_storm(CoreFixture *f, gconstpointer data)
         g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 2);
         effects_clear(&f->user_agent.effects);
     }
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 1);
 }
 
 /* ---- keys */
@@ -521,7 +521,7 @@ test_million_names(CoreFixture *f, gconstpointer data)
     }
     effects_clear(&f->user_agent.effects);
     g_assert_null(lock_manager_find(fixture_agent(f, 'A')->principal, FIXTURE_BUCKET));
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 0);
     after = mallinfo2();
     g_test_message("in use: %zu bytes before, %zu after", before.uordblks, after.uordblks);
     g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);

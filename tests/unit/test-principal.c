@@ -58,14 +58,15 @@ test_one_each(void)
         principal_unref(again);
     }
 
-    /* Sandbox or not, it is the same user who pays. */
-    g_assert_true(principals[0]->account == principals[2]->account);
+    /* Sandbox or not, it is the same user who pays; and an application pays by itself too. */
+    g_assert_true(principals[0]->account == principals[2]->account->parent);
+    g_assert_true(principals[2]->account != principals[3]->account);
     g_assert_true(principals[0]->account != principals[1]->account);
 
     for (guint i = 0; i < G_N_ELEMENTS(different); i++)
         principal_unref(principals[i]);
     g_assert_cmpuint(g_hash_table_size(user_agent.principals), ==, 0);
-    g_assert_cmpuint(g_hash_table_size(user_agent.accounts), ==, 0);
+    g_assert_cmpuint(g_hash_table_size(user_agent.total->by_uid), ==, 0);
     user_agent_fini(&user_agent);
 }
 
@@ -169,7 +170,7 @@ test_lifetime(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(g_hash_table_size(principals), ==, 3);
     assert_effects(f, "granted F1, terminated F1");
     g_assert_cmpuint(g_hash_table_size(principals), ==, 2);
-    g_assert_cmpuint(g_hash_table_size(f->user_agent.accounts), ==, 1);
+    g_assert_cmpuint(g_hash_table_size(f->user_agent.total->by_uid), ==, 1);
 
     g_assert_cmpint(fixture_new_agent(f, 'F'), ==, LOCK_RESULT_OK);
     g_assert_cmpuint(g_hash_table_size(principals), ==, 3);

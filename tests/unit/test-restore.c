@@ -83,7 +83,7 @@ test_as_it_was(CoreFixture *fixture, gconstpointer data)
     g_assert_cmpstr(found.why, ==, "annual report");
     g_assert_true(agent_find_request(fixture_agent(fixture, 'A'), 7) == request);
     g_assert_true(agent_find_key(fixture_agent(fixture, 'A'), 99) == request);
-    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 1);
     assert_effects(fixture, "");
     assert_state(fixture, "x X A7 | -");
     g_assert_cmpint(fixture_release(fixture, 'A', 7), ==, LOCK_RESULT_OK);
@@ -255,7 +255,7 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
         g_test_message("%s", refusals[i].what);
         g_assert_null(restore(fixture, 'A', "y", parts));
     }
-    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 1);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 1);
     g_assert_null(fixture_find_queue(fixture, 'A', "y"));
     /* Ids and keys are each agent's own, and order each bucket's. */
     first.state = LOCK_REQUEST_PENDING;
@@ -278,7 +278,7 @@ test_of_another_principal(CoreFixture *fixture, gconstpointer data)
 
     agent->last_id = 100;
     g_assert_null(lock_manager_restore(manager, agent, "x", &parts));
-    g_assert_cmpuint(fixture->user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 0);
 }
 
 /* Limits are for those who ask now. */

@@ -281,7 +281,7 @@ test_shut_down(CoreFixture *f, gconstpointer data)
     user_agent_lose(&f->user_agent, fixture_agent(f, 'C'));
     user_agent_lose(&f->user_agent, fixture_agent(f, 'D'));
     assert_effects(f, "lost B1, lost C1");
-    g_assert_cmpuint(f->user_agent.n_requests, ==, 0);
+    g_assert_cmpuint(user_agent_get_n_requests(&f->user_agent), ==, 0);
     g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
 }
 

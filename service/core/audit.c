@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service/core/audit.h"
+
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
+
+static guint32 *
+get_sums(const Audit *audit, LimitsAccount *account)
+{
+    guint32 *sums = g_hash_table_lookup(audit->sums, account);
+
+    if (sums == NULL) {
+        sums = g_new0(guint32, N_CHARGES);
+        g_hash_table_insert(audit->sums, account, sums);
+    }
+    return sums;
+}
+
+void
+audit_count(Audit *audit, LimitsAccount *account, ChargeKind kind, guint32 n)
+{
+    for (; account != NULL; account = account->parent)
+        get_sums(audit, account)[kind] += n;
+}
+
+void
+audit_init(Audit *audit, const UserAgent *user_agent)
+{
+    GHashTableIter iter;
+    const Principal *principal;
+
+    audit->sums = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    get_sums(audit, user_agent->total);
+    g_hash_table_iter_init(&iter, user_agent->principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
+        audit_count(audit, principal->account, CHARGE_CLIENT, 0); /* an account without any */
+    for (const GList *link = user_agent->agents.head; link != NULL; link = link->next) {
+        const Agent *agent = link->data;
+
+        audit_count(audit, agent->principal->account, CHARGE_CLIENT, 1);
+        audit_count(audit, agent->principal->account, CHARGE_REQUEST, agent->requests.length);
+    }
+}
+
+void
+audit_fini(Audit *audit)
+{
+    g_hash_table_unref(audit->sums);
+}
+
+static char *
+tell(const LimitsAccount *account, ChargeKind kind, const char *what, guint32 said, guint32 found)
+{
+    return g_strdup_printf("%s of uid %u: the account says %u %s, there are %u",
+                           limits_table[limits_get_id(kind, account->scope)].name, account->uid,
+                           said, what, found);
+}
+
+static guint32
+count_sharers(const Audit *audit, const LimitsAccount *parent, ChargeKind kind)
+{
+    GHashTableIter iter;
+    const LimitsAccount *account;
+    const guint32 *sums;
+    guint32 n = 0;
+
+    g_hash_table_iter_init(&iter, audit->sums);
+    while (g_hash_table_iter_next(&iter, (gpointer *)&account, (gpointer *)&sums))
+        n += account->parent == parent && sums[kind] > 0;
+    return n;
+}
+
+/* The same requests, by the other index. */
+static guint32
+count_in_buckets(const UserAgent *user_agent)
+{
+    GHashTableIter principals, managers;
+    const Principal *principal;
+    const LockManager *manager;
+    guint32 n = 0;
+
+    g_hash_table_iter_init(&principals, user_agent->principals);
+    while (g_hash_table_iter_next(&principals, NULL, (gpointer *)&principal)) {
+        g_hash_table_iter_init(&managers, principal->managers);
+        while (g_hash_table_iter_next(&managers, NULL, (gpointer *)&manager))
+            n += manager->requests.length;
+    }
+    return n;
+}
+
+char *
+audit_compare(const Audit *audit, const UserAgent *user_agent)
+{
+    const LimitsAccount *total = user_agent->total;
+    GHashTableIter iter;
+    const LimitsAccount *account;
+    const guint32 *sums;
+
+    g_hash_table_iter_init(&iter, audit->sums);
+    while (g_hash_table_iter_next(&iter, (gpointer *)&account, (gpointer *)&sums))
+        for (guint i = 0; i < N_CHARGES; i++) {
+            ChargeKind kind = (ChargeKind)i;
+            guint32 n_sharers;
+
+            if (account->n[kind] != sums[kind])
+                return tell(account, kind, "of them", account->n[kind], sums[kind]);
+            if (account->scope == SCOPE_APP)
+                continue;
+            n_sharers = count_sharers(audit, account, kind);
+            if (account->n_sharers[kind] != n_sharers)
+                return tell(account, kind, "that have any", account->n_sharers[kind], n_sharers);
+        }
+    if (count_in_buckets(user_agent) != total->n[CHARGE_REQUEST])
+        return tell(total, CHARGE_REQUEST, "in buckets", total->n[CHARGE_REQUEST],
+                    count_in_buckets(user_agent));
+    return NULL;
+}
