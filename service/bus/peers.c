@@ -202,7 +202,7 @@ close_peer(Peer *peer)
 
     client->peer = NULL;
     make_all_due(client);
-    limits_discharge(get_account(client), CHARGE_PRIVATE_SOCKET);
+    limits_discharge(get_account(client), CHARGE_PRIVATE_SOCKET, 1);
     if (peer->is_stuck)
         g_queue_remove(&peers->stuck, peer);
     g_queue_push_tail(&peers->closed, peer);
@@ -663,7 +663,7 @@ peers_open(Client *client, int *out_fd)
     int fds[2];
 
     peers_close(client);
-    if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, &limit))
+    if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, 1, &limit))
         return -EDQUOT;
     if (descriptors_are_scarce())
         return -EMFILE;
@@ -679,7 +679,7 @@ peers_open(Client *client, int *out_fd)
     }
     handshake_init(&peer->handshake, client->agent->principal->identity.uid,
                    client->edge->peers->server_id);
-    limits_charge(account, CHARGE_PRIVATE_SOCKET);
+    limits_charge(account, CHARGE_PRIVATE_SOCKET, 1);
     peer->timer_id = g_timeout_add_seconds(PATIENCE_SECS, on_timeout, peer);
     *out_fd = fds[1];
     client->link = &peer->link;

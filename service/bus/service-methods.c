@@ -86,7 +86,7 @@ service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *er
     r = peers_open(client, &fd);
     if (r == -EDQUOT &&
         !limits_admit(&client->edge->user_agent.limits, client->agent->principal->account,
-                      CHARGE_PRIVATE_SOCKET, &limit))
+                      CHARGE_PRIVATE_SOCKET, 1, &limit))
         return replies_set_result(error, client->edge, lock_result_limit(limit));
     if (r >= 0) {
         r = sd_bus_message_append_basic(reply, 'h', &fd); /* a copy */

@@ -44,7 +44,7 @@ remove_watch(Watch *watch)
     if (queue->length == 0)
         g_hash_table_remove(watchers->by_manager, watch->manager);
     g_queue_unlink(&watch->client->watches, &watch->in_client);
-    limits_discharge(watch->client->agent->principal->account, CHARGE_WATCH);
+    limits_discharge(watch->client->agent->principal->account, CHARGE_WATCH, 1);
     watchers->n_watches--;
     lock_manager_unref(watch->manager);
     g_free(watch);
@@ -67,7 +67,7 @@ add_watch(Client *client, LockManager *manager)
     watch->in_bucket.data = watch;
     g_queue_push_tail_link(queue, &watch->in_bucket);
     g_queue_push_tail_link(&client->watches, &watch->in_client);
-    limits_charge(client->agent->principal->account, CHARGE_WATCH);
+    limits_charge(client->agent->principal->account, CHARGE_WATCH, 1);
     watchers->n_watches++;
 }
 
@@ -90,7 +90,7 @@ watchers_set(Client *client, LockManager *manager, gboolean enable)
         return LOCK_RESULT_OK;
     if (client->watches.length >= limits->max[LIMIT_WATCHES_PER_CLIENT])
         return lock_result_limit(LIMIT_WATCHES_PER_CLIENT);
-    if (!limits_admit(limits, client->agent->principal->account, CHARGE_WATCH, &limit))
+    if (!limits_admit(limits, client->agent->principal->account, CHARGE_WATCH, 1, &limit))
         return lock_result_limit(limit);
     add_watch(client, manager);
     return LOCK_RESULT_OK;

@@ -14,7 +14,7 @@ agent_restore(Principal *principal, const char *client_id, guint64 last_id)
 {
     Agent *agent = g_new0(Agent, 1);
 
-    limits_charge(principal->account, CHARGE_CLIENT);
+    limits_charge(principal->account, CHARGE_CLIENT, 1);
     agent->refs = 1;
     agent->principal = principal_ref(principal);
     agent->client_id = g_strdup(client_id);
@@ -31,7 +31,7 @@ agent_new(Principal *principal, const char *client_id, Agent **out_agent)
 {
     LimitId limit;
 
-    if (!limits_admit(&principal->user_agent->limits, principal->account, CHARGE_CLIENT, &limit))
+    if (!limits_admit(&principal->user_agent->limits, principal->account, CHARGE_CLIENT, 1, &limit))
         return lock_result_limit(limit);
     *out_agent = agent_restore(principal, client_id, 0);
     return LOCK_RESULT_OK;
@@ -51,7 +51,7 @@ agent_unref(Agent *agent)
         return;
 
     g_assert(agent->requests.length == 0);
-    limits_discharge(agent->principal->account, CHARGE_CLIENT);
+    limits_discharge(agent->principal->account, CHARGE_CLIENT, 1);
     g_queue_unlink(&agent->principal->user_agent->agents, &agent->in_user_agent);
     g_hash_table_unref(agent->by_id);
     g_clear_pointer(&agent->by_key, g_hash_table_unref);
@@ -88,7 +88,9 @@ agent_add_request(Agent *agent, LockRequest *request)
             agent->by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
         g_hash_table_add(agent->by_key, &request->key);
     }
-    limits_charge(agent->principal->account, CHARGE_REQUEST);
+    limits_charge(agent->principal->account, CHARGE_REQUEST, 1);
+    limits_charge(agent->principal->account, CHARGE_TEXT_BYTE,
+                  lock_request_get_text_bytes(request));
 }
 
 void
@@ -99,5 +101,7 @@ agent_remove_request(Agent *agent, LockRequest *request)
     if (request->key != 0)
         g_hash_table_remove(agent->by_key, &request->key);
     if (request->state != LOCK_REQUEST_PENDING || !fault_is(FAULT_CHARGE_KEPT))
-        limits_discharge(agent->principal->account, CHARGE_REQUEST);
+        limits_discharge(agent->principal->account, CHARGE_REQUEST, 1);
+    limits_discharge(agent->principal->account, CHARGE_TEXT_BYTE,
+                     lock_request_get_text_bytes(request));
 }

@@ -5,6 +5,7 @@
 
 #include "service/core/agent.h"
 #include "service/core/lock-manager.h"
+#include "service/core/lock-request.h"
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
 
@@ -43,6 +44,9 @@ audit_init(Audit *audit, const UserAgent *user_agent)
 
         audit_count(audit, agent->principal->account, CHARGE_CLIENT, 1);
         audit_count(audit, agent->principal->account, CHARGE_REQUEST, agent->requests.length);
+        for (const GList *item = agent->requests.head; item != NULL; item = item->next)
+            audit_count(audit, agent->principal->account, CHARGE_TEXT_BYTE,
+                        lock_request_get_text_bytes(item->data));
     }
 }
 

@@ -19,6 +19,11 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     [LIMIT_REQUESTS_PER_UID] = {"requestsPerUid", 16384},
     /* Held and waiting together, of everybody. */
     [LIMIT_REQUESTS_TOTAL] = {"requestsTotal", 65536},
+    /* Bytes of UTF-8 in the names, the buckets and the `why`s of these: 256 for each, if there are
+     * as many as there may be. The store takes some times that. */
+    [LIMIT_TEXT_BYTES_PER_APP] = {"textBytesPerApp", 1024 * 1024},
+    [LIMIT_TEXT_BYTES_PER_UID] = {"textBytesPerUid", 4 * 1024 * 1024},
+    [LIMIT_TEXT_BYTES_TOTAL] = {"textBytesTotal", 16 * 1024 * 1024},
     /* Connections that the service knows at a time: of one sandboxed application of a uid, */
     [LIMIT_CLIENTS_PER_APP] = {"clientsPerApp", 256},
     /* of one uid, */
@@ -42,6 +47,8 @@ const LimitsTableRow limits_table[N_LIMITS] = {
 static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
     [CHARGE_CLIENT] = {LIMIT_CLIENTS_PER_APP, LIMIT_CLIENTS_PER_UID, LIMIT_CLIENTS_TOTAL},
     [CHARGE_REQUEST] = {LIMIT_REQUESTS_PER_APP, LIMIT_REQUESTS_PER_UID, LIMIT_REQUESTS_TOTAL},
+    [CHARGE_TEXT_BYTE] = {LIMIT_TEXT_BYTES_PER_APP, LIMIT_TEXT_BYTES_PER_UID,
+                          LIMIT_TEXT_BYTES_TOTAL},
     [CHARGE_WATCH] = {LIMIT_WATCHES_PER_APP, LIMIT_WATCHES_PER_UID, LIMIT_WATCHES_TOTAL},
     [CHARGE_PRIVATE_SOCKET] = {LIMIT_PRIVATE_SOCKETS_PER_APP, LIMIT_PRIVATE_SOCKETS_PER_UID,
                                LIMIT_PRIVATE_SOCKETS_TOTAL},
@@ -157,64 +164,72 @@ limits_account_unref(LimitsAccount *account)
 /* ---- charges */
 
 static gboolean
-is_reached(const Limits *limits, const LimitsAccount *account, ChargeKind kind)
+has_room(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
 {
+    guint32 max = limits->max[limit_ids[kind][account->scope]];
+
     if (account->scope == SCOPE_APP && fault_is(FAULT_APP_LIMIT_IGNORED))
-        return FALSE;
-    return account->n[kind] >= limits->max[limit_ids[kind][account->scope]];
+        return TRUE;
+    return n <= max && account->n[kind] <= max - n;
 }
 
-/* Whether one more of its parent's, which has room, is within the account's share. */
+/* Whether so many of its parent's, which has room for them, are within the account's share. */
 static gboolean
-is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind kind)
+is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
 {
     const LimitsAccount *parent = account->parent;
     guint32 max = limits->max[limit_ids[kind][parent->scope]];
-    guint32 left = max - parent->n[kind];
+    guint32 left = max - parent->n[kind] - n;
+    guint64 share = max / ((guint64)parent->n_sharers[kind] + 1);
 
-    if (left > max / 4 || fault_is(FAULT_SHARE_IGNORED))
+    if (left >= max / 4 || fault_is(FAULT_SHARE_IGNORED))
         return TRUE;
-    return account->n[kind] < max / ((guint64)parent->n_sharers[kind] + 1);
+    return (guint64)account->n[kind] + n <= share;
 }
 
 gboolean
 limits_admit(const Limits *limits,
              const LimitsAccount *account,
              ChargeKind kind,
+             guint32 n,
              LimitId *out_limit)
 {
     for (; account != NULL; account = account->parent) {
         *out_limit = limit_ids[kind][account->scope];
-        if (is_reached(limits, account, kind))
+        if (!has_room(limits, account, kind, n))
             return FALSE;
-        if (account->parent == NULL || is_reached(limits, account->parent, kind))
-            continue;
+        if (account->parent == NULL || !has_room(limits, account->parent, kind, n))
+            continue; /* that will be said of the parent */
         *out_limit = limit_ids[kind][account->parent->scope];
-        if (!is_within_share(limits, account, kind))
+        if (!is_within_share(limits, account, kind, n))
             return FALSE;
     }
     return TRUE;
 }
 
 void
-limits_charge(LimitsAccount *account, ChargeKind kind)
+limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n)
 {
+    if (n == 0)
+        return;
     for (; account != NULL; account = account->parent) {
         gboolean is_first = account->n[kind] == 0;
 
-        g_assert(account->n[kind] < G_MAXUINT32);
-        account->n[kind]++;
+        g_assert(account->n[kind] <= G_MAXUINT32 - n);
+        account->n[kind] += n;
         if (is_first && account->parent != NULL)
             account->parent->n_sharers[kind]++;
     }
 }
 
 void
-limits_discharge(LimitsAccount *account, ChargeKind kind)
+limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n)
 {
+    if (n == 0)
+        return;
     for (; account != NULL; account = account->parent) {
-        g_assert(account->n[kind] > 0);
-        account->n[kind]--;
+        g_assert(account->n[kind] >= n);
+        account->n[kind] -= n;
         if (account->n[kind] == 0 && account->parent != NULL)
             account->parent->n_sharers[kind]--;
     }

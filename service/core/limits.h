@@ -30,6 +30,9 @@ typedef enum {
     LIMIT_REQUESTS_PER_APP,
     LIMIT_REQUESTS_PER_UID,
     LIMIT_REQUESTS_TOTAL,
+    LIMIT_TEXT_BYTES_PER_APP,
+    LIMIT_TEXT_BYTES_PER_UID,
+    LIMIT_TEXT_BYTES_TOTAL,
     LIMIT_CLIENTS_PER_APP,
     LIMIT_CLIENTS_PER_UID,
     LIMIT_CLIENTS_TOTAL,
@@ -63,7 +66,8 @@ gboolean limits_set_from_string(Limits *limits, const char *assignment);
 /* What is charged. */
 typedef enum {
     CHARGE_CLIENT,
-    CHARGE_REQUEST, /* held or waiting */
+    CHARGE_REQUEST,   /* held or waiting */
+    CHARGE_TEXT_BYTE, /* of their names, buckets and `why`s */
     CHARGE_WATCH,
     CHARGE_PRIVATE_SOCKET,
     N_CHARGES,
@@ -98,15 +102,16 @@ LimitsAccount *limits_account_new_app(LimitsAccount *of_uid);
 LimitsAccount *limits_account_ref(LimitsAccount *account);
 void limits_account_unref(LimitsAccount *account);
 
-/* Whether one more may be charged. If not, `*out_limit` is the nearest limit that is in the way. */
+/* Whether `n` more may be charged. If not, `*out_limit` is the nearest limit that is in the way. */
 gboolean limits_admit(const Limits *limits,
                       const LimitsAccount *account,
                       ChargeKind kind,
+                      guint32 n,
                       LimitId *out_limit);
 
-/* Charges one, whatever the limits are: what was there before the service died comes back. */
-void limits_charge(LimitsAccount *account, ChargeKind kind);
-void limits_discharge(LimitsAccount *account, ChargeKind kind);
+/* Charges so many, whatever the limits are: what was there before the service died comes back. */
+void limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n);
+void limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n);
 
 /* The limit of a kind in a scope. */
 LimitId limits_get_id(ChargeKind kind, LimitsScope scope);

@@ -84,10 +84,15 @@ check_options(const char *name, const LockOptions *options)
 }
 
 static LockResult
-check_limits(const Agent *agent, const char *name, const LockOptions *options)
+check_limits(const LockManager *manager,
+             const Agent *agent,
+             const char *name,
+             const LockOptions *options)
 {
     const UserAgent *user_agent = agent->principal->user_agent;
-    const guint32 *max = user_agent->limits.max;
+    const LimitsAccount *account = agent->principal->account;
+    const Limits *limits = &user_agent->limits;
+    const guint32 *max = limits->max;
     LimitId limit;
 
     if (strlen(name) > max[LIMIT_NAME_BYTES])
@@ -96,7 +101,9 @@ check_limits(const Agent *agent, const char *name, const LockOptions *options)
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
-    if (!limits_admit(&user_agent->limits, agent->principal->account, CHARGE_REQUEST, &limit))
+    if (!limits_admit(limits, account, CHARGE_REQUEST, 1, &limit) ||
+        !limits_admit(limits, account, CHARGE_TEXT_BYTE,
+                      lock_text_bytes(manager->bucket, name, options->why), &limit))
         return lock_result_limit(limit);
     if (user_agent->is_full)
         return LOCK_RESULT_NO_ROOM;
@@ -170,7 +177,7 @@ lock_manager_request(LockManager *manager,
     request = agent_find_key(agent, options->key);
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
-    result = check_limits(agent, name, options);
+    result = check_limits(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
 

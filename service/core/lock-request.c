@@ -4,6 +4,7 @@
 #include "service/core/lock-request.h"
 
 #include "service/core/agent.h"
+#include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 
 LockRequest *
@@ -60,6 +61,24 @@ lock_request_unref(LockRequest *request)
     agent_unref(request->agent);
     g_free(request->why);
     g_free(request);
+}
+
+/* A text is charged where it is kept, so a sum that is too great for its type can't be. */
+guint32
+lock_text_bytes(const char *bucket, const char *name, const char *why)
+{
+    gsize n_bytes = strlen(bucket) + strlen(name) + strlen(why);
+
+    return (guint32)MIN(n_bytes, G_MAXINT32);
+}
+
+guint32
+lock_request_get_text_bytes(const LockRequest *request)
+{
+    const LockQueue *queue = request->queue;
+
+    return lock_text_bytes(queue->manager->bucket, queue->name,
+                           request->why != NULL ? request->why : "");
 }
 
 gboolean

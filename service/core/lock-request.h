@@ -77,6 +77,10 @@ LockRequest *lock_request_ref(LockRequest *request);
 LockRequestParts lock_request_get_parts(const LockRequest *request);
 void lock_request_unref(LockRequest *request);
 
+/* What is charged for its texts. */
+guint32 lock_text_bytes(const char *bucket, const char *name, const char *why);
+guint32 lock_request_get_text_bytes(const LockRequest *request);
+
 /* [2.5] Whether this waiting request could be granted now: it is the first of its queue, and its
  * mode goes with what is held. */
 gboolean lock_request_is_grantable(const LockRequest *request);

@@ -19,6 +19,7 @@ DEFAULT_LIMITS = {
     'nameBytes': 1024, 'whyBytes': 256,
     'requestsPerClient': 1024, 'requestsPerApp': 4096, 'requestsPerUid': 16384,
     'requestsTotal': 65536,
+    'textBytesPerApp': 1 << 20, 'textBytesPerUid': 4 << 20, 'textBytesTotal': 16 << 20,
     'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
     'callsBeforeIdentified': 4096,
     'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384,

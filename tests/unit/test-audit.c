@@ -49,6 +49,9 @@ static const Limits small_limits = {{
     [LIMIT_REQUESTS_PER_APP] = 14,
     [LIMIT_REQUESTS_PER_UID] = 32,
     [LIMIT_REQUESTS_TOTAL] = 90,
+    [LIMIT_TEXT_BYTES_PER_APP] = 100,
+    [LIMIT_TEXT_BYTES_PER_UID] = 200,
+    [LIMIT_TEXT_BYTES_TOTAL] = 560,
     [LIMIT_CLIENTS_PER_APP] = 2,
     [LIMIT_CLIENTS_PER_UID] = 7,
     [LIMIT_CLIENTS_TOTAL] = 20,
@@ -94,11 +97,17 @@ percent(const World *world, guint n)
 static guint
 count_of(const Slot *slot, ChargeKind kind)
 {
+    guint n = 0;
+
     switch (kind) {
     case CHARGE_CLIENT:
         return 1;
     case CHARGE_REQUEST:
         return slot->agent->requests.length;
+    case CHARGE_TEXT_BYTE:
+        for (const GList *link = slot->agent->requests.head; link != NULL; link = link->next)
+            n += lock_request_get_text_bytes(link->data);
+        return n;
     case CHARGE_WATCH:
         return slot->n_watches;
     case CHARGE_PRIVATE_SOCKET:
@@ -132,14 +141,14 @@ count_all(const World *world, ChargeKind kind)
 }
 
 static gboolean
-is_unfair(guint own, guint all, guint max, guint n_sharers)
+is_unfair(guint own, guint all, guint n, guint max, guint n_sharers)
 {
-    return max - all <= max / 4 && own >= max / (n_sharers + 1);
+    return max - all - n < max / 4 && own + n > max / (n_sharers + 1);
 }
 
-/* The limit that is in the way of one more; N_LIMITS if there is none. */
+/* The limit that is in the way of `n` more; N_LIMITS if there is none. */
 static LimitId
-find_limit(const World *world, guint principal, ChargeKind kind)
+find_limit(const World *world, guint principal, ChargeKind kind, guint n)
 {
     const Sums sums = count_all(world, kind);
     guint uid = principal / N_APPS;
@@ -154,13 +163,14 @@ find_limit(const World *world, guint principal, ChargeKind kind)
     for (guint i = 0; i < G_N_ELEMENTS(sums.of_uid); i++)
         n_uids += sums.of_uid[i] > 0;
 
-    if (principal % N_APPS != 0 && sums.of_principal[principal] >= max[of_app])
+    if (principal % N_APPS != 0 && sums.of_principal[principal] + n > max[of_app])
         return of_app;
-    if (sums.of_uid[uid] >= max[of_uid] ||
+    if (sums.of_uid[uid] + n > max[of_uid] ||
         (principal % N_APPS != 0 &&
-         is_unfair(sums.of_principal[principal], sums.of_uid[uid], max[of_uid], n_apps)))
+         is_unfair(sums.of_principal[principal], sums.of_uid[uid], n, max[of_uid], n_apps)))
         return of_uid;
-    if (sums.total >= max[of_all] || is_unfair(sums.of_uid[uid], sums.total, max[of_all], n_uids))
+    if (sums.total + n > max[of_all] ||
+        is_unfair(sums.of_uid[uid], sums.total, n, max[of_all], n_uids))
         return of_all;
     return N_LIMITS;
 }
@@ -230,7 +240,7 @@ do_new_agent(World *world, guint number)
     LimitId expected;
 
     effects_clear(&world->core.effects); /* what they tell of counts too */
-    expected = find_limit(world, of, CHARGE_CLIENT);
+    expected = find_limit(world, of, CHARGE_CLIENT, 1);
     if (percent(world, 3)) { /* whatever the limits are */
         world->operation = "restore an agent";
         slot->agent = agent_restore(principal, "", 0);
@@ -249,9 +259,9 @@ do_terminate(World *world, Slot *slot)
 
     world->operation = "terminate";
     for (; slot->n_watches > 0; slot->n_watches--)
-        limits_discharge(account, CHARGE_WATCH);
+        limits_discharge(account, CHARGE_WATCH, 1);
     for (; slot->n_sockets > 0; slot->n_sockets--)
-        limits_discharge(account, CHARGE_PRIVATE_SOCKET);
+        limits_discharge(account, CHARGE_PRIVATE_SOCKET, 1);
     user_agent_terminate(&world->core, agent);
     agent_unref(agent);
 }
@@ -259,10 +269,13 @@ do_terminate(World *world, Slot *slot)
 static LimitId
 find_limit_of_request(const World *world,
                       guint number,
+                      const char *bucket,
                       const char *name,
                       const LockOptions *options)
 {
     const guint32 *max = small_limits.max;
+    guint n_bytes = (guint)(strlen(bucket) + strlen(name) + strlen(options->why));
+    LimitId limit;
 
     if (strlen(name) > max[LIMIT_NAME_BYTES])
         return LIMIT_NAME_BYTES;
@@ -270,7 +283,10 @@ find_limit_of_request(const World *world,
         return LIMIT_WHY_BYTES;
     if (world->slots[number].agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
         return LIMIT_REQUESTS_PER_CLIENT;
-    return find_limit(world, number % N_PRINCIPALS, CHARGE_REQUEST);
+    limit = find_limit(world, number % N_PRINCIPALS, CHARGE_REQUEST, 1);
+    if (limit != N_LIMITS)
+        return limit;
+    return find_limit(world, number % N_PRINCIPALS, CHARGE_TEXT_BYTE, n_bytes);
 }
 
 static void
@@ -289,7 +305,7 @@ do_request(World *world, guint number)
         .why = percent(world, 5) ? "so long" : "",
     };
     gboolean is_new = agent_find_key(agent, options.key) == NULL;
-    LimitId expected = find_limit_of_request(world, number, name, &options);
+    LimitId expected = find_limit_of_request(world, number, manager->bucket, name, &options);
     LockRequest *request;
     LockResult result;
 
@@ -348,15 +364,15 @@ do_edge(World *world, guint number)
 
     world->operation = kind == CHARGE_WATCH ? "watch" : "private socket";
     if (*n > 0 && (kind == CHARGE_PRIVATE_SOCKET || *n >= N_WATCHES || percent(world, 20))) {
-        limits_discharge(account, kind);
+        limits_discharge(account, kind, 1);
         --*n;
         return;
     }
-    expected = find_limit(world, number % N_PRINCIPALS, kind);
-    is_admitted = limits_admit(&world->core.limits, account, kind, &limit);
+    expected = find_limit(world, number % N_PRINCIPALS, kind, 1);
+    is_admitted = limits_admit(&world->core.limits, account, kind, 1, &limit);
     check_answer(world, expected, is_admitted, limit);
     if (is_admitted) {
-        limits_charge(account, kind);
+        limits_charge(account, kind, 1);
         ++*n;
     }
 }

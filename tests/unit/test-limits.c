@@ -135,14 +135,14 @@ find_limit(const Tree *tree, const LimitsAccount *account, ChargeKind kind)
 {
     LimitId limit = N_LIMITS;
 
-    return limits_admit(&tree->limits, account, kind, &limit) ? N_LIMITS : limit;
+    return limits_admit(&tree->limits, account, kind, 1, &limit) ? N_LIMITS : limit;
 }
 
 static void
 charge(LimitsAccount *account, ChargeKind kind, guint n)
 {
     for (guint i = 0; i < n; i++)
-        limits_charge(account, kind);
+        limits_charge(account, kind, 1);
 }
 
 static void
@@ -159,11 +159,11 @@ test_charge(Tree *tree, gconstpointer data)
         g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 1);
         g_assert_cmpuint(tree->total->n[kind], ==, 6);
         g_assert_cmpuint(tree->total->n_sharers[kind], ==, 2);
-        limits_discharge(tree->other_uid, kind);
+        limits_discharge(tree->other_uid, kind, 1);
         g_assert_cmpuint(tree->total->n_sharers[kind], ==, 1);
-        limits_discharge(tree->app, kind);
+        limits_discharge(tree->app, kind, 1);
         g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 1);
-        limits_discharge(tree->app, kind);
+        limits_discharge(tree->app, kind, 1);
         g_assert_cmpuint(tree->uid->n_sharers[kind], ==, 0);
         g_assert_cmpuint(tree->total->n[kind], ==, 3);
     }
@@ -199,6 +199,53 @@ test_at_each_limit(Tree *tree, gconstpointer data)
             }
 }
 
+/* Many at once are all or nothing. */
+static void
+test_many_at_once(Tree *tree, gconstpointer data)
+{
+    const struct {
+        guint32 had, n, max;
+        gboolean is_admitted;
+    } cases[] = {
+        {0, 10, 10, TRUE},
+        {0, 11, 10, FALSE},
+        {4, 6, 10, TRUE},
+        {4, 7, 10, FALSE},
+        {11, 1, 10, FALSE},
+        {1, G_MAXUINT32, G_MAXUINT32, FALSE},
+        {0, G_MAXUINT32, G_MAXUINT32, TRUE},
+        {G_MAXUINT32, 1, G_MAXUINT32, FALSE},
+        {G_MAXUINT32, G_MAXUINT32, G_MAXINT32, FALSE},
+        {G_MAXUINT32 - 5, 5, G_MAXUINT32, TRUE},
+        {G_MAXUINT32 - 5, 6, G_MAXUINT32, FALSE},
+    };
+
+    tree->limits.max[LIMIT_TEXT_BYTES_TOTAL] = G_MAXUINT32;
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        LimitId limit = N_LIMITS;
+
+        tree->limits.max[LIMIT_TEXT_BYTES_PER_UID] = cases[i].max;
+        tree->uid->n[CHARGE_TEXT_BYTE] = cases[i].had;
+        g_assert_cmpint(
+            limits_admit(&tree->limits, tree->uid, CHARGE_TEXT_BYTE, cases[i].n, &limit), ==,
+            cases[i].is_admitted);
+    }
+
+    /* The last quarter begins within what is asked for. */
+    tree->uid->n[CHARGE_TEXT_BYTE] = 0;
+    tree->limits.max[LIMIT_TEXT_BYTES_PER_UID] = 1000;
+    tree->limits.max[LIMIT_TEXT_BYTES_TOTAL] = 1000;
+    limits_charge(tree->uid, CHARGE_TEXT_BYTE, 700);
+    for (guint n = 1; n <= 300; n++) {
+        LimitId limit;
+
+        g_assert_cmpint(limits_admit(&tree->limits, tree->uid, CHARGE_TEXT_BYTE, n, &limit), ==,
+                        n <= 50);
+        g_assert_cmpint(limits_admit(&tree->limits, tree->other_uid, CHARGE_TEXT_BYTE, n, &limit),
+                        ==, TRUE);
+    }
+}
+
 /* It is our own mistake, and stops before a sum is wrong. */
 static void
 test_never_wraps(Tree *tree, gconstpointer data)
@@ -206,10 +253,10 @@ test_never_wraps(Tree *tree, gconstpointer data)
     tree->app->n[CHARGE_REQUEST] = 1;
     tree->uid->n[CHARGE_REQUEST] = 1;
     tree->total->n[CHARGE_REQUEST] = G_MAXUINT32 - 1;
-    limits_charge(tree->app, CHARGE_REQUEST);
+    limits_charge(tree->app, CHARGE_REQUEST, 1);
     g_assert_cmpuint(tree->total->n[CHARGE_REQUEST], ==, G_MAXUINT32);
     if (g_test_subprocess())
-        limits_charge(tree->app, CHARGE_REQUEST);
+        limits_charge(tree->app, CHARGE_REQUEST, 1);
     g_test_trap_subprocess(NULL, 0, 0);
     g_test_trap_assert_failed();
     g_test_trap_assert_stderr("*limits_charge*");
@@ -218,9 +265,9 @@ test_never_wraps(Tree *tree, gconstpointer data)
 static void
 test_never_below_zero(Tree *tree, gconstpointer data)
 {
-    limits_charge(tree->uid, CHARGE_WATCH);
+    limits_charge(tree->uid, CHARGE_WATCH, 1);
     if (g_test_subprocess())
-        limits_discharge(tree->app, CHARGE_WATCH);
+        limits_discharge(tree->app, CHARGE_WATCH, 1);
     g_test_trap_subprocess(NULL, 0, 0);
     g_test_trap_assert_failed();
     g_test_trap_assert_stderr("*limits_discharge*");
@@ -538,6 +585,31 @@ test_per_app(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'E', "m", "");
 }
 
+/* Of names, buckets and reasons together, and given back. */
+static void
+test_text_bytes(CoreFixture *f, gconstpointer data)
+{
+    const LockResult full = lock_result_limit(LIMIT_TEXT_BYTES_PER_UID);
+    LimitsAccount *account = fixture_agent(f, 'A')->principal->account;
+
+    f->user_agent.limits.max[LIMIT_TEXT_BYTES_PER_UID] = 40;
+    fixture_request(f, 'A', "name", "why=because bucket=bucket"); /* 4 + 7 + 6 */
+    fixture_request(f, 'A', "name", "bucket=bucket timeout=50");
+    fixture_request(f, 'B', "", "");
+    g_assert_cmpuint(account->n[CHARGE_TEXT_BYTE], ==, 17 + 10 + 7);
+    g_assert_cmpint(fixture_try(f, 'C', "", "", NULL), ==, full);
+    g_assert_cmpint(fixture_try(f, 'C', "123456", "bucket=b", NULL), ==, full);
+    g_assert_cmpint(fixture_try(f, 'C', "12345", "bucket=b", NULL), ==, LOCK_RESULT_OK);
+    g_assert_cmpint(fixture_try(f, 'C', "", "bucket=b", NULL), ==, full);
+    fixture_expire_after_ms(f, 50);
+    fixture_request(f, 'C', "123", "");
+    g_assert_cmpint(fixture_try(f, 'C', "", "bucket=b", NULL), ==, full);
+    fixture_terminate(f, 'C');
+    fixture_release_in(f, 'A', "bucket", 1);
+    fixture_release(f, 'B', 1);
+    g_assert_cmpuint(account->n[CHARGE_TEXT_BYTE], ==, 0);
+}
+
 static void
 test_total(CoreFixture *f, gconstpointer data)
 {
@@ -607,6 +679,7 @@ main(int argc, char **argv)
     g_test_add_func("/limits/account", test_account);
     TREE_TEST("/limits/charge", test_charge);
     TREE_TEST("/limits/at-each-limit", test_at_each_limit);
+    TREE_TEST("/limits/many-at-once", test_many_at_once);
     TREE_TEST("/limits/never-wraps", test_never_wraps);
     TREE_TEST("/limits/never-below-zero", test_never_below_zero);
     TREE_TEST("/limits/share", test_share);
@@ -626,6 +699,7 @@ main(int argc, char **argv)
     FIXTURE_TEST("/limits/repeats-are-free", test_repeats_are_free);
     FIXTURE_TEST("/limits/per-uid", test_per_uid);
     FIXTURE_TEST("/limits/per-app", test_per_app);
+    FIXTURE_TEST("/limits/text-bytes", test_text_bytes);
     FIXTURE_TEST("/limits/total", test_total);
     FIXTURE_TEST("/limits/order-of-checks", test_order_of_checks);
     FIXTURE_TEST("/limits/lost-gives-back", test_lost_gives_back);

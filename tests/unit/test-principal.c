@@ -176,6 +176,93 @@ test_lifetime(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(g_hash_table_size(principals), ==, 3);
 }
 
+/* ---- what others do shows nowhere */
+
+/* Others ask, get and leave: another user's program, and a program of the same user's in a sandbox.
+ * Not more often than once in a microsecond, which nobody can by a bus. */
+static void
+load(CoreFixture *f, guint round)
+{
+    for (guint i = 0; i < round % 7 * 50; i++) {
+        char letter = i % 3 == 0 ? 'F' : 'E';
+
+        user_agent_set_time(&f->user_agent, f->user_agent.now_us + 1, f->user_agent.realtime_us);
+        if (i % 50 == 49) {
+            fixture_terminate(f, letter);
+            effects_clear(&f->user_agent.effects);
+            g_assert_cmpint(fixture_new_agent(f, letter), ==, LOCK_RESULT_OK);
+        } else {
+            fixture_request(f, letter, "n", i % 2 == 0 ? "" : "steal bucket=other");
+        }
+    }
+}
+
+/* "id token" of what A gets, with a bucket that stays, one that goes each time, and a clock that
+ * stands, goes on, and is set back. */
+static char *
+collect(gboolean is_loaded)
+{
+    GString *told = g_string_new(NULL);
+    CoreFixture fixture = {0};
+    CoreFixture *f = &fixture;
+
+    fixture_set_up(f, NULL);
+    fixture_request(f, 'A', "kept", "bucket=kept");
+    for (guint round = 0; round < 50; round++) {
+        static const char *const options[] = {"", "steal bucket=kept", "shared bucket=kept"};
+        gint64 before_us = f->user_agent.now_us;
+        gint64 realtime_us = f->user_agent.realtime_us + (round % 3 == 0 ? -5000000 : 2000);
+
+        if (is_loaded)
+            load(f, round);
+        user_agent_set_time(&f->user_agent, before_us + 1000, realtime_us);
+        for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
+            guint64 id = fixture_request(f, 'A', "n", options[i]);
+
+            g_string_append_printf(told, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
+                                   fixture_find(f, 'A', id)->token);
+            if (i == 0)
+                fixture_release(f, 'A', id);
+            else if (i == 2)
+                fixture_abort_in(f, 'A', "kept", id);
+        }
+        effects_clear(&f->user_agent.effects);
+    }
+    fixture_tear_down(f, NULL);
+    return g_string_free(told, FALSE);
+}
+
+static void
+test_tokens_of_others(void)
+{
+    g_autofree char *alone = collect(FALSE);
+    g_autofree char *with_others = collect(TRUE);
+
+    g_assert_cmpstr(with_others, ==, alone);
+}
+
+/* Not even if they are faster than the clock, as long as they are there. */
+static void
+test_tokens_of_quick_others(CoreFixture *f, gconstpointer data)
+{
+    guint64 id = fixture_request(f, 'A', "n", "");
+    guint64 token = fixture_find(f, 'A', id)->token;
+
+    for (guint i = 0; i < 1000; i++)
+        fixture_request(f, 'F', "n", "steal");
+    fixture_release(f, 'F', 1000);
+    effects_clear(&f->user_agent.effects);
+    id = fixture_request(f, 'B', "n", "bucket=b");
+    g_assert_cmpuint(fixture_find(f, 'B', id)->token, ==, token);
+
+    /* Then the clock is moved, so that theirs don't begin again. */
+    fixture_terminate(f, 'F');
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpint(fixture_new_agent(f, 'F'), ==, LOCK_RESULT_OK);
+    id = fixture_request(f, 'F', "n", "");
+    g_assert_cmpuint(fixture_find(f, 'F', id)->token, ==, token + 1000);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -185,5 +272,7 @@ main(int argc, char **argv)
     g_test_add_func("/principal/injective", test_injective);
     FIXTURE_TEST("/principal/apart", test_apart);
     FIXTURE_TEST("/principal/lifetime", test_lifetime);
+    g_test_add_func("/principal/tokens-of-others", test_tokens_of_others);
+    FIXTURE_TEST("/principal/tokens-of-quick-others", test_tokens_of_quick_others);
     return g_test_run();
 }

@@ -294,6 +294,8 @@ test_limits_do_not_matter(CoreFixture *fixture, gconstpointer data)
     for (guint i = 1; i <= 5; i++)
         g_assert_cmpint(fixture_release(fixture, 'A', i), ==, LOCK_RESULT_OK);
     effects_clear(&fixture->user_agent.effects);
+    fixture->user_agent.limits.max[LIMIT_TEXT_BYTES_PER_UID] = 100;
+    fixture->user_agent.limits.max[LIMIT_TEXT_BYTES_TOTAL] = 100;
     fixture_request(fixture, 'A', "x", "");
 }
 

@@ -1,0 +1,332 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Many against one: what a uid with very many connections leaves to the others, and that strangers,
+sizes and descriptors cost the service nothing that stays."""
+
+import os
+import time
+
+from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
+from harness import BusTestCase, DBusError, GLib, diagnostic, environment, main
+from rawbus import RawClient, lock_call, method_call, open_peer_call
+
+FLOOD_UID, OTHER_UID = 20001, 20002
+MIB = 1024  # in KiB
+
+
+def status_kib(pid, key):
+    with open(f'/proc/{pid}/status', encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key))
+
+
+def processor_us(pid):
+    """What the process has used of processors, from the scheduler."""
+    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
+        return int(file.read().split()[0]) / 1000
+
+
+def outcomes(client, serials):
+    """How many were served, and the texts of the errors of the others."""
+    served, errors = 0, []
+    for serial in serials:
+        try:
+            client.result(serial)
+            served += 1
+        except DBusError as error:
+            errors.append(f'{error.short}: {error.message}')
+    client.log.clear()
+    return served, errors
+
+
+class FloodCase(BusTestCase):
+    """One uid may have all of everything, if it weren't for the others."""
+
+    N_CLIENTS = 256
+    REQUESTS, CLIENTS, WATCHES, SOCKETS = 8192, 320, 1024, 64
+    service = False
+    program = None
+    env = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        limits = []
+        for name, value in (('requests', cls.REQUESTS), ('clients', cls.CLIENTS),
+                            ('watches', cls.WATCHES), ('privateSockets', cls.SOCKETS)):
+            limits += ['--limit', f'{name}PerUid={value}', '--limit', f'{name}Total={value}']
+        cls.daemon = cls.start_service(*limits, program=cls.program, env=cls.env)
+
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to connect as other users')
+        super().setUp()
+
+    def connect(self, uid, number):
+        """Those clients of a uid that the service takes, and why it doesn't take the others."""
+        clients, errors = [], []
+        for _ in range(number):
+            client = self.raw_client(uid=uid, descriptors=True)
+            served, refused = outcomes(client, [client.send(method_call(SERVICE, ROOT, ADMIN,
+                                                                        'Buckets'))])
+            clients += [client] * served
+            errors += refused
+        return clients, errors
+
+    def take(self, clients, calls):
+        """All of them ask for all at once. How many are served, and the errors."""
+        serials = [(client, client.send_all(calls)) for client in clients]
+        served, errors = 0, []
+        for client, sent in serials:
+            answered, refused = outcomes(client, sent)
+            served += answered
+            errors += refused
+        return served, errors
+
+    def requests(self, number):
+        return [lock_call('Request', f'{number}') for number in range(number)]
+
+    def watches(self, number):
+        return [method_call(SERVICE, bucket_path(f'{number}'), LOCKS, 'Watch',
+                            GLib.Variant('(b)', (True,))) for number in range(number)]
+
+    def close_all(self, clients):
+        for client in clients:
+            client.close()
+        self.wait_gone(*{client.name for client in clients})
+
+
+class Flood(FloodCase):
+    """What is left to another uid is a quarter of what it may have, of everything."""
+
+    def check_refusals(self, errors, limit, value):
+        self.assertEqual(set(errors),
+                         {f'LimitsExceeded: The limit {limit} ({value}) is reached'})
+
+    def test_a_quarter_is_left(self):
+        flood, errors = self.connect(FLOOD_UID, self.N_CLIENTS)
+        self.assertEqual(len(flood), self.CLIENTS * 3 // 4)
+        self.check_refusals(errors, 'clientsTotal', self.CLIENTS)
+
+        begun = time.monotonic()
+        served, errors = self.take(flood, self.requests(40))
+        self.assertEqual(served, self.REQUESTS * 3 // 4)
+        self.check_refusals(errors, 'requestsTotal', self.REQUESTS)
+        diagnostic(f'{len(errors) + served} requests of {len(flood)} clients in '
+                   f'{time.monotonic() - begun:.1f} s')
+        served, errors = self.take(flood, self.watches(8))
+        self.assertEqual(served, self.WATCHES * 3 // 4)
+        self.check_refusals(errors, 'watchesTotal', self.WATCHES)
+        served, errors = self.take(flood, [open_peer_call()])
+        self.assertEqual(served, self.SOCKETS * 3 // 4)
+        self.check_refusals(errors, 'privateSocketsTotal', self.SOCKETS)
+
+        # All of it is there, and the others have what is left.
+        others, errors = self.connect(OTHER_UID, self.CLIENTS // 4 + 1)
+        self.assertEqual(len(others), self.CLIENTS // 4)
+        self.check_refusals(errors, 'clientsTotal', self.CLIENTS)
+        per_client = self.REQUESTS // 4 // len(others) + 1
+        served, errors = self.take(others, self.requests(per_client))
+        self.assertEqual(served, self.REQUESTS // 4)
+        self.check_refusals(errors, 'requestsTotal', self.REQUESTS)
+        served, errors = self.take(others, self.watches(4))
+        self.assertEqual(served, self.WATCHES // 4)
+        served, errors = self.take(others, [open_peer_call()])
+        self.assertEqual(served, self.SOCKETS // 4)
+
+        # And all of them end.
+        self.close_all(flood)
+        served, errors = self.take(others[:1], self.requests(100))
+        self.assertEqual((served, errors), (100, []))
+        self.close_all(others)
+
+    def test_while_it_goes_on(self):
+        """Who asks over and over, and is refused, keeps nobody from asking."""
+        flood, _ = self.connect(FLOOD_UID, 32)
+        other = self.raw_client(uid=OTHER_UID)
+        waits = []
+        for _ in range(10):
+            serials = [(client, client.send_all(self.requests(250))) for client in flood]
+            begun = time.monotonic()
+            id_, token = other.request('mine')
+            waits.append(time.monotonic() - begun)
+            self.assertNotEqual(token, 0)
+            other.release(id_)
+            for client, sent in serials:
+                outcomes(client, sent)
+        diagnostic(f'behind {len(flood) * 250} calls of the other uid: '
+                   f'{min(waits) * 1000:.1f} to {max(waits) * 1000:.1f} ms')
+        self.close_all(flood)
+
+
+class Sequence(FloodCase):
+    """Ids and tokens are as if nobody else were there."""
+
+    def collect(self, client):
+        """Of a bucket that stays."""
+        told = []
+        for _ in range(30):
+            id_, token = client.steal('x', 'own')
+            told.append((id_, token))
+        first = told[0][1]
+        return [(id_, token - first) for id_, token in told]
+
+    def test_with_others(self):
+        alone = self.raw_client(uid=OTHER_UID)
+        alone.watch(bucket='own')
+        expected = self.collect(alone)
+        flood, _ = self.connect(FLOOD_UID, 16)
+        watched = self.raw_client(uid=OTHER_UID)
+        watched.watch(bucket='own')
+        serials = [(client, client.send_all(self.requests(100) + [
+            lock_call('Steal', 'x', 'own') for _ in range(100)])) for client in flood]
+        self.assertEqual(self.collect(watched), expected)
+        self.assertEqual(expected, [(number + 1, number) for number in range(30)])
+        for client, sent in serials:
+            outcomes(client, sent)
+        self.close_all(flood)
+
+
+class ShareIgnored(FloodCase):
+    """It would be noticed."""
+
+    program = os.environ.get('WEBLOCKSD_FAULTY')
+    env = {'WEBLOCKS_FAULT': 'share-ignored'}
+
+    def test_nothing_is_left(self):
+        environment('WEBLOCKSD_FAULTY')
+        flood, _ = self.connect(FLOOD_UID, 64)
+        served, _ = self.take(flood, self.requests(self.REQUESTS // 64))
+        self.assertEqual(served, self.REQUESTS)
+        others, _ = self.connect(OTHER_UID, 1)
+        served, errors = self.take(others, self.requests(1))
+        self.assertEqual((served, len(errors)), (0, 1))
+        self.close_all(flood + others)
+
+
+class ChargeKept(BusTestCase):
+    """It would be noticed: by who finds no room, and by the service that counts anew."""
+
+    service = False
+    # It ends by itself.
+    def test_it_ends(self):
+        service = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
+                                     env={'WEBLOCKS_FAULT': 'charge-kept'})
+        client = self.raw_client()
+        client.request('x')
+        try:
+            for _ in range(1000):
+                id_, _ = client.request('x')
+                client.abort(id_)
+        except DBusError as error:
+            self.assertEqual(error.short, 'NoReply')
+        self.assertNotEqual(service.wait_exit(), 0)
+        self.assertIn('A sum is wrong: requests', service.stderr())
+
+    def test_that_counts_rightly(self):
+        service = self.start_service(program=environment('WEBLOCKSD_FAULTY'))
+        client = self.raw_client()
+        client.watch()
+        client.request('x')
+        for _ in range(300):
+            id_, _ = client.request('x')
+            client.abort(id_)
+        client.close()
+        self.wait_gone(client.name)
+        self.assertEqual(service.stop(), 0, service.stderr())
+
+
+class Costs(BusTestCase):
+    """What anybody can send costs the service nothing that stays."""
+
+    # Sanitizers keep what was freed.
+    sanitized = os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1') != '1'
+
+    def setUp(self):
+        super().setUp()
+        self.pid = self.daemon.process.pid
+        self.raw = self.raw_client(descriptors=True)
+        self.raw.query()
+
+    def check_memory(self, message, mentions, n_bytes):
+        """Refused; not more than twice the message meanwhile, and nothing of it afterwards."""
+        self.raw.ping()
+        with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
+            file.write('5')  # the peak begins anew
+        before = status_kib(self.pid, 'VmRSS:')
+        self.assert_error('LimitsExceeded' if 'Bytes' in mentions else 'InvalidArgs',
+                          self.raw.result, self.raw.send(message), mentions=mentions)
+        self.raw.ping()
+        peak = status_kib(self.pid, 'VmHWM:') - before
+        kept = status_kib(self.pid, 'VmRSS:') - before
+        diagnostic(f'{n_bytes // 1024} KiB: {peak} KiB more meanwhile, {kept} KiB afterwards')
+        if not self.sanitized:
+            self.assertLess(peak, 2 * n_bytes // 1024 + 2 * MIB)
+            self.assertLess(kept, 2 * MIB)
+
+    def request(self, name, options):
+        return method_call(SERVICE, bucket_path('default'), LOCKS, 'Request',
+                           GLib.Variant('(sa{sv})', (name, options)))
+
+    def test_a_name_of_32_mib(self):
+        self.check_memory(self.request('n' * (32 << 20), {}), 'nameBytes', 32 << 20)
+
+    def test_a_why_of_32_mib(self):
+        self.check_memory(self.request('n', {'why': GLib.Variant('s', 'w' * (32 << 20))}),
+                          'whyBytes', 32 << 20)
+
+    def test_very_many_options(self):
+        options = {f'{number:08}': GLib.Variant('t', number) for number in range(300000)}
+        message = self.request('n', options)
+        self.check_memory(message, "'00000000'", len(self.raw.encode(message)[0]))
+
+    def test_one_option_very_often(self):
+        entry = GLib.Variant('{sv}', ('mode', GLib.Variant('s', 'shared')))
+        body = GLib.Variant.new_tuple(GLib.Variant('s', 'n'), GLib.Variant.new_array(
+            GLib.VariantType('{sv}'), [entry] * 300000))
+        message = method_call(SERVICE, bucket_path('default'), LOCKS, 'Request', body)
+        self.check_memory(message, "'mode'", len(self.raw.encode(message)[0]))
+
+    def count_descriptors(self):
+        return len(os.listdir(f'/proc/{self.pid}/fd'))
+
+    def test_descriptors_of_many_bad_calls(self):
+        """They are closed with the call, and never more than a few of them are open."""
+        bad = [lock_call('Request', '-reserved'), lock_call('Release', 99), lock_call('Query'),
+               method_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
+               method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
+               lock_call('Request', 'x', reply=False)]
+        before = self.count_descriptors()
+        most = before
+        with open(os.devnull, 'rb') as file:
+            for turn in range(1000):
+                for message in bad:
+                    self.raw.send_with_descriptors(message.copy(), [file.fileno()] * 2)
+                self.raw.pump()
+                if turn % 100 == 0:
+                    most = max(most, self.count_descriptors())
+        self.raw.ping()
+        self.assertEqual(self.count_descriptors(), before)
+        diagnostic(f'{before} descriptors, at most {most}')
+        self.assertLess(most, before + 100)
+
+    def test_strangers_that_come_and_go(self):
+        """The bus tells the service of everybody's end, as there is no telling it whose matters.
+        It is a look into a table."""
+        count = 3000
+        self.raw.ping()
+        rss, begun = status_kib(self.pid, 'VmRSS:'), time.monotonic()
+        processor = processor_us(self.pid)
+        for _ in range(count):
+            RawClient(self.bus.address).close()
+        self.raw.ping()
+        took = time.monotonic() - begun
+        each = (processor_us(self.pid) - processor) / count
+        diagnostic(f'{count / took:.0f} connections/s; {each:.1f} us of the service for each, '
+                   f'{each * 5000 / 1e4:.1f} % of a processor at 5,000/s')
+        if not self.sanitized:
+            self.assertLess(status_kib(self.pid, 'VmRSS:') - rss, MIB)
+
+
+if __name__ == '__main__':
+    main()
