@@ -5,13 +5,16 @@
 sizes and descriptors cost the service nothing that stays."""
 
 import os
+import pwd
 import time
 
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from harness import BusTestCase, DBusError, GLib, diagnostic, environment, main
 from rawbus import RawClient, lock_call, method_call, open_peer_call
 
-FLOOD_UID, OTHER_UID = 20001, 20002
+# Some that the system knows: dbus-daemon takes no others.
+FLOOD_UID = 65534
+OTHER_UID = next((user.pw_uid for user in pwd.getpwall() if user.pw_uid not in (0, FLOOD_UID)), None)
 MIB = 1024  # in KiB
 
 
@@ -142,11 +145,11 @@ class Flood(FloodCase):
 
     def test_while_it_goes_on(self):
         """Who asks over and over, and is refused, keeps nobody from asking."""
-        flood, _ = self.connect(FLOOD_UID, 32)
+        flood, _ = self.connect(FLOOD_UID, 16)
         other = self.raw_client(uid=OTHER_UID)
         waits = []
-        for _ in range(10):
-            serials = [(client, client.send_all(self.requests(250))) for client in flood]
+        for _ in range(3):
+            serials = [(client, client.send_all(self.requests(100))) for client in flood]
             begun = time.monotonic()
             id_, token = other.request('mine')
             waits.append(time.monotonic() - begun)
@@ -154,7 +157,7 @@ class Flood(FloodCase):
             other.release(id_)
             for client, sent in serials:
                 outcomes(client, sent)
-        diagnostic(f'behind {len(flood) * 250} calls of the other uid: '
+        diagnostic(f'behind {len(flood) * 100} calls of the other uid: '
                    f'{min(waits) * 1000:.1f} to {max(waits) * 1000:.1f} ms')
         self.close_all(flood)
 
@@ -190,6 +193,7 @@ class Sequence(FloodCase):
 class ShareIgnored(FloodCase):
     """It would be noticed."""
 
+    REQUESTS = 1024
     program = os.environ.get('WEBLOCKSD_FAULTY')
     env = {'WEBLOCKS_FAULT': 'share-ignored'}
 
@@ -208,7 +212,7 @@ class ChargeKept(BusTestCase):
     """It would be noticed: by who finds no room, and by the service that counts anew."""
 
     service = False
-    # It ends by itself.
+
     def test_it_ends(self):
         service = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
                                      env={'WEBLOCKS_FAULT': 'charge-kept'})
@@ -219,7 +223,7 @@ class ChargeKept(BusTestCase):
                 id_, _ = client.request('x')
                 client.abort(id_)
         except DBusError as error:
-            self.assertEqual(error.short, 'NoReply')
+            self.assertIn(error.short, ('NoReply', 'ServiceUnknown'))
         self.assertNotEqual(service.wait_exit(), 0)
         self.assertIn('A sum is wrong: requests', service.stderr())
 
@@ -276,7 +280,7 @@ class Costs(BusTestCase):
                           'whyBytes', 32 << 20)
 
     def test_very_many_options(self):
-        options = {f'{number:08}': GLib.Variant('t', number) for number in range(300000)}
+        options = {f'{number:08}': GLib.Variant('t', number) for number in range(10000)}
         message = self.request('n', options)
         self.check_memory(message, "'00000000'", len(self.raw.encode(message)[0]))
 
@@ -312,19 +316,20 @@ class Costs(BusTestCase):
 
     def test_strangers_that_come_and_go(self):
         """The bus tells the service of everybody's end, as there is no telling it whose matters.
-        It is a look into a table."""
-        count = 3000
+        It is a look into a table, and less than a connection costs the bus."""
+        count = 1000
         self.raw.ping()
         rss, begun = status_kib(self.pid, 'VmRSS:'), time.monotonic()
-        processor = processor_us(self.pid)
+        ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
         for _ in range(count):
             RawClient(self.bus.address).close()
         self.raw.ping()
         took = time.monotonic() - begun
-        each = (processor_us(self.pid) - processor) / count
-        diagnostic(f'{count / took:.0f} connections/s; {each:.1f} us of the service for each, '
-                   f'{each * 5000 / 1e4:.1f} % of a processor at 5,000/s')
+        ours, the_bus = processor_us(self.pid) - ours, processor_us(self.bus.pid) - the_bus
+        diagnostic(f'{count / took:.0f} connections/s; processor time of each: '
+                   f'{ours / count:.1f} us of the service, {the_bus / count:.1f} us of the bus')
         if not self.sanitized:
+            self.assertLess(ours, the_bus)
             self.assertLess(status_kib(self.pid, 'VmRSS:') - rss, MIB)
 
 
