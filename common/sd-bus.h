@@ -42,7 +42,7 @@ sd_bus_message_destroy(gpointer message)
 static inline gboolean
 sd_bus_wants_room(int r)
 {
-    return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN;
+    return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN || r == -EINTR;
 }
 
 /* Whether a connection is over, after sd_bus_process() has given `r`. What sd-bus itself wanted to

@@ -41,6 +41,9 @@ static const char *const names[N_FAULTS] = {
     [FAULT_CHARGE_KEPT] = "charge-kept",
     [FAULT_SHARE_IGNORED] = "share-ignored",
     [FAULT_APP_LIMIT_IGNORED] = "app-limit-ignored",
+    [FAULT_NO_BARRIER] = "no-barrier",
+    [FAULT_FLOOD_KEPT] = "flood-kept",
+    [FAULT_RETRY_FORGOTTEN] = "retry-forgotten",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -13,11 +13,11 @@
 #include "service/fault.h"
 #include "service/state/state.h"
 
-/* From the reply to its own call, or because it is gone. */
+/* From the reply to its own call. Of a terminated agent there is no client left; unless it was
+ * terminated for what it did, and that it is told. */
 static const gboolean owner_knows[N_EFFECT_KINDS] = {
     [EFFECT_RELEASED] = TRUE,
     [EFFECT_ABORTED] = TRUE,
-    [EFFECT_TERMINATED] = TRUE,
 };
 
 /* What the core did is in its effects, and in the request that it answered with: that one may wait,

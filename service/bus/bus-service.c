@@ -58,7 +58,7 @@ after_send(Edge *edge)
 {
     if (FAULT_BUILD)
         sums_check(edge);
-    watchers_send_pings(edge);
+    confirm_send_pings(edge);
     lifecycle_go_on_stopping(edge);
 }
 
@@ -79,7 +79,7 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
         g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0)
         return 1;
 
-    if (calls_take_to_bucket(&edge->bus_link, message))
+    if (clients_ignore(edge, message) || calls_take(&edge->bus_link, message))
         return 1;
     edge_before_message(edge, message);
     return 0;
@@ -87,7 +87,7 @@ on_any_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
 static const PeersServe peers_serve = {
     .export = interfaces_export,
-    .take = calls_take_to_bucket,
+    .take = calls_take,
 };
 
 BusService *
@@ -98,6 +98,7 @@ bus_service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *optio
 
     edge_init(edge, bus, limits, on_deadline);
     edge->after_send = after_send;
+    edge->bus_link.outbox.taken = confirm_count;
     edge->clients = clients_new(calls_serve);
     edge->peers = peers_new(edge, &peers_serve);
     edge->watchers = watchers_new();

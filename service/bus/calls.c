@@ -8,6 +8,7 @@
 #include "common/wire-names.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/clients.h"
+#include "service/bus/descriptors.h"
 #include "service/bus/methods.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
@@ -69,14 +70,22 @@ find_row(const char *interface, const char *member)
     return NULL;
 }
 
+/* What the call is one of; NULL: the objects know, which are up on the link. */
 static const CallsTableRow *
-get_row(sd_bus_message *call)
+find_called(Link *link, sd_bus_message *call)
 {
-    const CallsTableRow *row =
-        find_row(sd_bus_message_get_interface(call), sd_bus_message_get_member(call));
+    const char *interface = sd_bus_message_get_interface(call);
+    const char *path = sd_bus_message_get_path(call);
+    const CallsTableRow *row = NULL;
 
-    g_assert(row != NULL);
-    return row;
+    if (interface != NULL)
+        row = find_row(interface, sd_bus_message_get_member(call));
+    if (row == NULL || sd_bus_message_has_signature(call, row->signature) <= 0)
+        return NULL;
+    if (strcmp(interface, WIRE_LOCKS_INTERFACE) == 0)
+        return link_get_bucket(link, path) != NULL ? row : NULL;
+    return strcmp(interface, PEER_INTERFACE) == 0 || strcmp(path, WIRE_SERVICE_PATH) == 0 ? row
+                                                                                          : NULL;
 }
 
 static void
@@ -97,12 +106,6 @@ serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
     sd_bus_error_free(&error);
 }
 
-void
-calls_serve(Client *client, sd_bus_message *call)
-{
-    serve(client, call, get_row(call));
-}
-
 static void
 refuse(Link *link, sd_bus_message *call, LockResult result)
 {
@@ -113,6 +116,17 @@ refuse(Link *link, sd_bus_message *call, LockResult result)
     sd_bus_error_free(&error);
 }
 
+void
+calls_serve(Client *client, sd_bus_message *call)
+{
+    const CallsTableRow *row = find_called(client->link, call);
+
+    if (row != NULL)
+        serve(client, call, row);
+    else /* sd-bus would have answered it, had it not had to wait */
+        refuse(client->link, call, lock_result_limit(LIMIT_CALLS_WAITING));
+}
+
 static gboolean
 is_useful(const Link *link, sd_bus_message *call, CallUse use)
 {
@@ -121,99 +135,118 @@ is_useful(const Link *link, sd_bus_message *call, CallUse use)
     return link->outbox.instead == NULL || use != CALL_ASKS;
 }
 
-/* A call by the bus comes behind all that its client has sent on its private socket before, as far
- * as we can know: what is there now. That is read in turns with everybody else's; the call waits.
- * FALSE: there is nothing to wait for. */
-static gboolean
-wait_for_socket(Client *client, sd_bus_message *call)
+/* While descriptors are scarce nothing is kept for one who doesn't read: nor would it hear why. */
+static void
+keep(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position)
 {
-    guint64 position = peers_get_position(client);
-    gboolean is_in_hurry;
-
-    if (position <= client->n_socket_bytes && g_queue_is_empty(&client->deferred))
-        return FALSE;
-    /* There may be no later, or too many would wait: then all others have to. An error instead
-     * would be lost on a call that wants no answer. */
-    is_in_hurry = client->edge->user_agent.shutting_down || !clients_may_defer(client);
-    clients_defer(client, call, position);
-    if (is_in_hurry)
-        peers_serve_deferred(client);
-    return TRUE;
+    if (confirm_is_full(client) && descriptors_are_scarce())
+        return;
+    clients_defer(client, call, n_bytes, position);
+    clients_bound_waiting(client);
 }
 
 static void
 wait_for_identity(Client *client, sd_bus_message *call)
 {
-    Edge *edge = client->edge;
+    Link *link = &client->edge->bus_link;
+    gsize n_bytes = clients_measure(client, call);
+    LimitId limit;
 
-    if (edge->user_agent.shutting_down)
-        refuse(client->link, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
-    else if (!clients_may_defer(client))
-        refuse(client->link, call, lock_result_limit(LIMIT_CALLS_BEFORE_IDENTIFIED));
+    if (client->edge->user_agent.shutting_down)
+        refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
+    else if (confirm_is_full(client) || clients_may_defer(client, n_bytes, &limit))
+        keep(client, call, n_bytes, 0);
     else
-        clients_defer(client, call, 0);
+        refuse(link, call, lock_result_limit(limit));
+}
+
+/* A call by the bus comes behind all that its client has sent on its private socket before, as far
+ * as we can know: what is there now. That is read in turns with everybody else's; the call waits.
+ * So it does if the client doesn't read what it is answered. FALSE: there is nothing to wait for.
+ */
+static gboolean
+wait_in_turn(Client *client, sd_bus_message *call)
+{
+    guint64 position = peers_get_position(client);
+
+    if (position <= client->n_socket_bytes && g_queue_is_empty(&client->deferred) &&
+        !confirm_is_full(client))
+        return FALSE;
+    keep(client, call, clients_measure(client, call), position);
+    /* There may be no later. */
+    if (client->edge->user_agent.shutting_down || descriptors_are_scarce())
+        peers_serve_deferred(client);
+    return TRUE;
 }
 
 static void
 take(Link *link, sd_bus_message *call, const CallsTableRow *row)
 {
-    Edge *edge = link->edge;
     Client *client = link->client;
 
+    if (client == NULL) {
+        client = clients_get(link->edge, sd_bus_message_get_sender(call));
+        if (sd_bus_message_get_expect_reply(call) <= 0)
+            confirm_add(client);
+    }
     if (!is_useful(link, call, row->use))
         return;
-    if (client == NULL)
-        client = clients_get(edge, sd_bus_message_get_sender(call));
-    if (client == NULL) {
-        refuse(link, call, LOCK_RESULT_UNIDENTIFIED);
-        return;
-    }
+    clients_identify(client);
     if (client->agent == NULL) {
         wait_for_identity(client, call);
-    } else if (link->client != NULL || !wait_for_socket(client, call)) {
+    } else if (link->client != NULL || !wait_in_turn(client, call)) {
         client->link = link;
         serve(client, call, row);
     }
 }
 
-/* What sd-bus answers by itself it answers at once. A Ping means that what came before has been
- * dealt with; so behind calls that wait for a private socket it waits with them. */
+/* What sd-bus answers by itself it answers at once. But a Ping means that what came before has been
+ * dealt with, so behind calls that wait it waits with them; and from one who doesn't read what it
+ * is answered, anything does. TRUE: it is not for sd-bus. */
 static gboolean
-take_ping(Link *link, sd_bus_message *message)
+hold(Link *link, sd_bus_message *call, gboolean is_ping)
 {
     Client *client;
 
-    if (link->client != NULL ||
-        sd_bus_message_is_method_call(message, PEER_INTERFACE, PING_MEMBER) <= 0)
+    if (link->client != NULL)
         return FALSE;
-    client = g_hash_table_lookup(link->edge->clients->by_name, sd_bus_message_get_sender(message));
-    if (client == NULL || client->agent == NULL || g_queue_is_empty(&client->deferred) ||
-        sd_bus_message_get_expect_reply(message) <= 0)
+    client = clients_get(link->edge, sd_bus_message_get_sender(call));
+    if (!confirm_is_full(client) &&
+        (!is_ping || client->agent == NULL || g_queue_is_empty(&client->deferred))) {
+        confirm_add(client);
         return FALSE;
-    return wait_for_socket(client, message);
+    }
+    if (sd_bus_message_get_expect_reply(call) <= 0)
+        return TRUE;
+    if (client->agent == NULL)
+        wait_for_identity(client, call);
+    else if (!wait_in_turn(client, call))
+        return FALSE;
+    return TRUE;
 }
 
 int
 calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    take(userdata, call, get_row(call));
+    const CallsTableRow *row = find_called(userdata, call);
+
+    g_assert(row != NULL);
+    take(userdata, call, row);
     return 1;
 }
 
 gboolean
-calls_take_to_bucket(Link *link, sd_bus_message *message)
+calls_take(Link *link, sd_bus_message *message)
 {
-    const char *interface = sd_bus_message_get_interface(message);
     const CallsTableRow *row;
+    gboolean is_ping;
 
-    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0 || interface == NULL)
+    if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return FALSE;
-    if (strcmp(interface, WIRE_LOCKS_INTERFACE) != 0)
-        return take_ping(link, message);
-    row = find_row(interface, sd_bus_message_get_member(message));
-    if (row == NULL || sd_bus_message_has_signature(message, row->signature) <= 0 ||
-        link_get_bucket(link, sd_bus_message_get_path(message)) == NULL)
-        return FALSE;
+    row = find_called(link, message);
+    is_ping = row != NULL && row->handler == answer_ping;
+    if (row == NULL || is_ping)
+        return hold(link, message, is_ping);
     take(link, message, row);
     return TRUE;
 }

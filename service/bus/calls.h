@@ -17,9 +17,9 @@
 int calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* For every message before sd-bus looks for its object, which takes longer than all the rest:
- * whether it was a call to a bucket that is right in every way, and has been taken; or a Ping that
- * must not overtake calls that wait. */
-gboolean calls_take_to_bucket(Link *link, sd_bus_message *message);
+ * whether it was a call of the contract that is right in every way, and has been taken; or any
+ * other that sd-bus must not answer now. */
+gboolean calls_take(Link *link, sd_bus_message *message);
 
 /* Serves a call of an identified client, which has waited long enough, and sees to its error
  * reply. */

@@ -17,23 +17,25 @@ typedef struct Peer Peer;
 struct Client {
     Edge *edge; /* not ours */
     char *unique_name;
-    Link *link;                /* by which its last call came */
-    Peer *peer;                /* its private socket, or NULL; peers.c's */
-    CredentialsLookup *lookup; /* NULL once identified */
-    Agent *agent;              /* NULL until identified; its edge_data is this client */
-    GQueue deferred;           /* its calls that wait; clients.c's */
+    Link *link;   /* by which its last call came */
+    Peer *peer;   /* its private socket, or NULL; peers.c's */
+    Agent *agent; /* NULL until identified; its edge_data is this client */
+
+    /* Of clients.c: whether the bus is being asked who it is; its calls that wait, and about how
+     * many bytes they have; whether it is ignored until it has read what it was sent. */
+    gboolean is_asked;
+    CredentialsLookup *lookup; /* NULL if it is not, or there was no room for the question */
+    guint ask_again_id;
+    guint n_asks_left;
+    GQueue deferred;
+    gsize n_bytes_waiting;
+    gboolean is_flood;
 
     /* Of peers.c: bytes of messages that were taken from its private sockets, and whether it is
      * among those whose calls have waited long enough. */
     guint64 n_socket_bytes;
     gboolean is_due;
 
-    /* Of watchers.c: what it watches, and how far it has read. */
-    GQueue watches; /* of Watch, by Watch.in_client */
-    guint n_unconfirmed;
-    guint n_confirmed_by_ping;
-    sd_bus_slot *ping;
-    const Link *ping_link; /* where it was sent */
-    guint ping_again_id;
-    gboolean wants_ping;
+    GQueue watches;  /* of Watch, by Watch.in_client; watchers.c's */
+    Confirm confirm; /* how far it has read what came by the bus */
 };

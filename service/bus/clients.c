@@ -6,6 +6,7 @@
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
 #include "service/bus/descriptors.h"
+#include "service/bus/message-size.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
@@ -13,19 +14,63 @@
 #include "service/fault.h"
 #include "service/state/state.h"
 
+/* When there was no room for the question who somebody is, it is asked again, so many times. */
+#define ASK_AGAIN_MS 20
+#define ASKS_MAX     50
+
 /* A call in `deferred`. */
 typedef struct {
     sd_bus_message *call;
     guint64 position;
+    gsize n_bytes;
 } DeferredCall;
 
-static void
-deferred_call_free(gpointer data)
+/* What the bytes of its calls that wait are counted in, with those of others. */
+static gsize *
+get_bytes_together(const Client *client)
 {
-    DeferredCall *deferred = data;
+    LimitsAccount *account = client->agent != NULL ? client->agent->principal->account : NULL;
 
-    sd_bus_message_unref(deferred->call);
+    if (account == NULL)
+        return &client->edge->clients->n_bytes_waiting;
+    return account->scope == SCOPE_APP ? &account->parent->n_bytes_waiting
+                                       : &account->n_bytes_waiting;
+}
+
+/* Owned; NULL if none waits. */
+static sd_bus_message *
+take_first(Client *client)
+{
+    DeferredCall *deferred = g_queue_pop_head(&client->deferred);
+    sd_bus_message *call;
+
+    if (deferred == NULL)
+        return NULL;
+    call = deferred->call;
+    client->n_bytes_waiting -= deferred->n_bytes;
+    *get_bytes_together(client) -= deferred->n_bytes;
     g_free(deferred);
+    return call;
+}
+
+static void
+drop_deferred(Client *client)
+{
+    sd_bus_message *call;
+
+    while ((call = take_first(client)) != NULL)
+        sd_bus_message_unref(call);
+}
+
+static void
+end_asking(Client *client)
+{
+    if (!client->is_asked)
+        return;
+    client->is_asked = FALSE;
+    client->edge->clients->n_unidentified--;
+    g_clear_handle_id(&client->ask_again_id, g_source_remove);
+    g_clear_pointer(&client->lookup, credentials_lookup_free);
 }
 
 static void
@@ -33,12 +78,12 @@ client_free(gpointer data)
 {
     Client *client = data;
 
-    if (client->agent == NULL)
-        client->edge->clients->n_unidentified--;
+    end_asking(client);
     watchers_remove_client(client);
     peers_remove_client(client);
-    g_clear_pointer(&client->lookup, credentials_lookup_free);
-    g_queue_clear_full(&client->deferred, deferred_call_free);
+    confirm_clear(&client->confirm);
+    drop_deferred(client);
+    client->edge->clients->n_floods -= client->is_flood ? 1 : 0;
     if (client->agent != NULL) {
         client->agent->edge_data = NULL;
         agent_unref(client->agent);
@@ -75,11 +120,10 @@ lose_everything(Edge *edge)
 static void
 serve_first(Client *client)
 {
-    DeferredCall *deferred = g_queue_pop_head(&client->deferred);
+    g_autoptr(SdBusMessage) call = take_first(client);
 
     client->link = &client->edge->bus_link; /* whatever the one before has opened */
-    client->edge->clients->serve(client, deferred->call);
-    deferred_call_free(deferred);
+    client->edge->clients->serve(client, call);
 }
 
 /* They take effect no more, so they need not wait either. */
@@ -103,8 +147,10 @@ clients_serve_deferred(Edge *edge)
 
     g_hash_table_iter_init(&iter, edge->clients->by_name);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
-        if (client->agent != NULL && !g_queue_is_empty(&client->deferred))
+        if (client->agent != NULL && !g_queue_is_empty(&client->deferred)) {
+            confirm_waive(client);
             peers_serve_deferred(client);
+        }
 }
 
 void
@@ -185,20 +231,20 @@ clients_subscribe(Edge *edge)
                             on_name_owner_changed, edge);
 }
 
-/* Answers what has waited with an error and forgets the client; it may ask again. */
+/* Answers what has waited with an error. It may ask again; what it was sent is not forgotten. */
 static void
 refuse_client(Client *client, LockResult result)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    DeferredCall *deferred;
+    sd_bus_message *call;
 
+    end_asking(client);
     replies_set_result(&error, client->edge, result);
-    while ((deferred = g_queue_pop_head(&client->deferred)) != NULL) {
-        replies_put_error(client->link, deferred->call, &error);
-        deferred_call_free(deferred);
+    while ((call = take_first(client)) != NULL) {
+        replies_put_error(client->link, call, &error);
+        sd_bus_message_unref(call);
     }
     sd_bus_error_free(&error);
-    remove_client(client);
 }
 
 static LockResult
@@ -231,12 +277,40 @@ on_identified(const Credentials *credentials, gpointer data)
         return;
     }
 
-    edge->clients->n_unidentified--;
+    end_asking(client);
+    edge->clients->n_bytes_waiting -= client->n_bytes_waiting;
+    *get_bytes_together(client) += client->n_bytes_waiting;
     client->agent->edge_data = client;
     client->agent->pid = credentials->pid;
-    g_clear_pointer(&client->lookup, credentials_lookup_free);
     while (clients_serve_due(client))
         ;
+}
+
+static void ask(Client *client);
+
+static gboolean
+on_ask_again(gpointer data)
+{
+    Client *client = data;
+    Edge *edge = client->edge;
+
+    client->ask_again_id = 0;
+    ask(client);
+    edge_end_turn(edge);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+ask(Client *client)
+{
+    client->lookup =
+        principals_look_up(client->edge->bus_link.bus, client->unique_name, on_identified, client);
+    if (client->lookup != NULL)
+        return;
+    if (client->n_asks_left-- > 0)
+        client->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
+    else
+        on_identified(NULL, client);
 }
 
 static Client *
@@ -249,6 +323,8 @@ client_new(Edge *edge, const char *unique_name)
     client->unique_name = g_strdup(unique_name);
     g_queue_init(&client->deferred);
     g_queue_init(&client->watches);
+    confirm_init(&client->confirm, client, &edge->bus_link);
+    g_hash_table_insert(edge->clients->by_name, client->unique_name, client);
     return client;
 }
 
@@ -259,7 +335,6 @@ clients_restore(Edge *edge, Agent *agent)
 
     client->agent = agent_ref(agent);
     agent->edge_data = client;
-    g_hash_table_insert(edge->clients->by_name, client->unique_name, client);
 }
 
 Client *
@@ -267,28 +342,44 @@ clients_get(Edge *edge, const char *unique_name)
 {
     Client *client = g_hash_table_lookup(edge->clients->by_name, unique_name);
 
-    if (client != NULL)
-        return client;
+    return client != NULL ? client : client_new(edge, unique_name);
+}
 
-    client = client_new(edge, unique_name);
-    edge->clients->n_unidentified++;
-    client->lookup = principals_look_up(edge->bus_link.bus, unique_name, on_identified, client);
-    if (client->lookup == NULL) {
-        client_free(client);
-        return NULL;
-    }
-    g_hash_table_insert(edge->clients->by_name, client->unique_name, client);
-    return client;
+void
+clients_identify(Client *client)
+{
+    if (client->agent != NULL || client->is_asked)
+        return;
+    client->is_asked = TRUE;
+    client->edge->clients->n_unidentified++;
+    client->n_asks_left = ASKS_MAX;
+    ask(client);
+}
+
+/* ---- calls that wait */
+
+gsize
+clients_measure(const Client *client, sd_bus_message *call)
+{
+    return message_size_estimate(call, client->edge->user_agent.limits.max[LIMIT_BYTES_WAITING]);
+}
+
+static gboolean
+has_room(const Client *client, guint n_calls, gsize n_bytes, LimitId *out_limit)
+{
+    const guint32 *max = client->edge->user_agent.limits.max;
+
+    *out_limit = client->n_bytes_waiting + n_bytes > max[LIMIT_BYTES_WAITING] ? LIMIT_BYTES_WAITING
+                                                                              : LIMIT_CALLS_WAITING;
+    return *out_limit == LIMIT_CALLS_WAITING &&
+           client->deferred.length + n_calls <= max[LIMIT_CALLS_WAITING];
 }
 
 gboolean
-clients_may_defer(const Client *client)
+clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_limit)
 {
-    const Limits *limits = &client->edge->user_agent.limits;
-
     /* Descriptors, if calls brought any, are kept with them. */
-    return client->deferred.length < limits->max[LIMIT_CALLS_BEFORE_IDENTIFIED] &&
-           !descriptors_are_scarce();
+    return has_room(client, 1, n_bytes, out_limit) && !descriptors_are_scarce();
 }
 
 guint64
@@ -300,13 +391,20 @@ clients_get_last_position(const Client *client)
 }
 
 void
-clients_defer(Client *client, sd_bus_message *call, guint64 position)
+clients_defer(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position)
 {
     DeferredCall *deferred = g_new(DeferredCall, 1);
 
-    *deferred =
-        (DeferredCall){sd_bus_message_ref(call), MAX(position, clients_get_last_position(client))};
+    *deferred = (DeferredCall){
+        .call = sd_bus_message_ref(call),
+        .position = MAX(position, clients_get_last_position(client)),
+        .n_bytes = n_bytes,
+    };
     g_queue_push_tail(&client->deferred, deferred);
+    client->n_bytes_waiting += n_bytes;
+    *get_bytes_together(client) += n_bytes;
+    if (confirm_is_full(client))
+        confirm_ask(client);
 }
 
 gboolean
@@ -314,7 +412,8 @@ clients_has_due(const Client *client)
 {
     const DeferredCall *first = client->deferred.head != NULL ? client->deferred.head->data : NULL;
 
-    return first != NULL && client->agent != NULL && first->position <= client->n_socket_bytes;
+    return first != NULL && !client->is_asked && first->position <= client->n_socket_bytes &&
+           !confirm_is_full(client);
 }
 
 gboolean
@@ -324,4 +423,93 @@ clients_serve_due(Client *client)
         return FALSE;
     serve_first(client);
     return TRUE;
+}
+
+/* ---- floods */
+
+/* [2.6] What it has ends, so that nobody waits for it; and it is not heard until it has read what
+ * it was sent. */
+static void
+make_flood(Client *client)
+{
+    Edge *edge = client->edge;
+
+    g_info("%s calls and calls, and doesn't read: it has lost its locks", client->unique_name);
+    drop_deferred(client);
+    watchers_remove_client(client);
+    peers_close(client);
+    client->is_flood = TRUE;
+    edge->clients->n_floods++;
+    if (client->agent != NULL) {
+        edge_tick(edge);
+        user_agent_replace(&edge->user_agent, client->agent);
+        announce_effects(edge);
+    }
+    confirm_ask(client);
+}
+
+/* Of all that are counted with it, the one with the most. */
+static Client *
+find_greatest(const Client *client)
+{
+    const gsize *together = get_bytes_together(client);
+    Client *other, *greatest = NULL;
+    GHashTableIter iter;
+
+    g_hash_table_iter_init(&iter, client->edge->clients->by_name);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
+        if (get_bytes_together(other) == together &&
+            (greatest == NULL || other->n_bytes_waiting > greatest->n_bytes_waiting))
+            greatest = other;
+    return greatest;
+}
+
+/* NULL: nobody has too much waiting, as far as it is this one's doing. */
+static Client *
+find_flood(Client *client)
+{
+    const guint32 *max = client->edge->user_agent.limits.max;
+    LimitId limit;
+
+    if (!has_room(client, 0, 0, &limit))
+        return client;
+    if (*get_bytes_together(client) > max[LIMIT_BYTES_WAITING_PER_UID])
+        return find_greatest(client);
+    return NULL;
+}
+
+void
+clients_bound_waiting(Client *client)
+{
+    Client *flood;
+
+    while ((flood = find_flood(client)) != NULL && !fault_is(FAULT_FLOOD_KEPT)) {
+        /* What waits for a private socket only can be served: then all others have to wait. An
+         * error instead would be lost on a call that wants no answer. */
+        if (flood->agent != NULL)
+            peers_serve_deferred(flood);
+        if (!g_queue_is_empty(&flood->deferred))
+            make_flood(flood);
+    }
+}
+
+gboolean
+clients_ignore(const Edge *edge, sd_bus_message *message)
+{
+    const Client *client;
+
+    if (edge->clients->n_floods == 0 || sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
+        return FALSE;
+    client = g_hash_table_lookup(edge->clients->by_name, sd_bus_message_get_sender(message));
+    return client != NULL && client->is_flood;
+}
+
+void
+clients_go_on(Client *client)
+{
+    if (client->is_flood && !confirm_is_full(client)) {
+        client->is_flood = FALSE;
+        client->edge->clients->n_floods--;
+    }
+    peers_notice_due(client);
 }

@@ -8,8 +8,13 @@
  * death is learned: the bus delivers all that a client sent before it tells that the client is
  * gone. A client is identified once, before its first call is served; calls that come meanwhile
  * wait in `deferred`, in order, and nobody else waits for them. So do calls by the bus for what is
- * before them in the client's private socket. A client that is gone or can't be identified leaves
- * nothing behind. */
+ * before them in the client's private socket, and for the client to read what it was sent. A client
+ * that is gone leaves nothing behind. One that can't be identified, or only asks what sd-bus
+ * answers, has no agent; it is known for what it has not read.
+ *
+ * Who lets too many calls wait is a flood: its agent is terminated, the calls are dropped, and so
+ * is all that it sends, at the first look, until it has read what it was sent. Of all of one uid it
+ * is the one that has the most waiting. */
 
 #pragma once
 
@@ -22,8 +27,10 @@
 typedef void (*ClientsServe)(Client *client, sd_bus_message *call);
 
 struct Clients {
-    GHashTable *by_name; /* unique name -> Client, owned */
-    guint n_unidentified;
+    GHashTable *by_name;  /* unique name -> Client, owned */
+    guint n_unidentified; /* and being asked about */
+    guint n_floods;
+    gsize n_bytes_waiting; /* of calls of those without an agent */
     sd_bus_slot *name_owner_changed;
     ClientsServe serve;
 };
@@ -36,19 +43,34 @@ void clients_free(Edge *edge);
 /* May block; only before the service is on the bus. Negative errno on failure. */
 int clients_subscribe(Edge *edge);
 
-/* The client of that unique name; a new one is begun to be identified. NULL if the bus can't be
- * asked who it is. */
+/* The client of that unique name. A new one is not identified, and need not be. */
 Client *clients_get(Edge *edge, const char *unique_name);
+
+/* Begins to identify it, if that has not been done. */
+void clients_identify(Client *client);
 
 /* The client of an agent that was there before this service. */
 void clients_restore(Edge *edge, Agent *agent);
 
-/* Whether it has not too many calls waiting already. */
-gboolean clients_may_defer(const Client *client);
+/* About how many bytes a call takes. */
+gsize clients_measure(const Client *client, sd_bus_message *call);
 
-/* Keeps a call that can't be served yet: since its client is not identified, or not before so much
- * has been read from its private sockets (Client.n_socket_bytes). */
-void clients_defer(Client *client, sd_bus_message *call, guint64 position);
+/* Whether it has not too much waiting already for one more of that size; if so, by which limit. */
+gboolean clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_limit);
+
+/* Keeps a call that can't be served yet: since its client is not identified, or has not read what
+ * it was sent, or not before so much has been read from its private sockets
+ * (Client.n_socket_bytes). */
+void clients_defer(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position);
+
+/* After clients_defer(): sees to it that not too much waits. */
+void clients_bound_waiting(Client *client);
+
+/* Whether a message is part of a flood, and nobody need look at it. */
+gboolean clients_ignore(const Edge *edge, sd_bus_message *message);
+
+/* The client has read what it was sent. */
+void clients_go_on(Client *client);
 
 /* The greatest `position` of those that wait; 0 if none does. */
 guint64 clients_get_last_position(const Client *client);
@@ -56,7 +78,7 @@ guint64 clients_get_last_position(const Client *client);
 /* Whether nothing is left that the first of them would wait for. */
 gboolean clients_has_due(const Client *client);
 
-/* Serves that one. FALSE: there was none. */
+/* Serves that one. FALSE: there was none, or its client has too much unread. */
 gboolean clients_serve_due(Client *client);
 
 /* The service ends: what waits for a client's private socket waits no longer, nor does what it

@@ -62,6 +62,7 @@ edge_init(Edge *edge, sd_bus *bus, const Limits *limits, void (*on_deadline)(Edg
     g_queue_init(&edge->turn.outboxes);
     edge->turn.commit = commit_before_message;
     edge->turn.data = edge;
+    g_queue_init(&edge->to_ping);
     edge->bus_link.edge = edge;
     edge->bus_link.bus = bus;
     outbox_init(&edge->bus_link.outbox, bus, BUS_QUEUED_MAX, &edge->turn);

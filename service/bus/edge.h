@@ -25,6 +25,7 @@ struct Edge {
     Link bus_link;
     UserAgent user_agent;
     Turn turn;
+    GQueue to_ping;                 /* of Confirm: to be asked at the end of the turn */
     GSource *deadline_source;       /* ready when the next request times out */
     gboolean verbose;               /* log each call */
     void (*after_send)(Edge *edge); /* the turn's messages are on their way */

@@ -9,19 +9,20 @@
 #pragma once
 
 #include "common/sd-bus.h"
+#include "service/bus/confirm.h"
 #include "service/bus/outbox.h"
 
-typedef struct Client Client;
 typedef struct Edge Edge;
 
-typedef struct {
+struct Link {
     Edge *edge;     /* not ours */
     Client *client; /* whose private socket it is; NULL: the bus, where everybody is */
     sd_bus *bus;
     Outbox outbox;
+    Confirm confirm;   /* of the client of a private socket; on the bus each client has its own */
     char *bucket_path; /* of the last bucket that was called there, or NULL */
     char *bucket;
-} Link;
+};
 
 /* The name of the bucket that has that object path; NULL if there is none. Until the next call. */
 const char *link_get_bucket(Link *link, const char *path);

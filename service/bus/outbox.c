@@ -3,6 +3,8 @@
 
 #include "service/bus/outbox.h"
 
+#include "service/fault.h"
+
 #define RETRY_MS 20
 
 typedef struct {
@@ -59,6 +61,8 @@ push(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
     const Outgoing outgoing = {message, n_bytes + OUTBOX_MESSAGE_BYTES};
 
     g_array_append_val(outbox->messages, outgoing);
+    if (outbox->taken != NULL)
+        outbox->taken(outbox, message, n_bytes);
     outbox->n_bytes += outgoing.n_bytes;
     if (outbox->in_turn.data == NULL) {
         outbox->in_turn.data = outbox;
@@ -101,7 +105,7 @@ send_message(Outbox *outbox, sd_bus_message *message)
     if (outbox_count_queued(outbox) >= outbox->n_queued_max)
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(outbox->bus, message, NULL);
-    if (sd_bus_wants_room(r)) {
+    if (sd_bus_wants_room(r) && !fault_is(FAULT_RETRY_FORGOTTEN)) {
         if (outbox->retry_id == 0)
             outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
         return FALSE;

@@ -36,7 +36,8 @@ struct Outbox {
     sd_bus_message *behind; /* given to sd-bus last, if the socket has not taken all of it yet */
     guint retry_id;
     Outbox *instead;                 /* takes the signals, if this one has given up */
-    void (*flushed)(Outbox *outbox); /* may be NULL */
+    void (*flushed)(Outbox *outbox); /* may be NULL, as may */
+    void (*taken)(Outbox *outbox, sd_bus_message *message, gsize n_bytes);
 };
 
 void outbox_init(Outbox *outbox, sd_bus *bus, guint n_queued_max, Turn *turn);

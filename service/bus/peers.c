@@ -12,7 +12,6 @@
 #include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
 #include "service/bus/look-ahead.h"
-#include "service/bus/watchers.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
 
@@ -130,8 +129,8 @@ bus_is_backed_up(const Edge *edge)
     return outbox_is_backed_up(&edge->bus_link.outbox);
 }
 
-static void
-notice_due(Client *client)
+void
+peers_notice_due(Client *client)
 {
     Peers *peers = client->edge->peers;
 
@@ -154,7 +153,7 @@ static void
 make_all_due(Client *client)
 {
     client->n_socket_bytes = MAX(client->n_socket_bytes, clients_get_last_position(client));
-    notice_due(client);
+    peers_notice_due(client);
 }
 
 /* ---- the end of a socket */
@@ -175,9 +174,9 @@ give_up_bus(Peer *peer)
     Link *bus_link = &peer->link.edge->bus_link;
 
     outbox_give_up(&peer->link.outbox, &bus_link->outbox);
-    watchers_link_closed(client, &peer->link);
     if (client->link == &peer->link)
         client->link = bus_link;
+    confirm_end(&peer->link.confirm);
     if (peer->link.bus != NULL)
         close_bus(peer);
 }
@@ -321,12 +320,13 @@ static Next
 take_step(Peer *peer, gsize length)
 {
     Client *client = peer->link.client;
-    const sd_bus_slot *ping = client->ping; /* its answer is not seen by on_any_message() */
+    const sd_bus_slot *ping =
+        peer->link.confirm.ping; /* its answer is not seen by on_any_message() */
 
     peer->has_message = FALSE;
     if (sd_bus_process(peer->link.bus, NULL) < 0)
         return NEXT_BAD;
-    if (ping != client->ping)
+    if (ping != peer->link.confirm.ping)
         peer->has_message = TRUE;
     if (peer->has_message)
         client->n_socket_bytes += length;
@@ -416,7 +416,7 @@ serve_open(Peer *peer, Budget *left)
         (is_awaited(peer->link.client) && look_for_bytes(peer->fd) == 0))
         make_all_due(peer->link.client);
     else
-        notice_due(peer->link.client);
+        peers_notice_due(peer->link.client);
     if (next == NEXT_PART && !look_for_end(peer->fd)) {
         wait_for_rest(peer);
         return;
@@ -566,7 +566,7 @@ serve_due(Peers *peers)
         client->is_due = FALSE;
         for (guint n = n_calls; n > 0 && clients_serve_due(client); n--)
             ;
-        notice_due(client);
+        peers_notice_due(client);
     }
 }
 
@@ -672,6 +672,7 @@ peers_open(Client *client, int *out_fd)
     peer = g_new0(Peer, 1);
     peer->link.edge = client->edge;
     peer->link.client = client;
+    confirm_init(&peer->link.confirm, client, &peer->link);
     if (!start_peer(peer, fds[0])) {
         g_free(peer);
         close(fds[1]);
@@ -720,6 +721,8 @@ peers_serve_deferred(Client *client)
 
         if (clients_serve_due(client))
             continue;
+        if (confirm_is_full(client))
+            return;
         g_assert(peer != NULL); /* what else would it wait for */
         if (outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL)
             half_close(peer);
@@ -734,6 +737,7 @@ peers_read_last(Client *client)
 {
     if (client->agent == NULL)
         return; /* its calls wait for that */
+    confirm_waive(client);
     if (client->peer != NULL)
         outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
     peers_serve_deferred(client);

@@ -47,7 +47,11 @@ int peers_open(Client *client, int *out_fd);
  * beyond Client.n_socket_bytes if there is nothing in it. */
 guint64 peers_get_position(Client *client);
 
-/* Serves at once all that the client's calls wait for, and these. */
+/* The client's first call that waits may be served now, if it has one: that is done in turn. */
+void peers_notice_due(Client *client);
+
+/* Serves at once all that the client's calls wait for, and these, as far as it reads the answers.
+ */
 void peers_serve_deferred(Client *client);
 
 /* Serves all that a client has sent that is gone, on its private socket or in calls that wait, and

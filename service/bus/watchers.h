@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Who watches which bucket, and how far behind a watcher may fall.
+/* Who watches which bucket, and what a watcher misses that reads too slowly.
  *
  * What a client hears about its own requests is bounded by what it asked for; what a watcher hears
- * is not. So after some signals a watcher is pinged, and until it answers only so many more are
- * sent; the rest are counted, and told by Missed when it has read what it was sent. A watch keeps
- * its bucket's manager, so a bucket may be watched before anything is in it. */
+ * is not. So of that only so much is sent as confirm.h says; the rest is counted, and told by
+ * Missed when it has read what it was sent. A watch keeps its bucket's manager, so a bucket may be
+ * watched before anything is in it. */
 
 #pragma once
 
@@ -26,7 +26,6 @@ typedef struct {
 
 struct Watchers {
     GHashTable *by_manager; /* LockManager -> GQueue of Watch, by Watch.in_bucket */
-    GQueue to_ping;         /* of Client */
     guint n_watches;
 };
 
@@ -43,8 +42,5 @@ GList *watchers_of_bucket(const Edge *edge, const LockManager *manager);
 /* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
 gboolean watchers_admit(Watch *watch);
 
-/* What the client was asked there it won't answer. */
-void watchers_link_closed(Client *client, const Link *link);
-
-/* Asks those who have got many signals in this turn whether they have read them. */
-void watchers_send_pings(Edge *edge);
+/* Tells the client what it has missed. */
+void watchers_tell_missed(Client *client);

@@ -30,8 +30,12 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     [LIMIT_CLIENTS_PER_UID] = {"clientsPerUid", 1024},
     /* and of everybody. */
     [LIMIT_CLIENTS_TOTAL] = {"clientsTotal", 4096},
-    /* Calls of one connection that wait while the service asks the bus who it is. */
-    [LIMIT_CALLS_BEFORE_IDENTIFIED] = {"callsBeforeIdentified", 4096},
+    /* Calls of one connection that wait: until the bus has said who it is, for what is before them
+     * in its private socket, or since it doesn't read what it is answered. */
+    [LIMIT_CALLS_WAITING] = {"callsWaiting", 4096},
+    /* The same in bytes, about; of one connection, and of all connections of one uid. */
+    [LIMIT_BYTES_WAITING] = {"bytesWaiting", 4 * 1024 * 1024},
+    [LIMIT_BYTES_WAITING_PER_UID] = {"bytesWaitingPerUid", 32 * 1024 * 1024},
     /* Buckets that one connection watches. A bucket that is watched exists, so it costs more than a
      * watch; these are what it may cost. */
     [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 64},
@@ -146,6 +150,7 @@ limits_account_unref(LimitsAccount *account)
     if (--account->refs > 0)
         return;
 
+    g_assert(account->n_bytes_waiting == 0);
     for (guint i = 0; i < N_CHARGES; i++) {
         g_assert(account->n[i] == 0);
         g_assert(account->n_sharers[i] == 0);

@@ -36,7 +36,9 @@ typedef enum {
     LIMIT_CLIENTS_PER_APP,
     LIMIT_CLIENTS_PER_UID,
     LIMIT_CLIENTS_TOTAL,
-    LIMIT_CALLS_BEFORE_IDENTIFIED,
+    LIMIT_CALLS_WAITING,
+    LIMIT_BYTES_WAITING,
+    LIMIT_BYTES_WAITING_PER_UID,
     LIMIT_WATCHES_PER_CLIENT,
     LIMIT_WATCHES_PER_APP,
     LIMIT_WATCHES_PER_UID,
@@ -88,6 +90,7 @@ struct LimitsAccount {
     guint32 uid;           /* of the others */
     guint32 n[N_CHARGES];
     guint32 n_sharers[N_CHARGES]; /* accounts right below this one that have any */
+    gsize n_bytes_waiting;        /* of a uid: of its calls that wait; bus/clients.c's */
 };
 
 /* That of everybody; a new reference. */

@@ -80,6 +80,13 @@ user_agent_terminate(UserAgent *user_agent, Agent *agent)
 }
 
 void
+user_agent_replace(UserAgent *user_agent, Agent *agent)
+{
+    user_agent_terminate(user_agent, agent);
+    agent->terminated = FALSE;
+}
+
+void
 user_agent_expire(UserAgent *user_agent)
 {
     g_autoptr(GPtrArray) due = g_ptr_array_new();

@@ -46,6 +46,10 @@ gint64 user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms);
  * to it. */
 void user_agent_terminate(UserAgent *user_agent, Agent *agent);
 
+/* [2.6] The same for an agent whose connection goes on: who asks by it from now on is another agent
+ * with the same clientId, which has nothing, and whose ids go on from here. */
+void user_agent_replace(UserAgent *user_agent, Agent *agent);
+
 /* Ends every waiting request whose deadline has come, then processes their queues. A request that
  * would be granted by that and is due itself has timed out: one outcome, whatever the order. */
 void user_agent_expire(UserAgent *user_agent);

@@ -230,12 +230,19 @@ class BadInput(BusTestCase):
         self.assertLess(len(error.message), 1000)
 
     def test_name_of_32_mib(self):
+        self.evil.query()
         for member in ('Request', 'Steal'):
             with self.subTest(member):
                 self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, member,
                                   named('n' * (32 << 20)), mentions='nameBytes')
 
+    def test_name_of_32_mib_in_the_first_call(self):
+        """It would have to be kept until the bus has said who it is."""
+        self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
+                          named('n' * (32 << 20)), mentions='bytesWaiting')
+
     def test_why_of_32_mib(self):
+        self.evil.query()
         self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
                           named('x', why='n' * (32 << 20)), mentions='whyBytes')
 

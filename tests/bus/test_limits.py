@@ -348,7 +348,7 @@ class Watches(BusTestCase):
 
 
 class BeforeIdentified(BusTestCase):
-    arguments = ('--limit', 'callsBeforeIdentified=5')
+    arguments = ('--limit', 'callsWaiting=5')
 
     def send_while_paused(self, count):
         """All calls are there before the bus can answer who the caller is."""
@@ -377,7 +377,7 @@ class BeforeIdentified(BusTestCase):
         for serial in serials[:5]:
             self.assertNotEqual(raw.result(serial)[1], 0)
         self.assert_error('LimitsExceeded', raw.result, serials[5],
-                          mentions='callsBeforeIdentified')
+                          mentions='callsWaiting')
         # Once known, there is no such limit.
         for serial in raw.send_all([request_message(f'b{number}', self.bucket)
                                     for number in range(50)]):

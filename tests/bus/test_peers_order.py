@@ -700,7 +700,7 @@ class BehindMuch(BusTestCase):
 class ManyCallsBehind(BusTestCase):
     """More calls by the bus than may wait: none is refused."""
 
-    arguments = ('--limit', 'callsBeforeIdentified=5')
+    arguments = ('--limit', 'callsWaiting=5')
 
     def test_none_is_refused(self):
         client = self.raw_client(descriptors=True)

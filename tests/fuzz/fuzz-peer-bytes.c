@@ -65,7 +65,7 @@ on_deadline(Edge *edge)
 static void
 after_send(Edge *edge)
 {
-    watchers_send_pings(edge);
+    confirm_send_pings(edge);
 }
 
 static void
@@ -94,6 +94,7 @@ add_client(Edge *edge, const char *unique_name)
     client->agent->edge_data = client;
     g_queue_init(&client->deferred);
     g_queue_init(&client->watches);
+    confirm_init(&client->confirm, client, &edge->bus_link);
     g_hash_table_insert(edge->clients->by_name, client->unique_name, client);
     return client;
 }
@@ -115,7 +116,7 @@ request(World *world, Client *client)
 static void
 set_up(World *world)
 {
-    static const PeersServe serve = {interfaces_export, calls_take_to_bucket};
+    static const PeersServe serve = {interfaces_export, calls_take};
     Edge *edge = &world->edge;
     Limits limits;
     sd_bus *bus;
@@ -235,7 +236,7 @@ call_by_bus(World *world)
     g_assert(r >= 0);
     r = sd_bus_message_seal(call, 1, 0);
     g_assert(r >= 0);
-    clients_defer(world->client, call, position);
+    clients_defer(world->client, call, clients_measure(world->client, call), position);
     if (position <= world->client->n_socket_bytes)
         peers_serve_deferred(world->client);
 }
