@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A client that calls and calls, and reads nothing: a process of its own, until it is killed.
+
+    flooder.py ADDRESS UID KIND
+"""
+
+import select
+import socket
+import struct
+import sys
+
+import gi
+gi.require_version('Gio', '2.0')
+from gi.repository import Gio, GLib
+
+from calls import LOCKS, ROOT, SERVICE, bucket_path, options
+from rawbus import RawClient, connect, lock_call, method_call, open_peer_call
+
+STANDARD = 'org.freedesktop.DBus.'
+# Messages that are written together.
+BURST = 200
+
+
+def request(name, **kw):
+    return method_call(SERVICE, bucket_path('flood'), LOCKS, 'Request',
+                       GLib.Variant('(sa{sv})', (name, options(**kw))))
+
+
+KINDS = {
+    # What is answered at length: there are locks with long names for it.
+    'query': lambda: lock_call('Query', bucket='flood'),
+    'no-reply': lambda: lock_call('Release', 1, 'flood', reply=False),
+    'request': lambda: request('x'),
+    'long-name': lambda: request('n' * 60 * 1024),
+    'unknown-method': lambda: method_call(SERVICE, bucket_path('flood'), LOCKS, 'Nonsense'),
+    'unknown-path': lambda: method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
+    'ping': lambda: method_call(SERVICE, ROOT, STANDARD + 'Peer', 'Ping'),
+    'introspect': lambda: method_call(SERVICE, ROOT, STANDARD + 'Introspectable', 'Introspect'),
+    'open-peer': open_peer_call,
+}
+
+
+def write(sock, data):
+    """Without ever reading."""
+    left = memoryview(data)
+    while left:
+        select.select([], [sock], [])
+        try:
+            left = left[sock.send(left):]
+        except BlockingIOError:
+            pass
+
+
+def flood(client, message):
+    blob, _ = client.encode(message)
+    burst = max(1, min(BURST, (1 << 18) // len(blob)))
+    data = bytearray(blob * burst)
+    serial = client.serial
+    client.socket.setblocking(False)
+    while True:
+        for number in range(burst):
+            serial += 1
+            struct.pack_into('<I', data, number * len(blob) + 8, serial & 0xffffffff)
+        write(client.socket, data)
+
+
+def come_and_go(address, uid):
+    while True:
+        client = RawClient(address, uid=uid)
+        client.send(lock_call('Query', bucket='flood'))
+        client.socket.shutdown(socket.SHUT_WR)
+        client.close()
+
+
+def main():
+    address, uid, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    if kind == 'come-and-go':
+        come_and_go(address, uid)
+    client = RawClient(address, uid=uid, descriptors=True)
+    if kind == 'query':
+        for number in range(60):
+            client.request(f'{number}' + 'n' * 1000, 'flood')
+    print(client.name, flush=True)
+    try:
+        flood(client, KINDS[kind]())
+    except OSError as error:
+        print(error, flush=True)
+        select.select([], [], [])
+
+
+if __name__ == '__main__':
+    main()
