@@ -130,10 +130,12 @@ def process_stat(pid):
 
 
 class Bus:
-    """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former."""
+    """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the
+    options for the latter."""
 
-    def __init__(self, kind=None, config=DAEMON_CONFIG):
+    def __init__(self, kind=None, config=DAEMON_CONFIG, broker_options=()):
         self.config = config
+        self.broker_options = broker_options
         self.kind = kind or environment('WEBLOCKS_TEST_BUS')
         if self.kind not in ('dbus-daemon', 'dbus-broker'):
             raise RuntimeError(f'WEBLOCKS_TEST_BUS={self.kind} is no bus that we know')
@@ -175,7 +177,8 @@ class Bus:
         self.pid = self.process.pid
 
     def _start_broker(self):
-        self.process = spawn([environment('WEBLOCKS_BROKER_LAUNCHER'), self.socket],
+        self.process = spawn([environment('WEBLOCKS_BROKER_LAUNCHER'), self.socket,
+                              *self.broker_options],
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
                              env=self.environment(), bufsize=0)
         self.address, pid = read_lines(self.process, 2)

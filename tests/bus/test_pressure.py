@@ -129,9 +129,12 @@ class OwnBus(unittest.TestCase):
 
     def setUp(self):
         environment('WEBLOCKSD')
-        self.bus = Bus().start()
+        self.bus = self.make_bus().start()
         self.addCleanup(self.bus.stop)
         self.control = self.client()
+
+    def make_bus(self):
+        return Bus()
 
     def client(self):
         client = RawClient(self.bus.address)

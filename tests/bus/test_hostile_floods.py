@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A calm client beside one that floods the bus: how long it waits, on its private socket and by the
+bus, and how much memory service and bus take. Each kind of flood by the same user and by another.
+
+Bounds are generous, as a busy machine is no reason to fail; the figures are printed.
+"""
+
+import os
+import sys
+import time
+
+import buses
+from buses import FACTOR, end, process_stat, read_lines, spawn
+from calls import ROOT, SERVICE
+from flooder import KINDS
+from harness import HERE, Bus, PATIENCE, PrivateSocket, diagnostic, main, wait_for
+from rawbus import RawClient, lock_call, method_call
+from test_hostile import rss_mib
+from test_pressure import OwnBus
+
+OTHER_UID = 65534
+SECONDS = 0.5
+ROUNDS = 5
+# How long a call may take, of a hundred: what the machine does by itself is measured before.
+CALM_SECONDS = 0.1 * FACTOR
+# What the bus has taken for the service by then has to be read.
+BACK_SECONDS = 10 * FACTOR
+# In MiB, more than before.
+SERVICE_MIB = 24
+SERVICE_MIB_AFTER = 12
+BUS_MIB_UNREAD = 32
+
+
+class Calm:
+    """Requests and releases a lock, again and again."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.times = []
+
+    def turn(self):
+        started = time.monotonic()
+        id_, token = self.connection.request('calm', 'calm')
+        assert token != 0
+        self.times.append(time.monotonic() - started)
+        self.connection.release(id_, 'calm')
+
+    def p(self, hundredth):
+        times = sorted(self.times)
+        return times[min(len(times) - 1, len(times) * hundredth // 100)]
+
+    def __str__(self):
+        return (f'{1000 * self.p(50):.1f} / {1000 * self.p(99):.1f} / {1000 * max(self.times):.0f} '
+                f'ms of {len(self.times)}')
+
+
+class Floods(OwnBus):
+    """One service for each kind of flood, so that none begins where another ended."""
+
+    # What dbus-broker-launch sets for a session; that of the dbus-daemon is of a session as it is.
+    BROKER_OPTIONS = ('--max-bytes=536870912', '--max-fds=128', '--max-matches=16384',
+                      '--max-objects=16384')
+
+    def make_bus(self):
+        return Bus(broker_options=self.BROKER_OPTIONS)
+
+    def flood(self, kind, uid):
+        if uid != os.geteuid() and os.geteuid() != 0:
+            self.skipTest('needs root, to connect as another user')
+        process = spawn([sys.executable, os.path.join(HERE, 'flooder.py'), self.bus.address,
+                         str(uid), kind], stdout=-1, env=os.environ.copy(), bufsize=0)
+        self.addCleanup(end, process)
+        if kind != 'come-and-go':
+            read_lines(process, 1)
+        return process
+
+    def cpu(self, pid):
+        stat = process_stat(pid)
+        return (int(stat[11]) + int(stat[12])) / os.sysconf('SC_CLK_TCK')
+
+    def measure(self, connection, seconds, watched=()):
+        """The calm client's times, and the most memory of the watched processes."""
+        calm, most = Calm(connection), [rss_mib(pid) for pid in watched]
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline or not calm.times:
+            calm.turn()
+            most = [max(have, rss_mib(pid)) for have, pid in zip(most, watched)]
+        return calm, most
+
+    def check(self, kind, uid):
+        service = self.start()
+        pids = service.process.pid, self.bus.pid
+        by_bus = self.client()
+        owner = RawClient(self.bus.address, descriptors=True)
+        self.addCleanup(owner.close)
+        peer = PrivateSocket(owner)
+        self.addCleanup(peer.close)
+        control, _ = self.measure(peer, SECONDS / 2)
+        self.measure(by_bus, 0.1)
+        before = [rss_mib(pid) for pid in pids]
+
+        flooder = self.flood(kind, uid)
+        used, at = self.cpu(pids[0]), time.monotonic()
+        # A machine that is busy otherwise is not to be held against it; who starves does so always.
+        for _ in range(ROUNDS):
+            beside, most = self.measure(peer, SECONDS, pids)
+            if beside.p(99) < CALM_SECONDS:
+                break
+        used, took = self.cpu(pids[0]) - used, time.monotonic() - at
+        also, more = self.measure(by_bus, 0.1, pids)
+        most = [max(*pair) for pair in zip(most, more)]
+        end(flooder)
+        started = time.monotonic()
+        by_bus.query('calm')
+        recovered = time.monotonic() - started
+        # Whoever has left has left nothing.
+        wait_for(lambda: self.known_names() <= {self.control.name, by_bus.name, owner.name,
+                                                service.name, SERVICE, 'org.freedesktop.DBus'},
+                 what='end of the flooder')
+        self.control.ping()
+        after = [rss_mib(pid) for pid in pids]
+        diagnostic(f'{kind}, uid {uid}: calm {beside} (without: {control}), by the bus {also}; '
+                   f'back after {1000 * recovered:.0f} ms; service {before[0]:.1f} -> '
+                   f'{most[0]:.1f} -> {after[0]:.1f} MiB, {100 * used / took:.0f} % CPU; '
+                   f'bus {before[1]:.1f} -> {most[1]:.1f} -> {after[1]:.1f} MiB')
+        self.assertLess(beside.p(99), max(CALM_SECONDS, 5 * control.p(99)))
+        self.assertLess(recovered, BACK_SECONDS)
+        self.assertLess(most[0] - before[0], SERVICE_MIB * FACTOR)
+        self.assertLess(after[0] - before[0], SERVICE_MIB_AFTER * FACTOR)
+        if kind == 'query':
+            self.assertLess(most[1] - before[1], BUS_MIB_UNREAD * FACTOR)
+        self.assert_clean_end(service)
+
+
+def add_cases():
+    for kind in [*KINDS, 'come-and-go']:
+        for who, uid in (('same', os.geteuid()), ('other', OTHER_UID)):
+            def case(self, kind=kind, uid=uid):
+                self.check(kind, uid)
+            setattr(Floods, f'test_{kind.replace("-", "_")}_{who}_user', case)
+
+
+add_cases()
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Sending fails: for want of room, and then nothing may be lost; or for good, and then the service
+leaves, and the next one knows everything.
+
+strace makes every so-manieth sendmsg() of the service fail. Clients by the bus and on private
+sockets work on one lock meanwhile; each counts on every answer and every signal.
+"""
+
+import os
+import random
+import shutil
+import unittest
+
+from harness import (PATIENCE, PrivateSocket, RawClient, Service, diagnostic, environment, main,
+                     wait_for)
+from rawbus import lock_call
+from test_pressure import OwnBus
+
+SEED = int(os.environ.get('WEBLOCKS_TEST_SEED', random.randrange(1 << 30)))
+# What it sends before it has its name; if that fails, it doesn't start.
+AT_START = 40
+ROUNDS = 30
+
+
+class SendErrors(OwnBus):
+    @classmethod
+    def setUpClass(cls):
+        if shutil.which('strace') is None:
+            raise unittest.SkipTest('there is no strace')
+        diagnostic(f'seed {SEED}')
+
+    def start_failing(self, error, when, fault=None):
+        """A service whose sendmsg() fails so; the process is its own, the tracer beside it."""
+        wrapper = (f'strace -D -qq -o {self.bus.directory}/strace -e trace=sendmsg '
+                   f'-e inject=sendmsg:error={error}:when={when}')
+        saved = os.environ.get('WEBLOCKS_TEST_WRAPPER')
+        os.environ['WEBLOCKS_TEST_WRAPPER'] = wrapper
+        try:
+            service = Service(self.bus, program=environment('WEBLOCKSD_FAULTY') if fault else None,
+                              env={'WEBLOCKS_FAULT': fault} if fault else {})
+        finally:
+            os.environ.pop('WEBLOCKS_TEST_WRAPPER')
+            if saved is not None:
+                os.environ['WEBLOCKS_TEST_WRAPPER'] = saved
+        self.addCleanup(service.end)
+        return service.wait_ready(self.control)
+
+    def n_failed(self):
+        with open(os.path.join(self.bus.directory, 'strace'), encoding='utf-8') as file:
+            return sum('(INJECTED)' in line for line in file)
+
+    def workers(self):
+        """Two by the bus, two on private sockets."""
+        clients = [self.client() for _ in range(2)]
+        for _ in range(2):
+            owner = RawClient(self.bus.address, descriptors=True)
+            self.addCleanup(owner.close)
+            peer = PrivateSocket(owner)
+            self.addCleanup(peer.close)
+            clients.append(peer)
+        return clients
+
+    def work(self, clients, rounds, patience=PATIENCE):
+        """All want one lock, and each gets it once, in order. The last token."""
+        last = 0
+        for _ in range(rounds):
+            ids = []
+            for client in clients:
+                id_, token = client.result(client.send(lock_call('Request', 'x')), patience)
+                self.assertEqual(token != 0, client is clients[0])
+                last = max(last, token)
+                ids.append(id_)
+            for client, id_ in zip(clients, ids):
+                if client is not clients[0]:
+                    client.wait_for(lambda c=client, i=id_: c.granted(i), patience, 'grant')
+                    token = client.signals('Granted', id=id_)[0].args[4]
+                    self.assertEqual(token, last + 1)
+                    last = token
+                self.assertEqual(client.result(client.send(lock_call('Release', id_)), patience),
+                                 ())
+        return last
+
+    def when(self, error):
+        """From where on, and each how manieth. So that all kinds of messages come to be hit."""
+        rand = random.Random(f'{SEED} {error}')
+        return f'{AT_START + rand.randrange(10)}+{rand.choice([3, 5, 7])}'
+
+    def check_room(self, error):
+        when = self.when(error)
+        service = self.start_failing(error, when)
+        for _ in range(AT_START):
+            self.control.ping()
+        clients = self.workers()
+        self.work(clients, ROUNDS)
+        self.assertEqual(self.control.query(), ([], []))
+        diagnostic(f'{error} when={when}: {self.n_failed()} failed')
+        self.assertGreater(self.n_failed(), 20)
+        self.assert_clean_end(service)
+
+    def test_enobufs(self):
+        self.check_room('ENOBUFS')
+
+    def test_enomem(self):
+        self.check_room('ENOMEM')
+
+    def test_eagain(self):
+        self.check_room('EAGAIN')
+
+    def test_eintr(self):
+        self.check_room('EINTR')
+
+    def test_a_service_that_forgets_is_noticed(self):
+        self.start_failing('ENOBUFS', self.when('ENOBUFS'), 'retry-forgotten')
+        with self.assertRaises((TimeoutError, AssertionError)):
+            for _ in range(AT_START):
+                self.control.call('/org/w3/WebLocks', 'org.freedesktop.DBus.Peer', 'Ping',
+                                  timeout=1)
+            self.work(self.workers(), ROUNDS, patience=1)
+
+    def check_end(self, error, at):
+        """The bus is gone for it. What it had answered the next one knows."""
+        service = self.start_failing(error, at)
+        holder, waiter = self.client(), self.client()
+        held, answered = [], 0
+        while service.process.poll() is None and answered < 200:
+            try:
+                held.append((f'{answered}',
+                             *holder.result(holder.send(lock_call('Request', f'{answered}')), 2)))
+                waiter.result(waiter.send(lock_call('Request', f'{answered}')), 2)
+                answered += 1
+            except Exception:  # no answer: it has died of it
+                break
+        self.assertNotEqual(service.wait_exit(), 0)
+        self.assertNotIn('CRITICAL', service.stderr())
+        new = self.start()
+        names = {(name, client) for name, _, client in holder.query()[0]}
+        for name, id_, token in held:
+            self.assertIn((name, holder.name), names)
+            self.assertIn((id_, name, token), [(entry[1], entry[3], entry[5])
+                                               for entry in holder.resync()])
+        pending = {name for name, _, client in holder.query()[1] if client == waiter.name}
+        self.assertLessEqual({f'{number}' for number in range(answered)}, pending)
+        diagnostic(f'{error} at {at}: {len(held)} locks, all there')
+        self.assert_clean_end(new)
+
+    def test_epipe(self):
+        self.check_end('EPIPE', AT_START + random.Random(SEED).randrange(60))
+
+    def test_econnreset(self):
+        self.check_end('ECONNRESET', AT_START + random.Random(SEED + 1).randrange(60))
+
+    def test_a_private_socket_that_breaks(self):
+        """Its end ends nothing else: signals come by the bus, and what it asked can be asked
+        again."""
+        service = self.start_failing('EPIPE', 10_000)  # never: what breaks is the socket itself
+        owner = RawClient(self.bus.address, descriptors=True)
+        self.addCleanup(owner.close)
+        peer = PrivateSocket(owner)
+        id_, _ = peer.request('x')
+        other = self.client()
+        waiting, _ = other.request('x')
+        wanted, _ = peer.request('y')
+        self.assertEqual(len({id_, wanted}), 2)
+        peer.close()
+        other.steal('x')
+        owner.wait_for(lambda: owner.signals('Released', id=id_, reason='stolen'), what='loss')
+        self.assertEqual({entry[1] for entry in owner.resync()}, {wanted})
+        self.assertEqual(other.granted(waiting), False)
+        self.assert_clean_end(service)
+
+
+if __name__ == '__main__':
+    main()
