@@ -66,8 +66,7 @@ read_entry(sd_bus_message *message,
 
     if (sd_bus_message_peek_type(message, NULL, &contents) <= 0)
         return refuse_body(error);
-    if ((contents[0] != specs[i].type || contents[1] != '\0') &&
-        !fault_is(FAULT_OPTION_UNCHECKED))
+    if ((contents[0] != specs[i].type || contents[1] != '\0') && !fault_is(FAULT_OPTION_UNCHECKED))
         return refuse_key(error, key, "has the wrong type");
     if (sd_bus_message_enter_container(message, 'v', contents) <= 0 ||
         sd_bus_message_read_basic(message, contents[0], value) <= 0 ||

@@ -302,7 +302,8 @@ SNAP = {
     'hook': 'snap.hello.hook.configure (enforce)', 'unconfined': 'unconfined',
     'stacked': 'lxd-x//&:lxd-x:snap.a.b (enforce)', 'no-mode': 'snap.a.b',
     'other-mode': 'snap.a.b (Enforce)', 'more': 'snap.a.b (enforce) (enforce)',
-    'dash': 'snap.-a.b (enforce)', 'dashes': 'snap.a--b.c (enforce)', 'digits': 'snap.1.b (enforce)',
+    'dash': 'snap.-a.b (enforce)', 'dashes': 'snap.a--b.c (enforce)',
+    'digits': 'snap.1.b (enforce)',
     'long': f'snap.{"a" * 40}.{"b" * 255} (enforce)', 'too-long': f'snap.{"a" * 41}.b (enforce)',
     'long-key': f'snap.a_{"k" * 11}.b (enforce)', 'newline': 'snap.a.b (enforce)\n',
 }
