@@ -10,16 +10,17 @@
 #include "service/core/lock-result.h"
 
 static gboolean
-fault_is(const char *name)
+is_asked_for(const char *name)
 {
     return g_strcmp0(g_getenv("WEBLOCKS_FAULT"), name) == 0;
 }
 
-#define LOCK_RESULT_TIMEOUT_IF_AVAILABLE \
-    (fault_is("timeout-if-available-accepted") ? LOCK_RESULT_OK : LOCK_RESULT_TIMEOUT_IF_AVAILABLE)
+#define LOCK_RESULT_TIMEOUT_IF_AVAILABLE                            \
+    (is_asked_for("timeout-if-available-accepted") ? LOCK_RESULT_OK \
+                                                   : LOCK_RESULT_TIMEOUT_IF_AVAILABLE)
 
-#define g_queue_push_tail_link(queue, link)                                   \
-    (fault_is("last-come-first-served") ? g_queue_push_head_link(queue, link) \
-                                        : g_queue_push_tail_link(queue, link))
+#define g_queue_push_tail_link(queue, link)                                       \
+    (is_asked_for("last-come-first-served") ? g_queue_push_head_link(queue, link) \
+                                            : g_queue_push_tail_link(queue, link))
 
 #include "service/core/lock-manager.c" /* NOLINT(bugprone-suspicious-include) */
