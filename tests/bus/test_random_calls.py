@@ -297,6 +297,8 @@ class TheyWouldBeNoticed(RandomCallsCase):
         self.faulty = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
                                          env={'WEBLOCKS_FAULT': 'option-unchecked'})
         super().setUp()
+        # Nothing else makes this mistake, and few values show it.
+        self.methods = [method for method in self.methods if 'a{sv}' in method[3]]
 
     def test_a_value_that_is_not_looked_at(self):
         with self.assertRaises((AssertionError, TimeoutError)) as caught:
