@@ -54,7 +54,7 @@ static const CallsTableRow calls_table[] = {
     {WIRE_SERVICE_INTERFACE, "Buckets", "", service_methods_buckets, CALL_ASKS},
     {WIRE_SERVICE_INTERFACE, "OpenPeer", "", service_methods_open_peer, CALL_ASKS},
     {WIRE_SERVICE_INTERFACE, "Resync", "", service_methods_resync, CALL_ASKS},
-    {PEER_INTERFACE, PING_MEMBER, "", answer_ping, CALL_ASKS}, /* only those that wait */
+    {PEER_INTERFACE, PING_MEMBER, "", answer_ping, CALL_ASKS}, /* that has waited */
 };
 
 /* NULL if it isn't there. */
@@ -200,29 +200,51 @@ take(Link *link, sd_bus_message *call, const CallsTableRow *row)
     }
 }
 
-/* What sd-bus answers by itself it answers at once. But a Ping means that what came before has been
- * dealt with, so behind calls that wait it waits with them; and from one who doesn't read what it
- * is answered, anything does. TRUE: it is not for sd-bus. */
+/* Whether it has to wait for its client. */
 static gboolean
-hold(Link *link, sd_bus_message *call, gboolean is_ping)
+hold(Client *client, sd_bus_message *call)
+{
+    if (client->agent != NULL)
+        return wait_in_turn(client, call);
+    if (!confirm_is_full(client))
+        return FALSE;
+    wait_for_identity(client, call);
+    return TRUE;
+}
+
+/* sd-bus would answer it at once, and if there were no room for the answer, never. It means that
+ * what came before has been dealt with, so behind calls that wait it waits with them. */
+static void
+take_ping(Link *link, sd_bus_message *call)
+{
+    Client *client = link->client;
+    gboolean has_reply = sd_bus_message_get_expect_reply(call) > 0;
+
+    if (client == NULL) {
+        client = clients_get(link->edge, sd_bus_message_get_sender(call));
+        if (!has_reply)
+            confirm_add(client);
+        else if (hold(client, call))
+            return;
+    }
+    if (has_reply)
+        outbox_take(&link->outbox, replies_new(call), 0);
+}
+
+/* What sd-bus answers by itself it answers at once; but not to one who doesn't read. TRUE: it is
+ * not for sd-bus. */
+static gboolean
+take_other(Link *link, sd_bus_message *call)
 {
     Client *client;
 
     if (link->client != NULL)
         return FALSE;
     client = clients_get(link->edge, sd_bus_message_get_sender(call));
-    if (!confirm_is_full(client) &&
-        (!is_ping || client->agent == NULL || g_queue_is_empty(&client->deferred))) {
-        confirm_add(client);
+    confirm_add(client);
+    if (!confirm_is_full(client))
         return FALSE;
-    }
-    if (sd_bus_message_get_expect_reply(call) <= 0)
-        return TRUE;
-    if (client->agent == NULL)
-        wait_for_identity(client, call);
-    else if (!wait_in_turn(client, call))
-        return FALSE;
-    return TRUE;
+    return sd_bus_message_get_expect_reply(call) <= 0 || hold(client, call);
 }
 
 int
@@ -239,14 +261,15 @@ gboolean
 calls_take(Link *link, sd_bus_message *message)
 {
     const CallsTableRow *row;
-    gboolean is_ping;
 
     if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return FALSE;
     row = find_called(link, message);
-    is_ping = row != NULL && row->handler == answer_ping;
-    if (row == NULL || is_ping)
-        return hold(link, message, is_ping);
-    take(link, message, row);
+    if (row == NULL)
+        return take_other(link, message);
+    if (row->handler == answer_ping)
+        take_ping(link, message);
+    else
+        take(link, message, row);
     return TRUE;
 }

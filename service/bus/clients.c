@@ -310,7 +310,7 @@ ask(Client *client)
     if (client->n_asks_left-- > 0)
         client->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
     else
-        on_identified(NULL, client);
+        refuse_client(client, LOCK_RESULT_UNIDENTIFIED);
 }
 
 static Client *

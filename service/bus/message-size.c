@@ -10,16 +10,15 @@
 /* About what a value takes beside the characters in it. */
 #define VALUE_BYTES 8
 
-static void add_values(sd_bus_message *message, gsize *n_bytes, gsize max);
-
 static gboolean
-is_array_of_bytes(char type, const char *contents)
+is_container(char type)
 {
-    return type == 'a' && strcmp(contents, "y") == 0;
+    return type == 'a' || type == 'r' || type == 'e' || type == 'v';
 }
 
+/* Steps over what is next, which is no container but for an array of bytes. */
 static int
-add_value(sd_bus_message *message, char type, const char *contents, gsize *n_bytes, gsize max)
+skip_value(sd_bus_message *message, char type, gsize *n_bytes)
 {
     union {
         const char *string;
@@ -29,18 +28,10 @@ add_value(sd_bus_message *message, char type, const char *contents, gsize *n_byt
     size_t length;
     int r;
 
-    *n_bytes += VALUE_BYTES;
-    if (is_array_of_bytes(type, contents)) {
+    if (type == 'a') {
         r = sd_bus_message_read_array(message, 'y', &bytes, &length);
         *n_bytes += r > 0 ? length : 0;
         return r;
-    }
-    if (type == 'a' || type == 'r' || type == 'e' || type == 'v') {
-        r = sd_bus_message_enter_container(message, type, contents);
-        if (r <= 0)
-            return r;
-        add_values(message, n_bytes, max);
-        return *n_bytes > max ? 0 : sd_bus_message_exit_container(message);
     }
     r = sd_bus_message_read_basic(message, type, &value);
     if (r > 0 && (type == 's' || type == 'o' || type == 'g'))
@@ -48,16 +39,29 @@ add_value(sd_bus_message *message, char type, const char *contents, gsize *n_byt
     return r;
 }
 
-/* Of the container that is open; what can't be read adds nothing. */
+/* What can't be read adds nothing. */
 static void
 add_values(sd_bus_message *message, gsize *n_bytes, gsize max)
 {
     const char *contents;
+    guint depth = 0;
     char type;
+    int r;
 
-    while (*n_bytes <= max && sd_bus_message_peek_type(message, &type, &contents) > 0)
-        if (add_value(message, type, contents, n_bytes, max) <= 0)
-            break;
+    while (*n_bytes <= max && (r = sd_bus_message_peek_type(message, &type, &contents)) >= 0) {
+        if (r == 0) { /* the end of a container, or of all */
+            if (depth-- == 0 || sd_bus_message_exit_container(message) < 0)
+                return;
+            continue;
+        }
+        *n_bytes += VALUE_BYTES;
+        if (!is_container(type) || (type == 'a' && strcmp(contents, "y") == 0))
+            r = skip_value(message, type, n_bytes);
+        else if ((r = sd_bus_message_enter_container(message, type, contents)) > 0)
+            depth++;
+        if (r <= 0)
+            return;
+    }
 }
 
 gsize

@@ -13,6 +13,9 @@
 #include "service/core/lock-queue.h"
 #include "service/core/principal.h"
 
+/* What a descriptor on its way counts for: a bus has room for few. */
+#define DESCRIPTOR_BYTES (64UL * 1024)
+
 int
 service_methods_buckets(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
@@ -97,6 +100,6 @@ service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *er
         return sd_bus_error_setf(error, WIRE_ERROR_LIMITS_EXCEEDED,
                                  "There are no sockets to be had now: %s", g_strerror(-r));
     }
-    outbox_take(&client->edge->bus_link.outbox, g_steal_pointer(&reply), 0);
+    outbox_take(&client->edge->bus_link.outbox, g_steal_pointer(&reply), DESCRIPTOR_BYTES);
     return 0;
 }

@@ -8,9 +8,9 @@ import signal
 import time
 
 import buses
-from calls import LOCKS, ROOT, SERVICE, bucket_path
-from harness import (FACTOR, PATIENCE, BusTestCase, DBusError, Gio, GLib, diagnostic, environment,
-                     main, wait_for)
+from calls import ROOT, SERVICE
+from harness import (FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, RawClient, Service,
+                     diagnostic, environment, main, wait_for)
 from rawbus import lock_call, method_call
 from test_pressure import OwnBus, wait_quiet
 
@@ -53,7 +53,6 @@ class Held(BusTestCase):
         What was answered is what was asked first."""
         start = self.monitor.position()
         serials = client.send_all(calls)
-        client._data  # nothing is read
         self.control.ping()
         wait_quiet(self.daemon)
         replies = [message for message in self.sent_to(client, start)
@@ -289,6 +288,103 @@ class Floods(OwnBus):
         self.assertIn('small', held)
         self.assertLess(len(held), 11)
         self.assertGreater(len(held), 5)
+
+
+class SmallQuotas(OwnBus):
+    """A bus that has little room for what isn't read: a dbus-daemon stops to read from who sends
+    too much of it, a dbus-broker drops what is too much, and says nothing."""
+
+    BYTES = {'dbus-daemon': 4 << 20, 'dbus-broker': 256 << 10}
+
+    def make_bus(self):
+        size = self.BYTES[environment('WEBLOCKS_TEST_BUS')]
+        return Bus(config=buses.DAEMON_CONFIG.replace('"max_outgoing_bytes">1000000000',
+                                                      f'"max_outgoing_bytes">{size}'),
+                   broker_options=(f'--max-bytes={size}',) if self.is_broker() else ())
+
+    def is_broker(self):
+        return environment('WEBLOCKS_TEST_BUS') == 'dbus-broker'
+
+    def test_the_service_goes_on(self):
+        """Beside clients that read nothing of long answers."""
+        service = self.start()
+        calm = self.client()
+        for number in range(60):
+            calm.request(f'{number}' + 'n' * (100 if self.is_broker() else 1000))
+        for _ in range(3):
+            try:
+                stalled = self.other_client()
+                stalled.answers_pings = False
+                stalled.send_all([lock_call('Query') for _ in range(600)])
+            except OSError:  # a dbus-broker ends who has no room for an answer
+                self.assertTrue(self.is_broker())
+        longest = 0
+        for _ in range(200):
+            started = time.monotonic()
+            calm.release(calm.request('calm')[0])
+            longest = max(longest, time.monotonic() - started)
+        diagnostic(f'the longest turn took {1000 * longest:.0f} ms')
+        self.assertLess(longest, 5 * FACTOR)
+        self.assert_clean_end(service)
+
+    def other_client(self, uid=65533):
+        """A dbus-broker counts by user what is in it."""
+        client = RawClient(self.bus.address, uid=uid if os.geteuid() == 0 else None)
+        self.addCleanup(client.close)
+        return client
+
+    def test_every_grant_is_seen(self):
+        """By one who asks again, as libweblocks does each 30 s while it waits."""
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to connect as other users: a dbus-broker counts by user')
+        service = self.start()
+        holder, waiter = self.other_client(65534), self.other_client()
+        held = [holder.request(f'{number}')[0] for number in range(1000)]
+        waiting = [waiter.request(f'{number}')[0] for number in range(1000)]
+        # Nothing of that is read until all is said.
+        for id_ in held:
+            holder.release(id_)
+        waiter.ping_the_bus()
+        told = {event.id for event in waiter.signals('Granted')}
+        listed = {entry[1] for entry in waiter.resync() if entry[5] != 0}
+        diagnostic(f'{len(told)} of {len(waiting)} told, {len(listed)} listed')
+        self.assertEqual(told | listed, set(waiting))
+        self.assert_clean_end(service)
+
+
+class Faults(OwnBus):
+    """Without the defences the figures above would be others."""
+
+    def unread(self, fault):
+        service = Service(self.bus, program=environment('WEBLOCKSD_FAULTY'),
+                          env={'WEBLOCKS_FAULT': fault} if fault else {})
+        self.addCleanup(service.end)
+        service.wait_ready(self.control)
+        flooder, calm = self.client(), self.client()
+        flooder.answers_pings = False
+        flooder.request('x')
+        count = SENT_MAX + CALLS_WAITING + 500
+        flooder.send_all([query_call() for _ in range(count)])
+        calm.ping()
+        wait_quiet(service)
+        held = len(calm.query()[0])
+        flooder.ping_the_bus()
+        answers = len(flooder._replies)
+        service.end()
+        return answers, held
+
+    def test_no_fault(self):
+        answers, held = self.unread('')
+        self.assertLess(answers, SENT_MAX)
+        self.assertEqual(held, 0)
+
+    def test_no_barrier(self):
+        self.assertGreater(self.unread('no-barrier')[0], SENT_MAX + CALLS_WAITING)
+
+    def test_a_flood_is_kept(self):
+        answers, held = self.unread('flood-kept')
+        self.assertLess(answers, SENT_MAX)
+        self.assertEqual(held, 1, 'its lock has not ended')
 
 
 class NoRoomForQuestions(BusTestCase):
