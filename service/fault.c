@@ -44,6 +44,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_NO_BARRIER] = "no-barrier",
     [FAULT_FLOOD_KEPT] = "flood-kept",
     [FAULT_RETRY_FORGOTTEN] = "retry-forgotten",
+    [FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS] = "lookups-take-all-descriptors",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* File descriptors, which clients can use up: by private sockets, and by attaching some to calls
- * that the service keeps for a while.
+/* File descriptors, which clients can use up: by private sockets, by attaching some to calls
+ * that the service keeps for a while, and by being many who are not identified yet.
  *
  * When sd-bus can't receive a message for want of descriptors it gives up the connection, and that
  * is the service's end. So what is for clients stops when half of them are in use. */

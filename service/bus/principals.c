@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/wire-names.h"
+#include "service/bus/descriptors.h"
 #include "service/bus/process.h"
 #include "service/bus/sandbox.h"
 #include "service/fault.h"
@@ -166,6 +167,11 @@ look_at_process(CredentialsLookup *lookup)
     int pidfd = answer->pidfd;
 
     answer->pidfd = -1;
+    if (descriptors_are_scarce() && !fault_is(FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS)) {
+        if (pidfd >= 0)
+            close(pidfd);
+        return "too many are looked up";
+    }
     if (!process_open(&lookup->process, answer->pid, pidfd))
         return "its process has ended, or can't be seen";
     if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,

@@ -18,6 +18,7 @@ from rawbus import DRIVER, parse, read_line, split, unpack
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 ID = '0123456789abcdef0123456789abcdef'
 SERVICE_NAME = ':1.0'
+LATER = 'later'
 
 
 def error_reply(message, name, text='no'):
@@ -26,13 +27,15 @@ def error_reply(message, name, text='no'):
 
 class FakeBus:
     """`answers` has, by unique name, what each GetConnectionCredentials for it is answered, in
-    turn: a dict of variants, in which ProcessFD is a plain descriptor; or None for an error."""
+    turn: a dict of variants, in which ProcessFD is a plain descriptor; None for an error; or LATER
+    for one that waits for let_go()."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, 'fake-bus')
         self.address = f'unix:path={self.path}'
         self.answers = {}
         self.asked = []
+        self.waiting = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(self.path)
         self._listener.listen()
@@ -117,6 +120,12 @@ class FakeBus:
         self.asked.append(name)
         answers = self.answers.get(name, [])
         answer = answers.pop(0) if answers else None
+        if answer == LATER:
+            self.waiting.append(message)
+        else:
+            self._tell(message, answer)
+
+    def _tell(self, message, answer):
         if answer is None:
             self._send(error_reply(message, f'{DRIVER}.Error.NameHasNoOwner'))
             return
@@ -151,10 +160,24 @@ class FakeBus:
             if not self._condition.wait_for(lambda: self.is_owned, buses.PATIENCE):
                 raise TimeoutError('the service asks for no name')
 
-    def call_as(self, sender, message):
-        """The reply to a call that comes from there."""
-        serial = self._send(message, sender=sender)
+    def let_go(self, answer):
+        """Answers what waits."""
+        waiting, self.waiting = self.waiting, []
+        for message in waiting:
+            self._tell(message, answer)
+
+    def send_as(self, sender, message):
+        """The serial of a call that comes from there."""
+        return self._send(message, sender=sender)
+
+    def has_reply(self, serial):
+        return serial in self._replies
+
+    def reply_to(self, serial):
         with self._condition:
             if not self._condition.wait_for(lambda: serial in self._replies, buses.PATIENCE):
-                raise TimeoutError(f'no answer to {sender}')
+                raise TimeoutError(f'no answer to call {serial}')
             return self._replies.pop(serial)
+
+    def call_as(self, sender, message):
+        return self.reply_to(self.send_as(sender, message))

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 
 from gi.repository import Gio, GLib
 
 from buses import die_with_parent, end, environment
 from calls import DBusError
-from fakebus import FakeBus
+from fakebus import LATER, FakeBus
 from harness import Service
 from rawbus import lock_call, unpack
 from sandboxcase import APP, FAULT, OTHER_APP, info, memory_file, why_no_sandbox
@@ -40,16 +41,19 @@ class Directory:
         return {**os.environ, 'HOME': self.path, 'XDG_RUNTIME_DIR': self.path}
 
 
-class Credentials(unittest.TestCase):
+class CredentialsCase(unittest.TestCase):
+    wrapper = os.environ.get('WEBLOCKS_TEST_WRAPPER', '')
+
     def setUp(self):
         if why_no_sandbox():
             self.skipTest(why_no_sandbox())
         directory = tempfile.mkdtemp(prefix='weblocks-fake-')
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         self.bus = FakeBus(directory)
-        self.service = Service(Directory(directory, self.bus.address), ['--no-state'],
-                               program=environment('WEBLOCKSD_FAULTY') if FAULT else None,
-                               env={'WEBLOCKS_FAULT': FAULT} if FAULT else None)
+        with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': self.wrapper}):
+            self.service = Service(Directory(directory, self.bus.address), ['--no-state'],
+                                   program=environment('WEBLOCKSD_FAULTY') if FAULT else None,
+                                   env={'WEBLOCKS_FAULT': FAULT} if FAULT else None)
         self.addCleanup(self.bus.close)
         self.addCleanup(self.service.end)
         self.bus.wait_owned()
@@ -141,8 +145,8 @@ class Credentials(unittest.TestCase):
         self.assertEqual(self.bus.answers[name], [], 'it was not asked as often as it should be')
         return name
 
-    # ---- what is to be shown
 
+class Credentials(CredentialsCase):
     def test_pidfd_wins(self):
         """The bus has a pidfd of one, and the pid, by now, of another."""
         app, other = self.sleeper(APP), self.sleeper(OTHER_APP)
@@ -272,6 +276,38 @@ class Credentials(unittest.TestCase):
         self.assertNotEqual(self.call(name, 'Request', 'x')[1], 0)
         self.assertEqual(self.bus.asked.count(name), 3)
         self.assertEqual(self.seen(self.host), [name])
+
+
+class Many(CredentialsCase):
+    """More than there are descriptors for, all at once, on a bus that is slow with its second
+    answers."""
+
+    N_DESCRIPTORS = 64
+    wrapper = f'prlimit --nofile={N_DESCRIPTORS}:{N_DESCRIPTORS}'
+
+    def test_lookups(self):
+        told = self.told(os.getpid())
+        names = [self.client([told, LATER]) for _ in range(2 * self.N_DESCRIPTORS)]
+        serials = [self.bus.send_as(name, lock_call('Request', name, mode='shared'))
+                   for name in names]
+        # It goes on with who is known; and by now it has dealt with all of those.
+        self.assertEqual(self.call(self.host, 'Query'), ([], []))
+        waiting = [serial for serial in serials if not self.bus.has_reply(serial)]
+        self.assertGreater(len(waiting), self.N_DESCRIPTORS // 8)
+        self.assertLessEqual(self.descriptors(), self.N_DESCRIPTORS // 2 + 1)
+        # Those that were looked up already, and those for whom that wasn't even begun.
+        errors = {self.bus.reply_to(serial).get_error_name()
+                  for serial in set(serials) - set(waiting)}
+        self.assertLessEqual(errors, {'org.w3.WebLocks.Error.Security',
+                                      'org.freedesktop.DBus.Error.LimitsExceeded'})
+        self.assertNotEqual(errors, set())
+        self.bus.let_go(told)
+        for serial in waiting:
+            self.assertNotEqual(unpack(self.bus.reply_to(serial))[1], 0)
+        # There is room again, for those too.
+        name = next(name for name, serial in zip(names, serials) if serial not in waiting)
+        self.bus.answers[name] = [told, told]
+        self.assertNotEqual(self.call(name, 'Request', name)[1], 0)
 
 
 if __name__ == '__main__':

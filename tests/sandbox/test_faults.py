@@ -22,6 +22,7 @@ FAULTS = [
     ('app-id-ignored', 'test_apps.py', 'Apart.test_behind_proxies'),
     ('served-mount-looked-into', 'test_apps.py',
      'BadFiles.test_file_system_that_never_answers'),
+    ('lookups-take-all-descriptors', 'test_credentials.py', 'Many.test_lookups'),
     ('root-taken-for-ours', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
 ]
 
