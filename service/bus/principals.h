@@ -11,8 +11,8 @@
  * 3. It still runs. If there was but a pid, it may have been somebody else's by then: the bus is
  *    asked again, and has to say the same of the same connection, and then the process still runs.
  *
- * Between 2 and 3 a lookup keeps a descriptor, so there are no more of them at a time than half of
- * all descriptors allow (descriptors.h); the next is refused.
+ * Between 2 and 3 a lookup keeps a descriptor, so there can be too many at a time (descriptors.h);
+ * the next is refused.
  *
  * A failure of any step is a refusal, never "not sandboxed". What step 3 can't see: on a bus
  * without ProcessFD, the process that connected has ended, others hold the socket on, and its pid
