@@ -5,8 +5,8 @@
  * the service keeps for a while, and by being many who are not identified yet.
  *
  * When sd-bus can't receive a message for want of descriptors it gives up the connection, and that
- * is the service's end. So what is for clients stops when half of them are in use; finding out who
- * they are, without which nobody is served, when three quarters are. */
+ * is the service's end. So private sockets stop when half of them are in use; and when three
+ * quarters are, so does finding out who somebody is, and keeping calls meanwhile. */
 
 #pragma once
 
