@@ -8,8 +8,9 @@ import socket
 import stat
 
 from calls import DBusError
-from harness import PrivateSocket, diagnostic, main, wait_for
-from sandboxcase import APP, OTHER_APP, SandboxCase, info
+from harness import PrivateSocket, main
+from rawbus import open_peer_call
+from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase, info
 
 
 class Apart(SandboxCase):
@@ -59,7 +60,6 @@ class Apart(SandboxCase):
             return (error.name, error.message)
 
     def host(self):
-        from sandboxcase import AppProcess
         return self._adopt(AppProcess(self.bus.address, self.bus.environment()))
 
     def test_direct(self):
@@ -230,7 +230,7 @@ class PrivateSockets(SandboxCase):
         path, sock = self.listen()
         app = self.app(APP)
         host = self.raw_client(descriptors=True)
-        host.result(host.send(self.open_peer_call()))
+        host.result(host.send(open_peer_call()))
         app.tell('take_peer', path=path, name=host.name)
         connection, _ = sock.accept()
         descriptor = host.descriptors.pop()
@@ -242,19 +242,9 @@ class PrivateSockets(SandboxCase):
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [host.name])
         self.assertEqual(app.clients(), [], 'by the bus it is still itself')
 
-    @staticmethod
-    def open_peer_call():
-        from rawbus import open_peer_call
-        return open_peer_call()
-
 
 class Restored(SandboxCase):
     """The service is killed: everybody is who they were, and nobody is asked again."""
-
-    options = ()
-
-    def state(self):
-        return f'--state-dir={self.directory}/state'
 
     @classmethod
     def start(cls):
