@@ -37,6 +37,8 @@ IN_LOG = {
     'self->state->aside_path': "the operator's",
     'g_strerror(errno)': "the C library's words",
     'g_strerror(-r)': "the C library's words",
+    'client->unique_name': "the bus's",
+    'wrong': 'sums of the core, counted only in weblocksd-faulty',
     'edge->lifecycle->options.idle_exit_secs': "the operator's",
 }
 
@@ -44,7 +46,8 @@ IN_LOG = {
 IN_DEBUG_LOG = {
     **IN_LOG,
     'name': "a unique name: the bus's",
-    'client->unique_name': "the bus's",
+    'lookup->unique_name': "the bus's",
+    'problem': 'one of the fixed texts of principals.c',
     'peer->link.client->unique_name': "the bus's",
     'row->member': 'of the table of calls',
     'r < 0 ? error.name : "done"': 'of the table of errors',
