@@ -21,6 +21,22 @@ test_terminate_held_and_waiting(CoreFixture *f, gconstpointer data)
     assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
 }
 
+/* Its connection goes on as another agent, which has nothing, and whose ids are new. */
+static void
+test_replace(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "key=7");
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    effects_clear(&f->user_agent.effects);
+    user_agent_replace(&f->user_agent, fixture_agent(f, 'A'));
+    assert_effects(f, "terminated A2, terminated A1, granted B1");
+    g_assert_cmpuint(fixture_agent(f, 'A')->requests.length, ==, 0);
+    effects_clear(&f->user_agent.effects);
+    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7"), ==, 3);
+    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | n X A3");
+}
+
 /* Its request is the head, its shared lock all that it waits for. */
 static void
 test_terminate_own_head(CoreFixture *f, gconstpointer data)
@@ -304,6 +320,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     FIXTURE_TEST("/user-agent/terminate/held-and-waiting", test_terminate_held_and_waiting);
+    FIXTURE_TEST("/user-agent/terminate/replace", test_replace);
     FIXTURE_TEST("/user-agent/terminate/own-head", test_terminate_own_head);
     FIXTURE_TEST("/user-agent/terminate/many-names", test_terminate_many_names);
     FIXTURE_TEST("/user-agent/terminate/two-buckets", test_terminate_two_buckets);
