@@ -13,10 +13,10 @@ import sys
 
 import gi
 gi.require_version('Gio', '2.0')
-from gi.repository import Gio, GLib
+from gi.repository import GLib
 
 from calls import LOCKS, ROOT, SERVICE, bucket_path, options
-from rawbus import RawClient, connect, lock_call, method_call, open_peer_call
+from rawbus import RawClient, lock_call, method_call, open_peer_call
 
 STANDARD = 'org.freedesktop.DBus.'
 # Messages that are written together.

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients that call by the bus and don't read: what they lose, and that nobody else loses anything."""
+"""Clients that call by the bus and don't read: what they lose, and that nobody else loses."""
 
 import os
 import signal
@@ -339,7 +339,8 @@ class SmallQuotas(OwnBus):
         if os.geteuid() != 0:
             self.skipTest('needs root, to connect as other users: a dbus-broker counts by user')
         service = self.start()
-        holder, waiter = self.other_client(65533 if self.is_broker() else 65534), self.other_client()
+        holder = self.other_client(65533 if self.is_broker() else 65534)
+        waiter = self.other_client()
         held = [holder.request(f'{number}')[0] for number in range(1000)]
         waiting = [waiter.request(f'{number}')[0] for number in range(1000)]
         # Nothing of that is read until all is said.

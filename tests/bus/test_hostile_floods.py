@@ -11,12 +11,11 @@ import os
 import sys
 import time
 
-import buses
 from buses import FACTOR, end, process_stat, read_lines, spawn
-from calls import ROOT, SERVICE
+from calls import SERVICE
 from flooder import KINDS
-from harness import DBusError, HERE, Bus, PATIENCE, PrivateSocket, diagnostic, main, wait_for
-from rawbus import RawClient, lock_call, method_call
+from harness import HERE, Bus, DBusError, PrivateSocket, diagnostic, main, wait_for
+from rawbus import RawClient
 from test_hostile import rss_mib
 from test_pressure import OwnBus
 

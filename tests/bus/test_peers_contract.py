@@ -56,6 +56,7 @@ class BadInput(BySocket, test_bad_input.BadInput):
 
     # A message of more than 64 KiB ends the socket instead: see test_peers_bounds.py.
     test_name_of_32_mib = None
+    test_name_of_32_mib_in_the_first_call = None
     test_why_of_32_mib = None
     test_long_option_key_is_not_echoed_whole = None
     # So do descriptors.

@@ -14,8 +14,8 @@ import shutil
 import time
 import unittest
 
-from harness import (PATIENCE, DBusError, PrivateSocket, RawClient, Service, diagnostic, environment, main,
-                     wait_for)
+from harness import (PATIENCE, DBusError, PrivateSocket, RawClient, Service, diagnostic,
+                     environment, main)
 from rawbus import lock_call
 from test_pressure import OwnBus
 
