@@ -12,6 +12,8 @@
 
 /* How long the bus may take to read what we said last. */
 #define STOP_TIMEOUT_SECS 5
+/* When the name is given back again, if there was no room to say so. */
+#define RELEASE_AGAIN_MS 20
 
 static gboolean on_idle_timer(gpointer data);
 
@@ -30,6 +32,7 @@ lifecycle_free(Lifecycle *lifecycle)
 {
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
+    g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
     g_clear_pointer(&lifecycle->name_lost, sd_bus_slot_unref);
     g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
     g_main_loop_unref(lifecycle->loop);
@@ -154,6 +157,29 @@ lifecycle_stop(Edge *edge)
     edge_end_turn(edge);
 }
 
+static gboolean
+on_release_again(gpointer data)
+{
+    Edge *edge = data;
+
+    edge->lifecycle->release_again_id = 0;
+    lifecycle_go_on_stopping(edge);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+release_name(Edge *edge)
+{
+    Lifecycle *lifecycle = edge->lifecycle;
+    int r = sd_bus_release_name_async(edge->bus_link.bus, &lifecycle->release_name, WIRE_BUS_NAME,
+                                      on_name_released, edge);
+
+    if (sd_bus_wants_room(r))
+        lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, edge);
+    else if (r < 0)
+        end(edge, EXIT_FAILURE);
+}
+
 void
 lifecycle_go_on_stopping(Edge *edge)
 {
@@ -167,10 +193,8 @@ lifecycle_go_on_stopping(Edge *edge)
             return;
         sd_bus_flush(edge->bus_link.bus);
         end(edge, EXIT_SUCCESS);
-    } else if (lifecycle->release_name == NULL &&
-               sd_bus_release_name_async(edge->bus_link.bus, &lifecycle->release_name,
-                                         WIRE_BUS_NAME, on_name_released, edge) < 0) {
-        end(edge, EXIT_FAILURE);
+    } else if (lifecycle->release_name == NULL && lifecycle->release_again_id == 0) {
+        release_name(edge);
     }
 }
 

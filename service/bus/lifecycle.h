@@ -43,6 +43,7 @@ struct Lifecycle {
     int exit_status;
     guint idle_id;
     guint stop_deadline_id;
+    guint release_again_id;
     sd_bus_slot *name_lost;
     sd_bus_slot *release_name;
     gboolean is_name_released;
