@@ -41,7 +41,7 @@ BOTH = {
     'RuntimeDirectoryMode': '0700',
     'SystemCallArchitectures': 'native',
     'SystemCallErrorNumber': 'EPERM',
-    'MemoryMax': '768M',
+    'MemoryMax': '512M',
     'TasksMax': '16',
     'UMask': '0077',
 }

@@ -29,7 +29,7 @@ from buses import PATIENCE, Bus, die_with_parent, environment, read_lines, spawn
 from calls import LOCKS, SERVICE, DBusError, bucket_path
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
-from rawbus import PrivateSocket, lock_call, method_call
+from rawbus import PRINCIPALS, PrivateSocket, lock_call, method_call
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STOCK_RULES = '/usr/share/dbus-1/system.conf'
@@ -152,6 +152,7 @@ class UserClient:
         self._socket.settimeout(PATIENCE * 2)
         try:
             self.name = self._receive(self._socket)
+            PRINCIPALS[address, self.name] = uid
         except BaseException:
             self.close()
             raise
