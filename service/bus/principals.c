@@ -16,6 +16,10 @@
 
 #define LABEL_MAX_BYTES 4096
 
+/* When there is no room for the second question, it is asked again, so many times. */
+#define ASK_AGAIN_MS 20
+#define ASKS_MAX     50
+
 /* What the bus says. */
 typedef struct {
     guint32 uid; /* G_MAXUINT32: nothing */
@@ -32,6 +36,8 @@ struct CredentialsLookup {
     CredentialsDone done;
     gpointer data;
 
+    guint n_asks; /* of the second question */
+    guint ask_again_id;
     Answer answer; /* the first */
     Process process;
     PrincipalKind kind;
@@ -159,6 +165,31 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
+static void ask_second_question(CredentialsLookup *lookup);
+
+static gboolean
+on_ask_again(gpointer data)
+{
+    CredentialsLookup *lookup = data;
+
+    lookup->ask_again_id = 0;
+    ask_second_question(lookup);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+ask_second_question(CredentialsLookup *lookup)
+{
+    int r = ask_bus(lookup, on_second_answer);
+
+    if (r >= 0)
+        return;
+    if (sd_bus_wants_room(r) && ++lookup->n_asks < ASKS_MAX)
+        lookup->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, lookup);
+    else
+        finish(lookup, "the bus can't be asked again");
+}
+
 /* NULL if all went well. */
 static const char *
 look_at_process(CredentialsLookup *lookup)
@@ -209,12 +240,10 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     has_pidfd = lookup->answer.pidfd >= 0;
     problem = look_at_process(lookup);
     make_mistakes(lookup);
-    if (problem == NULL && !has_pidfd && !fault_is(FAULT_PID_NOT_CHECKED_AGAIN)) {
-        if (ask_bus(lookup, on_second_answer) >= 0)
-            return 1;
-        problem = "the bus can't be asked again";
-    }
-    finish(lookup, problem);
+    if (problem == NULL && !has_pidfd && !fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
+        ask_second_question(lookup);
+    else
+        finish(lookup, problem);
     return 1;
 }
 
@@ -239,6 +268,7 @@ credentials_lookup_free(CredentialsLookup *lookup)
     if (lookup == NULL)
         return;
     sd_bus_slot_unref(lookup->slot);
+    g_clear_handle_id(&lookup->ask_again_id, g_source_remove);
     process_close(&lookup->process);
     answer_clear(&lookup->answer);
     g_free(lookup->app_id);

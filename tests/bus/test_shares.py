@@ -231,6 +231,7 @@ class ChargeKept(BusTestCase):
         service = self.start_service(program=environment('WEBLOCKSD_FAULTY'))
         client = self.raw_client()
         client.watch()
+        client.answers_pings = True
         client.request('x')
         for _ in range(300):
             id_, _ = client.request('x')
@@ -295,7 +296,8 @@ class Costs(BusTestCase):
         return len(os.listdir(f'/proc/{self.pid}/fd'))
 
     def test_descriptors_of_many_bad_calls(self):
-        """They are closed with the call, and never more than a few of them are open."""
+        """They are closed with the call; while calls wait since their client doesn't read as fast as
+        it calls, some are open."""
         bad = [lock_call('Request', '-reserved'), lock_call('Release', 99), lock_call('Query'),
                method_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
                method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
@@ -312,7 +314,7 @@ class Costs(BusTestCase):
         self.raw.ping()
         self.assertEqual(self.count_descriptors(), before)
         diagnostic(f'{before} descriptors, at most {most}')
-        self.assertLess(most, before + 100)
+        self.assertLess(most, before + 1024)
 
     def test_strangers_that_come_and_go(self):
         """The bus tells the service of everybody's end, as there is no telling it whose matters.

@@ -296,7 +296,8 @@ class Guesses(TwoPrincipals):
         serial = client.send(method_call(SERVICE, path or bucket_path(self.bucket), interface,
                                          member, body))
         client.reply_to(serial)
-        return client.blobs[-1]
+        # Not the service's own question whether it is read.
+        return next(blob for blob in reversed(client.blobs) if blob[1] in (2, 3))
 
     def assert_same(self, client, member, theirs, nobodys, n_values=0):
         with self.subTest(member, theirs=str(theirs), nobodys=str(nobodys)):
