@@ -35,7 +35,7 @@ audit_init(Audit *audit, const UserAgent *user_agent)
     const Principal *principal;
 
     audit->sums = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    get_sums(audit, user_agent->total);
+    audit_count(audit, user_agent->total, CHARGE_CLIENT, 0);
     g_hash_table_iter_init(&iter, user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
         audit_count(audit, principal->account, CHARGE_CLIENT, 0); /* an account without any */

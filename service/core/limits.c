@@ -142,28 +142,32 @@ limits_account_ref(LimitsAccount *account)
     return account;
 }
 
-void
-limits_account_unref(LimitsAccount *account)
+static void
+account_free(LimitsAccount *account)
 {
-    LimitsAccount *parent = account->parent;
-
-    if (--account->refs > 0)
-        return;
-
     g_assert(account->n_bytes_waiting == 0);
     for (guint i = 0; i < N_CHARGES; i++) {
         g_assert(account->n[i] == 0);
         g_assert(account->n_sharers[i] == 0);
     }
     if (account->scope == SCOPE_UID)
-        g_hash_table_remove(parent->by_uid, GUINT_TO_POINTER(account->uid));
+        g_hash_table_remove(account->parent->by_uid, GUINT_TO_POINTER(account->uid));
     if (account->by_uid != NULL) {
         g_assert(g_hash_table_size(account->by_uid) == 0);
         g_hash_table_unref(account->by_uid);
     }
     g_free(account);
-    if (parent != NULL)
-        limits_account_unref(parent);
+}
+
+void
+limits_account_unref(LimitsAccount *account)
+{
+    while (account != NULL && --account->refs == 0) {
+        LimitsAccount *parent = account->parent;
+
+        account_free(account);
+        account = parent; /* whose reference it had */
+    }
 }
 
 /* ---- charges */
