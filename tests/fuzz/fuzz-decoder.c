@@ -34,8 +34,8 @@ typedef enum {
 #define ENTRIES_MAX   64
 #define NESTING_MAX   8
 #define N_BASIC_TYPES 12 /* of `types` */
-#define MESSAGE_MAX   200
 #define KEY_SHOWN_MAX 64
+#define MESSAGE_MAX   (4 * KEY_SHOWN_MAX + 100) /* escaped, a byte may be four */
 #define RAW_BYTES_MAX (1 << 16)
 #define OWN_FROM      96 /* of the bytes that choose a type: from here on the right one */
 
