@@ -404,7 +404,7 @@ clients_defer(Client *client, sd_bus_message *call, gsize n_bytes, guint64 posit
     client->n_bytes_waiting += n_bytes;
     *get_bytes_together(client) += n_bytes;
     if (confirm_is_full(client))
-        confirm_ask(client);
+        confirm_ask_or_credit(client);
 }
 
 gboolean

@@ -18,6 +18,10 @@
 /* Of what it watches it is asked after so many signals, and gets no more than so many. */
 #define PING_AFTER_WATCHED 256
 #define WATCHED_MAX        1024
+/* Who has one call waiting, for so long, may have so many more unconfirmed; and so many in all. */
+#define IN_STEP_MS 20
+#define CREDIT     64
+#define CREDIT_MAX 16384
 /* When the bus did not let the question through, it is asked again after this time. */
 #define PING_AGAIN_SECS 1
 
@@ -35,8 +39,10 @@ confirm_clear(Confirm *confirm)
     confirm->wants_ping = FALSE;
     g_clear_handle_id(&confirm->ping_again_id, g_source_remove);
     g_clear_pointer(&confirm->ping, sd_bus_slot_unref);
+    g_clear_handle_id(&confirm->in_step_id, g_source_remove);
     confirm->n_sent = 0;
     confirm->n_watched = 0;
+    confirm->n_credit = 0;
 }
 
 static void
@@ -124,7 +130,9 @@ confirm_admit_watched(Client *client)
 gboolean
 confirm_is_full(const Client *client)
 {
-    return count_answers(&client->confirm) >= SENT_MAX && !client->confirm.is_waived &&
+    const Confirm *confirm = &client->confirm;
+
+    return count_answers(confirm) >= SENT_MAX + confirm->n_credit && !confirm->is_waived &&
            !client->edge->user_agent.shutting_down && !fault_is(FAULT_NO_BARRIER);
 }
 
@@ -164,6 +172,32 @@ go_on(Confirm *confirm)
     want_ping(confirm);
 }
 
+static gboolean
+on_in_step(gpointer data)
+{
+    Confirm *confirm = data;
+    Client *client = confirm->client;
+
+    confirm->in_step_id = 0;
+    if (client->deferred.length != 1 || confirm->n_credit >= CREDIT_MAX || client->is_flood ||
+        !confirm_is_full(client))
+        return G_SOURCE_REMOVE;
+    confirm->n_credit += CREDIT;
+    go_on(confirm);
+    edge_end_turn(client->edge);
+    return G_SOURCE_REMOVE;
+}
+
+void
+confirm_ask_or_credit(Client *client)
+{
+    Confirm *confirm = &client->confirm;
+
+    confirm_ask(client);
+    if (confirm->in_step_id == 0)
+        confirm->in_step_id = g_timeout_add(IN_STEP_MS, on_in_step, confirm);
+}
+
 /* A bus may be awaiting so many answers for us already, from whoever doesn't give them, that it
  * passes on no other question. Then who can't be asked is served as slowly as that. */
 static gboolean
@@ -194,6 +228,7 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         confirm->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, confirm);
         return 1;
     }
+    confirm->n_credit = 0;
     confirm->n_sent -= confirm->n_sent_before_ping;
     confirm->n_watched -= confirm->n_watched_before_ping;
     go_on(confirm);

@@ -9,6 +9,10 @@
  * was sent before. Who has too much unread is served no further by the bus: its calls wait
  * (clients.h). There is no time limit: a client that has stopped keeps what it has.
  *
+ * There are programs that make one call after the other, wait for each answer, and look at nothing
+ * else meanwhile, so not at a Ping either. They are known by their one call that waits, and no
+ * other comes: they are served on, but not for ever.
+ *
  * On the bus everything that is sent to a client counts. A private socket's own bounds do for all
  * but what its client watches; so on each of them only that is counted. One Confirm is about one
  * client on one connection. */
@@ -36,6 +40,8 @@ typedef struct {
     gboolean wants_ping; /* it is in Edge.to_ping */
     gboolean is_refused; /* the bus had no room for the last one */
     gboolean is_waived;  /* whatever it has read, it is served */
+    guint n_credit;      /* so many more may be unconfirmed, since it calls in step, */
+    guint in_step_id;    /* as this will find out */
 } Confirm;
 
 void confirm_init(Confirm *confirm, Client *client, Link *link);
@@ -64,6 +70,9 @@ gboolean confirm_is_full(const Client *client);
 
 /* Asks it in any case: it waits for that. */
 void confirm_ask(Client *client);
+
+/* The same, and looks a little later whether it calls in step. */
+void confirm_ask_or_credit(Client *client);
 
 /* It is about to leave, or we are: what it has not read is no reason to wait any more. */
 void confirm_waive(Client *client);

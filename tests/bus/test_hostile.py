@@ -96,6 +96,28 @@ class Held(BusTestCase):
         for serial in serials:
             self.assertEqual(len(self.slow.result(serial)[0]), 60)
 
+    def test_one_call_after_the_other(self):
+        """Who waits for each answer reads, also if it looks at no Ping meanwhile."""
+        for _ in range(1000):
+            id_, _ = self.slow.request('x', self.bucket)
+            self.slow.release(id_, self.bucket)
+        self.assertGreater(len(self.slow.pings()), 0)
+
+    def test_but_not_for_ever(self):
+        """It can't be told from one who sends as slowly and reads nothing."""
+        for number in range(60):
+            self.control.request(f'{number}' + 'n' * 1000, self.bucket)
+        answered = 0
+        with self.assertRaises(TimeoutError):
+            while answered < 2000:
+                serial = self.slow.send(lock_call('Query', bucket=self.bucket))
+                self.slow.reply_to(serial, timeout=2)
+                answered += 1
+        self.assertGreater(answered, 500)
+        self.slow.answer_pings()
+        self.slow.answers_pings = True
+        self.assertEqual(len(self.slow.result(serial)[0]), 60)
+
     def test_what_sd_bus_answers(self):
         """Beyond the bound it is refused, when its turn comes. Pings are answered."""
         stranger = self.raw_client()
@@ -263,7 +285,7 @@ class Floods(OwnBus):
     def test_bytes(self):
         """Few calls, but long ones."""
         self.flooder.request('x')
-        self.flooder.send_all([query_call() for _ in range(SENT_MAX)])
+        self.flooder.send_all([query_call() for _ in range(SENT_MAX + 10)])
         self.flooder.send_all([lock_call('Request', 'n' * 100_000) for _ in range(60)])
         wait_for(lambda: self.calm.query()[0] == [], what='end of its locks')
         self.assertLess(rss_mib(self.service.process.pid), 40 * FACTOR)
@@ -280,7 +302,7 @@ class Floods(OwnBus):
         for _ in range(10):
             client = self.client()
             client.request(client.name)
-            client.send_all([query_call() for _ in range(SENT_MAX)])
+            client.send_all([query_call() for _ in range(SENT_MAX + 10)])
             client.send_all([lock_call('Request', 'n' * 100_000) for _ in range(38)])
         self.calm.ping()
         held = [entry[0] for entry in self.calm.query()[0]]
