@@ -5,6 +5,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 
 from figures import Table
@@ -63,6 +65,13 @@ def instructions_per_pair(settings, path):
     return {instructions(path): (twice - once) / pairs}
 
 
+def valgrind_has_pidfds():
+    """Without them the service can't find out who its clients are, and refuses them."""
+    trial = [sys.executable, '-c', 'import os; os.pidfd_open(os.getpid())']
+    return subprocess.run(['valgrind', '--quiet', '--tool=none', *trial], check=False,
+                          capture_output=True).returncode == 0
+
+
 def declare(settings):
     table = Table('memory', 'Memory and instructions',
                   f'Of the process of the service, on {settings.best_kind}. Bytes are of resident '
@@ -80,6 +89,9 @@ def measure(settings, table):
     measure_in_turns(settings, table, 'free', ways, settings.few_repetitions)
     if shutil.which('valgrind') is None:
         settings.skip('instructions: valgrind is not installed')
+        return
+    if not valgrind_has_pidfds():
+        settings.skip('instructions: this valgrind has no pidfd_open()')
         return
     ways = [Way(instructions(path), lambda path=path: instructions_per_pair(settings, path))
             for path in settings.paths]
