@@ -194,8 +194,10 @@ confirm_ask_or_credit(Client *client)
     Confirm *confirm = &client->confirm;
 
     confirm_ask(client);
+    /* When there is nothing else to read: then it is the only one indeed. */
     if (confirm->in_step_id == 0)
-        confirm->in_step_id = g_timeout_add(IN_STEP_MS, on_in_step, confirm);
+        confirm->in_step_id =
+            g_timeout_add_full(G_PRIORITY_DEFAULT_IDLE, IN_STEP_MS, on_in_step, confirm, NULL);
 }
 
 /* A bus may be awaiting so many answers for us already, from whoever doesn't give them, that it
