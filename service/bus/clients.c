@@ -265,13 +265,20 @@ make_agent(Client *client, const Credentials *credentials)
     return result;
 }
 
+static void ask_later(Client *client);
+
 static void
-on_identified(const Credentials *credentials, gpointer data)
+on_identified(const Credentials *credentials, gboolean wants_room, gpointer data)
 {
     Client *client = data;
     Edge *edge = client->edge;
-    LockResult result = make_agent(client, credentials);
+    LockResult result;
 
+    if (wants_room) {
+        ask_later(client);
+        return;
+    }
+    result = make_agent(client, credentials);
     if (result != LOCK_RESULT_OK) {
         refuse_client(client, result);
         return;
@@ -286,7 +293,14 @@ on_identified(const Credentials *credentials, gpointer data)
         ;
 }
 
-static void ask(Client *client);
+static void
+ask(Client *client)
+{
+    client->lookup =
+        principals_look_up(client->edge->bus_link.bus, client->unique_name, on_identified, client);
+    if (client->lookup == NULL)
+        ask_later(client);
+}
 
 static gboolean
 on_ask_again(gpointer data)
@@ -301,12 +315,9 @@ on_ask_again(gpointer data)
 }
 
 static void
-ask(Client *client)
+ask_later(Client *client)
 {
-    client->lookup =
-        principals_look_up(client->edge->bus_link.bus, client->unique_name, on_identified, client);
-    if (client->lookup != NULL)
-        return;
+    g_clear_pointer(&client->lookup, credentials_lookup_free);
     if (client->n_asks_left-- > 0)
         client->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
     else

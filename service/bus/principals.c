@@ -16,10 +16,6 @@
 
 #define LABEL_MAX_BYTES 4096
 
-/* When there is no room for the second question, it is asked again, so many times. */
-#define ASK_AGAIN_MS 20
-#define ASKS_MAX     50
-
 /* What the bus says. */
 typedef struct {
     guint32 uid; /* G_MAXUINT32: nothing */
@@ -36,8 +32,6 @@ struct CredentialsLookup {
     CredentialsDone done;
     gpointer data;
 
-    guint n_asks; /* of the second question */
-    guint ask_again_id;
     Answer answer; /* the first */
     Process process;
     PrincipalKind kind;
@@ -137,7 +131,14 @@ finish(CredentialsLookup *lookup, const char *problem)
 
     if (problem != NULL)
         g_debug("%s is not identified: %s", lookup->unique_name, problem);
-    lookup->done(problem == NULL ? &credentials : NULL, lookup->data);
+    lookup->done(problem == NULL ? &credentials : NULL, FALSE, lookup->data);
+}
+
+/* Likewise. */
+static void
+finish_for_want_of_room(CredentialsLookup *lookup)
+{
+    lookup->done(NULL, TRUE, lookup->data);
 }
 
 static int
@@ -163,31 +164,6 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         problem = "its process has ended";
     finish(lookup, problem);
     return 1;
-}
-
-static void ask_second_question(CredentialsLookup *lookup);
-
-static gboolean
-on_ask_again(gpointer data)
-{
-    CredentialsLookup *lookup = data;
-
-    lookup->ask_again_id = 0;
-    ask_second_question(lookup);
-    return G_SOURCE_REMOVE;
-}
-
-static void
-ask_second_question(CredentialsLookup *lookup)
-{
-    int r = ask_bus(lookup, on_second_answer);
-
-    if (r >= 0)
-        return;
-    if (sd_bus_wants_room(r) && ++lookup->n_asks < ASKS_MAX)
-        lookup->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, lookup);
-    else
-        finish(lookup, "the bus can't be asked again");
 }
 
 /* NULL if all went well. */
@@ -231,6 +207,7 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     CredentialsLookup *lookup = userdata;
     gboolean has_pidfd;
     const char *problem;
+    int r = 0;
 
     fault_stop_at("first-answer");
     if (!read_answer(reply, &lookup->answer)) {
@@ -240,10 +217,12 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     has_pidfd = lookup->answer.pidfd >= 0;
     problem = look_at_process(lookup);
     make_mistakes(lookup);
-    if (problem == NULL && !has_pidfd && !fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
-        ask_second_question(lookup);
-    else
+    if (problem != NULL || has_pidfd || fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
         finish(lookup, problem);
+    else if (sd_bus_wants_room(r = ask_bus(lookup, on_second_answer)))
+        finish_for_want_of_room(lookup);
+    else if (r < 0)
+        finish(lookup, "the bus can't be asked again");
     return 1;
 }
 
@@ -268,7 +247,6 @@ credentials_lookup_free(CredentialsLookup *lookup)
     if (lookup == NULL)
         return;
     sd_bus_slot_unref(lookup->slot);
-    g_clear_handle_id(&lookup->ask_again_id, g_source_remove);
     process_close(&lookup->process);
     answer_clear(&lookup->answer);
     g_free(lookup->app_id);
