@@ -655,15 +655,15 @@ start_peer(Peer *peer, int fd)
 }
 
 int
-peers_open(Client *client, int *out_fd)
+peers_open(Client *client, int *out_fd, LimitId *out_limit)
 {
     LimitsAccount *account = get_account(client);
-    LimitId limit;
     Peer *peer;
     int fds[2];
 
     peers_close(client);
-    if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, 1, &limit))
+    if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, 1,
+                      out_limit))
         return -EDQUOT;
     if (descriptors_are_scarce())
         return -EMFILE;

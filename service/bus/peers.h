@@ -25,6 +25,7 @@
 #include <glib.h>
 
 #include "service/bus/client.h"
+#include "service/core/limits.h"
 #include "service/core/lock-result.h"
 
 /* What is served there. `export` puts up the objects of a link; `take` serves a message, or says
@@ -39,9 +40,9 @@ Peers *peers_new(Edge *edge, const PeersServe *serve);
 void peers_free(Peers *peers);
 
 /* Opens a private socket for the client in place of the one it may have. `*out_fd` is the client's
- * end, to be closed by the caller. From here on signals go there. -EDQUOT: a limit of private
- * sockets is reached; another negative errno: there is none to be had now. */
-int peers_open(Client *client, int *out_fd);
+ * end, to be closed by the caller. From here on signals go there. -EDQUOT: `*out_limit` is
+ * reached; another negative errno: there is none to be had now. */
+int peers_open(Client *client, int *out_fd, LimitId *out_limit);
 
 /* How far its private socket has to be read before a call that has come by the bus is served: not
  * beyond Client.n_socket_bytes if there is nothing in it. */

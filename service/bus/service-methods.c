@@ -86,10 +86,8 @@ service_methods_open_peer(Client *client, sd_bus_message *call, sd_bus_error *er
     if (client->link->client != NULL)
         return sd_bus_error_set(error, WIRE_ERROR_NOT_SUPPORTED,
                                 "A private socket is asked for over the bus");
-    r = peers_open(client, &fd);
-    if (r == -EDQUOT &&
-        !limits_admit(&client->edge->user_agent.limits, client->agent->principal->account,
-                      CHARGE_PRIVATE_SOCKET, 1, &limit))
+    r = peers_open(client, &fd, &limit);
+    if (r == -EDQUOT)
         return replies_set_result(error, client->edge, lock_result_limit(limit));
     if (r >= 0) {
         r = sd_bus_message_append_basic(reply, 'h', &fd); /* a copy */

@@ -119,6 +119,7 @@ set_up(World *world)
     static const PeersServe serve = {interfaces_export, calls_take};
     Edge *edge = &world->edge;
     Limits limits;
+    LimitId limit;
     sd_bus *bus;
     int r;
 
@@ -135,7 +136,7 @@ set_up(World *world)
     world->other = add_client(edge, ":1.2");
     request(world, world->other);
     request(world, world->other);
-    r = peers_open(world->client, &world->fd);
+    r = peers_open(world->client, &world->fd, &limit);
     g_assert(r == 0);
 }
 
