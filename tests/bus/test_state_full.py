@@ -8,41 +8,12 @@ The file system is a small tmpfs in a mount namespace of the test's own.
 
 import os
 import random
-import shutil
-import subprocess
-import sys
 import tempfile
 
-from harness import DBusError, buses, diagnostic, main, owner_of
+from harness import DBusError, diagnostic, main, owner_of
+from smallfs import SmallFileSystem, has_own_mounts, take_own_mounts
 from statecase import StateCase, without
 from workers import WorkCase
-
-INSIDE = 'WEBLOCKS_TEST_MOUNTS'
-# Fills its directory, says so, and empties it again at the end of its input.
-FILLER = '''
-import os, sys
-os.chdir(sys.argv[1])
-fd = os.open('filler', os.O_CREAT | os.O_WRONLY)
-try:
-    while True:
-        os.write(fd, bytes(4096))
-except OSError:
-    pass
-print('full', flush=True)
-sys.stdin.read()
-os.unlink('filler')
-'''
-
-
-def namespace():
-    """The command that gives a program mounts of its own; None if nothing does."""
-    command = ['unshare', '--mount'] if os.geteuid() == 0 else ['unshare', '--mount',
-                                                                '--map-root-user']
-    if shutil.which('unshare') is None or shutil.which('mount') is None:
-        return None
-    trial = subprocess.run([*command, 'mount', '-t', 'tmpfs', 'none', '/mnt'], check=False,
-                           capture_output=True)
-    return command if trial.returncode == 0 else None
 
 
 class FullCase(StateCase):
@@ -50,27 +21,15 @@ class FullCase(StateCase):
     SIZE = '2m'
 
     def setUp(self):
-        if INSIDE not in os.environ:
+        if not has_own_mounts():
             self.skipTest('needs a mount namespace: unshare(1), and root or user namespaces')
         super().setUp()
         self.mount = tempfile.mkdtemp(prefix='weblocks-full-')
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={self.SIZE},mode=0700', 'none',
-                        self.mount], check=True)
         self.addCleanup(os.rmdir, self.mount)
-        self.addCleanup(subprocess.run, ['umount', '--lazy', self.mount], check=True)
+        small = SmallFileSystem(self.mount, self.SIZE)
+        self.addCleanup(small.close)
+        self.fill, self.empty = small.fill, small.empty
         self.directory = os.path.join(self.mount, 'state')
-        self.filler = None
-
-    def fill(self):
-        """Another process takes what is left."""
-        self.filler = buses.spawn([sys.executable, '-c', FILLER, self.mount],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.addCleanup(buses.end, self.filler)
-        buses.read_lines(self.filler, 1)
-
-    def empty(self):
-        self.filler.stdin.close()
-        buses.wait_exit(self.filler)
 
     def see_all(self):
         seen = {client.name: self.see_resync(client) for client in self.clients}
@@ -247,8 +206,5 @@ class Traffic(FullCase, WorkCase):
 
 
 if __name__ == '__main__':
-    prefix = None if INSIDE in os.environ else namespace()
-    if prefix is not None:
-        os.environ[INSIDE] = '1'
-        os.execvp(prefix[0], [*prefix, sys.executable, *sys.argv])
+    take_own_mounts()
     main()

@@ -174,7 +174,7 @@ def raise_storm(options, say=print):
         verdict, report = check(options, directory, left)
         outcome.add(verdict, report, options.round_seconds)
         if storm.small is not None:
-            outcome.count('starts_while_full', storm.small.n_starts)
+            outcome.count('starts_while_full', storm.starts_while_full)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
         say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
             f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking')

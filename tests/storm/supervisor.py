@@ -16,7 +16,7 @@ import time
 from buses import FACTOR, Bus, spawn
 from observer import Observer
 from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
-from full import SmallFileSystem
+from smallfs import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
 # How long what is due may take, of the time in which there is a service and the client runs.
@@ -24,6 +24,8 @@ PATIENCE = 3.0 * FACTOR
 # What may take as long as it likes on a busy machine, but not for ever.
 FOR_EVER = 30.0 * FACTOR
 MEMORY_ALLOWANCE_KIB = 8192
+# Of the file system that somebody fills.
+SMALL_BYTES = 2 << 20
 
 
 class StormError(Exception):
@@ -49,7 +51,8 @@ class Storm:
         self.observer = None
         self.service = None
         self.environment = None
-        self.small = SmallFileSystem(directory) if options.full else None
+        self.small = self.make_small_file_system() if options.full else None
+        self.starts_while_full = 0
         self.clients = {}
         self.dead_names = set()
         self.count = 0
@@ -63,6 +66,11 @@ class Storm:
         self.timers = []
         self.timer_count = 0
         self.started = 0.0
+
+    def make_small_file_system(self):
+        path = os.path.join(self.directory, 'small')
+        os.mkdir(path)
+        return SmallFileSystem(path, SMALL_BYTES)
 
     # ---- of whom there is what
 
@@ -122,7 +130,7 @@ class Storm:
             return
         command = self.service_command()
         if self.small is not None and self.small.is_full():
-            self.small.n_starts += 1
+            self.starts_while_full += 1
         process = spawn(command, stdin=subprocess.DEVNULL, stdout=self.noise, stderr=self.noise,
                         env=self.environment)
         self.adopt_service(ServiceProcess(process.pid, process))
