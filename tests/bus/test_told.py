@@ -18,7 +18,7 @@ SERVICE = 'org.w3.WebLocks'
 MODES = ('exclusive', 'shared')
 
 
-class Recorder(RawClient):
+class Recording:
     """Keeps the bytes of what it gets from the service."""
 
     def _begin(self, sock):
@@ -30,16 +30,12 @@ class Recorder(RawClient):
         super().take_bytes(blob)
 
 
-class RecordingSocket(PrivateSocket):
-    """The same of a private socket."""
+class Recorder(Recording, RawClient):
+    """By the bus."""
 
-    def _begin(self, sock):
-        self.blobs = []
-        super()._begin(sock)
 
-    def take_bytes(self, blob):
-        self.blobs.append(blob)
-        super().take_bytes(blob)
+class RecordingSocket(Recording, PrivateSocket):
+    """By a private socket."""
 
 
 def seed():

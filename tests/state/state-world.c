@@ -64,6 +64,26 @@ world_path(const char *directory, guint8 bus, const char *suffix)
     return g_string_free(path, FALSE);
 }
 
+/* ---- warnings */
+
+static GLogWriterOutput
+keep_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
+{
+    if (!(level & G_LOG_LEVEL_WARNING))
+        return g_log_writer_default(level, fields, n_fields, NULL);
+    g_ptr_array_add(data, g_log_writer_format_fields(level, fields, n_fields, FALSE));
+    return G_LOG_WRITER_HANDLED;
+}
+
+GPtrArray *
+world_keep_warnings(void)
+{
+    GPtrArray *warnings = g_ptr_array_new_with_free_func(g_free);
+
+    g_log_set_writer_func(keep_warning, warnings, NULL);
+    return warnings;
+}
+
 /* ---- life */
 
 static void

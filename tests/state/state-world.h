@@ -36,6 +36,10 @@ void world_remove_directory(const char *directory);
 /* "DIRECTORY/BUS.SUFFIX", owned. */
 char *world_path(const char *directory, guint8 bus, const char *suffix);
 
+/* From now on warnings are not told, but kept there as text; not to be freed. Once for a program.
+ */
+GPtrArray *world_keep_warnings(void);
+
 /* A service begins: the state of the bus of that number is opened, restored and begun anew. The
  * clock stands still at what it was at the beginning of all; the second has clocks and a boot of
  * one's own. */

@@ -38,15 +38,6 @@ format_path(guint version, const char *suffix)
     return g_strdup_printf("%s/%u.%s", formats, version, suffix);
 }
 
-static GLogWriterOutput
-keep_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
-{
-    if (!(level & G_LOG_LEVEL_WARNING))
-        return g_log_writer_default(level, fields, n_fields, data);
-    g_ptr_array_add(warnings, g_log_writer_format_fields(level, fields, n_fields, FALSE));
-    return G_LOG_WRITER_HANDLED;
-}
-
 static void
 copy_file(const char *from, const char *to)
 {
@@ -222,8 +213,7 @@ main(int argc, char **argv)
     }
     g_assert_cmpint(argc, ==, 2);
     formats = argv[1];
-    warnings = g_ptr_array_new_with_free_func(g_free);
-    g_log_set_writer_func(keep_warning, NULL, NULL);
+    warnings = world_keep_warnings();
     g_test_add_func("/formats/ours", test_this_format);
     g_test_add_data_func("/formats/one-to-come", GUINT_TO_POINTER(STATE_FORMAT_VERSION + 1),
                          test_other_format);

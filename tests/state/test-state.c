@@ -33,15 +33,6 @@ typedef struct {
     World world;
 } Fixture;
 
-static GLogWriterOutput
-keep_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
-{
-    if (!(level & G_LOG_LEVEL_WARNING))
-        return g_log_writer_default(level, fields, n_fields, data);
-    g_ptr_array_add(warnings, g_log_writer_format_fields(level, fields, n_fields, FALSE));
-    return G_LOG_WRITER_HANDLED;
-}
-
 /* One line, and that. */
 static void
 assert_warned(const char *pattern)
@@ -742,8 +733,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    warnings = g_ptr_array_new_with_free_func(g_free);
-    g_log_set_writer_func(keep_warning, NULL, NULL);
+    warnings = world_keep_warnings();
     STATE_TEST("/state/as-it-was", test_as_it_was);
     STATE_TEST("/state/grants", test_grants);
     STATE_TEST("/state/order", test_order);
