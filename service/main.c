@@ -15,8 +15,8 @@
 
 #include "common/wire-names.h"
 #include "service/bus/bus-service.h"
-#include "service/bus/descriptors.h"
 #include "service/core/name-hash.h"
+#include "service/descriptors.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60

@@ -8,11 +8,11 @@
 #include "common/wire-names.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/clients.h"
-#include "service/bus/descriptors.h"
 #include "service/bus/methods.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
+#include "service/descriptors.h"
 
 #define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 #define PING_MEMBER    "Ping"

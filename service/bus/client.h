@@ -9,8 +9,8 @@
 
 #include "common/sd-bus.h"
 #include "service/bus/edge.h"
-#include "service/bus/principals.h"
 #include "service/core/agent.h"
+#include "service/identity/principals.h"
 
 typedef struct Peer Peer;
 

@@ -5,12 +5,12 @@
 
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
-#include "service/bus/descriptors.h"
 #include "service/bus/message-size.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
 #include "service/core/principal.h"
+#include "service/descriptors.h"
 #include "service/fault.h"
 #include "service/state/state.h"
 

@@ -37,9 +37,12 @@ refuse_key(sd_bus_error *error, const char *key, const char *why)
     return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "Option '%s' %s", escaped, why);
 }
 
+/* `r` is what reading it came to. */
 static int
-refuse_body(sd_bus_error *error)
+refuse_body(sd_bus_error *error, int r)
 {
+    if (r == -ENOMEM)
+        return sd_bus_error_set_errno(error, r);
     return sd_bus_error_set(
         error, WIRE_ERROR_INVALID_ARGS,
         "The message body can't be read, or has a string that D-Bus can't carry");
@@ -55,23 +58,25 @@ read_entry(sd_bus_message *message,
 {
     const char *key, *contents;
     guint i;
+    int r = sd_bus_message_read_basic(message, 's', &key);
 
-    if (sd_bus_message_read_basic(message, 's', &key) <= 0)
-        return refuse_body(error);
+    if (r <= 0)
+        return refuse_body(error, r);
     for (i = 0; i < n_specs; i++)
         if (g_str_equal(key, specs[i].key))
             break;
     if (i == n_specs)
         return refuse_key(error, key, "is not known here");
 
-    if (sd_bus_message_peek_type(message, NULL, &contents) <= 0)
-        return refuse_body(error);
+    r = sd_bus_message_peek_type(message, NULL, &contents);
+    if (r <= 0)
+        return refuse_body(error, r);
     if ((contents[0] != specs[i].type || contents[1] != '\0') && !fault_is(FAULT_OPTION_UNCHECKED))
         return refuse_key(error, key, "has the wrong type");
-    if (sd_bus_message_enter_container(message, 'v', contents) <= 0 ||
-        sd_bus_message_read_basic(message, contents[0], value) <= 0 ||
-        sd_bus_message_exit_container(message) < 0)
-        return refuse_body(error);
+    if ((r = sd_bus_message_enter_container(message, 'v', contents)) <= 0 ||
+        (r = sd_bus_message_read_basic(message, contents[0], value)) <= 0 ||
+        (r = sd_bus_message_exit_container(message)) < 0)
+        return refuse_body(error, r);
     return (int)i;
 }
 
@@ -86,10 +91,10 @@ read_dictionary(sd_bus_message *message,
                 sd_bus_error *error)
 {
     guint given = 0;
-    int r;
+    int r = sd_bus_message_enter_container(message, 'a', "{sv}");
 
-    if (sd_bus_message_enter_container(message, 'a', "{sv}") < 0)
-        return refuse_body(error);
+    if (r < 0)
+        return refuse_body(error, r);
 
     while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
         OptionValue value = {0};
@@ -101,11 +106,12 @@ read_dictionary(sd_bus_message *message,
             return refuse_key(error, specs[i].key, "is there twice");
         given |= 1u << i;
         values[i] = value;
-        if (sd_bus_message_exit_container(message) < 0)
-            return refuse_body(error);
+        r = sd_bus_message_exit_container(message);
+        if (r < 0)
+            return refuse_body(error, r);
     }
-    if (r < 0 || sd_bus_message_exit_container(message) < 0)
-        return refuse_body(error);
+    if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
+        return refuse_body(error, r);
 
     *out_given = given;
     return 0;

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "service/bus/clients.h"
-#include "service/bus/descriptors.h"
 #include "service/bus/handshake.h"
 #include "service/bus/look-ahead.h"
 #include "service/core/limits.h"
 #include "service/core/principal.h"
+#include "service/descriptors.h"
 
 /* Sockets that are served in one turn, and messages that they have in it together: so few that who
  * comes meanwhile waits less than it takes to be given the processor. The burst of one socket,
@@ -371,19 +371,21 @@ process(Peer *peer, Budget *left)
     return next;
 }
 
-/* sd-bus writes when it processes, and may then read a message. If it has dropped one, it is seen
- * by the bytes that are gone. */
+/* A step of sd-bus is to write whole messages, if it can, and else to read one. When nothing of
+ * either is seen it has dropped one, or there was nothing to do. */
 static Next
 write_on(Peer *peer)
 {
     gsize length = 0, n_bytes;
+    guint64 n_queued = outbox_count_queued(&peer->link.outbox);
     Next next = look_ahead(peer->fd, &length, &n_bytes);
+    gboolean may_read = next == NEXT_MESSAGE;
 
-    if (next != NEXT_MESSAGE && next != NEXT_NOTHING)
+    if (!may_read && next != NEXT_NOTHING)
         return next;
-    n_bytes = look_for_bytes(peer->fd);
     next = take_step(peer, length);
-    if (next == NEXT_MESSAGE && !peer->has_message && look_for_bytes(peer->fd) < n_bytes)
+    if (next == NEXT_MESSAGE && may_read && !peer->has_message &&
+        outbox_count_queued(&peer->link.outbox) == n_queued)
         return NEXT_BAD;
     if (next == NEXT_MESSAGE)
         outbox_flush(&peer->link.outbox);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "service/bus/flatpak-info.h"
+#include "service/identity/flatpak-info.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ID_BYTES_MAX 255

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "service/bus/security-label.h"
+#include "service/identity/security-label.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SNAP_BYTES_MAX 40

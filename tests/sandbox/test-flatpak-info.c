@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "service/bus/flatpak-info.h"
+#include "service/identity/flatpak-info.h"
 
 #define APP "org.example.App"
 

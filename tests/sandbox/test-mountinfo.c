@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "service/bus/mountinfo.h"
-#include "service/bus/process.h"
+#include "service/identity/mountinfo.h"
+#include "service/identity/process.h"
 
 #define DISK      "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
 #define BIND      "127 1 254:0 / / ro,nosuid shared:1 master:2 - ext4 /dev/vda rw\n"

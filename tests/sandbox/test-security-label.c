@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "service/bus/security-label.h"
+#include "service/identity/security-label.h"
 
 #define REFUSED "refused"
 

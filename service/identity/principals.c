@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/bus/principals.h"
+#include "service/identity/principals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "common/wire-names.h"
-#include "service/bus/descriptors.h"
-#include "service/bus/process.h"
-#include "service/bus/sandbox.h"
+#include "service/descriptors.h"
 #include "service/fault.h"
+#include "service/identity/process.h"
+#include "service/identity/sandbox.h"
 
 #define LABEL_MAX_BYTES 4096
 

@@ -27,8 +27,8 @@
 
 #include <glib.h>
 
-#include "service/bus/process.h"
 #include "service/core/principal.h"
+#include "service/identity/process.h"
 
 /* The label is as in security_label_parse(). FALSE is a refusal; else *out_app_id is owned, "" if
  * unsandboxed. */
