@@ -23,8 +23,8 @@ descriptors_raise_limit(void)
 }
 
 /* The kernel gives the lowest number that is free, so that number tells how many are not. */
-static gboolean
-are_in_use(guint quarters)
+gboolean
+descriptors_are_scarce(DescriptorsUse use)
 {
     struct rlimit limit;
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -32,17 +32,5 @@ are_in_use(guint quarters)
     if (fd < 0)
         return TRUE;
     close(fd);
-    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd >= limit.rlim_cur / 4 * quarters;
-}
-
-gboolean
-descriptors_are_scarce(void)
-{
-    return are_in_use(2);
-}
-
-gboolean
-descriptors_are_very_scarce(void)
-{
-    return are_in_use(3);
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd >= limit.rlim_cur / 8 * use;
 }

@@ -5,8 +5,8 @@
  * the service keeps for a while, and by being many who are not identified yet.
  *
  * When sd-bus can't receive a message for want of descriptors it gives up the connection, and that
- * is the service's end. So private sockets stop when half of them are in use; and when three
- * quarters are, so does finding out who somebody is, and keeping calls meanwhile. */
+ * is the service's end. So what needs them stops one after the other, and whoever takes all that
+ * there is for the one leaves some for the next. */
 
 #pragma once
 
@@ -15,8 +15,11 @@
 /* As many as the system lets us have. Once, at the start. */
 void descriptors_raise_limit(void);
 
-/* Whether half of them are in use. */
-gboolean descriptors_are_scarce(void);
+/* How many eighths of them may be in use before it stops. */
+typedef enum {
+    DESCRIPTORS_FOR_CALLS = 4, /* to keep, of a client that doesn't read */
+    DESCRIPTORS_FOR_SOCKETS = 5,
+    DESCRIPTORS_FOR_STRANGERS = 6, /* to find out who they are, and for their calls meanwhile */
+} DescriptorsUse;
 
-/* Whether three quarters are. */
-gboolean descriptors_are_very_scarce(void);
+gboolean descriptors_are_scarce(DescriptorsUse use);

@@ -139,7 +139,7 @@ is_useful(const Link *link, sd_bus_message *call, CallUse use)
 static void
 keep(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position)
 {
-    if (confirm_is_full(client) && descriptors_are_scarce())
+    if (confirm_is_full(client) && descriptors_are_scarce(DESCRIPTORS_FOR_CALLS))
         return;
     clients_defer(client, call, n_bytes, position);
     clients_bound_waiting(client);
@@ -174,7 +174,7 @@ wait_in_turn(Client *client, sd_bus_message *call)
         return FALSE;
     keep(client, call, clients_measure(client, call), position);
     /* There may be no later. */
-    if (client->edge->user_agent.shutting_down || descriptors_are_scarce())
+    if (client->edge->user_agent.shutting_down || descriptors_are_scarce(DESCRIPTORS_FOR_CALLS))
         peers_serve_deferred(client);
     return TRUE;
 }

@@ -390,7 +390,8 @@ gboolean
 clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_limit)
 {
     /* Descriptors, if calls brought any, are kept with them. */
-    return has_room(client, 1, n_bytes, out_limit) && !descriptors_are_very_scarce();
+    return has_room(client, 1, n_bytes, out_limit) &&
+           !descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS);
 }
 
 guint64

@@ -667,7 +667,7 @@ peers_open(Client *client, int *out_fd, LimitId *out_limit)
     if (!limits_admit(&client->edge->user_agent.limits, account, CHARGE_PRIVATE_SOCKET, 1,
                       out_limit))
         return -EDQUOT;
-    if (descriptors_are_scarce())
+    if (descriptors_are_scarce(DESCRIPTORS_FOR_SOCKETS))
         return -EMFILE;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
         return -errno;

@@ -174,7 +174,8 @@ look_at_process(CredentialsLookup *lookup)
     int pidfd = answer->pidfd;
 
     answer->pidfd = -1;
-    if (descriptors_are_very_scarce() && !fault_is(FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS)) {
+    if (descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS) &&
+        !fault_is(FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS)) {
         if (pidfd >= 0)
             close(pidfd);
         return "too many are looked up";

@@ -570,7 +570,7 @@ class Scarce(BoundsCase):
         held, _ = self.other.request('x', self.bucket)
         before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
         used = self.count_descriptors()
-        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (2 * (used + 10), before[1]))
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, ((used + 10) * 8 // 5, before[1]))
         try:
             clients = [self.raw_client(descriptors=True) for _ in range(20)]
             peers = []
