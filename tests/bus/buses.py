@@ -17,6 +17,9 @@ FACTOR = float(os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1'))
 # How long anything may take that should take next to no time.
 PATIENCE = 20.0 * FACTOR
 
+# How often is enough for a quick run, and how often what the test promises is about.
+FULL_SIZE = os.environ.get('WEBLOCKS_FULL_SIZE', '0') != '0'
+
 RUNTIME_PARENT = '/dev/shm'
 
 DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
@@ -62,6 +65,11 @@ def environment(name):
     if not value:
         raise RuntimeError(f'{name} is not set: see tests/README.md')
     return value
+
+
+def full_size(quick, full):
+    """A size that a test reaches in full on request, as that takes minutes: see tests/README.md."""
+    return full if FULL_SIZE else quick
 
 
 def die_with_parent():

@@ -24,7 +24,7 @@ gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
 import buses
-from buses import FACTOR, PATIENCE, Bus, end, environment, spawn, wait_exit
+from buses import FACTOR, PATIENCE, Bus, end, environment, full_size, spawn, wait_exit
 from calls import ADMIN, ROOT, SERVICE, DBusError, Event, LockCalls
 from rawbus import DRIVER, DRIVER_PATH, Monitor, PrivateSocket, RawClient
 from tap import diagnostic, main
@@ -487,5 +487,5 @@ class BusTestCase(unittest.TestCase):
 
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
            'GLib', 'Gio', 'Monitor', 'PATIENCE', 'PeerClient', 'PrivateSocket', 'ProcessClient',
-           'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'main',
-           'owner_of', 'pid_of', 'service_command', 'wait_exit', 'wait_for']
+           'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'full_size',
+           'main', 'owner_of', 'pid_of', 'service_command', 'wait_exit', 'wait_for']
