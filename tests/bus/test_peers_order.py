@@ -16,7 +16,7 @@ import struct
 
 import buses
 from calls import ADMIN, ROOT, SERVICE
-from harness import FACTOR, BusTestCase, RawClient, diagnostic, main, wait_for
+from harness import FACTOR, BusTestCase, RawClient, diagnostic, full_size, main, wait_for
 from rawbus import DRIVER, DRIVER_PATH, PrivateSocket, lock_call, method_call, unpack
 
 # What a client says last.
@@ -278,7 +278,7 @@ class LastWords(BusTestCase):
         slots = [kind(self, number) for number in range(self.SLOTS)]
         if unread or between:
             self.make_noise()
-        for _ in range(rounds):
+        for _ in range(full_size(-(-rounds // 4), rounds)):
             start = self.monitor.position() if by_bus else 0
             speakers = self.run_round(slots, paused, kill_at, by_bus=by_bus, unread=unread,
                                       between=between)

@@ -72,6 +72,8 @@ class PrivatePrefix(Installation):
             build = os.path.join(self.directory, 'build')
             meson('setup', build, environment('WEBLOCKS_SOURCE_DIR'),
                   f'--prefix={self.directory}/prefix', '-Dtests=false', '-Ddocs=disabled',
+                  # What these make has no path in it that could be wrong.
+                  '-Dintrospection=disabled', '-Dvapi=disabled', '-Dexamples=disabled',
                   *(f'-D{key}={value}' for key, value in options.items()))
             meson('compile', '-C', build)
             super().__init__(build)
