@@ -14,10 +14,16 @@ from rawbus import RawClient
 
 # Waits for `name` in the bucket of the environment; says what became of it.
 WAITER = '''
-import os, signal, sys, gi
+import os, select, signal, sys, gi
 gi.require_version('WebLocks', '1')
 from gi.repository import Gio, GLib, WebLocks
 seen = []
+
+# Python sees a signal between two steps; one that comes just before it sleeps doesn't wake it.
+def wait_for_the_end():
+    while not select.select([sys.stdin], [], [], 0.1)[0]:
+        pass
+
 # What runs in the background of a shell has it ignored, and so have its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGUSR1, lambda *_: seen.append('SIGUSR1'))
@@ -29,10 +35,10 @@ def wait():
     try:
         with manager.lock('name') as lock:
             print('granted', *seen, flush=True)
-            sys.stdin.readline()
+            wait_for_the_end()
     except KeyboardInterrupt:
         print('interrupted', flush=True)
-        sys.stdin.readline()
+        wait_for_the_end()
 %s
 '''
 IN_CALLBACK = '''
