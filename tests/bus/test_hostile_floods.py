@@ -14,13 +14,15 @@ import time
 from buses import FACTOR, end, process_stat, read_lines, spawn
 from calls import SERVICE
 from flooder import KINDS
-from harness import HERE, Bus, DBusError, PrivateSocket, diagnostic, main, wait_for
+from harness import (HERE, Bus, DBusError, PrivateSocket, diagnostic, full_size, main,
+                     wait_for)
 from rawbus import RawClient
 from test_hostile import rss_mib
 from test_pressure import OwnBus
 
 OTHER_UID = 65534
-SECONDS = 0.5
+SECONDS = full_size(0.5, 5)
+SECONDS_BY_BUS = full_size(0.1, 5)
 ROUNDS = 5
 # How long a call may take, of a hundred: what the machine does by itself is measured before.
 CALM_SECONDS = 0.1 * FACTOR
@@ -96,6 +98,12 @@ class Floods(OwnBus):
             most = [max(have, rss_mib(pid)) for have, pid in zip(most, watched)]
         return calm, most
 
+    def seconds(self, full, uid):
+        """Whoever calls and never reads, be it the bus itself, fills the quotas that a dbus-broker
+        has for his user; before it throws out others of that user the flood has to end."""
+        is_safe = uid != os.geteuid() or self.bus.kind == 'dbus-daemon'
+        return full if is_safe else min(full, 0.5)
+
     def check(self, kind, uid):
         service = self.start()
         pids = service.process.pid, self.bus.pid
@@ -105,19 +113,20 @@ class Floods(OwnBus):
         peer = PrivateSocket(owner)
         self.addCleanup(peer.close)
         control, _ = self.measure(peer, SECONDS / 2)
-        self.measure(by_bus, 0.1)
+        self.measure(by_bus, SECONDS_BY_BUS)
         before = [rss_mib(pid) for pid in pids]
 
         flooder = self.flood(kind, uid)
-        used, at = self.cpu(pids[0]), time.monotonic()
+        used, at = [self.cpu(pid) for pid in pids], time.monotonic()
         # A machine that is busy otherwise is not to be held against it; who starves does so always.
         for _ in range(ROUNDS):
-            beside, most = self.measure(peer, SECONDS, pids)
+            beside, most = self.measure(peer, self.seconds(SECONDS, uid), pids)
             if beside.p(99) < CALM_SECONDS:
                 break
-        used, took = self.cpu(pids[0]) - used, time.monotonic() - at
+        took = time.monotonic() - at
+        used = [100 * (self.cpu(pid) - before) / took for pid, before in zip(pids, used)]
         try:
-            also, more = self.measure(by_bus, 0.1, pids)
+            also, more = self.measure(by_bus, self.seconds(SECONDS_BY_BUS, uid), pids)
             most = [max(*pair) for pair in zip(most, more)]
         except DBusError as error:
             # Its quotas are by user: who fills them stops all of that user, whomever they call.
@@ -136,13 +145,15 @@ class Floods(OwnBus):
         after = [rss_mib(pid) for pid in pids]
         diagnostic(f'{kind}, uid {uid}: calm {beside} (without: {control}), by the bus {also}; '
                    f'back after {1000 * recovered:.0f} ms; service {before[0]:.1f} -> '
-                   f'{most[0]:.1f} -> {after[0]:.1f} MiB, {100 * used / took:.0f} % CPU; '
-                   f'bus {before[1]:.1f} -> {most[1]:.1f} -> {after[1]:.1f} MiB')
+                   f'{most[0]:.1f} -> {after[0]:.1f} MiB, {used[0]:.0f} % CPU; '
+                   f'bus {before[1]:.1f} -> {most[1]:.1f} -> {after[1]:.1f} MiB, '
+                   f'{used[1]:.0f} % CPU')
         self.assertLess(beside.p(99), max(CALM_SECONDS, 5 * control.p(99)))
         self.assertLess(recovered, BACK_SECONDS)
         self.assertLess(most[0] - before[0], SERVICE_MIB * FACTOR)
         self.assertLess(after[0] - before[0], SERVICE_MIB_AFTER * FACTOR)
-        # In a dbus-broker it is mostly what comes for the service, which the sender pays for.
+        # In a dbus-broker it is the bus's own refusals, and what comes for the service: the sender
+        # pays for it. See the control.
         if kind == 'query' and self.bus.kind == 'dbus-daemon':
             self.assertLess(most[1] - before[1], BUS_MIB_UNREAD * FACTOR)
         self.assert_clean_end(service)
