@@ -243,6 +243,12 @@ fixture_describe(CoreFixture *fixture, char letter, const char *bucket)
                            pending->len > 0 ? pending->str : "-");
 }
 
+guint
+fixture_get_size(guint full)
+{
+    return g_getenv("WEBLOCKS_TEST_SLOW") != NULL ? full / 20 : full;
+}
+
 guint32
 fixture_get_seed(void)
 {

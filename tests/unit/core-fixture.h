@@ -96,5 +96,8 @@ char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
 
 #define assert_state(fixture, expected) assert_state_of(fixture, 'A', FIXTURE_BUCKET, expected)
 
+/* So much, or a twentieth where the environment's WEBLOCKS_TEST_SLOW says that all takes long. */
+guint fixture_get_size(guint full);
+
 /* From the environment's WEBLOCKS_TEST_SEED, else from g_test's --seed; told in the log. */
 guint32 fixture_get_seed(void);

@@ -463,7 +463,8 @@ test_walk(void)
     guint n_refusals[N_LIMITS] = {0};
     guint32 seed = fixture_get_seed();
 
-    for (guint i = 0; i < N_WORLDS; i++)
+    /* They differ in what they fill. */
+    for (guint i = 0; i < MAX(fixture_get_size(N_WORLDS), 4); i++)
         run_world(seed, i, n_refusals);
     for (guint i = 0; i < N_LIMITS; i++)
         g_test_message("%s: in the way %u times", limits_table[i].name, n_refusals[i]);

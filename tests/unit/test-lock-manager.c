@@ -509,10 +509,11 @@ static void
 test_million_names(CoreFixture *f, gconstpointer data)
 {
     struct mallinfo2 before, after;
+    guint n_names = fixture_get_size(1000000);
     char name[32];
 
     before = mallinfo2();
-    for (guint i = 0; i < 1000000; i++) {
+    for (guint i = 0; i < n_names; i++) {
         g_snprintf(name, sizeof name, "name-%u", i);
         g_assert_cmpint(fixture_release(f, 'A', fixture_request(f, 'A', name, "")), ==,
                         LOCK_RESULT_OK);
@@ -532,18 +533,19 @@ static void
 test_many_names_at_once(CoreFixture *f, gconstpointer data)
 {
     struct mallinfo2 before, after;
+    guint n_names = fixture_get_size(100000);
     char name[32];
 
     f->user_agent.limits.max[LIMIT_REQUESTS_PER_CLIENT] = G_MAXINT32;
     f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
     f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
     before = mallinfo2();
-    for (guint i = 0; i < 100000; i++) {
+    for (guint i = 0; i < n_names; i++) {
         g_snprintf(name, sizeof name, "name-%u", i);
         fixture_request(f, 'A', name, "");
     }
     effects_clear(&f->user_agent.effects);
-    for (guint64 id = 1; id <= 100000; id++)
+    for (guint64 id = 1; id <= n_names; id++)
         fixture_release(f, 'A', id);
     effects_clear(&f->user_agent.effects);
     after = mallinfo2();
