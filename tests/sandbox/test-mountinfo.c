@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* bus/mountinfo and bus/process: mounts as the kernel tells them, and a process that ends. */
+/* identity/mountinfo and identity/process: mounts as the kernel tells them, and a process that
+ * ends. */
 
 #include <glib.h>
 #include <signal.h>
