@@ -161,7 +161,7 @@ class UserClient:
 
     def _serve(self, sock, address, peer):
         try:
-            self.client = client = RawClient(address, descriptors=True)
+            self.bus = self.client = client = RawClient(address, descriptors=True)
             if peer:
                 self.client = PrivateSocket(client)
         except Exception:  # pylint: disable=broad-except
@@ -205,6 +205,12 @@ class UserClient:
         """All messages up to now, as text."""
         self.client.ping()
         return '\n'.join(message.print_(0) for message in self.client.log)
+
+    def _do_leave_socket(self):
+        """It goes on by the bus, when its private socket has ended."""
+        ended = self.client is self.bus or self.client.at_end()
+        self.client = self.bus
+        return ended
 
     def _do_run(self, function, *args):
         """Runs a function of a module as this user."""

@@ -18,12 +18,12 @@ from harness import main, wait_for
 from installation import run
 from statecase import bus_id
 from systembus import ALICE, BIG, BOB, HERE, LAST, SERVICE_UID, unit_path
-from unitcase import SessionUnitService, UnitCase, need
+from unitcase import ContractChecks, SessionUnitService, UnitCase, need
 
 setUpModule = need
 
 
-class Works(UnitCase):
+class Works(ContractChecks, UnitCase):
     """Inside the system's unit."""
 
     def test_the_contract(self):
@@ -33,41 +33,6 @@ class Works(UnitCase):
             for peer in (False, True):
                 with self.subTest(uid=uid, peer=peer):
                     self.check_contract(self.user(uid, peer=peer), self.user(uid))
-
-    def check_contract(self, first, second):
-        second.watch()
-        held, token = first.request('x', why='to see')
-        self.assertGreater(token, 0)
-        waits, _ = second.request('x')
-        shared, _ = second.request('x', mode='shared')
-        expires, _ = second.request('x', timeout=1)
-        self.assertEqual(first.request('x', ifAvailable=True), (0, 0))
-        wait_for(lambda: self.told(second, 'Released', expires, 'timeout'), what='time-out')
-        self.assertEqual([len(part) for part in first.query()], [1, 2])
-        entry = first.inspect(state='held')[0][0]
-        self.assertEqual((entry['pid'], entry['why']), (first.pid, 'to see'))
-        self.assertTrue(second.abort(shared))
-        first.release(held)
-        wait_for(lambda: self.told(second, 'Granted', waits), what='Granted')
-        stolen, _ = first.steal('x')
-        wait_for(lambda: self.told(second, 'Released', waits, 'stolen'), what='theft')
-        self.assertEqual(first.buckets(), ['default'])
-        self.assertEqual([line[1] for line in first.resync()], [stolen])
-        second.watch(False)
-        first.release(stolen)
-        with self.assertRaises(DBusError) as caught:
-            first.release(stolen)
-        self.assertEqual(caught.exception.short, 'NotHeld')
-        self.assertIn('org.w3.WebLocks', first.introspect('/org/w3/WebLocks'))
-        self.assertIn('requestsPerClient', first.get_property('Limits'))
-        first.close()
-        second.close()
-
-    @staticmethod
-    def told(client, signal_, id_, reason=None):
-        return any(event.signal == signal_ and event.args[0] == id_ and
-                   event.args[3] == client.name and reason in (None, event.args[-1])
-                   for event in client.told())
 
     def test_state_after_a_kill(self):
         """The next one reads what the last one wrote, in a child process of its own."""

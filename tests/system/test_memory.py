@@ -4,13 +4,10 @@
 """The service inside its unit, with as much to remember as there can be."""
 
 import os
-import struct
-import threading
 
 from harness import diagnostic, main
-from rawbus import lock_call
 from systembus import ALICE, CROWD
-from unitcase import UnitCase, need, size
+from unitcase import UnitCase, ask_for_long_names, need, size
 
 setUpModule = need
 
@@ -36,8 +33,8 @@ class Memory(UnitCase):
             got = limits['requestsPerClient']
             while got == limits['requestsPerClient']:
                 clients.append(self.raw_client(uid=uid, descriptors=True))
-                got = self.ask_for_long_names(self.private_socket(clients[-1]),
-                                              limits['requestsPerClient'])
+                got = ask_for_long_names(self.private_socket(clients[-1]),
+                                         limits['requestsPerClient'])
                 asked += got
         # The last of it is kept for those who have less.
         self.assertGreaterEqual(asked * TEXT_BYTES, limits['textBytesTotal'] * 3 // 4)
@@ -62,30 +59,6 @@ class Memory(UnitCase):
         files = [os.stat(os.path.join(self.directory, name))
                  for name in os.listdir(self.directory)]
         return self.status('VmHWM') + sum(file.st_blocks * 512 for file in files)
-
-    @staticmethod
-    def ask_for_long_names(peer, count):
-        """How many of so many it got; the messages are one, but for a number."""
-        mark = b'00000000'
-        start = f'{peer.name}.{mark.decode()}.'
-        message = lock_call('Request', start.ljust(1024, 'n'), start.ljust(255, 'b'), why='w' * 256)
-        blob, first = peer.encode(message)
-        blobs = []
-        for number in range(count):
-            copy = bytearray(blob.replace(mark, b'%08d' % number))
-            # Its serial.
-            copy[8:12] = struct.pack('=I', first + number)
-            blobs.append(copy)
-        peer.serial += count
-        # Who doesn't read isn't read, so both go on at the same time.
-        sender = threading.Thread(target=peer.socket.sendall, args=(b''.join(blobs),))
-        sender.start()
-        replies = [peer.reply_to(first + number) for number in range(count)]
-        sender.join()
-        refused = {reply.get_error_name() for reply in replies} - {None}
-        if not refused <= {'org.freedesktop.DBus.Error.LimitsExceeded'}:
-            raise AssertionError(f'refused with {refused}')
-        return sum(reply.get_error_name() is None for reply in replies)
 
 
 if __name__ == '__main__':

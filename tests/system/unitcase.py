@@ -7,10 +7,14 @@ import importlib.util
 import os
 import re
 import shutil
+import struct
 import sys
+import threading
 import unittest
 
+from calls import DBusError
 from harness import owner_of, wait_for
+from rawbus import lock_call
 from systembus import HERE, SystemCase, UserService, unit_path
 
 
@@ -26,6 +30,69 @@ def need():
 
 def size(text):
     return int(text[:-1]) * {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}[text[-1]]
+
+
+def ask_for_long_names(peer, count):
+    """How many of so many it got; the messages are one, but for a number."""
+    mark = b'00000000'
+    start = f'{peer.name}.{mark.decode()}.'
+    message = lock_call('Request', start.ljust(1024, 'n'), start.ljust(255, 'b'), why='w' * 256)
+    blob, first = peer.encode(message)
+    blobs = []
+    for number in range(count):
+        copy = bytearray(blob.replace(mark, b'%08d' % number))
+        # Its serial.
+        copy[8:12] = struct.pack('=I', first + number)
+        blobs.append(copy)
+    peer.serial += count
+    # Who doesn't read isn't read, so both go on at the same time.
+    sender = threading.Thread(target=peer.socket.sendall, args=(b''.join(blobs),))
+    sender.start()
+    replies = [peer.reply_to(first + number) for number in range(count)]
+    sender.join()
+    refused = {reply.get_error_name() for reply in replies} - {None}
+    if not refused <= {'org.freedesktop.DBus.Error.LimitsExceeded'}:
+        raise AssertionError(f'refused with {refused}')
+    return sum(reply.get_error_name() is None for reply in replies)
+
+
+class ContractChecks:
+    """What a service must be able to do, wherever it runs."""
+
+    def check_contract(self, first, second):
+        second.watch()
+        held, token = first.request('x', why='to see')
+        self.assertGreater(token, 0)
+        waits, _ = second.request('x')
+        shared, _ = second.request('x', mode='shared')
+        expires, _ = second.request('x', timeout=1)
+        self.assertEqual(first.request('x', ifAvailable=True), (0, 0))
+        wait_for(lambda: self.told(second, 'Released', expires, 'timeout'), what='time-out')
+        self.assertEqual([len(part) for part in first.query()], [1, 2])
+        entry = first.inspect(state='held')[0][0]
+        self.assertEqual((entry['pid'], entry['why']), (first.pid, 'to see'))
+        self.assertTrue(second.abort(shared))
+        first.release(held)
+        wait_for(lambda: self.told(second, 'Granted', waits), what='Granted')
+        stolen, _ = first.steal('x')
+        wait_for(lambda: self.told(second, 'Released', waits, 'stolen'), what='theft')
+        self.assertEqual(first.buckets(), ['default'])
+        self.assertEqual([line[1] for line in first.resync()], [stolen])
+        second.watch(False)
+        first.release(stolen)
+        with self.assertRaises(DBusError) as caught:
+            first.release(stolen)
+        self.assertEqual(caught.exception.short, 'NotHeld')
+        self.assertIn('org.w3.WebLocks', first.introspect('/org/w3/WebLocks'))
+        self.assertIn('requestsPerClient', first.get_property('Limits'))
+        first.close()
+        second.close()
+
+    @staticmethod
+    def told(client, signal_, id_, reason=None):
+        return any(event.signal == signal_ and event.args[0] == id_ and
+                   event.args[3] == client.name and reason in (None, event.args[-1])
+                   for event in client.told())
 
 
 class UnitService(UserService):

@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests on a machine of its own share: they run there themselves (see machine.py), with the
+buses, users and units that systemd has started or will start.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from calls import SERVICE
+from harness import BusTestCase, wait_for
+import tap
+from machine import USERS, Machine, Refused, why_not
+from systembus import UserClient, staged
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+ALICE, BOB = USERS['alice'], USERS['bob']
+UNIT = 'weblocksd.service'
+# Set for what runs on the machine.
+INSIDE = 'WEBLOCKS_MACHINE'
+
+
+def main():
+    """Of a test program: begins a machine, and becomes what its process there tells."""
+    if os.environ.get(INSIDE):
+        tap.main()
+        return
+    tap.take_signals()
+    reason = why_not()
+    if os.environ.get('WEBLOCKS_SANITIZED'):
+        reason = 'sanitizers do what the unit forbids'
+    kind = os.environ['WEBLOCKS_TEST_BUS']
+    if shutil.which(kind) is None:
+        reason = f'no {kind}'
+    if reason:
+        print(f'1..0 # SKIP {reason}')
+        return
+    try:
+        machine = Machine(staged(), kind, [TESTS])
+    except Refused as error:
+        print(f'1..0 # SKIP no machine of its own: {error}')
+        return
+    try:
+        done = subprocess.run(machine.command(sys.executable, os.path.abspath(sys.argv[0]),
+                                              *sys.argv[1:]), check=False,
+                              env={**os.environ, INSIDE: '1', 'PYTHONDONTWRITEBYTECODE': '1'},
+                              stdin=subprocess.DEVNULL)
+    finally:
+        machine.stop()
+        unittest.doModuleCleanups()
+    sys.exit(done.returncode)
+
+
+def run(*command, uid=None):
+    """Its output; of a command that must succeed."""
+    env = {'PATH': os.environ['PATH'], 'LANG': 'C.UTF-8'}
+    options = {}
+    if uid is not None:
+        env.update(XDG_RUNTIME_DIR=f'/run/user/{uid}',
+                   DBUS_SESSION_BUS_ADDRESS=f'unix:path=/run/user/{uid}/bus')
+        options = {'user': uid, 'group': uid, 'extra_groups': []}
+    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f'{command} gave {done.returncode}:\n{done.stdout}')
+    return done.stdout
+
+
+class Unit:
+    """Our unit of the system's manager, or of a user's."""
+
+    def __init__(self, uid=None):
+        self.uid = uid
+        self.scope = ['--system'] if uid is None else ['--user']
+        self.directory = f"/etc/machine/{'system' if uid is None else 'user'}"
+
+    def systemctl(self, *words):
+        return run('systemctl', '--no-pager', *self.scope, *words, uid=self.uid)
+
+    def show(self, unit=UNIT):
+        """All that the manager knows of it."""
+        return dict(line.split('=', 1) for line in self.systemctl('show', unit).splitlines())
+
+    def get(self, *keys):
+        values = dict(line.split('=', 1) for line in self.systemctl(
+            'show', UNIT, *(f'--property={key}' for key in keys)).splitlines())
+        return [values[key] for key in keys]
+
+    def pid(self):
+        return int(self.get('MainPID')[0])
+
+    def is_active(self):
+        return self.get('ActiveState', 'SubState') == ['active', 'running']
+
+    def wait_inactive(self):
+        wait_for(lambda: self.get('ActiveState')[0] in ('inactive', 'failed'), every=0.05,
+                 what='end of the unit')
+
+    def change(self, text):
+        """What it is to say otherwise; '' for nothing."""
+        path = os.path.join(self.directory, f'{UNIT}.d')
+        shutil.rmtree(path, ignore_errors=True)
+        if text:
+            os.mkdir(path)
+            with open(os.path.join(path, 'test.conf'), 'w', encoding='utf-8') as file:
+                file.write(f'[Service]\n{text}\n')
+        self.systemctl('daemon-reload')
+
+    def setting(self, key):
+        """What the file says."""
+        with open(os.path.join(self.directory, UNIT), encoding='utf-8') as file:
+            return re.search(rf'(?m)^{key}=(.*)$', file.read())[1]
+
+    def journal(self, since=''):
+        """What its processes said, and what the manager said of it; since that place."""
+        kind = 'UNIT' if self.uid is None else 'USER_UNIT'
+        place = [f'--after-cursor={since}'] if since else []
+        return run('journalctl', '--no-pager', '--output=short-monotonic', *place,
+                   f'_SYSTEMD_{kind}={UNIT}', '+', f'{kind}={UNIT}')
+
+
+class MachineBus:
+    """A bus that is there."""
+
+    def __init__(self, uid=None):
+        self.kind = os.environ['WEBLOCKS_TEST_BUS']
+        self.uid = uid
+        self.directory = '/run/dbus' if uid is None else f'/run/user/{uid}'
+        self.address = f"unix:path={self.directory}/{'system_bus_socket' if uid is None else 'bus'}"
+        self.runtime = '/run' if uid is None else self.directory
+
+    def start(self):
+        return self
+
+    def stop(self):
+        pass
+
+    def environment(self):
+        env = {key: value for key, value in os.environ.items()
+               if not key.startswith(('DBUS_', 'XDG_', 'WEBLOCKS_'))}
+        return {**env, 'HOME': '/tmp', 'XDG_RUNTIME_DIR': self.runtime,
+                'DBUS_SESSION_BUS_ADDRESS': self.address}
+
+    def log(self):
+        if self.uid is None:
+            return run('journalctl', '--no-pager', '--unit=dbus.service')
+        return run('journalctl', '--no-pager', '_SYSTEMD_USER_UNIT=dbus.service')
+
+
+@unittest.skipUnless(os.environ.get(INSIDE), 'it is for a machine of its own')
+class MachineCase(BusTestCase):
+    """On the system bus. Each case finds the service not running, and without a lock."""
+
+    service = False
+    # What the unit is to say otherwise for this class.
+    otherwise = ''
+    # systemd and others tell the bus things.
+    others_broadcast = True
+
+    # Whose session it is about, if it isn't about the system.
+    owner = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.unit = Unit(cls.owner)
+        if cls.owner is not None:
+            run('systemctl', 'start', f'user@{cls.owner}.service')
+        cls.unit.change(cls.otherwise)
+        cls.addClassCleanup(cls.unit.change, '')
+        # The bus of a session takes nobody but its user.
+        os.seteuid(cls.owner or 0)
+        try:
+            super().setUpClass()
+        finally:
+            os.seteuid(0)
+
+    @classmethod
+    def make_bus(cls):
+        return MachineBus(cls.owner)
+
+    @classmethod
+    def start(cls):
+        """Of sandboxcase.py: the bus does it."""
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.services = [Ended(name) for name in cls.names_of_services()]
+        super().tearDownClass()
+
+    @classmethod
+    def names_of_services(cls):
+        """The connections that asked for the name."""
+        cls.monitor.position()
+        return {message.get_sender() for message in cls.monitor.messages()
+                if message.get_member() == 'RequestName' and
+                message.get_body().unpack()[0] == SERVICE}
+
+    def setUp(self):
+        super().setUp()
+        self.begin_of_journal = run('journalctl', '--lines=0', '--show-cursor').split()[-1]
+        self.addCleanup(self.end_service)
+
+    # How often the case itself makes it fail.
+    expected_failures = 0
+
+    def end_service(self):
+        """And nothing happened to it meanwhile that the case doesn't know."""
+        self.unit.systemctl('stop', UNIT)
+        said = self.unit.journal(self.begin_of_journal)
+        self.assertEqual(said.count('Failed with result'), self.expected_failures, said)
+        self.unit.systemctl('reset-failed')
+
+    def user(self, uid, **kw):
+        return self._adopt(UserClient(self.bus.address, uid, **kw))
+
+    def report(self):
+        return f'{self.unit.journal(self.begin_of_journal)}\nthe bus said:\n{self.bus.log()[-2000:]}'
+
+
+class Ended:
+    """A service that systemd has ended."""
+
+    def __init__(self, name):
+        self.name = name
+
+    @staticmethod
+    def complaints():
+        return []
+
+    @staticmethod
+    def stderr():
+        return ''
+
+    @staticmethod
+    def end():
+        pass
+
+
+__all__ = ['ALICE', 'BOB', 'INSIDE', 'MachineBus', 'MachineCase', 'UNIT', 'Unit',
+           'main', 'run']
