@@ -61,17 +61,21 @@ def links_and_binds():
             yield from ('--ro-bind', path, path)
 
 
+def as_user(uid):
+    """For a new process that is to be somebody else."""
+    return {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
+
+
 class AppProcess(ProcessClient):
     """appclient.py behind any command, with descriptors for it, maybe of another user."""
 
     def __init__(self, address, env, command=(), descriptors=(), uid=None):
         # pylint: disable=super-init-not-called
         env = {**env, 'PYTHONPATH': os.path.join(TESTS, 'bus'), 'PYTHONDONTWRITEBYTECODE': '1'}
-        options = {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
         self.process = subprocess.Popen(
             [*command, sys.executable, os.path.join(HERE, 'appclient.py'), address],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0,
-            pass_fds=descriptors, preexec_fn=die_with_parent, **options)
+            pass_fds=descriptors, preexec_fn=die_with_parent, **as_user(uid))
         for descriptor in descriptors:
             os.close(descriptor)
         self.events = []
@@ -155,8 +159,8 @@ class SandboxCase(BusTestCase):
                            '--ro-bind-data', str(two), '/.flatpak-info',
                            descriptors=(one, two), **kw)
 
-    def proxy(self, data):
-        """The address of a proxy in a sandbox, as Flatpak starts it."""
+    def proxy(self, data, uid=None):
+        """The address of a proxy in a sandbox, as Flatpak starts it; maybe for another user."""
         data_fd = memory_file(data)
         self._counter += 1
         path = os.path.join(self.directory, f'{self._testMethodName}.{self._counter}')
@@ -172,7 +176,8 @@ class SandboxCase(BusTestCase):
                     'xdg-dbus-proxy', f'--fd={writer}', self.bus.address, path, '--filter',
                     '--talk=org.w3.WebLocks']
         process = subprocess.Popen(command, pass_fds=(data_fd, writer), stdin=subprocess.DEVNULL,
-                                   env=self.bus.environment(), preexec_fn=die_with_parent)
+                                   env=self.bus.environment(), preexec_fn=die_with_parent,
+                                   **as_user(uid))
         self.addCleanup(end, process)
         os.close(data_fd)
         os.close(writer)
@@ -182,9 +187,9 @@ class SandboxCase(BusTestCase):
         self.addCleanup(os.close, reader)
         return f'unix:path={path}'
 
-    def proxied_app(self, app_id=APP, **kw):
+    def proxied_app(self, app_id=APP, uid=None, **kw):
         """The same behind its proxy."""
-        return self.app(app_id, address=self.proxy(info(app_id)), **kw)
+        return self.app(app_id, address=self.proxy(info(app_id), uid), uid=uid, **kw)
 
     def pid_on_bus(self, client):
         return pid_of(self.control, client.name)

@@ -17,11 +17,14 @@ from harness import BusTestCase, wait_for
 import tap
 from machine import USERS, Machine, Refused, why_not
 from systembus import UserClient, staged
+from unitcase import ContractChecks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 ALICE, BOB = USERS['alice'], USERS['bob']
 UNIT = 'weblocksd.service'
+# What a filter of system calls refuses ends the service, so that none goes unnoticed.
+KILL = 'SystemCallErrorNumber=kill'
 # Set for what runs on the machine.
 INSIDE = 'WEBLOCKS_MACHINE'
 
@@ -103,7 +106,8 @@ class Unit:
                  what='end of the unit')
 
     def change(self, text):
-        """What it is to say otherwise; '' for nothing."""
+        """What it is to say otherwise, in [Service] and what text says that follows; '' for
+        nothing."""
         path = os.path.join(self.directory, f'{UNIT}.d')
         shutil.rmtree(path, ignore_errors=True)
         if text:
@@ -151,6 +155,40 @@ class MachineBus:
         if self.uid is None:
             return run('journalctl', '--no-pager', '--unit=dbus.service')
         return run('journalctl', '--no-pager', '_SYSTEMD_USER_UNIT=dbus.service')
+
+
+class Group:
+    """The control group of a unit, by what the kernel says of it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def read(self, controller, name_1, name_2):
+        """What a file says, by its name in either version; None if there is no such controller."""
+        for root, name in ((f'/sys/fs/cgroup/{controller}', name_1), ('/sys/fs/cgroup', name_2)):
+            try:
+                with open(f'{root}{self.path}/{name}', encoding='ascii') as file:
+                    return file.read().strip()
+            except FileNotFoundError:
+                pass
+        return None
+
+    def memory_limit(self):
+        return self.read('memory', 'memory.limit_in_bytes', 'memory.max')
+
+    def memory_peak(self):
+        return self.read('memory', 'memory.max_usage_in_bytes', 'memory.peak')
+
+    def killed(self):
+        text = self.read('memory', 'memory.oom_control', 'memory.events')
+        return None if text is None else int(re.search(r'(?m)^oom_kill (\d+)', text)[1])
+
+    def tasks_limit(self):
+        return self.read('pids', 'pids.max', 'pids.max')
+
+    def tasks_refused(self):
+        text = self.read('pids', 'pids.events', 'pids.events')
+        return None if text is None else int(re.search(r'(?m)^max (\d+)', text)[1])
 
 
 @unittest.skipUnless(os.environ.get(INSIDE), 'it is for a machine of its own')
@@ -242,5 +280,59 @@ class Ended:
         pass
 
 
-__all__ = ['ALICE', 'BOB', 'INSIDE', 'MachineBus', 'MachineCase', 'UNIT', 'Unit',
-           'main', 'run']
+class UnitChecks(ContractChecks, MachineCase):
+    """What several classes here want of the unit of the system."""
+
+    otherwise = KILL
+    users = (ALICE, BOB, 0)
+    directory = '/run/weblocks'
+    program_uid = property(lambda self: self.uid_of('weblocks'))
+
+    @staticmethod
+    def uid_of(name):
+        with open('/etc/passwd', encoding='utf-8') as file:
+            return next(int(line.split(':')[2]) for line in file if line.startswith(f'{name}:'))
+
+    def begin(self):
+        """The first call starts it. Its process."""
+        self.assertFalse(self.unit.is_active())
+        self.control.ping()
+        self.assertTrue(self.unit.is_active())
+        return self.unit.pid()
+
+    def group(self):
+        return Group(self.unit.get('ControlGroup')[0])
+
+    def check_kept(self, disturb):
+        """Locks, and the queue, are there after that; those who have them are not told a thing."""
+        holder, waiter = self.user(self.users[0]), self.user(self.users[0], peer=True)
+        held = holder.request('x', key=1)
+        self.assertGreater(held[1], 0)
+        waits, token = waiter.request('x', key=1)
+        self.assertEqual(token, 0)
+        told = holder.told()
+        disturb(self.unit.pid())
+        self.check_directory()
+        self.assertEqual(holder.request('x', key=1), held)
+        later = self.user(self.users[0])
+        self.assertEqual(later.query(), ([('x', 'exclusive', holder.name)],
+                                         [('x', 'exclusive', waiter.name)]))
+        self.assertEqual([event for event in holder.told() if event not in told], [])
+        waiter = self.again(waiter, waits)
+        holder.release(held[0])
+        wait_for(lambda: self.told(waiter, 'Granted', waits), what='Granted')
+
+    def again(self, waiter, waits):
+        """Its private socket ended with the service: it goes on by the bus, as the library does."""
+        self.assertTrue(waiter.leave_socket())
+        self.assertEqual([line[1] for line in waiter.resync()], [waits])
+        return waiter
+
+    def check_directory(self):
+        self.assertTrue(os.path.isdir(self.directory))
+        status = os.stat(self.directory)
+        self.assertEqual((status.st_mode & 0o7777, status.st_uid), (0o700, self.program_uid))
+
+
+__all__ = ['ALICE', 'BOB', 'INSIDE', 'KILL', 'Group', 'MachineBus', 'MachineCase', 'UNIT', 'Unit',
+           'UnitChecks', 'main', 'run']

@@ -10,11 +10,9 @@ import signal
 import threading
 
 from harness import diagnostic, wait_for
-from machinecase import ALICE, BOB, UNIT, MachineCase, main
-from unitcase import ContractChecks, ask_for_long_names, size
-
-# What a filter of system calls refuses ends the service, so that none goes unnoticed.
-KILL = 'SystemCallErrorNumber=kill'
+from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main
+from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase
+from unitcase import ask_for_long_names, size
 
 
 def read_status(pid):
@@ -29,62 +27,8 @@ def service_section(path):
     return [tuple(line.split('=', 1)) for line in lines if re.match(r'\w+=', line)]
 
 
-class Group:
-    """The control group of a unit, by what the kernel says of it."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def read(self, controller, name_1, name_2):
-        """What a file says, by its name in either version; None if there is no such controller."""
-        for root, name in ((f'/sys/fs/cgroup/{controller}', name_1), ('/sys/fs/cgroup', name_2)):
-            try:
-                with open(f'{root}{self.path}/{name}', encoding='ascii') as file:
-                    return file.read().strip()
-            except FileNotFoundError:
-                pass
-        return None
-
-    def memory_limit(self):
-        return self.read('memory', 'memory.limit_in_bytes', 'memory.max')
-
-    def memory_peak(self):
-        return self.read('memory', 'memory.max_usage_in_bytes', 'memory.peak')
-
-    def killed(self):
-        text = self.read('memory', 'memory.oom_control', 'memory.events')
-        return None if text is None else int(re.search(r'(?m)^oom_kill (\d+)', text)[1])
-
-    def tasks_limit(self):
-        return self.read('pids', 'pids.max', 'pids.max')
-
-    def tasks_refused(self):
-        text = self.read('pids', 'pids.events', 'pids.events')
-        return None if text is None else int(re.search(r'(?m)^max (\d+)', text)[1])
-
-
-class SystemUnit(ContractChecks, MachineCase):
+class SystemUnit(UnitChecks):
     """On the system bus, for several users."""
-
-    otherwise = KILL
-    users = (ALICE, BOB, 0)
-    directory = '/run/weblocks'
-    program_uid = property(lambda self: self.uid_of('weblocks'))
-
-    @staticmethod
-    def uid_of(name):
-        with open('/etc/passwd', encoding='utf-8') as file:
-            return next(int(line.split(':')[2]) for line in file if line.startswith(f'{name}:'))
-
-    def begin(self):
-        """The first call starts it. Its process."""
-        self.assertFalse(self.unit.is_active())
-        self.control.ping()
-        self.assertTrue(self.unit.is_active())
-        return self.unit.pid()
-
-    def group(self):
-        return Group(self.unit.get('ControlGroup')[0])
 
     # ---- activation
 
@@ -113,35 +57,6 @@ class SystemUnit(ContractChecks, MachineCase):
                     self.check_contract(self.user(uid, peer=peer), self.user(uid))
 
     # ---- what it ends by
-
-    def check_kept(self, disturb):
-        """Locks, and the queue, are there after that; those who have them are not told a thing."""
-        holder, waiter = self.user(self.users[0]), self.user(self.users[0], peer=True)
-        held = holder.request('x', key=1)
-        self.assertGreater(held[1], 0)
-        waits, token = waiter.request('x', key=1)
-        self.assertEqual(token, 0)
-        told = holder.told()
-        disturb(self.unit.pid())
-        self.check_directory()
-        self.assertEqual(holder.request('x', key=1), held)
-        later = self.user(self.users[0])
-        self.assertEqual(later.query(), ([('x', 'exclusive', holder.name)],
-                                         [('x', 'exclusive', waiter.name)]))
-        self.assertEqual([event for event in holder.told() if event not in told], [])
-        waiter = self.again(waiter, waits)
-        holder.release(held[0])
-        wait_for(lambda: self.told(waiter, 'Granted', waits), what='Granted')
-
-    def again(self, waiter, waits):
-        """Its private socket ended with the service: it goes on by the bus, as the library does."""
-        self.assertTrue(waiter.leave_socket())
-        self.assertEqual([line[1] for line in waiter.resync()], [waits])
-        return waiter
-
-    def check_directory(self):
-        status = os.stat(self.directory)
-        self.assertEqual((status.st_mode & 0o7777, status.st_uid), (0o700, self.program_uid))
 
     def test_a_kill(self):
         self.expected_failures = 1
@@ -186,6 +101,7 @@ class SystemUnit(ContractChecks, MachineCase):
     SAID = {'512M': str(512 << 20), 'yes': 'yes', 'EPERM': '1'}
     NOT_SAID = {'ExecStart', 'SystemCallFilter', 'SystemCallErrorNumber', 'IPAddressDeny',
                 'CapabilityBoundingSet', 'RestrictNamespaces', 'RestartSec'}
+    START_LIMIT = {'StartLimitIntervalUSec': '10s', 'StartLimitBurst': '20'}
 
     def test_settings(self):
         """The manager has understood each line."""
@@ -198,8 +114,9 @@ class SystemUnit(ContractChecks, MachineCase):
         self.assertIn('read', calls)
         self.assertEqual(calls & {'ptrace', 'mount', 'io_uring_setup', 'userfaultfd', 'vmsplice',
                                   'setuid', 'chown', 'setrlimit', 'bpf', 'reboot', 'mlock'}, set())
-        self.assertEqual((shown['RestrictNamespaces'], shown['RestartUSec']), ('yes', '0'))
-        self.assertNotRegex(self.unit.journal(), r'Unknown|ignoring|Failed to')
+        expected = {'RestrictNamespaces': 'yes', 'RestartUSec': '0', **self.START_LIMIT}
+        self.assertEqual({key: shown[key] for key in expected}, expected)
+        self.assertNotRegex(self.unit.journal(), 'ignoring')
 
     def test_the_process(self):
         """What the kernel says."""
@@ -259,6 +176,51 @@ class UserUnit(SystemUnit):
     program_uid = ALICE
     BOUND = ()
     NAMESPACES = set()
+
+
+class SystemSandboxes(MachineCase, SandboxCase):
+    """Who is sandboxed is refused: it is not known by whom, as its user may not be looked into."""
+
+    def test_sandboxed_users(self):
+        host = self.plain(ALICE)
+        held = host.call('request', 'x')
+        self.assertNotEqual(held[1], 0)
+        self.assert_refused(self.app(APP, uid=ALICE))
+        self.assert_refused(self.proxied_app(APP, uid=ALICE))
+        self.assert_refused(self.app_in(uid=BOB))
+        other = self.plain(BOB)
+        self.assertNotEqual(other.call('request', 'x')[1], 0)
+        self.assertEqual((host.clients(), other.clients()), ([host.name], [other.name]))
+
+    def plain(self, uid):
+        return self._adopt(AppProcess(self.bus.address, self.bus.environment(), uid=uid))
+
+
+class SessionSandboxes(SystemSandboxes):
+    """Applications of the session's user, and the user, are apart; nobody else gets there."""
+
+    owner = ALICE
+
+    def test_sandboxed_users(self):
+        host = self.plain(ALICE)
+        clients = [self.app(APP, uid=ALICE), self.proxied_app(OTHER_APP, uid=ALICE), host]
+        for client in clients:
+            self.assertNotEqual(client.call('request', 'x')[1], 0)
+        for client in clients:
+            self.assertEqual(client.clients(), [client.name])
+        twin = self.app(APP, uid=ALICE)
+        self.assertEqual(twin.call('request', 'x')[1], 0)
+        self.assertEqual(twin.clients(), sorted((clients[0].name, twin.name)))
+        # A root of its own makes nobody an application.
+        self.assertEqual(self.app_in(uid=ALICE).clients(), [host.name])
+
+    def test_another_user(self):
+        """The bus itself says no, not only its directory."""
+        os.chmod(self.bus.directory, 0o711)
+        self.addCleanup(os.chmod, self.bus.directory, 0o700)
+        for uid in (BOB, 0):
+            with self.assertRaises(ConnectionError):
+                self.raw_client(uid=uid)
 
 
 if __name__ == '__main__':

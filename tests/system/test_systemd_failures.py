@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The installed unit of the system in the hands of systemd, when it fails; and mistakes in it."""
+
+from harness import wait_for
+from machinecase import BOB, KILL, UNIT, UnitChecks, main
+from rawbus import lock_call
+
+
+class Failures(UnitChecks):
+    """What becomes of a service that fails, and that mistakes in the unit would be noticed."""
+
+    def end_service(self):
+        self.unit.systemctl('stop', UNIT)
+        self.unit.systemctl('reset-failed')
+        self.unit.change(self.otherwise)
+
+    def wait_said(self, words):
+        wait_for(lambda: words in self.unit.journal(self.begin_of_journal), every=0.05, what=words)
+
+    LIMIT = '[Unit]\nStartLimitBurst=3\nStartLimitIntervalSec=2'
+
+    def test_a_refused_call(self):
+        """It ends the service; and who fails at every start is not started for ever, but again for
+        who asks later."""
+        self.unit.change(f'{KILL}\nSystemCallFilter=~poll ppoll\n{self.LIMIT}')
+        # Some buses let the caller wait for long.
+        self.control.send(lock_call('Query'))
+        self.wait_said('Start request repeated too quickly')
+        self.unit.wait_inactive()
+        said = self.unit.journal(self.begin_of_journal)
+        self.assertEqual(said.count('status=31/SYS'), 3, said)
+        self.unit.change(f'{KILL}\n{self.LIMIT}')
+        wait_for(self.is_back, every=0.1, what='a start later')
+
+    def is_back(self):
+        try:
+            self.unit.systemctl('start', UNIT)
+        except AssertionError:
+            return False
+        return self.unit.is_active()
+
+    def test_state_not_kept(self):
+        self.unit.change(f'{KILL}\nRuntimeDirectoryPreserve=no')
+        with self.assertRaises(AssertionError):
+            self.check_kept(lambda pid: self.unit.systemctl('stop', UNIT))
+
+    def test_the_limit_of_memory(self):
+        """Who takes more, is killed; the next one goes on."""
+        self.unit.change(f'{KILL}\nMemoryMax=16M')
+        self.begin()
+        if self.group().memory_limit() is None:
+            self.skipTest('this manager has no such controller here')
+
+        def take_memory(pid):
+            self.raw_client(uid=BOB).send(lock_call('Request', 'n' * (28 << 20)))
+            self.wait_said('status=9/KILL')
+            wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.02,
+                     what='next service')
+        self.check_kept(take_memory)
+
+
+if __name__ == '__main__':
+    main()
