@@ -9,7 +9,7 @@ DIRECTORY/tree is what the new root has above the programs of this machine: its 
 /run, and what is laid over /usr. Each TARGET is seen there too, read-only. Once systemd says that it
 is ready, its process id is printed; or "refused: " and why, if the kernel, or who is in charge of it,
 doesn't let us have that much. On the end of standard input the machine ends, however that comes
-about, and its control groups with it.
+about, and its control groups and DIRECTORY with it.
 
 What is of all machines on this kernel stays out of reach: /proc/sys is read-only, /sys is empty but
 for control groups below ones made for this machine, there is no network, and the capabilities that
@@ -19,6 +19,7 @@ are not bound to a namespace (clock, modules, kernel log) are gone before system
 import ctypes
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -343,6 +344,7 @@ def main():
         os.waitpid(pid, 0)
     finally:
         groups.remove()
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == '__main__':
