@@ -104,30 +104,18 @@ class AppProcess(ProcessClient):
         super().close()
 
 
-class SandboxCase(BusTestCase):
-    """One service for a class, which makes the mistake that is asked for."""
+class Sandboxes:
+    """Makes them, for a case with a bus."""
 
-    service = False
-    options = ('--no-state',)
-    environment = {}
+    # A directory that they and the host have in common, beside the bus's.
+    shared = None
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.directory = tempfile.mkdtemp(prefix='weblocks-sandbox-')
-        os.chmod(cls.directory, 0o777)
-        cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
-        cls.daemon = cls.start()
-
-    @classmethod
-    def start(cls):
-        return cls.start_with_fault(FAULT)
-
-    @classmethod
-    def start_with_fault(cls, fault):
-        program = environment('WEBLOCKSD_FAULTY') if fault else None
-        env = {**cls.environment, **({'WEBLOCKS_FAULT': fault} if fault else {})}
-        return cls.start_service(*cls.options, program=program, env=env)
+        cls.shared = tempfile.mkdtemp(prefix='weblocks-sandbox-')
+        os.chmod(cls.shared, 0o777)
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
 
     def setUp(self):
         super().setUp()
@@ -139,7 +127,7 @@ class SandboxCase(BusTestCase):
                    '--dev', '/dev', '--ro-bind', '/usr', '/usr', '--ro-bind', '/etc', '/etc',
                    *links_and_binds(), '--ro-bind', TESTS, TESTS,
                    '--bind', self.bus.directory, self.bus.directory,
-                   '--bind', self.directory, self.directory]
+                   '--bind', self.shared, self.shared]
         if user_namespace:
             command.append('--unshare-user')
         return [*command, *more]
@@ -163,7 +151,7 @@ class SandboxCase(BusTestCase):
         """The address of a proxy in a sandbox, as Flatpak starts it; maybe for another user."""
         data_fd = memory_file(data)
         self._counter += 1
-        path = os.path.join(self.directory, f'{self._testMethodName}.{self._counter}')
+        path = os.path.join(self.shared, f'{self._testMethodName}.{self._counter}')
         reader, writer = os.pipe()
         command = ['bwrap', '--die-with-parent']
         for name in sorted(os.listdir('/')):
@@ -191,6 +179,10 @@ class SandboxCase(BusTestCase):
         """The same behind its proxy."""
         return self.app(app_id, address=self.proxy(info(app_id), uid), uid=uid, **kw)
 
+    def plain(self, uid=None, command=()):
+        """A client of a user, in no sandbox."""
+        return self._adopt(AppProcess(self.bus.address, self.bus.environment(), command, uid=uid))
+
     def pid_on_bus(self, client):
         return pid_of(self.control, client.name)
 
@@ -204,11 +196,47 @@ class SandboxCase(BusTestCase):
         wait_exit(app.process)
         wait_for(lambda: not os.path.exists(f'/proc/{pid}'), what='end of the process')
 
-    def descriptors(self):
-        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
-
     def assert_refused(self, app):
         """Everything that it asks for, and each time anew."""
         for member, *arguments in (('request', 'x'), ('query',), ('inspect',), ('buckets',),
                                    ('resync',), ('release', 1), ('watch',), ('request', 'x')):
             self.assert_error('Security', app.call, member, *arguments)
+
+    def assert_together(self, one, two):
+        """They see each other."""
+        lock = one.call('request', 'n')
+        self.assertNotEqual(lock[1], 0)
+        self.assertEqual(two.clients(), [one.name])
+        one.call('release', lock[0])
+
+    def assert_apart(self, *clients):
+        for client in clients:
+            self.assertNotEqual(client.call('request', 'n')[1], 0)
+        for client in clients:
+            self.assertEqual(client.clients(), [client.name])
+
+
+class SandboxCase(Sandboxes, BusTestCase):
+    """One service for a class, which makes the mistake that is asked for."""
+
+    service = False
+    options = ('--no-state',)
+    environment = {}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = cls.start()
+
+    @classmethod
+    def start(cls):
+        return cls.start_with_fault(FAULT)
+
+    @classmethod
+    def start_with_fault(cls, fault):
+        program = environment('WEBLOCKSD_FAULTY') if fault else None
+        env = {**cls.environment, **({'WEBLOCKS_FAULT': fault} if fault else {})}
+        return cls.start_service(*cls.options, program=program, env=env)
+
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))

@@ -154,7 +154,7 @@ class BadFiles(SandboxCase):
                 self.assert_refused(self.app(data))
 
     def test_symlink(self):
-        path = os.path.join(self.directory, 'good')
+        path = os.path.join(self.shared, 'good')
         with open(path, 'wb') as file:
             file.write(info(APP))
         self.bad('--symlink', path, '/.flatpak-info')
@@ -166,7 +166,7 @@ class BadFiles(SandboxCase):
         self.bad('--dir', '/.flatpak-info')
 
     def test_fifo(self):
-        path = os.path.join(self.directory, 'fifo')
+        path = os.path.join(self.shared, 'fifo')
         os.mkfifo(path, 0o666)
         self.bad('--bind', path, '/.flatpak-info')
 
@@ -178,7 +178,7 @@ class BadFiles(SandboxCase):
         if os.geteuid() != 0 or not os.path.exists('/dev/fuse'):
             self.skipTest('needs root and /dev/fuse')
         self.assertTrue(stat.S_ISCHR(os.stat('/dev/fuse').st_mode))
-        path = os.path.join(self.directory, 'plain')
+        path = os.path.join(self.shared, 'plain')
         with open(path, 'wb') as file:
             file.write(info(APP))
         app = self.app_in('--bind', path, '/.flatpak-info', '--dev-bind', '/dev/fuse', '/dev/fuse',
@@ -195,7 +195,7 @@ class PrivateSockets(SandboxCase):
     """Whoever has it, acts for the client that asked for it."""
 
     def listen(self):
-        path = os.path.join(self.directory, self.unique('socket'))
+        path = os.path.join(self.shared, self.unique('socket'))
         sock = socket.socket(socket.AF_UNIX)
         sock.bind(path)
         sock.listen()
@@ -248,7 +248,7 @@ class Restored(SandboxCase):
 
     @classmethod
     def start(cls):
-        cls.options = (f'--state-dir={cls.directory}/state',)
+        cls.options = (f'--state-dir={cls.shared}/state',)
         return super().start()
 
     def test_kill(self):

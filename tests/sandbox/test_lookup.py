@@ -11,7 +11,7 @@ import subprocess
 import buses
 from buses import die_with_parent, environment
 from harness import main, wait_for
-from sandboxcase import APP, AppProcess, SandboxCase
+from sandboxcase import APP, SandboxCase
 
 # Where the service stops if asked to, in this order.
 STEPS = ('first-question', 'first-answer', 'pidfd', 'directory', 'mounts', 'root', 'info',
@@ -36,9 +36,6 @@ class Killed(SandboxCase):
                                         env={'WEBLOCKS_FAULT': f'stop:{step}'})
         self.host, self.twin = self.watcher(self.plain()), self.watcher(self.app(APP))
         self.baseline = self.descriptors()
-
-    def plain(self):
-        return self._adopt(AppProcess(self.bus.address, self.bus.environment()))
 
     def watcher(self, client):
         client.tell('call', arguments=['watch'])
@@ -163,12 +160,12 @@ class Errors(SandboxCase):
     def test_opens_for_no_app(self):
         """A root that it may not open is its own: that is enough."""
         fine = (('EACCES', 'root'), ('EPERM', 'root'), ('ENOENT', '.flatpak-info'))
-        plain = self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+        plain = self.plain()
         self.check(plain, lambda error, name: '' if (error, name) in fine else 'Security')
 
     def test_no_pidfds(self):
         """A kernel without, or a filter."""
-        plain = self._adopt(AppProcess(self.bus.address, self.bus.environment()))
+        plain = self.plain()
         for client in (plain, self.app(APP)):
             for error in ('ENOSYS', 'EPERM', 'EMFILE', 'EINVAL', 'ESRCH'):
                 self.assertEqual(self.with_error(client, 'pidfd_open', error), 'Security')

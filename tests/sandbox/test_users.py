@@ -12,7 +12,7 @@ import unittest
 import unittest.mock
 
 from harness import FACTOR, main
-from sandboxcase import APP, AppProcess, SandboxCase, why_no_sandbox
+from sandboxcase import APP, SandboxCase, why_no_sandbox
 
 # Of the service, and of others. dbus-daemon lets nobody in whom the system doesn't know.
 SERVICE_UID, USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall()
@@ -24,22 +24,6 @@ class Users(SandboxCase):
         super().setUp()
         if os.geteuid() != 0:
             self.skipTest('needs root, to be other users')
-
-    def plain(self, uid=None, command=()):
-        return self._adopt(AppProcess(self.bus.address, self.bus.environment(), command, uid=uid))
-
-    def assert_together(self, one, two):
-        """They see each other."""
-        lock = one.call('request', 'n')
-        self.assertNotEqual(lock[1], 0)
-        self.assertEqual(two.clients(), [one.name])
-        one.call('release', lock[0])
-
-    def assert_apart(self, *clients):
-        for client in clients:
-            self.assertNotEqual(client.call('request', 'n')[1], 0)
-        for client in clients:
-            self.assertEqual(client.clients(), [client.name])
 
 
 class Unprivileged(Users):
@@ -55,7 +39,7 @@ class Unprivileged(Users):
         command = ['setpriv', f'--reuid={SERVICE_UID}', f'--regid={SERVICE_UID}', '--clear-groups',
                    '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']
         if cls.mounts:
-            root = os.path.join(cls.directory, 'root')
+            root = os.path.join(cls.shared, 'root')
             os.makedirs(root, exist_ok=True)
             command = ['unshare', '--mount', '--propagation', 'slave', 'sh', '-c',
                        f'root={root} && {cls.mounts} "$@"', 'sh', *command]

@@ -223,10 +223,6 @@ class MachineCase(BusTestCase):
         return MachineBus(cls.owner)
 
     @classmethod
-    def start(cls):
-        """Of sandboxcase.py: the bus does it."""
-
-    @classmethod
     def tearDownClass(cls):
         cls.services = [Ended(name) for name in cls.names_of_services()]
         super().tearDownClass()

@@ -16,6 +16,7 @@ import unittest
 from calls import DBusError
 from harness import main, wait_for
 from installation import run
+from sandboxcase import APP, OTHER_APP, Sandboxes
 from statecase import bus_id
 from systembus import ALICE, BIG, BOB, HERE, LAST, SERVICE_UID, unit_path
 from unitcase import ContractChecks, SessionUnitService, UnitCase, need
@@ -97,6 +98,33 @@ class WorksInSession(Works):
     """Inside the unit of a user's session."""
 
     service_class = SessionUnitService
+
+
+class InSandboxes(Sandboxes, UnitCase):
+    """Clients in sandboxes, of a service inside the system's unit: it may not look into what is of
+    other users, and so refuses it."""
+
+    def test_applications(self):
+        self.start()
+        self.assert_apart(self.plain(ALICE), self.plain(BOB), self.plain(BIG))
+        self.assert_refused(self.app(APP, uid=ALICE))
+        self.assert_refused(self.proxied_app(APP, uid=ALICE))
+        self.assert_refused(self.proxied_app(APP))
+        self.assert_refused(self.app_in(uid=BOB))
+
+
+class InSandboxesOfSession(InSandboxes):
+    """And inside the unit of a user's session: those of its own user it knows."""
+
+    service_class = SessionUnitService
+
+    def test_its_own_users(self):
+        self.start()
+        host, app = self.plain(SERVICE_UID), self.app(APP, uid=SERVICE_UID)
+        other = self.proxied_app(OTHER_APP, uid=SERVICE_UID)
+        self.assert_apart(host, app, other, self.plain(ALICE))
+        self.assertEqual(self.proxied_app(APP, uid=SERVICE_UID).clients(), [app.name])
+        self.assertEqual(self.app_in(uid=SERVICE_UID).clients(), [host.name])
 
 
 class Confined(UnitCase):

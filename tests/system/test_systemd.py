@@ -11,7 +11,7 @@ import threading
 
 from harness import diagnostic, wait_for
 from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main
-from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase
+from sandboxcase import APP, OTHER_APP, Sandboxes
 from unitcase import ask_for_long_names, size
 
 
@@ -178,39 +178,27 @@ class UserUnit(SystemUnit):
     NAMESPACES = set()
 
 
-class SystemSandboxes(MachineCase, SandboxCase):
+class SystemSandboxes(Sandboxes, MachineCase):
     """Who is sandboxed is refused: it is not known by whom, as its user may not be looked into."""
 
-    def test_sandboxed_users(self):
-        host = self.plain(ALICE)
-        held = host.call('request', 'x')
-        self.assertNotEqual(held[1], 0)
+    def test_sandboxes(self):
+        self.assert_apart(self.plain(ALICE), self.plain(BOB))
         self.assert_refused(self.app(APP, uid=ALICE))
         self.assert_refused(self.proxied_app(APP, uid=ALICE))
         self.assert_refused(self.app_in(uid=BOB))
-        other = self.plain(BOB)
-        self.assertNotEqual(other.call('request', 'x')[1], 0)
-        self.assertEqual((host.clients(), other.clients()), ([host.name], [other.name]))
-
-    def plain(self, uid):
-        return self._adopt(AppProcess(self.bus.address, self.bus.environment(), uid=uid))
 
 
-class SessionSandboxes(SystemSandboxes):
+class SessionSandboxes(Sandboxes, MachineCase):
     """Applications of the session's user, and the user, are apart; nobody else gets there."""
 
     owner = ALICE
 
-    def test_sandboxed_users(self):
+    def test_sandboxes(self):
         host = self.plain(ALICE)
-        clients = [self.app(APP, uid=ALICE), self.proxied_app(OTHER_APP, uid=ALICE), host]
-        for client in clients:
-            self.assertNotEqual(client.call('request', 'x')[1], 0)
-        for client in clients:
-            self.assertEqual(client.clients(), [client.name])
-        twin = self.app(APP, uid=ALICE)
-        self.assertEqual(twin.call('request', 'x')[1], 0)
-        self.assertEqual(twin.clients(), sorted((clients[0].name, twin.name)))
+        app, other = self.app(APP, uid=ALICE), self.proxied_app(OTHER_APP, uid=ALICE)
+        self.assert_apart(host, app, other)
+        twin = self.proxied_app(APP, uid=ALICE)
+        self.assertEqual(twin.clients(), [app.name])
         # A root of its own makes nobody an application.
         self.assertEqual(self.app_in(uid=ALICE).clients(), [host.name])
 
