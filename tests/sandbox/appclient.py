@@ -51,6 +51,10 @@ class AppClient(LineClient):
             client.close()
         return ''
 
+    def do_open_peer(self):
+        """One more private socket, of which nothing is read."""
+        self.client.result(self.client.send(open_peer_call()))
+
     def do_give_peer(self, path):
         """Hands its private socket to whoever listens there."""
         self.client.result(self.client.send(open_peer_call()))

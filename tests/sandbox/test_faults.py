@@ -20,6 +20,8 @@ FAULTS = [
     ('process-end-ignored', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
     ('app-id-ignored', 'test_apps.py', 'Apart.test_direct'),
     ('app-id-ignored', 'test_apps.py', 'Apart.test_behind_proxies'),
+    ('app-limit-ignored', 'test_limits.py', 'Limits.test_requests'),
+    ('app-limit-ignored', 'test_limits.py', 'Limits.test_clients'),
     ('served-mount-looked-into', 'test_apps.py',
      'BadFiles.test_file_system_that_never_answers'),
     ('lookups-take-all-descriptors', 'test_credentials.py', 'Many.test_lookups'),
