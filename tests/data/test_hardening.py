@@ -48,13 +48,17 @@ BOTH = {
 # ... and each by itself. A user's own manager has no privilege for the rest.
 EACH = {
     'user': {**BOTH, 'LimitNOFILE': '2048'},
-    'system': {**BOTH, 'CapabilityBoundingSet': '', 'IPAddressDeny': 'any', 'LimitCORE': '0',
-               'LimitNOFILE': '8192', 'ProtectSystem': 'strict', **dict.fromkeys((
+    'system': {**BOTH, 'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm',
+               'IPAddressDeny': 'any', 'LimitCORE': '0', 'LimitNOFILE': '8192',
+               'ProtectSystem': 'strict', 'ReadOnlyPaths': '/run', **dict.fromkeys((
                    'PrivateDevices', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
                    'PrivateUsers', 'ProtectClock', 'ProtectControlGroups', 'ProtectHome',
                    'ProtectHostname', 'ProtectKernelLogs', 'ProtectKernelModules',
                    'ProtectKernelTunables', 'RemoveIPC'), 'yes')},
 }
+# In [Unit], of both: some failures are no reason to give up, and who fails at every start does not do
+# so for ever.
+START_LIMIT = {'StartLimitIntervalSec': '10', 'StartLimitBurst': '20'}
 # What would hide from the service who its clients are; docs/hardening.md says how.
 NEVER = {
     'user': {'PrivateUsers', 'PrivateTmp', 'PrivateNetwork', 'ProtectSystem', 'ProtectHome',
@@ -77,14 +81,14 @@ def unit_of(kind):
     return path
 
 
-def settings(kind):
-    """[Service] as {key: [value, ...]}."""
+def settings(kind, wanted='[Service]'):
+    """A section as {key: [value, ...]}."""
     found, section = {}, None
     with open(unit_of(kind), encoding='utf-8') as file:
         for line in map(str.strip, file):
             if line.startswith('['):
                 section = line
-            elif line and not line.startswith('#') and section == '[Service]':
+            elif line and not line.startswith('#') and section == wanted:
                 key, _, value = line.partition('=')
                 found.setdefault(key, []).append(value)
     return found
@@ -128,6 +132,9 @@ class Units(unittest.TestCase):
                     self.assertEqual(found.get(key), [value])
             with self.subTest(unit=kind, setting='SystemCallFilter'):
                 self.assertEqual(tuple(found['SystemCallFilter']), CALLS)
+            found = settings(kind, '[Unit]')
+            self.assertEqual({key: found.get(key) for key in START_LIMIT},
+                             {key: [value] for key, value in START_LIMIT.items()})
 
     def test_nothing_hides_the_clients(self):
         for kind, never in NEVER.items():
@@ -138,7 +145,7 @@ class Units(unittest.TestCase):
                   encoding='utf-8') as file:
             text = file.read()
         for kind, expected in EACH.items():
-            for key in {*expected, 'SystemCallFilter', *NEVER[kind]}:
+            for key in {*expected, 'SystemCallFilter', *START_LIMIT, *NEVER[kind]}:
                 with self.subTest(unit=kind, setting=key):
                     self.assertRegex(text, rf'`{key}=')
 

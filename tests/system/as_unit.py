@@ -145,9 +145,9 @@ def lock_personality(_value):
 
 # ---- file system
 
-def read_only_root(socket_path, state_directory):
+def read_only_root(socket_path, state_directory, inaccessible):
     """ProtectSystem=strict, ProtectHome=, PrivateTmp=: all of it read-only, and nothing in /run but
-    the bus and the state directory."""
+    the bus and the state directory; and these paths for nobody."""
     mount(None, '/', flags=MS_REC | MS_PRIVATE)
     kept = [os.open(path, os.O_PATH) for path in (socket_path, state_directory)]
     mount('tmpfs', '/run', 'tmpfs')
@@ -161,6 +161,9 @@ def read_only_root(socket_path, state_directory):
     for path in ('/home', '/root', '/tmp', '/var/tmp'):
         if os.path.isdir(path):
             mount('tmpfs', path, 'tmpfs')
+    for path in inaccessible:
+        mount('tmpfs', path, 'tmpfs')
+        os.chmod(path, 0)
     with open('/proc/self/mountinfo', encoding='utf-8') as file:
         points = [line.split()[4].encode().decode('unicode_escape') for line in file]
     for point in points:
@@ -228,7 +231,8 @@ OF_THE_FILTER = 'it forbids calls, or files of root, that SystemCallFilter= or U
 OF_THE_MANAGER = 'it says what the manager does before and after'
 SETTINGS = {
     **{key: 'a filter' for key in FILTERS},
-    **dict.fromkeys(('CapabilityBoundingSet', 'LimitCORE', 'LimitNOFILE', 'MemoryMax', 'TasksMax',
+    **dict.fromkeys(('CapabilityBoundingSet', 'InaccessiblePaths', 'LimitCORE', 'LimitNOFILE',
+                     'MemoryMax', 'TasksMax', 'ReadOnlyPaths',
                      'NoNewPrivileges', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
                      'PrivateUsers', 'ProtectHome', 'ProtectSystem', 'RemoveIPC',
                      'RuntimeDirectory', 'SystemCallFilter', 'SystemCallErrorNumber', 'UMask',
@@ -257,7 +261,8 @@ def main():
     os.set_inheritable(program_fd, True)
     if service.get('ProtectSystem') == 'strict':
         checked(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), 'unshare')
-        read_only_root(socket_path, state_directory)
+        inaccessible = [path.lstrip('-') for path in service['InaccessiblePaths'].split()]
+        read_only_root(socket_path, state_directory, filter(os.path.isdir, inaccessible))
         state_directory = '/run/weblocks'
     os.chdir('/')
     os.umask(int(service['UMask'], 8))

@@ -5,11 +5,11 @@
 
     boot_systemd.py DIRECTORY VARIABLE=VALUE... -- [SOURCE:]TARGET...
 
-DIRECTORY/tree is what the new root has above the programs of this machine: its directories /etc and
-/run, and what is laid over /usr. Each TARGET is seen there too, read-only. Once systemd says that it
-is ready, its process id is printed; or "refused: " and why, if the kernel, or who is in charge of it,
-doesn't let us have that much. On the end of standard input the machine ends, however that comes
-about, and its control groups and DIRECTORY with it.
+DIRECTORY/tree is what the new root has above the programs of this machine: its directories /etc
+and /run, and what is laid over /usr. Each TARGET is seen there too, read-only. Once systemd says
+that it is ready, its process id is printed; or "refused: " and why, if the kernel, or who is in
+charge of it, doesn't let us have that much. On the end of standard input the machine ends, however
+that comes about, and its control groups and DIRECTORY with it.
 
 What is of all machines on this kernel stays out of reach: /proc/sys is read-only, /sys is empty but
 for control groups below ones made for this machine, there is no network, and the capabilities that
@@ -163,6 +163,8 @@ class Groups:
     def remove(self):
         for place in self.places.values():
             remove_tree(place)
+            if os.path.exists(place):
+                raise OSError(f'{place} can\'t be removed')
 
 
 def remove_tree(place):

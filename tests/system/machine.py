@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What a machine of its own consists of, which boot_systemd.py begins: the programs of this one, the
-build under test as installed, users that it alone has, and few units: those of the bus and of users'
-managers as the distribution has them, and ours.
+"""What a machine of its own consists of, which boot_systemd.py begins: the programs of this one,
+the build under test as installed, users that it alone has, and few units: those of the bus and of
+users' managers as the distribution has them, and ours.
 """
 
 import os
@@ -36,7 +36,8 @@ NOT_HERE = ('PAMName=', 'Requires=user-runtime-dir@')
 # which would make the directory of a user.
 OWN = {
     'system/machine.target': '''[Unit]
-Requires=dbus.socket systemd-journald.socket systemd-journald-dev-log.socket systemd-journald.service
+Requires=dbus.socket systemd-journald.service
+Requires=systemd-journald.socket systemd-journald-dev-log.socket
 After=dbus.socket basic.target
 Wants=basic.target
 ''',
@@ -162,6 +163,9 @@ class Machine:
     def stop(self):
         if self.process is not None:
             self.process.stdin.close()
-            wait_exit(self.process)
-            end(self.process)
+            try:
+                if wait_exit(self.process) != 0:
+                    raise RuntimeError('something of the machine is left')
+            finally:
+                end(self.process)
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests on a machine of its own share: they run there themselves (see machine.py), with the
-buses, users and units that systemd has started or will start.
+"""What the tests on a machine of its own share: they run there themselves (see machine.py), with
+the buses, users and units that systemd has started or will start.
 """
 
 import os
@@ -254,7 +254,8 @@ class MachineCase(BusTestCase):
         return self._adopt(UserClient(self.bus.address, uid, **kw))
 
     def report(self):
-        return f'{self.unit.journal(self.begin_of_journal)}\nthe bus said:\n{self.bus.log()[-2000:]}'
+        return (f'{self.unit.journal(self.begin_of_journal)}\nthe bus said:\n'
+                f'{self.bus.log()[-2000:]}')
 
 
 class Ended:

@@ -199,6 +199,7 @@ class Launcher(unittest.TestCase):
     REFUSED = (
         'open("/etc/weblocks", "w")',
         'open("/run/other", "w")',
+        'open("/dev/shm/other", "w")',
         'resource.setrlimit(resource.RLIMIT_CORE, (1, 1))',
         '[os.dup(1) for _ in range(10000)]',
         'bytearray(1 << 40)',

@@ -133,6 +133,13 @@ class SystemUnit(UnitChecks):
                os.readlink(f'/proc/{pid}/ns/{kind}') != os.readlink(f'/proc/1/ns/{kind}')}
         self.assertEqual(own, self.NAMESPACES)
         self.check_directory()
+        self.check_mounts(pid)
+
+    def check_mounts(self, pid):
+        with open(f'/proc/{pid}/mountinfo', encoding='utf-8') as file:
+            points = {line.split()[4]: line.split()[5].split(',') for line in file}
+        writable = {point for point, flags in points.items() if 'rw' in flags}
+        self.assertEqual(writable, {'/run/weblocks', '/tmp', '/var/tmp', '/proc', '/dev/pts'})
 
     BOUND = ('Bnd',)
     NAMESPACES = {'mnt', 'net', 'user', 'uts'}
@@ -156,15 +163,21 @@ class SystemUnit(UnitChecks):
             asked += ask_for_long_names(self.private_socket(clients[-1]),
                                         limits['requestsPerClient'])
         before = clients[0].resync()
+        full = self.check_group()
         self.unit.systemctl('restart', UNIT)
         self.assertEqual(clients[0].resync(), before)
+        diagnostic(f'{asked} requests: {full} in the control group, and {self.check_group()} after '
+                   'a restart')
+
+    def check_group(self):
+        """It is far from its limits. The most that was in it, as text."""
         group = self.group()
-        if group.memory_peak() is None:
-            diagnostic(f'{asked} requests; no limit of memory to be tried here')
-            return
-        diagnostic(f'{asked} requests: {int(group.memory_peak()) >> 20} MiB in the control group')
-        self.assertLess(int(group.memory_peak()), size(self.unit.setting('MemoryMax')) // 2)
+        peak = group.memory_peak()
+        if peak is None:
+            return 'nobody knows what'
+        self.assertLess(int(peak), size(self.unit.setting('MemoryMax')) // 2)
         self.assertEqual((group.killed(), group.tasks_refused()), (0, 0))
+        return f'{int(peak) >> 20} MiB'
 
 
 class UserUnit(SystemUnit):
@@ -176,6 +189,9 @@ class UserUnit(SystemUnit):
     program_uid = ALICE
     BOUND = ()
     NAMESPACES = set()
+
+    def check_mounts(self, pid):
+        """They are the user's."""
 
 
 class SystemSandboxes(Sandboxes, MachineCase):
