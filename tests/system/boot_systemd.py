@@ -130,8 +130,9 @@ class Groups:
         """Away with groups whose maker was killed."""
         for name in os.listdir(place):
             pid = name.removeprefix('weblocks-systemd-')
-            if pid != name and not os.path.exists(f'/proc/{pid}'):
-                remove_tree(os.path.join(place, name))
+            path = os.path.join(place, name)
+            if pid != name and not os.path.exists(f'/proc/{pid}') and is_empty(path):
+                remove_tree(path)
 
     def enter(self):
         for place in self.places.values():
@@ -165,6 +166,10 @@ class Groups:
             remove_tree(place)
             if os.path.exists(place):
                 raise OSError(f'{place} can\'t be removed')
+
+
+def is_empty(place):
+    return not any(read(folder, 'cgroup.procs') for folder, _, _ in os.walk(place))
 
 
 def remove_tree(place):

@@ -50,9 +50,12 @@ def main():
         print(f'1..0 # SKIP no machine of its own: {error}')
         return
     try:
+        options = machine.installation.options
+        env = {**os.environ, INSIDE: '1', 'PYTHONDONTWRITEBYTECODE': '1',
+               'PATH': f"{options['prefix']}/bin:{os.environ['PATH']}",
+               'LD_LIBRARY_PATH': os.path.join(options['prefix'], options['libdir'])}
         done = subprocess.run(machine.command(sys.executable, os.path.abspath(sys.argv[0]),
-                                              *sys.argv[1:]), check=False,
-                              env={**os.environ, INSIDE: '1', 'PYTHONDONTWRITEBYTECODE': '1'},
+                                              *sys.argv[1:]), check=False, env=env,
                               stdin=subprocess.DEVNULL)
     finally:
         machine.stop()
@@ -60,16 +63,21 @@ def main():
     sys.exit(done.returncode)
 
 
+def of_user(uid):
+    """For a new process of a user, who is root if it is None."""
+    env = {key: os.environ[key] for key in ('PATH', 'LD_LIBRARY_PATH')}
+    env['LANG'] = 'C.UTF-8'
+    if uid is None:
+        return {'env': env}
+    env.update(XDG_RUNTIME_DIR=f'/run/user/{uid}',
+               DBUS_SESSION_BUS_ADDRESS=f'unix:path=/run/user/{uid}/bus')
+    return {'env': env, 'user': uid, 'group': uid, 'extra_groups': []}
+
+
 def run(*command, uid=None):
     """Its output; of a command that must succeed."""
-    env = {'PATH': os.environ['PATH'], 'LANG': 'C.UTF-8'}
-    options = {}
-    if uid is not None:
-        env.update(XDG_RUNTIME_DIR=f'/run/user/{uid}',
-                   DBUS_SESSION_BUS_ADDRESS=f'unix:path=/run/user/{uid}/bus')
-        options = {'user': uid, 'group': uid, 'extra_groups': []}
-    done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, **options)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, **of_user(uid))
     if done.returncode != 0:
         raise AssertionError(f'{command} gave {done.returncode}:\n{done.stdout}')
     return done.stdout
@@ -332,4 +340,4 @@ class UnitChecks(ContractChecks, MachineCase):
 
 
 __all__ = ['ALICE', 'BOB', 'INSIDE', 'KILL', 'Group', 'MachineBus', 'MachineCase', 'UNIT', 'Unit',
-           'UnitChecks', 'main', 'run']
+           'UnitChecks', 'main', 'of_user', 'run']

@@ -7,10 +7,12 @@ say is so, and everything works."""
 import os
 import re
 import signal
+import subprocess
 import threading
 
-from harness import diagnostic, wait_for
-from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main
+from buses import end, read_lines, readable, spawn
+from harness import diagnostic, wait_exit, wait_for
+from machinecase import ALICE, BOB, KILL, UNIT, MachineCase, UnitChecks, main, of_user
 from sandboxcase import APP, OTHER_APP, Sandboxes
 from unitcase import ask_for_long_names, size
 
@@ -58,22 +60,56 @@ class SystemUnit(UnitChecks):
 
     # ---- what it ends by
 
-    def test_a_kill(self):
-        self.expected_failures = 1
+    def kill(self, pid):
+        self.expected_failures += 1
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.02,
+                 what='next service')
 
-        def kill(pid):
-            os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.02,
-                     what='next service')
-            self.assertEqual(self.unit.get('NRestarts'), ['1'])
-        self.check_kept(kill)
+    def test_a_kill(self):
+        self.check_kept(self.kill)
+        self.assertEqual(self.unit.get('NRestarts'), ['1'])
+
+    def restart(self, _pid):
+        self.unit.systemctl('restart', UNIT)
 
     def test_a_restart(self):
-        self.check_kept(lambda pid: self.unit.systemctl('restart', UNIT))
+        self.check_kept(self.restart)
+
+    def stop(self, pid):
+        try:
+            self.unit.systemctl('stop', UNIT)
+        except AssertionError as error:
+            # Whoever uses it wants it back, and may call before it has ended.
+            self.assertIn('canceled', str(error))
+        wait_for(lambda: not os.path.exists(f'/proc/{pid}'), every=0.01, what='end')
 
     def test_a_stop(self):
         """The next call starts it again."""
-        self.check_kept(lambda pid: self.unit.systemctl('stop', UNIT))
+        self.check_kept(self.stop)
+
+    def test_the_command(self):
+        """`weblocks run` of one holds, that of another waits, over all that."""
+        client = self.user(self.users[0])  # First, or it would have the end of a pipe, too.
+        holder = self.weblocks_run('sh', '-c', 'echo held; exec cat')
+        self.assertEqual(read_lines(holder, 1), ['held'])
+        waiter = self.weblocks_run('echo', 'next')
+        wait_for(lambda: client.query()[1], what='request')
+        for disturb in (self.kill, self.restart, self.stop):
+            disturb(self.unit.pid())
+            self.assertEqual([len(part) for part in client.query()], [1, 1])
+        self.assertFalse(readable(waiter.stdout, 0))
+        holder.stdin.close()
+        self.assertEqual(read_lines(waiter, 1), ['next'])
+        self.assertEqual((wait_exit(holder), wait_exit(waiter)), (0, 0))
+
+    def weblocks_run(self, *command):
+        """In a process of the first user."""
+        bus = ['--system'] if self.owner is None else []
+        process = spawn(['weblocks', 'run', *bus, 'x', '--', *command], bufsize=0,
+                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, **of_user(self.users[0]))
+        self.addCleanup(end, process)
+        return process
 
     def test_the_idle_exit(self):
         """With a lock, it stays; without, it ends well, and is there again for the next."""
@@ -174,7 +210,7 @@ class SystemUnit(UnitChecks):
         group = self.group()
         peak = group.memory_peak()
         if peak is None:
-            return 'nobody knows what'
+            return 'unknown'
         self.assertLess(int(peak), size(self.unit.setting('MemoryMax')) // 2)
         self.assertEqual((group.killed(), group.tasks_refused()), (0, 0))
         return f'{int(peak) >> 20} MiB'
