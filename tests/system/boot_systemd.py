@@ -106,6 +106,8 @@ class Groups:
                   if name in ('', 'name=systemd', *CONTROLLERS)}
         if not {'', 'name=systemd'} & set(places):
             raise OSError('there are no control groups that systemd could use')
+        if 'name=systemd' not in places:
+            places = {'': places['']}
         for name, place in places.items():
             self._sweep(place)
             try:
@@ -169,7 +171,11 @@ class Groups:
 
 
 def is_empty(place):
-    return not any(read(folder, 'cgroup.procs') for folder, _, _ in os.walk(place))
+    try:
+        return not any(read(folder, 'cgroup.procs') for folder, _, _ in os.walk(place))
+    except OSError:
+        # Somebody else removes it just now.
+        return False
 
 
 def remove_tree(place):
@@ -300,7 +306,8 @@ def become_systemd(directory, variables, shared, groups, keeper):
 
 
 def wait_ready(listener, pidfd):
-    """Until systemd has started what it was to start. False if that doesn't come about."""
+    """Until systemd has started what it was to start. False if that doesn't come about, which has
+    nothing to do with us: none of our units is among that."""
     poll = select.poll()
     for descriptor in (listener.fileno(), pidfd, 0):
         poll.register(descriptor, select.POLLIN)
@@ -347,6 +354,8 @@ def main():
             poll.register(pidfd, select.POLLIN)
             poll.register(0, 0)
             poll.poll()
+        else:
+            print('refused: systemd does not come up', flush=True)
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         os.waitpid(pid, 0)
     finally:

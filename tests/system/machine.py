@@ -13,7 +13,7 @@ import sys
 import tempfile
 import uuid
 
-from buses import environment, read_lines, wait_exit, end
+from buses import end, read_lines, wait_exit
 from installation import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import unittest
 
-from calls import DBusError
 from harness import main, wait_for
 from installation import run
 from sandboxcase import APP, OTHER_APP, Sandboxes
