@@ -165,6 +165,8 @@ class SystemUnit(UnitChecks):
         with open(f'/proc/{pid}/limits', encoding='utf-8') as file:
             limits = file.read()
         self.assertRegex(limits, rf"Max open files +\d+ +{self.unit.setting('LimitNOFILE')} ")
+        if self.owner is None:
+            self.assertRegex(limits, r'Max core file size +0 +0 ')
         own = {kind for kind in ('mnt', 'net', 'ipc', 'user', 'uts') if
                os.readlink(f'/proc/{pid}/ns/{kind}') != os.readlink(f'/proc/1/ns/{kind}')}
         self.assertEqual(own, self.NAMESPACES)
