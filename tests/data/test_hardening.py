@@ -27,8 +27,8 @@ PING = {'send_type': 'method_call', 'send_path': '/',
 # systemd-analyze tells exposure in tenths, from 0 to 100.
 MOST_EXPOSED = 10
 
-CALLS = ('@system-service', '~@privileged @resources @aio @chown @keyring @memlock @setuid '
-                            'userfaultfd vmsplice')
+CALLS = ('@system-service', '~@privileged @resources @aio @chown @keyring @memlock @setuid',
+         '~memfd_create userfaultfd vmsplice')
 # What both units must say, ...
 BOTH = {
     'LockPersonality': 'yes',
@@ -50,7 +50,8 @@ EACH = {
     'user': {**BOTH, 'LimitNOFILE': '2048'},
     'system': {**BOTH, 'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm',
                'IPAddressDeny': 'any', 'LimitCORE': '0', 'LimitNOFILE': '8192',
-               'ProtectSystem': 'strict', 'ReadOnlyPaths': '/run', **dict.fromkeys((
+               'NoExecPaths': '/run/weblocks /tmp /var/tmp', 'ProtectSystem': 'strict',
+               'ReadOnlyPaths': '/run', **dict.fromkeys((
                    'PrivateDevices', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
                    'PrivateUsers', 'ProtectClock', 'ProtectControlGroups', 'ProtectHome',
                    'ProtectHostname', 'ProtectKernelLogs', 'ProtectKernelModules',

@@ -29,7 +29,7 @@ import seccomp
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x8000000, 0x10000000, 0x40000000
 NAMESPACES = (0x80, CLONE_NEWNS, 0x2000000, 0x4000000, CLONE_NEWIPC, CLONE_NEWUSER, 0x20000000,
               CLONE_NEWNET)
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 8, 32, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
 PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
 SET_ID_BITS = (0o4000, 0o2000)
@@ -145,9 +145,9 @@ def lock_personality(_value):
 
 # ---- file system
 
-def read_only_root(socket_path, state_directory, inaccessible):
+def read_only_root(socket_path, state_directory, inaccessible, noexec):
     """ProtectSystem=strict, ProtectHome=, PrivateTmp=: all of it read-only, and nothing in /run but
-    the bus and the state directory; and these paths for nobody."""
+    the bus and the state directory; and these paths for nobody, or with nothing to be executed."""
     mount(None, '/', flags=MS_REC | MS_PRIVATE)
     kept = [os.open(path, os.O_PATH) for path in (socket_path, state_directory)]
     mount('tmpfs', '/run', 'tmpfs')
@@ -161,6 +161,8 @@ def read_only_root(socket_path, state_directory, inaccessible):
     for path in ('/home', '/root', '/tmp', '/var/tmp'):
         if os.path.isdir(path):
             mount('tmpfs', path, 'tmpfs')
+    for path in noexec:
+        mount(None, path, flags=MS_REMOUNT | MS_BIND | MS_NOEXEC)
     for path in inaccessible:
         mount('tmpfs', path, 'tmpfs')
         os.chmod(path, 0)
@@ -232,7 +234,7 @@ OF_THE_MANAGER = 'it says what the manager does before and after'
 SETTINGS = {
     **{key: 'a filter' for key in FILTERS},
     **dict.fromkeys(('CapabilityBoundingSet', 'InaccessiblePaths', 'LimitCORE', 'LimitNOFILE',
-                     'MemoryMax', 'TasksMax', 'ReadOnlyPaths',
+                     'MemoryMax', 'NoExecPaths', 'TasksMax', 'ReadOnlyPaths',
                      'NoNewPrivileges', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
                      'PrivateUsers', 'ProtectHome', 'ProtectSystem', 'RemoveIPC',
                      'RuntimeDirectory', 'SystemCallFilter', 'SystemCallErrorNumber', 'UMask',
@@ -262,7 +264,8 @@ def main():
     if service.get('ProtectSystem') == 'strict':
         checked(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), 'unshare')
         inaccessible = [path.lstrip('-') for path in service['InaccessiblePaths'].split()]
-        read_only_root(socket_path, state_directory, filter(os.path.isdir, inaccessible))
+        read_only_root(socket_path, state_directory, filter(os.path.isdir, inaccessible),
+                       service['NoExecPaths'].split())
         state_directory = '/run/weblocks'
     os.chdir('/')
     os.umask(int(service['UMask'], 8))

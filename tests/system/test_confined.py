@@ -168,6 +168,11 @@ def trial(code):
             os._exit(2)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
+def map_file(path, protection):
+    with open(path, "wb+") as file:
+        file.truncate(4096)
+        mmap.mmap(file.fileno(), 4096, prot=protection)
+
 libc = ctypes.CDLL(None)
 print(json.dumps({code: trial(code) for code in json.loads(sys.argv[1])}))
 '''
@@ -187,6 +192,7 @@ class Launcher(unittest.TestCase):
         'socket.socket(socket.AF_INET)',
         'socket.socket(socket.AF_NETLINK)',
         'mmap.mmap(-1, 4096, prot=mmap.PROT_WRITE | mmap.PROT_EXEC)',
+        'os.memfd_create("x")',
         'libc.unshare(0x10000000)',
         'libc.syscall(56, 0x10000011, 0, 0, 0, 0)' if os.uname().machine == 'x86_64' else
         'libc.setns(0, 0)',
@@ -200,6 +206,7 @@ class Launcher(unittest.TestCase):
         'open("/run/other", "w")',
         'open("/dev/shm/other", "w")',
         'resource.setrlimit(resource.RLIMIT_CORE, (1, 1))',
+        'map_file("/run/weblocks/code", mmap.PROT_READ | mmap.PROT_EXEC)',
         '[os.dup(1) for _ in range(10000)]',
         'bytearray(1 << 40)',
         'os.listdir("/proc/1/fd")',
@@ -207,6 +214,7 @@ class Launcher(unittest.TestCase):
     )
     ALLOWED = (
         'open("/run/weblocks/file", "w")',
+        'map_file("/run/weblocks/data", mmap.PROT_READ | mmap.PROT_WRITE)',
         'open("/proc/1/mountinfo").read()',
         'os.pidfd_open(1)',
         'socket.socketpair()',

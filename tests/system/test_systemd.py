@@ -148,8 +148,8 @@ class SystemUnit(UnitChecks):
                     self.assertEqual(shown[key], self.SAID.get(value, value))
         calls = set(shown['SystemCallFilter'].split())
         self.assertIn('read', calls)
-        self.assertEqual(calls & {'ptrace', 'mount', 'io_uring_setup', 'userfaultfd', 'vmsplice',
-                                  'setuid', 'chown', 'setrlimit', 'bpf', 'reboot', 'mlock'}, set())
+        self.assertEqual(calls & {'ptrace', 'mount', 'io_uring_setup', 'memfd_create', 'userfaultfd',
+                                  'vmsplice', 'setuid', 'chown', 'setrlimit', 'bpf', 'reboot', 'mlock'}, set())
         expected = {'RestrictNamespaces': 'yes', 'RestartUSec': '0', **self.START_LIMIT}
         self.assertEqual({key: shown[key] for key in expected}, expected)
         self.assertNotRegex(self.unit.journal(), 'ignoring')
@@ -178,6 +178,7 @@ class SystemUnit(UnitChecks):
             points = {line.split()[4]: line.split()[5].split(',') for line in file}
         writable = {point for point, flags in points.items() if 'rw' in flags}
         self.assertEqual(writable, {'/run/weblocks', '/tmp', '/var/tmp', '/proc', '/dev/pts'})
+        self.assertEqual([point for point in writable if 'noexec' not in points[point]], [])
 
     BOUND = ('Bnd',)
     NAMESPACES = {'mnt', 'net', 'user', 'uts'}
