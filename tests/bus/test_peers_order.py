@@ -442,11 +442,11 @@ class SocketThenBus(BusTestCase):
                          ([], []))
 
     def test_while_the_service_is_stopped(self):
-        for _ in range(30):
+        for _ in range(full_size(10, 30)):
             self.check_round(paused=True, count=20)
 
     def test_at_once(self):
-        for _ in range(30):
+        for _ in range(full_size(10, 30)):
             self.check_round(paused=False, count=20)
 
     def test_messages_of_any_length(self):
@@ -489,7 +489,7 @@ class SocketThenBus(BusTestCase):
 
     def test_open_peer_is_such_a_call(self):
         client = self.raw_client(descriptors=True)
-        for count in (10,) * 100 + (300,) * 3:
+        for count in (10,) * full_size(30, 100) + (300,) * 3:
             peer = PrivateSocket(client)
             self.daemon.pause()
             try:

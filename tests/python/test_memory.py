@@ -12,11 +12,11 @@ import unittest
 
 from harness_python import GLib, WebLocks, diagnostic, main, run_async
 
-from buses import Bus
+from buses import Bus, full_size
 from harness import Service
 from rawbus import RawClient
 
-ROUNDS = 10_000
+ROUNDS = full_size(4_000, 10_000)
 # One object leaked in each round would be several times that.
 SLACK_KIB = 512
 # PyGObject 3.42 leaks some 130 bytes with each call that has an asynchronous callback, in any
