@@ -137,6 +137,12 @@ def process_stat(pid):
         return file.read().rpartition(')')[2].split()
 
 
+def status_kib(pid, key):
+    """A line of /proc/PID/status, such as `VmRSS:`."""
+    with open(f'/proc/{pid}/status', encoding='ascii') as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(key))
+
+
 class Bus:
     """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the
     options for the latter."""

@@ -9,7 +9,7 @@ Without the monitor that the other files have: it would have to read millions of
 import subprocess
 import unittest
 
-from buses import Bus, environment, full_size
+from buses import Bus, environment, full_size, status_kib
 from harness import Client, Service
 from rawbus import RawClient
 from tap import diagnostic, main
@@ -18,11 +18,6 @@ NAMES = full_size(200_000, 1_000_000)
 FIRST_NAMES = 20_000
 # What the allocator may keep, or find a better place for. One leaked name would be 12 MiB in all.
 SLACK_KIB = 1024
-
-
-def resident_kib(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS:'))
 
 
 class Memory(unittest.TestCase):
@@ -40,7 +35,7 @@ class Memory(unittest.TestCase):
     def request_and_release(self, count):
         subprocess.run([environment('WEBLOCKS_MANY_NAMES'), self.bus.address, str(count)],
                        check=True)
-        return resident_kib(self.service.process.pid)
+        return status_kib(self.service.process.pid, 'VmRSS:')
 
     def test_very_many_names(self):
         before = self.request_and_release(FIRST_NAMES)

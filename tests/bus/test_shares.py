@@ -1,33 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Many against one: what a uid with very many connections leaves to the others, and that strangers,
-sizes and descriptors cost the service nothing that stays."""
+"""Many against one: what a uid with very many connections leaves to the others, and that sizes and
+descriptors cost the service nothing that stays."""
 
 import os
 import pwd
 import resource
 import time
 
+from buses import status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from harness import BusTestCase, DBusError, GLib, diagnostic, environment, main, wait_for
-from rawbus import RawClient, lock_call, method_call, open_peer_call
+from rawbus import lock_call, method_call, open_peer_call
 
 # Some that the system knows: dbus-daemon takes no others.
 FLOOD_UID = 65534
 OTHER_UID = next((user.pw_uid for user in pwd.getpwall() if user.pw_uid not in (0, FLOOD_UID)), None)
 MIB = 1024  # in KiB
-
-
-def status_kib(pid, key):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith(key))
-
-
-def processor_us(pid):
-    """What the process has used of processors, from the scheduler."""
-    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
-        return int(file.read().split()[0]) / 1000
 
 
 def outcomes(client, serials):
@@ -319,24 +309,6 @@ class Costs(BusTestCase):
         self.raw.ping()
         diagnostic(f'{before} descriptors, at most {most}')
         self.assertLess(most, 2048 * 4 // 8 + 32)
-
-    def test_strangers_that_come_and_go(self):
-        """The bus tells the service of everybody's end, as there is no telling it whose matters.
-        It is a look into a table, and less than a connection costs the bus."""
-        count = 1000
-        self.raw.ping()
-        rss, begun = status_kib(self.pid, 'VmRSS:'), time.monotonic()
-        ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
-        for _ in range(count):
-            RawClient(self.bus.address).close()
-        self.raw.ping()
-        took = time.monotonic() - begun
-        ours, the_bus = processor_us(self.pid) - ours, processor_us(self.bus.pid) - the_bus
-        diagnostic(f'{count / took:.0f} connections/s; processor time of each: '
-                   f'{ours / count:.1f} us of the service, {the_bus / count:.1f} us of the bus')
-        if not self.sanitized:
-            self.assertLess(ours, the_bus)
-            self.assertLess(status_kib(self.pid, 'VmRSS:') - rss, MIB)
 
 
 if __name__ == '__main__':
