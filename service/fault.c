@@ -46,6 +46,7 @@ static const char *const names[N_FAULTS] = {
     [FAULT_RETRY_FORGOTTEN] = "retry-forgotten",
     [FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS] = "lookups-take-all-descriptors",
     [FAULT_ENDS_SEARCHED_FOR] = "ends-searched-for",
+    [FAULT_CLIENT_KEPT] = "client-kept",
 };
 
 /* NULL is none. A name that isn't known must not look like a fault that nobody notices. */

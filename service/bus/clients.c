@@ -187,7 +187,8 @@ remove_client(Client *client)
         if (edge->state != NULL)
             state_note_agent_gone(edge->state, client->agent);
     }
-    g_hash_table_remove(edge->clients->by_name, client->unique_name);
+    if (!fault_is(FAULT_CLIENT_KEPT))
+        g_hash_table_remove(edge->clients->by_name, client->unique_name);
 }
 
 /* Everybody's end is told to us: whoever is not ours must cost next to nothing. */

@@ -348,34 +348,32 @@ class PrivateSocket(RawClient):
 class Judge:
     """Whether each signal went to whom it is for; is told the messages in their order."""
 
-    def __init__(self, address, services, others_broadcast):
+    def __init__(self, address):
         self._address = address
-        self._services = services
-        self._others_broadcast = others_broadcast
         self._watches = set()
         self._with_socket = set()
-        self.problems = []
 
-    def take(self, message):
+    def take(self, message, services, others_broadcast):
+        """None, or what is wrong, as text."""
         if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
-            why = self._look_at_signal(message)
-            if why is not None:
-                self.problems.append(f'{why}: {message.print_(0)}')
-        elif message.get_member() == 'Watch':
+            why = self._look_at_signal(message, services, others_broadcast)
+            return f'{why}: {message.print_(0)}' if why is not None else None
+        if message.get_member() == 'Watch':
             # Turning it off is no matter: what was sent before may be on its way.
             self._watches.add((message.get_sender(), message.get_path()))
         elif message.get_member() == 'OpenPeer':
             # What it asks for there, nobody else sees.
             self._with_socket.add(message.get_sender())
+        return None
 
-    def _look_at_signal(self, message):
+    def _look_at_signal(self, message, services, others_broadcast):
         """None, or what is wrong with it."""
         to = message.get_destination()
         if message.get_sender() == DRIVER:
             return None
-        is_service = message.get_sender() in self._services
+        is_service = message.get_sender() in services
         if to is None:
-            return 'a broadcast' if is_service or not self._others_broadcast else None
+            return 'a broadcast' if is_service or not others_broadcast else None
         if not is_service or message.get_interface() != LOCKS:
             return None
         about = unpack(message)[3] if message.get_member() in ('Granted', 'Released') else None
@@ -410,6 +408,8 @@ class Monitor:
         self._arrived = threading.Condition(self._lock)
         self._marks = 0
         self._marked = 0
+        self._judge = Judge(address)
+        self._judged = 0
         self.broken = None
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -464,17 +464,26 @@ class Monitor:
     def told_too_much(self, services, others_broadcast=False):
         """What was told to somebody who need not know it: signals to everybody, and those of the
         services of these unique names to a client that is neither the one that they are about nor
-        one of the same principal that has watched that bucket. Each as text."""
+        one of the same principal that has watched that bucket. Each as text. What it has looked at
+        before, it does not look at again."""
         with self._lock:
-            blobs = list(self._blobs)
-        judge = Judge(self._address, services, others_broadcast)
+            blobs = self._blobs[self._judged:]
+            self._judged += len(blobs)
+        problems = []
         for blob in blobs:
             # A cheap look first: these are all that matter.
             if blob[1] == 4 or blob[1] == 1 and (b'Watch' in blob or b'OpenPeer' in blob):
                 message = parse(blob)
                 if message.get_interface() != self.MARK:
-                    judge.take(message)
-        return judge.problems
+                    problems.append(self._judge.take(message, services, others_broadcast))
+        return [problem for problem in problems if problem is not None]
+
+    def forget(self):
+        """Keeps nothing of what told_too_much() has looked at: there may be very much of it."""
+        with self._lock:
+            del self._blobs[:self._judged]
+            self._marked = max(0, self._marked - self._judged)
+            self._judged = 0
 
     def close(self):
         self._client.socket.shutdown(socket.SHUT_RDWR)

@@ -6,19 +6,23 @@
 import os
 import subprocess
 
-from buses import environment
-from harness import FACTOR, diagnostic, main, wait_for
+from buses import environment, full_size, status_kib
+from harness import FACTOR, DBusError, diagnostic, main, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, path_of
-from sandboxcase import SandboxCase
+from sandboxcase import FAULT, SandboxCase
 
-N = 10000
+N = 1000 if FAULT else full_size(10_000, 100_000)
+ROUND = min(N, 10_000)
 AT_ONCE = 64
+# As many clients of a user as the service takes; more than there ever are at once.
+ROOM = 400
 # What a heap may grow by for no reason of ours.
 SPARE_KIB = 4096 * FACTOR
 
 
 class Crowd(SandboxCase):
-    time_limit = 120.0
+    time_limit = full_size(120.0, 1800.0)
+    options = ('--no-state', '--limit', f'clientsPerUid={ROOM}')
     # Sanitizers keep what was freed, unless told not to.
     environment = {'ASAN_OPTIONS': 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:'
                                    'exitcode=99'}
@@ -55,30 +59,49 @@ class Crowd(SandboxCase):
         return sum(b'GetConnectionCredentials' in blob for blob in blobs)
 
     def memory(self):
-        with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as file:
-            return next(int(line.split()[1]) for line in file if line.startswith('RssAnon'))
+        return status_kib(self.daemon.process.pid, 'RssAnon:')
+
+    def room(self):
+        """How many more clients the service takes: it counts those that it knows."""
+        clients = []
+        try:
+            while True:
+                clients.append(self.raw_client())
+                clients[-1].query()
+        except DBusError as error:
+            self.assertEqual(error.short, 'LimitsExceeded', error)
+        for client in clients:
+            client.close()
+        self.wait_gone(*[client.name for client in clients])
+        return len(clients) - 1
 
     def test_nothing_stays(self):
         watcher = self.raw_client()
-        self.control.ping()
+        watcher.query()
         self.control.query()
         words, names = self.words(), self.names()
         # Whatever grows once grows now.
+        room = self.room()
         self.rise(words, N // 10)
         self.wait_quiet(names)
         descriptors, memory = self.descriptors(), self.memory()
-        begin = self.monitor.position()
-        failed = self.rise(words, N)
-        self.wait_quiet(names)
+        failed = asked = 0
+        for _ in range(N // ROUND):
+            begin = self.monitor.position()
+            failed += self.rise(words, ROUND)
+            self.wait_quiet(names)
+            asked += self.n_asked(begin)
+            self.assertEqual(self.monitor.told_too_much({self.daemon.name}), [])
+            self.monitor.forget()
         self.assertEqual(self.control.query(), ([], []))
         self.assertEqual(self.control.buckets(), [])
         self.assertEqual(watcher.query(), ([], []))
         self.assertEqual(self.descriptors(), descriptors)
         grown = self.memory() - memory
-        asked = self.n_asked(begin)
         diagnostic(f'{N - failed} of {N} came through, of {asked} the service asked who they are; '
-                   f'it grew by {grown} KiB')
+                   f'it grew by {grown} KiB, has {descriptors} descriptors, and room for {room} more')
         self.assertGreater(asked, N // 2, 'it has seen too few of them')
+        self.assertEqual(self.room(), room, 'it knows some who have gone')
         self.assertLess(grown, SPARE_KIB)
 
 
