@@ -254,6 +254,11 @@ class RawClient(LockCalls):
             reply.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
             self.send(reply)
 
+    def forget(self):
+        """Keeps nothing of what has come; Pings among it have been answered, or will not be."""
+        self.log.clear()
+        self.answered = 0
+
     def ping_the_bus(self):
         """A barrier: all that the bus had for us by now has arrived, and it has all that we sent
         it. The service knows nothing of it."""

@@ -14,7 +14,7 @@ import re
 from calls import (ADMIN, FILTER_TYPES, LOCKS, OPTION_TYPES, PROPERTIES, ROOT, SERVICE,
                    bucket_path)
 from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PrivateSocket, diagnostic,
-                     environment, error_name, main)
+                     environment, error_name, full_size, main)
 from rawbus import method_call
 
 V = GLib.Variant
@@ -22,8 +22,8 @@ NOBODY = 65534
 BUCKET = 'random.calls'
 
 ROUNDS = 6
-BATCHES = 40  # in each round
-CALLS = 25    # in each batch, sent together
+BATCHES = full_size(40, 667)  # in each round: a hundred thousand calls in full
+CALLS = 25                    # in each batch, sent together
 
 ALLOWED = {error_name(short) for short in (
     'InvalidArgs', 'LimitsExceeded', 'NotHeld', 'NotSupported', 'PropertyReadOnly',
@@ -153,6 +153,8 @@ def walk(client, path):
 
 class RandomCallsCase(BusTestCase):
     """Rounds of calls by a client of its own, which then leaves with all that it got."""
+
+    time_limit = full_size(60.0, 1800.0)
 
     def setUp(self):
         super().setUp()

@@ -11,7 +11,8 @@ import time
 
 from buses import status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import BusTestCase, DBusError, GLib, diagnostic, environment, main, wait_for
+from harness import (BusTestCase, DBusError, GLib, diagnostic, environment, full_size, main,
+                     wait_for)
 from rawbus import lock_call, method_call, open_peer_call
 
 # Some that the system knows: dbus-daemon takes no others.
@@ -29,7 +30,7 @@ def outcomes(client, serials):
             served += 1
         except DBusError as error:
             errors.append(f'{error.short}: {error.message}')
-    client.log.clear()
+    client.forget()
     return served, errors
 
 
@@ -235,6 +236,8 @@ class ChargeKept(BusTestCase):
 class Costs(BusTestCase):
     """What anybody can send costs the service nothing that stays."""
 
+    TURNS = full_size(1000, 17_000)
+    time_limit = full_size(60.0, 1200.0)
     # Sanitizers keep what was freed.
     sanitized = os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1') != '1'
 
@@ -297,17 +300,19 @@ class Costs(BusTestCase):
         before = self.count_descriptors()
         most = before
         with open(os.devnull, 'rb') as file:
-            for turn in range(1000):
+            for turn in range(self.TURNS):
                 for message in bad:
                     self.raw.send_with_descriptors(message.copy(), [file.fileno()] * 2)
                 if turn >= 500:
                     self.raw.pump()
-                if turn % 100 == 0:
+                if turn % 100 == 99:
+                    self.raw.forget()
                     most = max(most, self.count_descriptors())
         wait_for(lambda: not self.raw.pump() and self.count_descriptors() == before,
                  what='end of the calls')
         self.raw.ping()
-        diagnostic(f'{before} descriptors, at most {most}')
+        diagnostic(f'{self.TURNS * len(bad)} calls with {self.TURNS * len(bad) * 2} descriptors: '
+                   f'{before} are open before and after, at most {most} meanwhile')
         self.assertLess(most, 2048 * 4 // 8 + 32)
 
 

@@ -259,3 +259,11 @@ fixture_get_seed(void)
     g_test_message("WEBLOCKS_TEST_SEED=%u", seed);
     return seed;
 }
+
+gboolean
+fixture_is_full_size(void)
+{
+    const char *text = g_getenv("WEBLOCKS_FULL_SIZE");
+
+    return text != NULL && !g_str_equal(text, "0");
+}

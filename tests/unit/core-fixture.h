@@ -101,3 +101,6 @@ guint fixture_get_size(guint full);
 
 /* From the environment's WEBLOCKS_TEST_SEED, else from g_test's --seed; told in the log. */
 guint32 fixture_get_seed(void);
+
+/* Whether the environment's WEBLOCKS_FULL_SIZE asks for tests that take minutes. */
+gboolean fixture_is_full_size(void);

@@ -18,8 +18,11 @@
 #include "tests/unit/core-fixture.h"
 #include "tests/unit/lock-world.h"
 
-#define N_WORLDS 25    /* or as the environment's WEBLOCKS_TEST_WORLDS says */
-#define N_STEPS  10000 /* in each world */
+/* Or as the environment's WEBLOCKS_TEST_WORLDS says; as many as make a million steps at the full
+ * size that tests/README.md tells of. */
+#define N_WORLDS      25
+#define N_WORLDS_FULL 100
+#define N_STEPS       10000 /* in each world */
 
 /* Of making a list shorter: an answer soon is better than the shortest. */
 #define SHRINK_SECS 30
@@ -157,11 +160,14 @@ static void
 test_random(void)
 {
     const char *worlds = g_getenv("WEBLOCKS_TEST_WORLDS");
-    guint64 n_worlds = worlds != NULL ? g_ascii_strtoull(worlds, NULL, 10) : N_WORLDS;
+    guint64 n_worlds = fixture_is_full_size() ? N_WORLDS_FULL : N_WORLDS;
     guint32 seed = fixture_get_seed();
 
+    if (worlds != NULL)
+        n_worlds = g_ascii_strtoull(worlds, NULL, 10);
     for (guint i = 0; i < n_worlds; i++)
         run_world(seed, i);
+    g_test_message("%" G_GUINT64_FORMAT " steps, each compared", n_worlds * N_STEPS);
 }
 
 int
