@@ -132,6 +132,15 @@ class RawClient(LockCalls):
             if uid is not None:
                 PRINCIPALS[address, self.name] = uid
 
+    @classmethod
+    def on_socket(cls, sock):
+        """On a connection that somebody else has begun, with all but Hello."""
+        self = cls.__new__(cls)
+        sock.settimeout(buses.PATIENCE)
+        self._begin(sock)
+        self.name = self._driver('Hello')[0]
+        return self
+
     def _begin(self, sock):
         self.socket = sock
         self.serial = 0

@@ -45,23 +45,24 @@ def seed():
 
 
 class TwoPrincipals(BusTestCase):
-    """`self.other_uid` is a stranger to us; what a stranger may learn does not depend on why they
-    are one."""
+    """The stranger is another user; tests/sandbox has the same with applications."""
 
     other_uid = 65534
 
     def setUp(self):
-        if os.geteuid() != 0:
-            self.skipTest('needs root, to connect as another user')
         super().setUp()
-
         self.opened = []
 
     def recorder(self, uid=None):
-        self.opened.append(self._adopt(Recorder(self.bus.address, uid=uid, descriptors=True)))
-        return self.opened[-1]
+        return self.open(Recorder(self.bus.address, uid=uid, descriptors=True))
+
+    def open(self, client):
+        self.opened.append(self._adopt(client))
+        return client
 
     def stranger(self):
+        if os.geteuid() != 0:
+            self.skipTest('needs root, to connect as another user')
         return self.recorder(self.other_uid)
 
     def recording_socket(self, client):
@@ -87,6 +88,11 @@ class Player:
     def name(self):
         """Contended within the principal, and with the other one."""
         return self.rng.choice(['x', 'y', f'{self.mark}-lock'])
+
+    def who(self, name):
+        """Which of its own clients that is."""
+        assert name in self.index, f'{name} is somebody else'
+        return self.index[name]
 
     def bucket(self):
         return self.rng.choice(['common', f'{self.mark}-bucket'])
@@ -126,7 +132,7 @@ class Player:
             return event.signal, event.path, event.args
         id_, name, mode, client, last = event.args
         assert id_ in self.ids[client], f'{event}: an id that {client} does not have'
-        return (event.signal, event.path, id_, name, mode, self.index[client],
+        return (event.signal, event.path, id_, name, mode, self.who(client),
                 last if event.signal == 'Released' else bool(last))
 
     def request(self, client):
@@ -147,14 +153,14 @@ class Player:
         return client.abort(self.rng.randrange(1, 40), self.bucket())
 
     def query(self, client):
-        return [[(name, mode, self.index[who]) for name, mode, who in part]
+        return [[(name, mode, self.who(who)) for name, mode, who in part]
                 for part in client.query(self.bucket())]
 
     def inspect(self, client):
         entries, more = client.inspect(self.bucket())
-        return [(entry['name'], entry['mode'], entry['state'], self.index[entry['clientId']],
+        return [(entry['name'], entry['mode'], entry['state'], self.who(entry['clientId']),
                  bool(entry['token']), entry['why'], entry['position'],
-                 [self.index[who] for who in entry['blockedBy']], entry['cursor'])
+                 [self.who(who) for who in entry['blockedBy']], entry['cursor'])
                 for entry in entries], more
 
     def watch(self, client):

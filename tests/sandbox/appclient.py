@@ -13,7 +13,7 @@ import sys
 
 from calls import DBusError
 from lineclient import LineClient, say
-from rawbus import PrivateSocket, RawClient, open_peer_call
+from rawbus import PrivateSocket, RawClient, connect, open_peer_call
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_DUMPABLE = 4
@@ -55,12 +55,22 @@ class AppClient(LineClient):
         """One more private socket, of which nothing is read."""
         self.client.result(self.client.send(open_peer_call()))
 
-    def do_give_peer(self, path):
-        """Hands its private socket to whoever listens there."""
-        self.client.result(self.client.send(open_peer_call()))
+    @staticmethod
+    def give(path, descriptor):
+        """To whoever listens there."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
-            socket.send_fds(sock, [b'x'], [self.client.descriptors.pop()])
+            socket.send_fds(sock, [b'x'], [descriptor])
+
+    def do_give_peer(self, path):
+        """Hands its private socket over."""
+        self.client.result(self.client.send(open_peer_call()))
+        self.give(path, self.client.descriptors.pop())
+
+    def do_give_connection(self, path):
+        """Hands a connection to the bus over that is begun here, and so is this application's."""
+        with connect(self.address, descriptors=True) as sock:
+            self.give(path, sock.fileno())
 
     def do_take_peer(self, path, name):
         """Takes somebody else's from there."""

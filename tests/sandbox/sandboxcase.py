@@ -11,6 +11,7 @@ comes to the bus has the host's directories, and the same file, but not mounted.
 import functools
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -182,6 +183,26 @@ class Sandboxes:
     def plain(self, uid=None, command=()):
         """A client of a user, in no sandbox."""
         return self._adopt(AppProcess(self.bus.address, self.bus.environment(), command, uid=uid))
+
+    def listen(self):
+        """A path at which a sandbox finds us, and our socket there."""
+        path = os.path.join(self.shared, self.unique('socket'))
+        sock = socket.socket(socket.AF_UNIX)
+        sock.bind(path)
+        sock.listen()
+        sock.settimeout(buses.PATIENCE)
+        self.addCleanup(sock.close)
+        return path, sock
+
+    def descriptor_of(self, app, command):
+        """The descriptor that the application gives us when it is told this."""
+        path, sock = self.listen()
+        app.tell(command, path=path)
+        connection, _ = sock.accept()
+        with connection:
+            _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        app._answer()
+        return descriptors[0]
 
     def pid_on_bus(self, client):
         return pid_of(self.control, client.name)

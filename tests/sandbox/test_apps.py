@@ -194,24 +194,9 @@ class BadFiles(SandboxCase):
 class PrivateSockets(SandboxCase):
     """Whoever has it, acts for the client that asked for it."""
 
-    def listen(self):
-        path = os.path.join(self.shared, self.unique('socket'))
-        sock = socket.socket(socket.AF_UNIX)
-        sock.bind(path)
-        sock.listen()
-        sock.settimeout(20)
-        self.addCleanup(sock.close)
-        return path, sock
-
     def test_of_an_app_in_the_hands_of_the_host(self):
-        path, sock = self.listen()
         app, twin = self.app(APP), self.app(APP)
-        app.tell('give_peer', path=path)
-        connection, _ = sock.accept()
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        connection.close()
-        app._answer()
-        peer = PrivateSocket.of(descriptors[0], app.name)
+        peer = PrivateSocket.of(self.descriptor_of(app, 'give_peer'), app.name)
         self.addCleanup(peer.close)
         self.monitor.position()
 

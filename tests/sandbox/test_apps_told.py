@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What an application learns of another one of the same user: nothing. These are the cases of
+tests/bus/test_told.py, where the stranger is another user.
+
+The connections are begun in sandboxes, by which the service knows whose they are, and then used from
+here: what the service sends is seen byte for byte, as it comes to the application.
+"""
+
+import socket
+
+import test_told as told
+from harness import full_size, main
+from rawbus import PRINCIPALS
+from sandboxcase import APP, OTHER_APP, SandboxCase
+
+
+class TwoApps(SandboxCase):
+    """Each application is one sandbox with many connections."""
+
+    MINE, THEIRS = APP, OTHER_APP
+    proxied = False
+
+    def setUp(self):
+        self.apps = {}
+        super().setUp()
+
+    def recorder_of(self, app_id):
+        if app_id is None:
+            return super().recorder()
+        if app_id not in self.apps:
+            self.apps[app_id] = (self.proxied_app if self.proxied else self.app)(app_id)
+        sock = socket.socket(fileno=self.descriptor_of(self.apps[app_id], 'give_connection'))
+        client = self.open(told.Recorder.on_socket(sock))
+        PRINCIPALS[self.bus.address, client.name] = app_id
+        return client
+
+    def recorder(self):
+        return self.recorder_of(self.MINE)
+
+    def stranger(self):
+        return self.recorder_of(self.THEIRS)
+
+
+class Random(TwoApps, told.Random):
+    STEPS = full_size(300, 1000)
+
+
+class RandomBehindProxies(TwoApps, told.Random):
+    """As Flatpak has it: in full, always."""
+
+    proxied = True
+
+
+class RandomBesideTheHost(TwoApps, told.Random):
+    MINE, THEIRS = APP, None
+    STEPS = full_size(300, 1000)
+
+
+class Guesses(TwoApps, told.Guesses):
+    pass
+
+
+class GuessesBehindProxies(TwoApps, told.Guesses):
+    proxied = True
+
+
+class Walks(TwoApps, told.Walks):
+    pass
+
+
+if __name__ == '__main__':
+    main()
