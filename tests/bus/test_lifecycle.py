@@ -12,7 +12,8 @@ import unittest
 
 from calls import LOCKS, bucket_path
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
-                     Service, diagnostic, environment, main, owner_of, service_command, wait_for)
+                     Service, diagnostic, environment, full_size, main, owner_of, service_command,
+                     wait_for)
 from rawbus import method_call, unpack
 
 NAME = 'org.w3.WebLocks'
@@ -458,7 +459,7 @@ class IdleExitRace(unittest.TestCase):
     in a way that says that it can be repeated; and then it is served."""
 
     IDLE = 0.02
-    ROUNDS = 200
+    ROUNDS = full_size(200, 1000)
     LATER = 8
 
     def setUp(self):
