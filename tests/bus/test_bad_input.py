@@ -335,7 +335,7 @@ class BadInput(BusTestCase):
         """Of every method, and of calls that are wrong; and nothing is opened for nobody."""
         raw = self.raw_client()
         raw.query()  # identified: a descriptor is in use while that goes on
-        raw.log.clear()
+        raw.forget()
         descriptors = self.open_descriptors()
         calls = [(PATH, LOCKS, 'Query', None), (PATH, LOCKS, 'Inspect', V('(a{sv})', ({},))),
                  (PATH, LOCKS, 'Watch', V('(b)', (False,))), (ROOT, ADMIN, 'Buckets', None),

@@ -117,7 +117,7 @@ class Slot:
 
     def clean(self):
         self.victim.events.clear()
-        self.victim.log.clear()
+        self.victim.forget()
 
 
 class Steals(Slot):

@@ -55,7 +55,7 @@ class Observer:
                     and message.get_member() == 'NameOwnerChanged'):
                 self.owner = unpack(message)[2]
         for client in self.clients.values():
-            client.log.clear()
+            client.forget()
             client.events.clear()
         return self.owner != before
 
@@ -102,7 +102,7 @@ class Observer:
     def rest(self):
         for serial in self._serials:
             self._load.result(serial)
-        self._load.log.clear()
+        self._load.forget()
 
     def unload(self):
         if self._load is not None:
