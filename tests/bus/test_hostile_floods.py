@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from buses import FACTOR, end, process_stat, read_lines, spawn
+from buses import FACTOR, KEEPS_LITTLE, end, process_stat, read_lines, spawn
 from calls import SERVICE
 from flooder import KINDS
 from harness import (HERE, Bus, DBusError, PrivateSocket, diagnostic, full_size, main,
@@ -63,6 +63,7 @@ class Floods(OwnBus):
     # What dbus-broker-launch sets for a session; that of the dbus-daemon is of a session as it is.
     BROKER_OPTIONS = ('--max-bytes=536870912', '--max-fds=128', '--max-matches=16384',
                       '--max-objects=16384')
+    service_environment = KEEPS_LITTLE
 
     def make_bus(self):
         return Bus(broker_options=self.BROKER_OPTIONS)

@@ -9,7 +9,7 @@ Without the monitor that the other files have: it would have to read millions of
 import subprocess
 import unittest
 
-from buses import Bus, environment, full_size, status_kib
+from buses import KEEPS_LITTLE, Bus, environment, full_size, status_kib
 from harness import Client, Service
 from rawbus import RawClient
 from tap import diagnostic, main
@@ -26,9 +26,7 @@ class Memory(unittest.TestCase):
         self.addCleanup(self.bus.stop)
         control = RawClient(self.bus.address)
         self.addCleanup(control.close)
-        # Sanitizers keep what was freed, unless told not to.
-        options = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:exitcode=99'
-        self.service = Service(self.bus, env={'ASAN_OPTIONS': options})
+        self.service = Service(self.bus, env=KEEPS_LITTLE)
         self.addCleanup(self.service.end)
         self.service.wait_ready(control)
 

@@ -20,9 +20,6 @@ from rawbus import lock_call, method_call
 MESSAGE_BYTES = 64 * 1024
 UNREAD_BYTES = 1024 * 1024
 
-# Sanitizers keep what was freed; these tests measure what is kept.
-QUARANTINE = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:exitcode=99'
-
 STANDARD = 'org.freedesktop.DBus.'
 
 
@@ -38,7 +35,7 @@ class BoundsCase(BusTestCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon = cls.start_service(*cls.limits, env={'ASAN_OPTIONS': QUARANTINE})
+        cls.daemon = cls.start_service(*cls.limits, env=buses.KEEPS_LITTLE)
 
     def setUp(self):
         super().setUp()

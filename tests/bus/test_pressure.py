@@ -127,6 +127,7 @@ class OwnBus(unittest.TestCase):
     """Buses of their own without a monitor, which would have to see all of it."""
 
     arguments = ()
+    service_environment = {}
 
     def setUp(self):
         environment('WEBLOCKSD')
@@ -143,7 +144,7 @@ class OwnBus(unittest.TestCase):
         return client
 
     def start(self, *arguments):
-        service = Service(self.bus, self.arguments + arguments)
+        service = Service(self.bus, self.arguments + arguments, env=self.service_environment)
         self.addCleanup(service.end)
         return service.wait_ready(self.control)
 

@@ -6,7 +6,7 @@
 import os
 import subprocess
 
-from buses import environment, full_size, status_kib
+from buses import KEEPS_LITTLE, environment, full_size, status_kib
 from harness import FACTOR, DBusError, diagnostic, main, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, path_of
 from sandboxcase import FAULT, SandboxCase
@@ -23,9 +23,7 @@ SPARE_KIB = 4096 * FACTOR
 class Crowd(SandboxCase):
     time_limit = full_size(120.0, 1800.0)
     options = ('--no-state', '--limit', f'clientsPerUid={ROOM}')
-    # Sanitizers keep what was freed, unless told not to.
-    environment = {'ASAN_OPTIONS': 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:'
-                                   'exitcode=99'}
+    environment = KEEPS_LITTLE
 
     def words(self):
         """What a client says, in parts between which it waits for an answer: the handshake, then
