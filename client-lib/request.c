@@ -25,7 +25,7 @@ typedef struct {
     guint n_refusals;
 
     gboolean is_in_ledger; /* it waits */
-    gboolean is_aborting;  /* its Abort is being sent */
+    guint n_sending;       /* messages about it that are being sent, which keeps it */
     gboolean is_abandoned; /* and counted as such */
     gboolean is_known;     /* the service may have read it */
     Call *call;            /* a Request or an Abort, not answered yet */
@@ -55,7 +55,7 @@ request_free(Request *self)
 static void
 request_settle(Request *self)
 {
-    if (self->ticket == NULL && self->call == NULL && !self->is_in_ledger && !self->is_aborting)
+    if (self->ticket == NULL && self->call == NULL && !self->is_in_ledger && self->n_sending == 0)
         request_free(self);
 }
 
@@ -97,7 +97,8 @@ request_be_unavailable(Request *self)
     request_settle(self);
 }
 
-/* A grant that crosses the cancellation goes back at once. */
+/* A grant that crosses the cancellation goes back at once. That may find the socket's end, and with
+ * it that of our Abort. */
 static void
 request_grant(Request *self, guint64 token)
 {
@@ -105,11 +106,13 @@ request_grant(Request *self, guint64 token)
                                     self->options.mode);
 
     request_leave_ledger(self);
+    self->n_sending++;
     if (self->ticket == NULL)
         hold_drop(hold);
     else
         ticket_return_pointer(g_steal_pointer(&self->ticket), web_locks_lock_new(hold),
                               g_object_unref);
+    self->n_sending--;
     request_settle(self);
 }
 
@@ -177,9 +180,9 @@ request_abort(Request *self)
 
     if (sd_bus_message_append_basic(message, 't', &self->entry.id) < 0)
         g_assert_not_reached();
-    self->is_aborting = TRUE;
+    self->n_sending++;
     self->call = call_send(self->connection, message, CALL_ABORT, on_aborted, self, &error);
-    self->is_aborting = FALSE;
+    self->n_sending--;
     if (self->call == NULL)
         g_debug("An Abort was not sent: %s", error->message);
 }

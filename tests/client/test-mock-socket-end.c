@@ -410,6 +410,24 @@ test_abort_granted(Scene *s, gconstpointer data)
     refuse_next_socket(s);
 }
 
+/* It is the last that comes: the Release finds the socket's end, and with it that of the Abort. */
+static void
+test_abort_granted_at_the_end(Scene *s, gconstpointer data)
+{
+    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), abort = NULL, release = NULL;
+
+    g_cancellable_cancel(s->cancellable);
+    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    abort = scene_expect(s, "Abort");
+    scene_signal(s, call, "Granted", GRANTED);
+    mock_socket_close(s->socket);
+    g_clear_pointer(&s->socket, mock_socket_free);
+    release = mock_expect(s->mock, "Release");
+    g_assert_cmpuint(mock_get_id(release), ==, 5);
+    scene_barrier(s);
+    refuse_next_socket(s);
+}
+
 /* All of it on the socket. */
 static void
 test_cancel_on_socket(Scene *s, gconstpointer is_granted)
@@ -704,6 +722,7 @@ add_calls(void)
     ADD("abort", test_abort, NULL);
     ADD("abort-done-the-first-time", test_abort, NOT_HELD);
     ADD("abort-and-granted", test_abort_granted, NULL);
+    ADD("abort-and-granted-at-the-end", test_abort_granted_at_the_end, NULL);
     ADD("cancelled-on-the-socket", test_cancel_on_socket, NULL);
     ADD("cancelled-on-the-socket-and-granted", test_cancel_on_socket, "granted");
     ADD("queries", test_query, NULL);
