@@ -105,6 +105,20 @@ bus_faults_tell_effect(Edge *edge, const Effect *effect)
 }
 
 void
+bus_faults_search_clients(const Edge *edge, const char *name)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    if (!fault_is(FAULT_ENDS_SEARCHED_FOR))
+        return;
+    g_hash_table_iter_init(&iter, edge->clients->by_name);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        if (g_str_equal(client->unique_name, name))
+            return;
+}
+
+void
 bus_faults_log(sd_bus_message *call, const sd_bus_error *error)
 {
     const char *name;

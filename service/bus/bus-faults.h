@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What tells somebody what is not theirs to know, if a fault is asked for: see service/fault.h.
- * In weblocksd itself all of this is nothing. */
+/* What tells somebody what is not theirs to know, or costs too much, if a fault is asked for: see
+ * service/fault.h. In weblocksd itself all of this is nothing. */
 
 #pragma once
 
@@ -21,6 +21,9 @@ gboolean bus_faults_tell_name(const Client *client, sd_bus_error *error);
 
 /* FAULT_BROADCAST, FAULT_WATCH_UNFILTERED: tell people of it who should not hear it. */
 void bus_faults_tell_effect(Edge *edge, const Effect *effect);
+
+/* FAULT_ENDS_SEARCHED_FOR: looks at one client after the other. */
+void bus_faults_search_clients(const Edge *edge, const char *name);
 
 /* FAULT_LOG_UNLIMITED, FAULT_LOG_UNESCAPED: write what the client has caused. `error` may be NULL.
  */
@@ -45,6 +48,11 @@ bus_faults_tell_name(const Client *client, sd_bus_error *error)
 
 static inline void
 bus_faults_tell_effect(Edge *edge, const Effect *effect)
+{
+}
+
+static inline void
+bus_faults_search_clients(const Edge *edge, const char *name)
 {
 }
 

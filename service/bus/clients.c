@@ -5,6 +5,7 @@
 
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
+#include "service/bus/bus-faults.h"
 #include "service/bus/message-size.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
@@ -192,21 +193,6 @@ remove_client(Client *client)
 }
 
 /* Everybody's end is told to us: whoever is not ours must cost next to nothing. */
-static Client *
-find_who_left(const Edge *edge, const char *name)
-{
-    GHashTableIter iter;
-    Client *client;
-
-    if (!fault_is(FAULT_ENDS_SEARCHED_FOR))
-        return g_hash_table_lookup(edge->clients->by_name, name);
-    g_hash_table_iter_init(&iter, edge->clients->by_name);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
-        if (g_str_equal(client->unique_name, name))
-            return client;
-    return NULL;
-}
-
 static int
 on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -219,7 +205,8 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
     if (name[0] != ':' || new_owner[0] != '\0')
         return 0;
 
-    client = find_who_left(edge, name);
+    bus_faults_search_clients(edge, name);
+    client = g_hash_table_lookup(edge->clients->by_name, name);
     if (client != NULL && client->peer != NULL && fault_is(FAULT_SOCKET_OUTLIVES_NAME))
         return 0;
     if (client != NULL) {
