@@ -530,6 +530,14 @@ finish_client(Story *self, StoryClient *client)
 
 /* ---- rows and requests */
 
+/* Stolen before its client heard that it had it, asked for anew, and then out of time. */
+static gboolean
+may_have_been_held_unheard(const StoryRequest *request)
+{
+    return request->is_anew && request->end_outcome == HISTORY_TIMEOUT &&
+           request->stolen < request->end;
+}
+
 gboolean
 story_may_show(const StoryQuery *query, const StoryRow *row, const StoryRequest *request)
 {
@@ -541,7 +549,7 @@ story_may_show(const StoryQuery *query, const StoryRow *row, const StoryRequest 
                 (request->is_anew && query->call < request->enter)) &&
                (request->end == HISTORY_NEVER || request->end_outcome == HISTORY_CANCELLED ||
                 request->end_outcome == HISTORY_UNREACHABLE ||
-                request->end_outcome == HISTORY_FAILED);
+                request->end_outcome == HISTORY_FAILED || may_have_been_held_unheard(request));
     return (request->flags & (HISTORY_FLAG_IF_AVAILABLE | HISTORY_FLAG_STEAL)) == 0 &&
            request->enter >= query->call;
 }

@@ -97,6 +97,11 @@ static const Case cases[] = {
                 "11 D enter 1 12\n12 C request 1\n13 D leave 1\n14 D release 1\n"
                 "15 C enter 1 13\n16 C leave 1\n17 C release 1\n18 A enter 1 14\n19 A leave 1\n"
                 "20 A release 1"},
+    {"steal/granted-stolen-asked-anew-and-timed-out", "",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n8 D request 1 steal\n"
+        "9 D enter 1 12\n10 S service-kill\n10 S service-dead\n10 S service-ready\n"
+        "60 A end 1 timeout\n61 D leave 1\n62 D release 1"},
     {"steal/told-while-waiting", "answered", UP "1 A request 1\n2 A end 1 stolen"},
     {"steal/lost-to-it", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 A lost 1 stolen\n"
@@ -219,6 +224,10 @@ static const Case cases[] = {
                 "18 A row 2 B held token 10\n18 A row 2 A pending position 1\n"
                 "18 A row 2 C pending position 2\n19 A rows 2\n20 B leave 1\n21 B release 1\n"
                 "22 A enter 1 11\n23 A leave 1\n24 A release 1"},
+    {"not-risen/timed-out-and-was-held", "not-risen",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
+        "10 S service-kill\n10 S service-dead\n10 S service-ready\n60 A end 1 timeout"},
     {"not-risen/aborted-a-moment-ago", "",
      A_BEHIND_B "6 A abort 1\n6 A end 1 cancelled\n7 C query 1\n7 C row 1 B held token 10\n"
                 "7 C row 1 A pending position 1\n8 C rows 1\n9 B leave 1\n9 B release 1"},
