@@ -530,12 +530,14 @@ finish_client(Story *self, StoryClient *client)
 
 /* ---- rows and requests */
 
-/* Stolen before its client heard that it had it, asked for anew, and then out of time. */
+/* Stolen before its client heard that it had it: it is told so; or it has asked for it anew, and
+ * then was out of time. */
 static gboolean
 may_have_been_held_unheard(const StoryRequest *request)
 {
-    return request->is_anew && request->end_outcome == HISTORY_TIMEOUT &&
-           request->stolen < request->end;
+    return request->stolen < request->end &&
+           (request->end_outcome == HISTORY_STOLEN ||
+            (request->is_anew && request->end_outcome == HISTORY_TIMEOUT));
 }
 
 gboolean

@@ -102,6 +102,11 @@ static const Case cases[] = {
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n8 D request 1 steal\n"
         "9 D enter 1 12\n10 S service-kill\n10 S service-dead\n10 S service-ready\n"
         "60 A end 1 timeout\n61 D leave 1\n62 D release 1"},
+    {"steal/granted-unheard-and-stolen", "",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
+        "8 S service-kill\n8 S service-dead\n8 S service-ready\n9 D request 1 steal\n"
+        "10 D enter 1 12\n11 A end 1 stolen\n12 D leave 1\n13 D release 1"},
     {"steal/told-while-waiting", "answered", UP "1 A request 1\n2 A end 1 stolen"},
     {"steal/lost-to-it", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 A lost 1 stolen\n"
