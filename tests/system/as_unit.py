@@ -14,7 +14,6 @@ that is not in SETTINGS is an error: whoever adds one to the unit decides here w
 Needs root and python3-seccomp, and systemd-analyze for the groups of system calls.
 """
 
-import ctypes
 import errno
 import functools
 import os
@@ -26,27 +25,16 @@ import sys
 
 import seccomp
 
-CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x8000000, 0x10000000, 0x40000000
-NAMESPACES = (0x80, CLONE_NEWNS, 0x2000000, 0x4000000, CLONE_NEWIPC, CLONE_NEWUSER, 0x20000000,
-              CLONE_NEWNET)
-MS_RDONLY, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 8, 32, 4096, 16384, 1 << 18
-PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+from kernel import (
+    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER,
+    CLONE_NEWUTS, MS_BIND, MS_NOEXEC, MS_PRIVATE, MS_RDONLY, MS_REC, MS_REMOUNT, PR_CAPBSET_DROP,
+    PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, mount, prctl, unshare)
+
+NAMESPACES = (0x80, CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER,
+              CLONE_NEWPID, CLONE_NEWNET)
 PROT_WRITE, PROT_EXEC, SHM_EXEC = 2, 4, 0o100000
 SET_ID_BITS = (0o4000, 0o2000)
 SIZES = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def checked(result, what):
-    if result < 0:
-        raise OSError(ctypes.get_errno(), f'{what}: {os.strerror(ctypes.get_errno())}')
-
-
-def mount(source, target, kind=None, flags=0):
-    encoded = [None if part is None else os.fsencode(part) for part in (source, target, kind)]
-    checked(libc.mount(*encoded, flags, None), f'mount on {target}')
-
 
 def read_service(path):
     """[Service] as a list of (key, value), in order."""
@@ -194,7 +182,7 @@ def private_users(uid):
             with open(f'/proc/{me}/{name}', 'w', encoding='ascii') as file:
                 file.write(ids)
         os._exit(0)
-    checked(libc.unshare(CLONE_NEWUSER), 'unshare')
+    unshare(CLONE_NEWUSER)
     os.close(go)
     if os.waitpid(child, 0)[1] != 0:
         raise RuntimeError('no user namespace')
@@ -211,7 +199,7 @@ def drop_bounding_set():
     with open('/proc/sys/kernel/cap_last_cap', encoding='ascii') as file:
         last = int(file.read())
     for capability in range(last + 1):
-        checked(libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), 'bounding set')
+        prctl(PR_CAPBSET_DROP, capability)
 
 
 def limit(number, value):
@@ -262,7 +250,7 @@ def main():
     program_fd = os.open(program, os.O_RDONLY)
     os.set_inheritable(program_fd, True)
     if service.get('ProtectSystem') == 'strict':
-        checked(libc.unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), 'unshare')
+        unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC)
         inaccessible = [path.lstrip('-') for path in service['InaccessiblePaths'].split()]
         read_only_root(socket_path, state_directory, filter(os.path.isdir, inaccessible),
                        service['NoExecPaths'].split())
@@ -283,8 +271,8 @@ def main():
         drop_bounding_set()
     become(uid)
     # A change of user forgets it.
-    checked(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), 'prctl')
-    checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 'prctl')
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
     env = {'PATH': os.defpath, 'LANG': 'C.UTF-8', 'RUNTIME_DIRECTORY': state_directory,
            'HOME': '/nonexistent', 'DBUS_SESSION_BUS_ADDRESS': f'unix:path={socket_path}'}
     for key, value in pairs:

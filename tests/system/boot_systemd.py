@@ -16,7 +16,6 @@ for control groups below ones made for this machine, there is no network, and th
 are not bound to a namespace (clock, modules, kernel log) are gone before systemd begins.
 """
 
-import ctypes
 import os
 import select
 import shutil
@@ -25,12 +24,12 @@ import socket
 import sys
 import time
 
-CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = \
-    0x20000, 0x2000000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = \
-    1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+from kernel import (
+    CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUTS, MS_BIND,
+    MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC, MS_REMOUNT, PR_CAPBSET_DROP,
+    PR_SET_PDEATHSIG, checked, libc, mount, prctl, unshare)
+
 MNT_DETACH = 2
-PR_SET_PDEATHSIG, PR_CAPBSET_DROP = 1, 24
 # MODULE, RAWIO, PACCT, BOOT (which is kexec, too), TIME, AUDIT_WRITE, AUDIT_CONTROL, MAC_OVERRIDE,
 # MAC_ADMIN, SYSLOG, WAKE_ALARM, BLOCK_SUSPEND, AUDIT_READ.
 NOT_OF_A_NAMESPACE = (16, 17, 20, 22, 25, 29, 30, 32, 33, 34, 35, 36, 37)
@@ -38,20 +37,6 @@ SYSTEMD = '/lib/systemd/systemd'
 # What our units want to be limited, and what systemd needs to know its processes by.
 CONTROLLERS = ('memory', 'pids')
 PATIENCE = 60
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def checked(result, what):
-    if result < 0:
-        raise OSError(ctypes.get_errno(), f'{what}: {os.strerror(ctypes.get_errno())}')
-
-
-def mount(source, target, kind=None, flags=0, data=None):
-    encoded = [None if part is None else os.fsencode(part) for part in (source, target, kind)]
-    checked(libc.mount(*encoded, flags, None if data is None else data.encode()),
-            f'mount of {kind or source} on {target}')
-
 
 def bind(source, target, flags=0):
     """With all that is mounted below; the flags are those of the topmost."""
@@ -277,12 +262,11 @@ def make_proc_and_sys(root, groups):
 
 def become_systemd(directory, variables, shared, groups, keeper):
     """In the first process of a namespace of processes."""
-    checked(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), 'prctl')
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if not os.path.exists(f'/proc/{keeper}'):
         return
     groups.enter()
-    checked(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET |
-                         CLONE_NEWCGROUP), 'unshare')
+    unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP)
     mount(None, '/', flags=MS_REC | MS_PRIVATE)
     os.umask(0o022)
     root = os.path.join(directory, 'root')
@@ -294,7 +278,7 @@ def become_systemd(directory, variables, shared, groups, keeper):
     checked(libc.umount2(b'.', MNT_DETACH), 'umount')
     os.chdir('/')
     for capability in NOT_OF_A_NAMESPACE:
-        checked(libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), 'bounding set')
+        prctl(PR_CAPBSET_DROP, capability)
     null = os.open('/dev/null', os.O_RDWR)
     for descriptor in range(3):
         os.dup2(null, descriptor)
@@ -333,7 +317,7 @@ def main():
     listener.bind(os.path.join(directory, 'notify', 'socket'))
     keeper = os.getpid()
     try:
-        checked(libc.unshare(CLONE_NEWPID), 'unshare')
+        unshare(CLONE_NEWPID)
         groups = Groups()
     except OSError as error:
         print(f'refused: {error}', flush=True)

@@ -11,29 +11,21 @@ would give it: the listening socket, here the descriptor LISTENER, as number 3; 
 fixed place in /run, here the datagram socket JOURNAL. All this is mounted for this process alone.
 """
 
-import ctypes
 import os
 import socket
 import sys
 
-CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
-
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-def checked(result):
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+from kernel import CLONE_NEWNS, MS_BIND, MS_PRIVATE, MS_REC, mount, unshare
 
 
 def main():
     passwd, *command = sys.argv[1:]
-    checked(libc.unshare(CLONE_NEWNS))
-    checked(libc.mount(None, b'/', None, MS_REC | MS_PRIVATE, None))
-    checked(libc.mount(os.fsencode(passwd), b'/etc/passwd', None, MS_BIND, None))
+    unshare(CLONE_NEWNS)
+    mount(None, '/', flags=MS_REC | MS_PRIVATE)
+    mount(passwd, '/etc/passwd', flags=MS_BIND)
     if command[0].isdigit():
         listener, journal, *command = command
-        checked(libc.mount(b'tmpfs', b'/run', b'tmpfs', 0, None))
+        mount('tmpfs', '/run', 'tmpfs')
         os.makedirs('/run/systemd/journal')
         socket.socket(fileno=int(journal)).bind('/run/systemd/journal/socket')
         os.dup2(int(listener), 3, inheritable=True)

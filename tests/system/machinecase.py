@@ -14,8 +14,10 @@ import unittest
 
 from calls import SERVICE
 from harness import BusTestCase, wait_for
+import installation
 import tap
 from machine import USERS, Machine, Refused, why_not
+from sandboxcase import as_user
 from systembus import UserClient, staged
 from unitcase import ContractChecks
 
@@ -67,20 +69,15 @@ def of_user(uid):
     """For a new process of a user, who is root if it is None."""
     env = {key: os.environ[key] for key in ('PATH', 'LD_LIBRARY_PATH')}
     env['LANG'] = 'C.UTF-8'
-    if uid is None:
-        return {'env': env}
-    env.update(XDG_RUNTIME_DIR=f'/run/user/{uid}',
-               DBUS_SESSION_BUS_ADDRESS=f'unix:path=/run/user/{uid}/bus')
-    return {'env': env, 'user': uid, 'group': uid, 'extra_groups': []}
+    if uid is not None:
+        env.update(XDG_RUNTIME_DIR=f'/run/user/{uid}',
+                   DBUS_SESSION_BUS_ADDRESS=f'unix:path=/run/user/{uid}/bus')
+    return {'env': env, **as_user(uid)}
 
 
 def run(*command, uid=None):
     """Its output; of a command that must succeed."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False, **of_user(uid))
-    if done.returncode != 0:
-        raise AssertionError(f'{command} gave {done.returncode}:\n{done.stdout}')
-    return done.stdout
+    return installation.run(*command, **of_user(uid))
 
 
 class Unit:
