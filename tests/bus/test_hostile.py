@@ -8,6 +8,7 @@ import signal
 import time
 
 import buses
+from buses import status_kib
 from calls import ROOT, SERVICE
 from harness import (FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, RawClient, Service,
                      diagnostic, environment, main, wait_for)
@@ -20,8 +21,7 @@ CALLS_WAITING = 4096
 
 
 def rss_mib(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS')) / 1024
+    return status_kib(pid, 'VmRSS:') / 1024
 
 
 def query_call():

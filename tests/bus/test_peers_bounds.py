@@ -23,11 +23,6 @@ UNREAD_BYTES = 1024 * 1024
 STANDARD = 'org.freedesktop.DBus.'
 
 
-def resident_kib(pid):
-    with open(f'/proc/{pid}/status', encoding='ascii') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS:'))
-
-
 class BoundsCase(BusTestCase):
     service = False
     limits = ()
@@ -52,7 +47,7 @@ class BoundsCase(BusTestCase):
                  what=f'{number} descriptors of the service')
 
     def growth(self, before):
-        grown = resident_kib(self.pid) - before
+        grown = buses.status_kib(self.pid, 'VmRSS:') - before
         diagnostic(f'the service grew by {grown} KiB')
         return grown
 
@@ -149,7 +144,7 @@ class Sizes(BoundsCase):
         for dropped in (nothing, b'l\1\0\1' + nothing[4:], nothing * 3):
             with self.subTest(dropped):
                 self.peer = self.private_socket(self.raw)
-                before = resident_kib(self.pid)
+                before = buses.status_kib(self.pid, 'VmRSS:')
                 header = b'l\1\0\1' + (1 << 26).to_bytes(4, 'little') \
                     + (1).to_bytes(4, 'little') + bytes(4)
                 # What follows looks like small messages, if it is taken for the beginning of some.
@@ -167,7 +162,7 @@ class Sizes(BoundsCase):
 
     def test_never_complete(self):
         """Byte for byte it costs no more than it has sent."""
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         blob, _ = self.sized(MESSAGE_BYTES - 8)
         peers = [self.private_socket() for _ in range(100)]
         for peer in peers:
@@ -176,7 +171,7 @@ class Sizes(BoundsCase):
         self.assertLess(self.growth(before), 100 * 2 * MESSAGE_BYTES // 1024 + 2048)
 
     def test_many_that_announce_much(self):
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         header = b'l\1\0\1' + (1 << 26).to_bytes(4, 'little') + (1).to_bytes(4, 'little') \
             + (1 << 26).to_bytes(4, 'little')
         for _ in range(300):
@@ -216,7 +211,7 @@ class Unread(BoundsCase):
         peer = self.private_socket(self.raw)
         held = self.request_all(self.other, self.NAMES[:700])
         ids = self.request_all(peer, self.NAMES[:700])
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         self.grant_all(held)
         self.wait_all(peer, 700)
         self.assertEqual([event.id for event in peer.events], ids)
@@ -230,7 +225,7 @@ class Unread(BoundsCase):
         peer = self.private_socket(self.raw)
         held = self.request_all(self.other, self.NAMES)
         ids = self.request_all(peer, self.NAMES)
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         self.grant_all(held)
         self.steal_all(1000)
         test_pressure.wait_quiet(self.daemon)
@@ -326,7 +321,7 @@ class Floods(BoundsCase):
 
     def check_flood(self, message, count=5000):
         """It costs little, hurts nobody, and is answered in full once somebody reads."""
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         left = self.send_until_full(message, count)
         self.assertGreater(len(left), 0, 'the service took everything')
         self.assertLess(self.growth(before), 2048 * FACTOR)
@@ -375,7 +370,7 @@ class Floods(BoundsCase):
 
     def check_with_bus(self, message):
         """Each call by the bus makes the service look at the socket first; not for free."""
-        before = resident_kib(self.pid)
+        before = buses.status_kib(self.pid, 'VmRSS:')
         self.send_until_full(message, 5000)
         for _ in range(50):
             self.raw.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 100)

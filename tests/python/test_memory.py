@@ -12,7 +12,7 @@ import unittest
 
 from harness_python import GLib, WebLocks, diagnostic, main, run_async
 
-from buses import Bus, full_size
+from buses import Bus, full_size, status_kib
 from harness import Service
 from rawbus import RawClient
 
@@ -26,8 +26,7 @@ PYGOBJECT_LEAK = 160
 
 def resident_kib():
     gc.collect()
-    with open('/proc/self/status', encoding='ascii') as file:
-        return next(int(line.split()[1]) for line in file if line.startswith('VmRSS:'))
+    return status_kib('self', 'VmRSS:')
 
 
 class Memory(unittest.TestCase):
