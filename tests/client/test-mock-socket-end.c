@@ -371,15 +371,26 @@ test_drop_and_leave(Scene *s, gconstpointer data)
 
 /* ---- Abort */
 
+/* A request that waits, `*out_call`, is cancelled; its Abort. */
+static GDBusMessage *
+cancel(Scene *s, GDBusMessage **out_call)
+{
+    GDBusMessage *abort;
+
+    *out_call = scene_wait_cancellably(s);
+    g_cancellable_cancel(s->cancellable);
+    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    abort = scene_expect(s, "Abort");
+    g_assert_cmpuint(mock_get_id(abort), ==, 5);
+    return abort;
+}
+
 /* `data`: how the second is answered; NULL: well. */
 static void
 test_abort(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), first = NULL, second = NULL;
+    g_autoptr(GDBusMessage) call = NULL, first = cancel(s, &call), second = NULL;
 
-    g_cancellable_cancel(s->cancellable);
-    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    first = scene_expect(s, "Abort");
     scene_close_socket(s);
     second = mock_expect(s->mock, "Abort");
     g_assert_cmpuint(mock_get_id(second), ==, 5);
@@ -414,11 +425,8 @@ test_abort_granted(Scene *s, gconstpointer data)
 static void
 test_abort_granted_at_the_end(Scene *s, gconstpointer data)
 {
-    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), abort = NULL, release = NULL;
+    g_autoptr(GDBusMessage) call = NULL, abort = cancel(s, &call), release = NULL;
 
-    g_cancellable_cancel(s->cancellable);
-    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    abort = scene_expect(s, "Abort");
     scene_signal(s, call, "Granted", GRANTED);
     mock_socket_close(s->socket);
     g_clear_pointer(&s->socket, mock_socket_free);
@@ -432,12 +440,8 @@ test_abort_granted_at_the_end(Scene *s, gconstpointer data)
 static void
 test_cancel_on_socket(Scene *s, gconstpointer is_granted)
 {
-    g_autoptr(GDBusMessage) call = scene_wait_cancellably(s), abort = NULL;
+    g_autoptr(GDBusMessage) call = NULL, abort = cancel(s, &call);
 
-    g_cancellable_cancel(s->cancellable);
-    answer_expect_error(&s->answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    abort = scene_expect(s, "Abort");
-    g_assert_cmpuint(mock_get_id(abort), ==, 5);
     if (is_granted != NULL) {
         g_autoptr(GDBusMessage) release = NULL;
 
