@@ -21,6 +21,8 @@ class TwoApps(SandboxCase):
 
     MINE, THEIRS = APP, OTHER_APP
     proxied = False
+    # There may be fewer steps, and then chance decides more.
+    STEPS_FOR_MESSAGE, STEPS_FOR_SIGNAL = 4, 25
 
     def setUp(self):
         self.apps = {}
