@@ -287,6 +287,9 @@ class Service:
         wait_for(ready, what='weblocksd on the bus', every=0.005)
         return self
 
+    def count_descriptors(self):
+        return len(os.listdir(f'/proc/{self.process.pid}/fd'))
+
     def stderr(self):
         size = self._stderr.seek(0, os.SEEK_END)
         return os.pread(self._stderr.fileno(), size, 0).decode(errors='replace')

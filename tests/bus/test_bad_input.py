@@ -403,7 +403,7 @@ class BadInput(BusTestCase):
         self.assertEqual(self.snapshot(), self.before)
 
     def open_descriptors(self):
-        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+        return self.daemon.count_descriptors()
 
     def test_descriptors_nobody_wants_are_closed(self):
         before = self.open_descriptors()

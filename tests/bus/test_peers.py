@@ -23,7 +23,7 @@ class PeerCase(BusTestCase):
         self.other = self.client()
 
     def count_descriptors(self):
-        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+        return self.daemon.count_descriptors()
 
     def wait_descriptors(self, number):
         wait_for(lambda: self.count_descriptors() == number, every=0.005,

@@ -40,7 +40,7 @@ class BoundsCase(BusTestCase):
         self.pid = self.daemon.process.pid
 
     def count_descriptors(self):
-        return len(os.listdir(f'/proc/{self.pid}/fd'))
+        return self.daemon.count_descriptors()
 
     def wait_descriptors(self, number):
         wait_for(lambda: self.count_descriptors() == number, every=0.005,

@@ -70,7 +70,7 @@ class Descriptors(BusTestCase):
         # Less than the calls bring together.
         hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(1024, hard), hard))
-        before = len(os.listdir(f'/proc/{pid}/fd'))
+        before = self.daemon.count_descriptors()
         sender = self.raw_client(descriptors=True)
         with open(os.devnull, 'rb') as file:
             # Stopped, so that it finds all of them at once, before it knows who sends them.
@@ -87,7 +87,7 @@ class Descriptors(BusTestCase):
         self.assertEqual(outcomes[0], 'served')
         self.assertIn('LimitsExceeded', outcomes)
         self.assertIsNone(self.daemon.process.poll(), self.daemon.stderr())
-        self.assertEqual(len(os.listdir(f'/proc/{pid}/fd')), before)
+        self.assertEqual(self.daemon.count_descriptors(), before)
         self.assertIn(('held', 'exclusive', holder.name), holder.query()[0])
         self.assertEqual(holder.signals('Released'), [])
         holder.release(held)

@@ -233,7 +233,7 @@ class RandomCallsCase(BusTestCase):
         self.wait_gone(client.name)
 
     def descriptors_of_service(self):
-        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+        return self.daemon.count_descriptors()
 
     def kib_of_service(self):
         with open(f'/proc/{self.daemon.process.pid}/status', encoding='ascii') as status:

@@ -36,8 +36,8 @@ class SendErrors(OwnBus):
         """A service whose sendmsg() fails so; the process is its own, the tracer beside it."""
         # A process that is traced can't be looked through for leaks.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
-        wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace -e trace=sendmsg '
-                   f'-e inject=sendmsg:error={error}:when={when}')
+        wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace '
+                   f'-e trace=sendmsg -e inject=sendmsg:error={error}:when={when}')
         saved = os.environ.get('WEBLOCKS_TEST_WRAPPER')
         os.environ['WEBLOCKS_TEST_WRAPPER'] = wrapper
         try:

@@ -287,7 +287,7 @@ class Costs(BusTestCase):
         self.check_memory(message, "'mode'", len(self.raw.encode(message)[0]))
 
     def count_descriptors(self):
-        return len(os.listdir(f'/proc/{self.pid}/fd'))
+        return self.daemon.count_descriptors()
 
     def test_descriptors_of_many_bad_calls(self):
         """They are closed with the call; while calls wait since their client doesn't read as fast as

@@ -260,4 +260,4 @@ class SandboxCase(Sandboxes, BusTestCase):
         return cls.start_service(*cls.options, program=program, env=env)
 
     def descriptors(self):
-        return len(os.listdir(f'/proc/{self.daemon.process.pid}/fd'))
+        return self.daemon.count_descriptors()

@@ -73,7 +73,7 @@ class CredentialsCase(unittest.TestCase):
         return self.service.stderr()
 
     def descriptors(self):
-        return len(os.listdir(f'/proc/{self.service.process.pid}/fd'))
+        return self.service.count_descriptors()
 
     # ---- processes
 

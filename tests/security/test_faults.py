@@ -5,8 +5,8 @@
 
 A row is a mistake that weblocksd-faulty makes when asked to (see service/fault.h), and the cases
 that notice it, of a test on the harness of the bus tests: only those are run, and that they pass
-otherwise is seen where they stand. `test_faults.py FAULT...` runs these rows. Mistakes in what outlives the service have tables of their own, in state/
-and storm/.
+otherwise is seen where they stand. `test_faults.py FAULT...` runs these rows. Mistakes in what
+outlives the service have tables of their own, in state/ and storm/.
 """
 
 import os

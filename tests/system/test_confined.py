@@ -88,7 +88,7 @@ class Works(ContractChecks, UnitCase):
                 self.private_socket(self.raw_client(uid=uid, descriptors=True))
         client = self.user(BOB, peer=True)
         self.assertGreater(client.request('x')[1], 0)
-        n_open = len(os.listdir(f'/proc/{self.current.process.pid}/fd'))
+        n_open = self.current.count_descriptors()
         self.assertGreater(n_open, 2 * n_each)
         self.assertLess(n_open, int(self.setting('LimitNOFILE')) // 2)
 
