@@ -116,15 +116,15 @@ class Errors(SandboxCase):
     def inject(self, call, error, when=1):
         """From now on; a function that ends it."""
         process = subprocess.Popen(
-            ['strace', '-qq', '-p', str(self.daemon_pid), '-o', '/dev/null', '-e', f'trace={call}',
+            ['strace', '-p', str(self.daemon_pid), '-o', '/dev/null', '-e', f'trace={call}',
              '-e', f'inject={call}:error={error}:when={when}'],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=die_with_parent)
-
-        def attached():
-            if process.poll() is not None:
-                self.skipTest(f'strace can\'t: {process.stderr.read().decode().strip()}')
-            return self.tracer() == str(process.pid)
-        wait_for(attached, what='strace', every=0.002)
+        # TracerPid is set a moment before calls are traced; this line comes after it.
+        said = process.stderr.readline().decode().strip()
+        if not said.endswith('attached'):
+            process.wait()
+            process.stderr.close()
+            self.skipTest(f'strace can\'t: {said}')
 
         def stop():
             process.send_signal(signal.SIGINT)
@@ -150,7 +150,7 @@ class Errors(SandboxCase):
                                      expected(error, name))
         # After the last it opens nothing any more.
         self.assertEqual(self.with_error(client, 'openat', 'EIO', len(OPENS) + 1), '')
-        self.assertEqual(self.descriptors(), baseline)
+        wait_for(lambda: self.descriptors() == baseline, what='baseline of descriptors')
 
     def test_opens_for_an_app(self):
         # "No such file" is an answer, if the root could be opened. There is no way to tell then.
