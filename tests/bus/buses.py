@@ -4,6 +4,7 @@
 """Private buses: a dbus-daemon or a dbus-broker that only the test knows."""
 
 import ctypes
+import functools
 import os
 import resource
 import select
@@ -19,6 +20,9 @@ PATIENCE = 20.0 * FACTOR
 
 # How often is enough for a quick run, and how often what the test promises is about.
 FULL_SIZE = os.environ.get('WEBLOCKS_FULL_SIZE', '0') != '0'
+
+# A user and a group that each system has.
+NOBODY = 65534
 
 RUNTIME_PARENT = '/dev/shm'
 
@@ -75,6 +79,16 @@ def environment(name):
 def full_size(quick, full):
     """A size that a test reaches in full on request, as that takes minutes: see tests/README.md."""
     return full if FULL_SIZE else quick
+
+
+@functools.cache
+def can_be_others():
+    """Whether processes of other users can be made: root of a namespace of its own can't."""
+    try:
+        subprocess.run(['true'], user=NOBODY, group=NOBODY, extra_groups=[], check=True)
+    except OSError:
+        return False
+    return True
 
 
 def die_with_parent():

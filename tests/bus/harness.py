@@ -24,7 +24,8 @@ gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
 import buses
-from buses import FACTOR, PATIENCE, Bus, end, environment, full_size, spawn, wait_exit
+from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, spawn,
+                   wait_exit)
 from calls import ADMIN, ROOT, SERVICE, DBusError, Event, LockCalls
 from rawbus import DRIVER, DRIVER_PATH, Monitor, PrivateSocket, RawClient
 from tap import diagnostic, main
@@ -457,7 +458,7 @@ class BusTestCase(unittest.TestCase):
 
     def other_uid_client(self, uid=65534):
         """A client of another user, which only root can make."""
-        if os.geteuid() != 0:
+        if not can_be_others():
             self.skipTest('needs root, to connect as another user')
         return self.raw_client(uid=uid)
 

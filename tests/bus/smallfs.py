@@ -33,7 +33,7 @@ def has_own_mounts():
     return INSIDE in os.environ
 
 
-def _namespace():
+def namespace():
     """The command that gives a program mounts of its own; None if nothing does."""
     command = ['unshare', '--mount'] if os.geteuid() == 0 else ['unshare', '--mount',
                                                                 '--map-root-user']
@@ -46,7 +46,7 @@ def _namespace():
 
 def take_own_mounts():
     """Runs this program anew with mounts of its own, if it has none yet and can have them."""
-    prefix = None if has_own_mounts() else _namespace()
+    prefix = None if has_own_mounts() else namespace()
     if prefix is not None:
         os.environ[INSIDE] = '1'
         os.execvp(prefix[0], [*prefix, sys.executable, *sys.argv])

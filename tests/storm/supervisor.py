@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from buses import FACTOR, Bus, spawn
+from buses import FACTOR, Bus, can_be_others, spawn
 from observer import Observer
 from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
 from smallfs import SmallFileSystem
@@ -43,7 +43,7 @@ class Storm:
         self.log = Log(os.path.join(directory, 'supervisor.log'), seed)
         self.noise = open(os.path.join(directory, 'noise.txt'), 'ab')
         self.uids = [os.getuid()]
-        if options.two_users and os.getuid() == 0:
+        if options.two_users and can_be_others():
             self.uids.append(OTHER_UID)
             os.chmod(directory, 0o777)
         self.bus = None

@@ -13,9 +13,11 @@ import sys
 import tempfile
 import unittest
 
+from buses import can_be_others
 from harness import main, wait_for
 from installation import run
 from sandboxcase import APP, OTHER_APP, Sandboxes
+from smallfs import namespace
 from statecase import bus_id
 from systembus import ALICE, BIG, BOB, HERE, LAST, SERVICE_UID, unit_path
 from unitcase import ContractChecks, SessionUnitService, UnitCase, need
@@ -178,7 +180,8 @@ print(json.dumps({code: trial(code) for code in json.loads(sys.argv[1])}))
 '''
 
 
-@unittest.skipIf(os.geteuid() != 0, 'only root can be another user')
+@unittest.skipUnless(can_be_others(), 'only root can be another user')
+@unittest.skipUnless(namespace(), 'no mount namespaces here')
 class Launcher(unittest.TestCase):
     """What stands for systemd bites: else the cases above would say nothing."""
 
