@@ -19,6 +19,7 @@ from tap import diagnostic, main
 
 COUNT = full_size(2000, 50_000)  # in a round
 ROUNDS = 3                       # the cheapest counts: others disturb, nobody helps
+ROUNDS_MAX = 15                  # while others disturb
 AT_ONCE = 64
 PER_SECOND = 5000
 KNOWN = 1000
@@ -29,6 +30,8 @@ RATIO_MAX = 0.5
 # How much more work it may be beside so many clients of the service: it was as much.
 GROWTH_MAX = 1.6
 SPARE_KIB = 1024
+# Sanitizers keep what was freed, and make us slower, but not the bus.
+SANITIZED = FACTOR > 1
 
 
 def processor_us(pid):
@@ -37,16 +40,19 @@ def processor_us(pid):
         return int(file.read().split()[0]) / 1000
 
 
-class Strangers(unittest.TestCase):
-    def setUp(self):
+class Place:
+    """A bus with the service, and a client."""
+
+    def __init__(self, case):
         self.bus = Bus().start()
-        self.addCleanup(self.bus.stop)
+        case.addCleanup(self.bus.stop)
         self.control = RawClient(self.bus.address)
-        self.addCleanup(self.control.close)
+        case.addCleanup(self.control.close)
         self.service = Service(self.bus)
-        self.addCleanup(self.service.end)
+        case.addCleanup(self.service.end)
         self.service.wait_ready(self.control)
         self.pid = self.service.process.pid
+        self.rss = None
         self.control.query()
         uid = str(os.geteuid()).encode().hex().encode()
         hello, _ = self.control.encode(method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'))
@@ -70,35 +76,57 @@ class Strangers(unittest.TestCase):
 
     def work(self, what):
         """What each is when all are told at once: how often it is woken is the machine's matter."""
-        costs = []
-        for _ in range(ROUNDS):
-            self.service.pause()
-            costs.append(self.come_and_go(f'{what}, all at once')[0])
-        return min(costs)
+        self.service.pause()
+        return self.come_and_go(f'{what}, all at once')[0]
+
+    def grown_kib(self):
+        return status_kib(self.pid, 'VmRSS:') - self.rss
+
+    def begin(self):
+        self.come_and_go('to begin with')
+        self.rss = status_kib(self.pid, 'VmRSS:')
+
+    def stop(self, case):
+        case.assertEqual(self.service.stop(), 0)
+        case.assertEqual(self.service.complaints(), [])
+
+
+class Strangers(unittest.TestCase):
+    def setUp(self):
+        self.place = Place(self)
+        self.place.begin()
 
     def test_what_they_cost(self):
-        self.come_and_go('to begin with')
-        rss = status_kib(self.pid, 'VmRSS:')
-        ratio = min(self.come_and_go('nobody else')[1] for _ in range(ROUNDS))
+        ratio = min(self.place.come_and_go('nobody else')[1] for _ in range(ROUNDS))
         if FULL_SIZE:
-            self.come_and_go(f'no more than {PER_SECOND}/s', PER_SECOND)
-        alone = self.work('nobody else')
-        # Sanitizers keep what was freed, and make us slower, but not the bus.
-        sanitized = FACTOR > 1
-        if not sanitized:
-            self.assertLess(status_kib(self.pid, 'VmRSS:') - rss, SPARE_KIB)
+            self.place.come_and_go(f'no more than {PER_SECOND}/s', PER_SECOND)
+        if not SANITIZED:
+            self.assertLess(self.place.grown_kib(), SPARE_KIB)
+            self.assertLess(ratio, RATIO_MAX)
+        self.place.stop(self)
 
-        known = [RawClient(self.bus.address) for _ in range(KNOWN)]
-        for number, client in enumerate(known):
+    def test_beside_many_clients(self):
+        crowded = Place(self)
+        for number in range(KNOWN):
+            client = RawClient(crowded.bus.address)
             self.addCleanup(client.close)
             client.send(lock_call('Request', f'{number}'))
-        wait_for(lambda: len(self.control.query()[0]) == KNOWN, what='all locks')
-        beside = self.work(f'beside {KNOWN} clients')
-        if not sanitized:
-            self.assertLess(ratio, RATIO_MAX)
-            self.assertLess(beside / alone, GROWTH_MAX)
-        self.assertEqual(self.service.stop(), 0)
-        self.assertEqual(self.service.complaints(), [])
+        wait_for(lambda: len(crowded.control.query()[0]) == KNOWN, what='all locks')
+        crowded.begin()
+        # In turns, as the machine is faster at one time than at another; and the cheapest of them.
+        alone, beside = [], []
+        while len(alone) < ROUNDS_MAX:
+            alone.append(self.place.work('nobody else'))
+            beside.append(crowded.work(f'beside {KNOWN} clients'))
+            growth = min(beside) / min(alone)
+            if len(alone) >= ROUNDS and growth < GROWTH_MAX:
+                break
+        diagnostic(f'{growth:.2f} times as much beside them, after {len(alone)} rounds')
+        if not SANITIZED:
+            self.assertLess(growth, GROWTH_MAX)
+            self.assertLess(crowded.grown_kib(), SPARE_KIB)
+        self.place.stop(self)
+        crowded.stop(self)
 
 
 if __name__ == '__main__':
