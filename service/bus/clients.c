@@ -167,6 +167,9 @@ clients_free(Edge *edge)
 {
     lose_everything(edge);
     effects_clear(&edge->user_agent.effects);
+    /* What a socket has not sent goes by the bus, and is looked up whose it is: in a table that is
+     * empty, not in one that is being freed. */
+    g_hash_table_remove_all(edge->clients->by_name);
     g_hash_table_unref(edge->clients->by_name);
     sd_bus_slot_unref(edge->clients->name_owner_changed);
     g_clear_pointer(&edge->clients, g_free);

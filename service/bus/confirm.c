@@ -274,6 +274,7 @@ confirm_send_pings(Edge *edge)
         Confirm *confirm = g_queue_pop_head(&edge->to_ping);
         const Outbox *outbox = &confirm->link->outbox;
 
+        g_assert(outbox->bus == NULL || outbox->bus == confirm->link->bus);
         if (outbox_get_length(outbox) > 0 || outbox_is_backed_up(outbox)) {
             g_queue_push_tail(&edge->to_ping, confirm); /* it must not overtake what it asks for */
             continue;

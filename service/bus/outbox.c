@@ -93,7 +93,9 @@ outbox_count_queued(const Outbox *outbox)
 {
     uint64_t n_queued = 0;
 
-    return sd_bus_get_n_queued_write(outbox->bus, &n_queued) < 0 ? 0 : n_queued;
+    if (outbox->bus == NULL || sd_bus_get_n_queued_write(outbox->bus, &n_queued) < 0)
+        return 0;
+    return n_queued;
 }
 
 /* FALSE if there is no room for it now. */

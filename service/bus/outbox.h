@@ -25,7 +25,7 @@ typedef struct {
 } Turn;
 
 struct Outbox {
-    sd_bus *bus;        /* not ours */
+    sd_bus *bus;        /* not ours; NULL when this one has given up */
     guint n_queued_max; /* messages that sd-bus may have waiting for the socket */
     Turn *turn;         /* not ours */
     GList in_turn;      /* by which this one is there, if `data` isn't NULL */

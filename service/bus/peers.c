@@ -179,6 +179,7 @@ give_up_bus(Peer *peer)
     confirm_end(&peer->link.confirm);
     if (peer->link.bus != NULL)
         close_bus(peer);
+    peer->link.outbox.bus = NULL; /* for good, though last words may be read by another one */
 }
 
 /* The peer itself lives until the next turn. */

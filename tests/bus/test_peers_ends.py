@@ -10,9 +10,9 @@ import time
 
 import buses
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PeerClient, PrivateSocket, RawClient, Service,
-                     main)
-from rawbus import lock_call, open_peer_call, read_line
+from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PeerClient, PrivateSocket,
+                     RawClient, Service, environment, main)
+from rawbus import lock_call, method_call, open_peer_call, read_line
 from test_peers import PeerCase
 
 # Of the contract.
@@ -339,6 +339,36 @@ class Ends(PeerCase):
         self.assertEqual(peer.events, [], 'nothing is told to one that is gone')
 
 
+class LastWords(BusTestCase):
+    """What is read when the client's end of the socket is closed already."""
+
+    @classmethod
+    def start_service(cls, *arguments, **kw):
+        # It looks after itself.
+        return super().start_service(*arguments, program=environment('WEBLOCKSD_FAULTY'), **kw)
+
+    def test_news_of_its_own_making(self):
+        """So much that it is to be asked how far it has read. Then sd-bus answers something by
+        itself, for which all that was before has to leave."""
+        client = self.raw_client(descriptors=True)
+        peer = self.private_socket(client)
+        peer.locks('b', 'Watch', GLib.Variant('(b)', (True,)))
+        calls = []
+        for number in range(1, 171):
+            calls += [lock_call('Request', 'x', 'b'), lock_call('Release', number, 'b')]
+        calls.append(method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Introspectable',
+                                 'Introspect'))
+        self.daemon.pause()
+        try:
+            peer.socket.sendall(b''.join(peer.encode(call)[0] for call in calls))
+            peer.close()
+        finally:
+            self.daemon.resume()
+        self.assertEqual(client.query('b'), ([], []))
+        # All of it has been done, and told by the way that is left.
+        self.assertEqual(client.request('x', 'b')[0], 171)
+
+
 class ServiceEnds(BusTestCase):
     """What a private socket has to do with the end of the service."""
 
@@ -376,6 +406,21 @@ class ServiceEnds(BusTestCase):
                              [(id_, 'lost') for id_ in own])
         self.assertEqual(service.wait_exit(), 0, service.stderr())
         self.assertTrue(silent.at_end())
+
+    def test_with_something_to_tell_that_nobody_reads(self):
+        """It is said to who doesn't shake hands, and to who reads nothing: the end is as quiet."""
+        service = self.start_service()
+        for handshake in (False, True):
+            holder = self.raw_client(descriptors=True)
+            held = [holder.request(f'{number}', 'b')[0] for number in range(1000)]
+            peer = self.private_socket(holder, handshake=handshake)
+            thief = self.private_socket()
+            thief.result(thief.send_all([lock_call('Steal', f'{number}', 'b')
+                                         for number in range(len(held))])[-1])
+            self.assertIsNone(service.process.poll())
+            peer.close()
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
 
     def test_what_the_socket_holds_is_served_or_refused(self):
         """Calls and SIGTERM find the service together."""
