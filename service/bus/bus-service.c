@@ -38,7 +38,7 @@ may_read(gpointer data)
 {
     Edge *edge = data;
 
-    return !outbox_is_backed_up(&edge->bus_link.outbox);
+    return !outbox_is_backed_up(&edge->bus_link.outbox) && !edge_has_said_enough(edge);
 }
 
 static void

@@ -8,11 +8,11 @@
 #include "common/wire-names.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/clients.h"
+#include "service/bus/lifecycle.h"
 #include "service/bus/methods.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/service-methods.h"
-#include "service/descriptors.h"
 
 #define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 #define PING_MEMBER    "Ping"
@@ -88,6 +88,9 @@ find_called(Link *link, sd_bus_message *call)
                                                                                           : NULL;
 }
 
+static const sd_bus_error unreadable =
+    SD_BUS_ERROR_MAKE_CONST(WIRE_ERROR_INVALID_ARGS, "The message body can't be read");
+
 static void
 serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
 {
@@ -97,7 +100,7 @@ serve(Client *client, sd_bus_message *call, const CallsTableRow *row)
     edge_tick(client->edge);
     r = row->handler(client, call, &error);
     if (r < 0 && !sd_bus_error_is_set(&error))
-        sd_bus_error_set(&error, WIRE_ERROR_INVALID_ARGS, "The message body can't be read");
+        sd_bus_error_copy(&error, &unreadable);
     if (client->edge->verbose)
         g_debug("%s %s: %s", client->unique_name, row->member, r < 0 ? error.name : "done");
     bus_faults_log(call, r < 0 ? &error : NULL);
@@ -116,15 +119,33 @@ refuse(Link *link, sd_bus_message *call, LockResult result)
     sd_bus_error_free(&error);
 }
 
+/* When we end, calls are served whether their clients read or not; but for lists, which may be
+ * long. The bus has to have read all of it, and has little time. */
+static gboolean
+is_too_late(const Client *client, CallUse use)
+{
+    const Edge *edge = client->edge;
+
+    return use == CALL_ASKS &&
+           (confirm_is_behind(client) ||
+            (edge->lifecycle->is_name_released && outbox_is_backed_up(&edge->bus_link.outbox)));
+}
+
 void
-calls_serve(Client *client, sd_bus_message *call)
+calls_serve(Client *client, sd_bus_message *call, gboolean is_readable)
 {
     const CallsTableRow *row = find_called(client->link, call);
 
-    if (row != NULL)
-        serve(client, call, row);
-    else /* sd-bus would have answered it, had it not had to wait */
+    if (!is_readable)
+        replies_put_error(client->link, call, &unreadable);
+    else if (row == NULL) /* sd-bus would have answered it, had it not had to wait */
         refuse(client->link, call, lock_result_limit(LIMIT_CALLS_WAITING));
+    else if (client->is_gone && row->use == CALL_ASKS)
+        return;
+    else if (is_too_late(client, row->use))
+        refuse(client->link, call, LOCK_RESULT_SHUTTING_DOWN);
+    else
+        serve(client, call, row);
 }
 
 static gboolean
@@ -135,13 +156,10 @@ is_useful(const Link *link, sd_bus_message *call, CallUse use)
     return link->outbox.instead == NULL || use != CALL_ASKS;
 }
 
-/* While descriptors are scarce nothing is kept for one who doesn't read: nor would it hear why. */
 static void
-keep(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position)
+keep(Client *client, sd_bus_message *call, CallSize size, guint64 position)
 {
-    if (confirm_is_full(client) && descriptors_are_scarce(DESCRIPTORS_FOR_CALLS))
-        return;
-    clients_defer(client, call, n_bytes, position);
+    clients_defer(client, call, size, position);
     clients_bound_waiting(client);
 }
 
@@ -149,13 +167,13 @@ static void
 wait_for_identity(Client *client, sd_bus_message *call)
 {
     Link *link = &client->edge->bus_link;
-    gsize n_bytes = clients_measure(client, call);
+    CallSize size = clients_measure(client, call);
     LimitId limit;
 
     if (client->edge->user_agent.shutting_down)
         refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
-    else if (confirm_is_full(client) || clients_may_defer(client, n_bytes, &limit))
-        keep(client, call, n_bytes, 0);
+    else if (confirm_is_full(client) || clients_may_defer(client, size.n_bytes, &limit))
+        keep(client, call, size, 0);
     else
         refuse(link, call, lock_result_limit(limit));
 }
@@ -174,7 +192,7 @@ wait_in_turn(Client *client, sd_bus_message *call)
         return FALSE;
     keep(client, call, clients_measure(client, call), position);
     /* There may be no later. */
-    if (client->edge->user_agent.shutting_down || descriptors_are_scarce(DESCRIPTORS_FOR_CALLS))
+    if (client->edge->user_agent.shutting_down)
         peers_serve_deferred(client);
     return TRUE;
 }

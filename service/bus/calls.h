@@ -23,4 +23,4 @@ gboolean calls_take(Link *link, sd_bus_message *message);
 
 /* Serves a call of an identified client, which has waited long enough, and sees to its error
  * reply. */
-void calls_serve(Client *client, sd_bus_message *call);
+void calls_serve(Client *client, sd_bus_message *call, gboolean is_readable);

@@ -27,8 +27,10 @@ struct Client {
     CredentialsLookup *lookup; /* NULL if it is not, or there was no room for the question */
     guint ask_again_id;
     guint n_asks_left;
+    gboolean is_gone; /* its last calls are being served: nobody hears the answers */
     GQueue deferred;
     gsize n_bytes_waiting;
+    guint n_awaited; /* of those that wait: the client wants answers to so many */
     gboolean is_flood;
 
     /* Of peers.c: bytes of messages that were taken from its private sockets, and whether it is

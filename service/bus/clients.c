@@ -6,12 +6,11 @@
 #include "common/wire-names.h"
 #include "service/bus/announce.h"
 #include "service/bus/bus-faults.h"
-#include "service/bus/message-size.h"
+#include "service/bus/kept-call.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
 #include "service/core/principal.h"
-#include "service/descriptors.h"
 #include "service/fault.h"
 #include "service/state/state.h"
 
@@ -23,7 +22,7 @@
 typedef struct {
     sd_bus_message *call;
     guint64 position;
-    gsize n_bytes;
+    CallSize size;
 } DeferredCall;
 
 /* What the bytes of its calls that wait are counted in, with those of others. */
@@ -40,7 +39,7 @@ get_bytes_together(const Client *client)
 
 /* Owned; NULL if none waits. */
 static sd_bus_message *
-take_first(Client *client)
+take_first(Client *client, gboolean *out_is_readable)
 {
     DeferredCall *deferred = g_queue_pop_head(&client->deferred);
     sd_bus_message *call;
@@ -48,8 +47,10 @@ take_first(Client *client)
     if (deferred == NULL)
         return NULL;
     call = deferred->call;
-    client->n_bytes_waiting -= deferred->n_bytes;
-    *get_bytes_together(client) -= deferred->n_bytes;
+    *out_is_readable = deferred->size.is_readable;
+    client->n_awaited -= sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
+    client->n_bytes_waiting -= deferred->size.n_bytes;
+    *get_bytes_together(client) -= deferred->size.n_bytes;
     g_free(deferred);
     return call;
 }
@@ -58,8 +59,9 @@ static void
 drop_deferred(Client *client)
 {
     sd_bus_message *call;
+    gboolean is_readable;
 
-    while ((call = take_first(client)) != NULL)
+    while ((call = take_first(client, &is_readable)) != NULL)
         sd_bus_message_unref(call);
 }
 
@@ -121,10 +123,11 @@ lose_everything(Edge *edge)
 static void
 serve_first(Client *client)
 {
-    g_autoptr(SdBusMessage) call = take_first(client);
+    gboolean is_readable;
+    g_autoptr(SdBusMessage) call = take_first(client, &is_readable);
 
     client->link = &client->edge->bus_link; /* whatever the one before has opened */
-    client->edge->clients->serve(client, call);
+    client->edge->clients->serve(client, call, is_readable);
 }
 
 /* They take effect no more, so they need not wait either. */
@@ -244,10 +247,11 @@ refuse_client(Client *client, LockResult result)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     sd_bus_message *call;
+    gboolean is_readable;
 
     end_asking(client);
     replies_set_result(&error, client->edge, result);
-    while ((call = take_first(client)) != NULL) {
+    while ((call = take_first(client, &is_readable)) != NULL) {
         replies_put_error(client->link, call, &error);
         sd_bus_message_unref(call);
     }
@@ -376,10 +380,14 @@ clients_identify(Client *client)
 
 /* ---- calls that wait */
 
-gsize
+CallSize
 clients_measure(const Client *client, sd_bus_message *call)
 {
-    return message_size_estimate(call, client->edge->user_agent.limits.max[LIMIT_BYTES_WAITING]);
+    const guint32 *max = client->edge->user_agent.limits.max;
+    CallSize size;
+
+    size.n_bytes = kept_call_measure(call, max[LIMIT_BYTES_WAITING], &size.is_readable);
+    return size;
 }
 
 static gboolean
@@ -396,9 +404,7 @@ has_room(const Client *client, guint n_calls, gsize n_bytes, LimitId *out_limit)
 gboolean
 clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_limit)
 {
-    /* Descriptors, if calls brought any, are kept with them. */
-    return has_room(client, 1, n_bytes, out_limit) &&
-           !descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS);
+    return has_room(client, 1, n_bytes, out_limit);
 }
 
 guint64
@@ -409,19 +415,31 @@ clients_get_last_position(const Client *client)
     return last != NULL ? last->position : 0;
 }
 
+/* One that is too long waits no longer than for clients_bound_waiting(). */
+static sd_bus_message *
+keep(const Client *client, sd_bus_message *call, CallSize size)
+{
+    sd_bus_message *kept = NULL;
+
+    if (size.n_bytes <= client->edge->user_agent.limits.max[LIMIT_BYTES_WAITING])
+        kept = kept_call_copy(call, size.is_readable);
+    return kept != NULL ? kept : sd_bus_message_ref(call);
+}
+
 void
-clients_defer(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position)
+clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 position)
 {
     DeferredCall *deferred = g_new(DeferredCall, 1);
 
     *deferred = (DeferredCall){
-        .call = sd_bus_message_ref(call),
+        .call = keep(client, call, size),
         .position = MAX(position, clients_get_last_position(client)),
-        .n_bytes = n_bytes,
+        .size = size,
     };
     g_queue_push_tail(&client->deferred, deferred);
-    client->n_bytes_waiting += n_bytes;
-    *get_bytes_together(client) += n_bytes;
+    client->n_bytes_waiting += size.n_bytes;
+    client->n_awaited += sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
+    *get_bytes_together(client) += size.n_bytes;
     if (confirm_is_full(client))
         confirm_ask_or_credit(client);
 }

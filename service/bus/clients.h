@@ -23,8 +23,14 @@
 #include "common/sd-bus.h"
 #include "service/bus/client.h"
 
-/* Serves a call that waited. */
-typedef void (*ClientsServe)(Client *client, sd_bus_message *call);
+/* Serves a call that waited; if its body couldn't be read, it may be without. */
+typedef void (*ClientsServe)(Client *client, sd_bus_message *call, gboolean is_readable);
+
+/* What a call that waits counts for. */
+typedef struct {
+    gsize n_bytes; /* about */
+    gboolean is_readable;
+} CallSize;
 
 struct Clients {
     GHashTable *by_name;  /* unique name -> Client, owned */
@@ -52,8 +58,7 @@ void clients_identify(Client *client);
 /* The client of an agent that was there before this service. */
 void clients_restore(Edge *edge, Agent *agent);
 
-/* About how many bytes a call takes. */
-gsize clients_measure(const Client *client, sd_bus_message *call);
+CallSize clients_measure(const Client *client, sd_bus_message *call);
 
 /* Whether it has not too much waiting already for one more of that size; if so, by which limit. */
 gboolean clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_limit);
@@ -61,7 +66,7 @@ gboolean clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_lim
 /* Keeps a call that can't be served yet: since its client is not identified, or has not read what
  * it was sent, or not before so much has been read from its private sockets
  * (Client.n_socket_bytes). */
-void clients_defer(Client *client, sd_bus_message *call, gsize n_bytes, guint64 position);
+void clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 position);
 
 /* After clients_defer(): sees to it that not too much waits. */
 void clients_bound_waiting(Client *client);

@@ -18,7 +18,7 @@
 /* Of what it watches it is asked after so many signals, and gets no more than so many. */
 #define PING_AFTER_WATCHED 256
 #define WATCHED_MAX        1024
-/* Who has one call waiting, for so long, may have so many more unconfirmed; and so many in all. */
+/* Who awaits one answer, for so long, may have so many more unconfirmed; and so many in all. */
 #define IN_STEP_MS 20
 #define CREDIT     64
 #define CREDIT_MAX 16384
@@ -128,11 +128,17 @@ confirm_admit_watched(Client *client)
 }
 
 gboolean
-confirm_is_full(const Client *client)
+confirm_is_behind(const Client *client)
 {
     const Confirm *confirm = &client->confirm;
 
-    return count_answers(confirm) >= SENT_MAX + confirm->n_credit && !confirm->is_waived &&
+    return count_answers(confirm) >= SENT_MAX + confirm->n_credit;
+}
+
+gboolean
+confirm_is_full(const Client *client)
+{
+    return confirm_is_behind(client) && !client->confirm.is_waived &&
            !client->edge->user_agent.shutting_down && !fault_is(FAULT_NO_BARRIER);
 }
 
@@ -140,6 +146,12 @@ void
 confirm_ask(Client *client)
 {
     put_in_queue(&client->confirm);
+}
+
+void
+confirm_ask_of_watched(Client *client)
+{
+    put_in_queue(confirm_of(client));
 }
 
 void
@@ -178,14 +190,16 @@ on_in_step(gpointer data)
     Confirm *confirm = data;
     Client *client = confirm->client;
 
-    confirm->in_step_id = 0;
-    if (client->deferred.length != 1 || confirm->n_credit >= CREDIT_MAX || client->is_flood ||
-        !confirm_is_full(client))
+    if (client->n_awaited != 1 || confirm->n_credit >= CREDIT_MAX || client->is_flood) {
+        confirm->in_step_id = 0;
         return G_SOURCE_REMOVE;
-    confirm->n_credit += CREDIT;
-    go_on(confirm);
-    edge_end_turn(client->edge);
-    return G_SOURCE_REMOVE;
+    }
+    if (confirm_is_full(client)) {
+        confirm->n_credit += CREDIT;
+        go_on(confirm);
+        edge_end_turn(client->edge);
+    }
+    return G_SOURCE_CONTINUE; /* there may be others before the one that is awaited */
 }
 
 void

@@ -10,8 +10,8 @@
  * (clients.h). There is no time limit: a client that has stopped keeps what it has.
  *
  * There are programs that make one call after the other, wait for each answer, and look at nothing
- * else meanwhile, so not at a Ping either. They are known by their one call that waits, and no
- * other comes: they are served on, but not for ever.
+ * else meanwhile, so not at a Ping either. They are known by the one answer that they await, and
+ * none else: they are served on, but not for ever.
  *
  * On the bus everything that is sent to a client counts. A private socket's own bounds do for all
  * but what its client watches; so on each of them only that is counted. One Confirm is about one
@@ -71,8 +71,14 @@ gboolean confirm_is_full(const Client *client);
 /* Asks it in any case: it waits for that. */
 void confirm_ask(Client *client);
 
-/* The same, and looks a little later whether it calls in step. */
+/* The same on the connection where it hears of what it watches: it has missed something. */
+void confirm_ask_of_watched(Client *client);
+
+/* Like confirm_ask(), and looks a little later whether it calls in step. */
 void confirm_ask_or_credit(Client *client);
+
+/* Whether that is so, were it not for confirm_waive(), and for our end. */
+gboolean confirm_is_behind(const Client *client);
 
 /* It is about to leave, or we are: what it has not read is no reason to wait any more. */
 void confirm_waive(Client *client);

@@ -10,6 +10,9 @@
 /* Messages that sd-bus may have waiting for the bus's socket; it would take 393,216. */
 #define BUS_QUEUED_MAX 1024
 
+/* Of answers, before the turn ends. */
+#define TURN_BYTES_MAX (64UL * 1024)
+
 typedef struct {
     GSource parent;
     Edge *edge;
@@ -103,6 +106,12 @@ edge_before_message(Edge *edge, sd_bus_message *message)
         edge_end_turn(edge);
 }
 
+gboolean
+edge_has_said_enough(const Edge *edge)
+{
+    return edge->turn.n_bytes > TURN_BYTES_MAX;
+}
+
 void
 edge_end_turn(Edge *edge)
 {
@@ -113,6 +122,7 @@ edge_end_turn(Edge *edge)
         outbox_flush(outbox);
     if (fault_is(FAULT_SEND_BEFORE_COMMIT))
         g_usleep(2000);
+    edge->turn.n_bytes = 0;
     commit(edge);
     edge->after_send(edge);
     g_source_set_ready_time(edge->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);

@@ -47,5 +47,8 @@ void edge_tick(Edge *edge);
 /* For each message that comes, before it is served. */
 void edge_before_message(Edge *edge, sd_bus_message *message);
 
+/* Whether so much is to be sent that no more calls should be served before the turn ends. */
+gboolean edge_has_said_enough(const Edge *edge);
+
 /* Commits and sends what the turn has made true, and sees to the next time-out. */
 void edge_end_turn(Edge *edge);

@@ -3,7 +3,9 @@
 
 #include "service/bus/link.h"
 
+#include "service/bus/client.h"
 #include "service/bus/objects.h"
+#include "service/core/principal.h"
 
 /* Most clients use one bucket, and each call asks twice. */
 
@@ -39,4 +41,13 @@ link_get_bucket_path(Link *link, const char *bucket)
     link->bucket_path = objects_path_from_bucket(bucket);
     link->bucket = g_strdup(bucket);
     return link->bucket_path;
+}
+
+gboolean
+link_may_tell_more(const Link *link, LimitId *out_limit)
+{
+    if (link->client == NULL || link->outbox.instead != NULL)
+        return TRUE;
+    return limits_admit(&link->edge->user_agent.limits, link->client->agent->principal->account,
+                        CHARGE_UNREAD_BYTE, 1, out_limit);
 }

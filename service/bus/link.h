@@ -11,6 +11,7 @@
 #include "common/sd-bus.h"
 #include "service/bus/confirm.h"
 #include "service/bus/outbox.h"
+#include "service/core/limits.h"
 
 typedef struct Edge Edge;
 
@@ -23,6 +24,10 @@ struct Link {
     char *bucket_path; /* of the last bucket that was called there, or NULL */
     char *bucket;
 };
+
+/* Whether its client, and others with it, have not too much unread on private sockets already; by
+ * which limit, if so. On the bus Confirm sees to it. */
+gboolean link_may_tell_more(const Link *link, LimitId *out_limit);
 
 /* The name of the bucket that has that object path; NULL if there is none. Until the next call. */
 const char *link_get_bucket(Link *link, const char *path);

@@ -169,8 +169,7 @@ methods_query(Client *client, sd_bus_message *call, sd_bus_error *error)
 
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    replies_put(client, g_steal_pointer(&reply), n_bytes);
-    return 0;
+    return replies_put_list(client, g_steal_pointer(&reply), n_bytes, error);
 }
 
 int
@@ -187,8 +186,7 @@ methods_inspect(Client *client, sd_bus_message *call, sd_bus_error *error)
                                  client->edge->user_agent.now_us, &n_bytes);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    replies_put(client, g_steal_pointer(&reply), n_bytes);
-    return 0;
+    return replies_put_list(client, g_steal_pointer(&reply), n_bytes, error);
 }
 
 int

@@ -6,6 +6,8 @@
 #include "service/fault.h"
 
 #define RETRY_MS 20
+/* What sd-bus may have waiting for a socket, besides one message. */
+#define BYTES_GIVEN_MAX (1024UL * 1024)
 
 typedef struct {
     sd_bus_message *message;
@@ -64,6 +66,7 @@ push(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
     if (outbox->taken != NULL)
         outbox->taken(outbox, message, n_bytes);
     outbox->n_bytes += outgoing.n_bytes;
+    outbox->turn->n_bytes += outgoing.n_bytes;
     if (outbox->in_turn.data == NULL) {
         outbox->in_turn.data = outbox;
         g_queue_push_tail_link(&outbox->turn->outboxes, &outbox->in_turn);
@@ -98,13 +101,22 @@ outbox_count_queued(const Outbox *outbox)
     return n_queued;
 }
 
+gsize
+outbox_count_unread(const Outbox *outbox)
+{
+    return outbox->n_bytes + (outbox_count_queued(outbox) > 0 ? outbox->n_bytes_given : 0);
+}
+
 /* FALSE if there is no room for it now. */
 static gboolean
-send_message(Outbox *outbox, sd_bus_message *message)
+send_message(Outbox *outbox, sd_bus_message *message, gsize n_bytes)
 {
+    guint64 n_queued = outbox_count_queued(outbox);
     int r;
 
-    if (outbox_count_queued(outbox) >= outbox->n_queued_max)
+    if (n_queued == 0)
+        outbox->n_bytes_given = 0;
+    if (n_queued >= outbox->n_queued_max || outbox->n_bytes_given > BYTES_GIVEN_MAX)
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(outbox->bus, message, NULL);
     if (sd_bus_wants_room(r) && !fault_is(FAULT_RETRY_FORGOTTEN)) {
@@ -113,6 +125,7 @@ send_message(Outbox *outbox, sd_bus_message *message)
         return FALSE;
     }
     /* Any other failure means that the connection is lost, of which its source will tell. */
+    outbox->n_bytes_given += n_bytes;
     if (r < 0)
         g_debug("A message could not be sent: %s", g_strerror(-r));
     return TRUE;
@@ -124,7 +137,7 @@ send_messages(Outbox *outbox)
     while (outbox->n_sent < outbox->messages->len && sd_bus_is_open(outbox->bus) > 0) {
         const Outgoing outgoing = *get_outgoing(outbox, outbox->n_sent);
 
-        if (!send_message(outbox, outgoing.message))
+        if (!send_message(outbox, outgoing.message, outgoing.n_bytes))
             break;
         outbox->n_sent++;
         outbox->n_bytes -= outgoing.n_bytes;

@@ -20,6 +20,7 @@ typedef struct Outbox Outbox;
 /* Of all outboxes of a service. */
 typedef struct {
     GQueue outboxes; /* of Outbox: those with something to send at the end of the turn */
+    gsize n_bytes;   /* of all that was put into them in this turn, about */
     void (*commit)(gpointer data); /* makes true for good what the messages tell */
     gpointer data;
 } Turn;
@@ -32,6 +33,7 @@ struct Outbox {
     GArray *messages;   /* of Outgoing, from n_sent on */
     guint n_sent;
     gsize n_bytes;          /* of those, about */
+    gsize n_bytes_given;    /* to sd-bus since it had nothing left to write, about */
     gboolean is_backed_up;  /* the last flush left something */
     sd_bus_message *behind; /* given to sd-bus last, if the socket has not taken all of it yet */
     guint retry_id;
@@ -54,6 +56,9 @@ guint outbox_get_length(const Outbox *outbox);
 
 /* And those that it has, and the socket has not taken. */
 guint64 outbox_count_queued(const Outbox *outbox);
+
+/* And their bytes, about, with those that we have. */
+gsize outbox_count_unread(const Outbox *outbox);
 
 /* Whether the socket takes no more now: then no more calls should be read from it. */
 gboolean outbox_is_backed_up(const Outbox *outbox);

@@ -76,6 +76,7 @@ struct Peer {
     guint timer_id; /* ends the handshake, or the wait for the rest of a message */
     guint heard_id; /* looks whether the client has read the handshake's answers */
     gboolean is_stuck;
+    gsize n_unread;       /* bytes that are charged, as the client has not read them */
     gboolean has_message; /* one has come out of sd-bus */
 };
 
@@ -165,6 +166,19 @@ close_bus(Peer *peer)
     g_clear_pointer(&peer->link.bus, sd_bus_unref);
 }
 
+/* Charges what it has unread now. */
+static void
+charge_unread(Peer *peer, gsize n_bytes)
+{
+    LimitsAccount *account = get_account(peer->link.client);
+
+    if (n_bytes > peer->n_unread)
+        limits_charge(account, CHARGE_UNREAD_BYTE, (guint32)(n_bytes - peer->n_unread));
+    else if (n_bytes < peer->n_unread)
+        limits_discharge(account, CHARGE_UNREAD_BYTE, (guint32)(peer->n_unread - n_bytes));
+    peer->n_unread = n_bytes;
+}
+
 /* Nothing more is written to the socket: what the client has not been told, and will be, goes by
  * the bus. */
 static void
@@ -179,6 +193,7 @@ give_up_bus(Peer *peer)
     confirm_end(&peer->link.confirm);
     if (peer->link.bus != NULL)
         close_bus(peer);
+    charge_unread(peer, 0);
     peer->link.outbox.bus = NULL; /* for good, though last words may be read by another one */
 }
 
@@ -517,6 +532,7 @@ on_flushed(Outbox *outbox)
 {
     Peer *peer = (Peer *)((char *)outbox - G_STRUCT_OFFSET(Peer, link.outbox));
 
+    charge_unread(peer, outbox->instead == NULL ? outbox_count_unread(outbox) : 0);
     if (!is_open(peer))
         return;
     if (sd_bus_is_open(peer->link.bus) <= 0) {
@@ -563,14 +579,17 @@ serve_due(Peers *peers)
         g_source_set_ready_time(&peers->source, g_get_monotonic_time() + BUS_RETRY_US);
         return;
     }
-    for (; n_clients > 0; n_clients--) {
+    for (; n_clients > 0 && !edge_has_said_enough(peers->edge); n_clients--) {
         Client *client = g_queue_pop_head(&peers->due);
+        guint n = n_calls;
 
         client->is_due = FALSE;
-        for (guint n = n_calls; n > 0 && clients_serve_due(client); n--)
-            ;
+        while (n > 0 && !edge_has_said_enough(peers->edge) && clients_serve_due(client))
+            n--;
         peers_notice_due(client);
     }
+    if (!g_queue_is_empty(&peers->due))
+        g_source_set_ready_time(&peers->source, 0);
 }
 
 static void
@@ -579,8 +598,11 @@ serve_ready(Peers *peers)
     struct epoll_event events[SOCKETS_PER_TURN];
     int n = epoll_wait(peers->epoll_fd, events, SOCKETS_PER_TURN, 0);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         serve(events[i].data.ptr, (Budget){get_share((guint)n), G_MAXSIZE});
+        if (edge_has_said_enough(peers->edge))
+            edge_end_turn(peers->edge);
+    }
 }
 
 static gboolean
@@ -740,6 +762,7 @@ peers_read_last(Client *client)
 {
     if (client->agent == NULL)
         return; /* its calls wait for that */
+    client->is_gone = TRUE;
     confirm_waive(client);
     if (client->peer != NULL)
         outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
@@ -749,6 +772,12 @@ peers_read_last(Client *client)
     outbox_give_up(&client->peer->link.outbox, &client->edge->bus_link.outbox);
     serve(client->peer, (Budget){G_MAXUINT, look_for_bytes(client->peer->fd)});
     peers_close(client);
+}
+
+gsize
+peers_count_unread(const Client *client)
+{
+    return client->peer != NULL ? client->peer->n_unread : 0;
 }
 
 void

@@ -17,6 +17,8 @@
  * much, or if it calls by the bus meanwhile, the socket is closed for writing: a client that waits
  * for the answer to such a call may read nothing else, so the call would wait for ever. The signals
  * that are left go by the bus, so that none is lost, and what it asked there it has to ask again.
+ * What is unread on all sockets is charged to those whose they are; past a limit they get no more
+ * lists, and hear no more of what they watch.
  * All sockets are one source, so those that rest cost nothing, and those with something to say take
  * turns. */
 
@@ -58,6 +60,9 @@ void peers_serve_deferred(Client *client);
 /* Serves all that a client has sent that is gone, on its private socket or in calls that wait, and
  * closes it. */
 void peers_read_last(Client *client);
+
+/* About how many bytes the client has not read there; that is charged. */
+gsize peers_count_unread(const Client *client);
 
 /* Closes the client's private socket, if it has one. */
 void peers_close(Client *client);

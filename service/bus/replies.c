@@ -26,6 +26,20 @@ replies_put(Client *client, sd_bus_message *reply, gsize n_bytes)
     outbox_take(&client->link->outbox, reply, n_bytes);
 }
 
+int
+replies_put_list(Client *client, sd_bus_message *reply, gsize n_bytes, sd_bus_error *error)
+{
+    Edge *edge = client->edge;
+    LimitId limit;
+
+    if (link_may_tell_more(client->link, &limit)) {
+        replies_put(client, reply, n_bytes);
+        return 0;
+    }
+    sd_bus_message_unref(reply);
+    return replies_set_result(error, edge, lock_result_limit(limit));
+}
+
 void
 replies_put_error(Link *link, sd_bus_message *call, const sd_bus_error *error)
 {

@@ -16,6 +16,10 @@ sd_bus_message *replies_new(sd_bus_message *call);
  * is about what the strings in it take. */
 void replies_put(Client *client, sd_bus_message *reply, gsize n_bytes);
 
+/* The same for a list, which its client can do without: refused with a limit, and then `error` is
+ * set and the result negative, when too much is unread on private sockets. */
+int replies_put_list(Client *client, sd_bus_message *reply, gsize n_bytes, sd_bus_error *error);
+
 /* Puts an error reply into the outbox of the call's link, if the caller wants one. */
 void replies_put_error(Link *link, sd_bus_message *call, const sd_bus_error *error);
 

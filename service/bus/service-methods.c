@@ -36,8 +36,7 @@ service_methods_buckets(Client *client, sd_bus_message *call, sd_bus_error *erro
         r = sd_bus_message_close_container(reply);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    replies_put(client, g_steal_pointer(&reply), n_bytes);
-    return 0;
+    return replies_put_list(client, g_steal_pointer(&reply), n_bytes, error);
 }
 
 static int
@@ -70,8 +69,7 @@ service_methods_resync(Client *client, sd_bus_message *call, sd_bus_error *error
         r = sd_bus_message_close_container(reply);
     if (r < 0)
         return sd_bus_error_set_errno(error, r);
-    replies_put(client, g_steal_pointer(&reply), n_bytes);
-    return 0;
+    return replies_put_list(client, g_steal_pointer(&reply), n_bytes, error);
 }
 
 /* The socket's place in the client's stream of messages is that of this reply: what was said before

@@ -4,6 +4,7 @@
 #include "service/bus/sums.h"
 
 #include "service/bus/clients.h"
+#include "service/bus/peers.h"
 #include "service/core/audit.h"
 #include "service/core/principal.h"
 
@@ -29,6 +30,7 @@ sums_check(const Edge *edge)
 
             audit_count(&audit, account, CHARGE_WATCH, client->watches.length);
             audit_count(&audit, account, CHARGE_PRIVATE_SOCKET, client->peer != NULL);
+            audit_count(&audit, account, CHARGE_UNREAD_BYTE, (guint32)peers_count_unread(client));
         }
     wrong = audit_compare(&audit, &edge->user_agent);
     audit_fini(&audit);

@@ -7,6 +7,9 @@
 #include "service/core/lock-manager.h"
 #include "service/core/principal.h"
 
+/* What all of them may be told at a time. */
+#define TOLD_BYTES_MAX (2UL * 1024 * 1024)
+
 Watchers *
 watchers_new(void)
 {
@@ -106,14 +109,28 @@ watchers_of_bucket(const Edge *edge, const LockManager *manager)
     return queue != NULL ? queue->head : NULL;
 }
 
+/* One change may be for thousands of them, and one turn may have thousands of changes. */
+static gboolean
+has_room(Client *client)
+{
+    const Edge *edge = client->edge;
+    LimitId limit;
+
+    return edge->turn.n_bytes <= TOLD_BYTES_MAX &&
+           edge->bus_link.outbox.n_bytes <= TOLD_BYTES_MAX &&
+           link_may_tell_more(client->link, &limit);
+}
+
 gboolean
 watchers_admit(Watch *watch)
 {
-    gboolean is_admitted = confirm_admit_watched(watch->client);
+    Client *client = watch->client;
 
-    if (!is_admitted)
-        watch->n_missed++;
-    return is_admitted;
+    if (has_room(client) && confirm_admit_watched(client))
+        return TRUE;
+    watch->n_missed++;
+    confirm_ask_of_watched(client);
+    return FALSE;
 }
 
 void

@@ -5,8 +5,8 @@
  *
  * What a client hears about its own requests is bounded by what it asked for; what a watcher hears
  * is not. So of that only so much is sent as confirm.h says; the rest is counted, and told by
- * Missed when it has read what it was sent. A watch keeps its bucket's manager, so a bucket may be
- * watched before anything is in it. */
+ * Missed when it has read what it was sent. So is what would be too much for all watchers together.
+ * A watch keeps its bucket's manager, so a bucket may be watched before anything is in it. */
 
 #pragma once
 

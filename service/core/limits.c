@@ -46,6 +46,11 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     [LIMIT_PRIVATE_SOCKETS_PER_APP] = {"privateSocketsPerApp", 64},
     [LIMIT_PRIVATE_SOCKETS_PER_UID] = {"privateSocketsPerUid", 256},
     [LIMIT_PRIVATE_SOCKETS_TOTAL] = {"privateSocketsTotal", 1024},
+    /* What they have not read on these, about: past that nobody is told what they need not know, as
+     * is what others do, or a list. */
+    [LIMIT_UNREAD_BYTES_PER_APP] = {"unreadBytesPerApp", 8 * 1024 * 1024},
+    [LIMIT_UNREAD_BYTES_PER_UID] = {"unreadBytesPerUid", 32 * 1024 * 1024},
+    [LIMIT_UNREAD_BYTES_TOTAL] = {"unreadBytesTotal", 64 * 1024 * 1024},
 };
 
 static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
@@ -56,6 +61,8 @@ static const LimitId limit_ids[N_CHARGES][N_SCOPES] = {
     [CHARGE_WATCH] = {LIMIT_WATCHES_PER_APP, LIMIT_WATCHES_PER_UID, LIMIT_WATCHES_TOTAL},
     [CHARGE_PRIVATE_SOCKET] = {LIMIT_PRIVATE_SOCKETS_PER_APP, LIMIT_PRIVATE_SOCKETS_PER_UID,
                                LIMIT_PRIVATE_SOCKETS_TOTAL},
+    [CHARGE_UNREAD_BYTE] = {LIMIT_UNREAD_BYTES_PER_APP, LIMIT_UNREAD_BYTES_PER_UID,
+                            LIMIT_UNREAD_BYTES_TOTAL},
 };
 
 void

@@ -46,6 +46,9 @@ typedef enum {
     LIMIT_PRIVATE_SOCKETS_PER_APP,
     LIMIT_PRIVATE_SOCKETS_PER_UID,
     LIMIT_PRIVATE_SOCKETS_TOTAL,
+    LIMIT_UNREAD_BYTES_PER_APP,
+    LIMIT_UNREAD_BYTES_PER_UID,
+    LIMIT_UNREAD_BYTES_TOTAL,
     N_LIMITS,
 } LimitId;
 
@@ -72,6 +75,7 @@ typedef enum {
     CHARGE_TEXT_BYTE, /* of their names, buckets and `why`s */
     CHARGE_WATCH,
     CHARGE_PRIVATE_SOCKET,
+    CHARGE_UNREAD_BYTE, /* sent on a private socket, and the client has not read it */
     N_CHARGES,
 } ChargeKind;
 

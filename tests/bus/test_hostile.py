@@ -102,6 +102,11 @@ class Held(BusTestCase):
             self.slow.release(id_, self.bucket)
         self.assertGreater(len(self.slow.pings()), 0)
 
+    def test_calls_that_want_no_answer_and_then_one_that_does(self):
+        """The same; the others may have come while it looked at nothing."""
+        self.slow.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 3000)
+        self.assertEqual(self.slow.query(self.bucket), ([], []))
+
     def test_but_not_for_ever(self):
         """It can't be told from one who sends as slowly and reads nothing."""
         for number in range(60):

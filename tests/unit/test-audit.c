@@ -23,13 +23,24 @@
 #define N_PRINCIPALS 12
 #define N_AGENTS     36
 #define N_APPS       3 /* of a uid, the first being the user himself */
-#define N_WATCHES    6
+#define N_WATCHES    6 /* of one agent */
 #define AUDIT_EVERY  100
 
 typedef struct {
-    Agent *agent; /* NULL: gone */
-    guint n_watches, n_sockets;
+    Agent *agent;       /* NULL: gone */
+    guint n[N_CHARGES]; /* of what the edge charges */
 } Slot;
+
+/* What that is, and how many of it an agent has at most. */
+static const struct {
+    ChargeKind kind;
+    const char *name;
+    guint n_max;
+} of_edge[] = {
+    {CHARGE_WATCH, "watch", N_WATCHES},
+    {CHARGE_PRIVATE_SOCKET, "private socket", 1},
+    {CHARGE_UNREAD_BYTE, "unread byte", N_WATCHES},
+};
 
 typedef struct {
     guint32 seed;
@@ -63,6 +74,9 @@ static const Limits small_limits = {{
     [LIMIT_PRIVATE_SOCKETS_PER_APP] = 2,
     [LIMIT_PRIVATE_SOCKETS_PER_UID] = 5,
     [LIMIT_PRIVATE_SOCKETS_TOTAL] = 12,
+    [LIMIT_UNREAD_BYTES_PER_APP] = 7,
+    [LIMIT_UNREAD_BYTES_PER_UID] = 14,
+    [LIMIT_UNREAD_BYTES_TOTAL] = 40,
 }};
 
 static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "", "-x", "toolong"};
@@ -109,9 +123,9 @@ count_of(const Slot *slot, ChargeKind kind)
             n += lock_request_get_text_bytes(link->data);
         return n;
     case CHARGE_WATCH:
-        return slot->n_watches;
     case CHARGE_PRIVATE_SOCKET:
-        return slot->n_sockets;
+    case CHARGE_UNREAD_BYTE:
+        return slot->n[kind];
     case N_CHARGES:
     default:
         g_assert_not_reached();
@@ -206,8 +220,8 @@ check_audit(const World *world)
         if (world->slots[i].agent != NULL) {
             LimitsAccount *account = world->slots[i].agent->principal->account;
 
-            audit_count(&audit, account, CHARGE_WATCH, world->slots[i].n_watches);
-            audit_count(&audit, account, CHARGE_PRIVATE_SOCKET, world->slots[i].n_sockets);
+            for (guint j = 0; j < G_N_ELEMENTS(of_edge); j++)
+                audit_count(&audit, account, of_edge[j].kind, world->slots[i].n[of_edge[j].kind]);
         }
     wrong = audit_compare(&audit, &world->core);
     audit_fini(&audit);
@@ -258,10 +272,10 @@ do_terminate(World *world, Slot *slot)
     LimitsAccount *account = agent->principal->account;
 
     world->operation = "terminate";
-    for (; slot->n_watches > 0; slot->n_watches--)
-        limits_discharge(account, CHARGE_WATCH, 1);
-    for (; slot->n_sockets > 0; slot->n_sockets--)
-        limits_discharge(account, CHARGE_PRIVATE_SOCKET, 1);
+    for (guint i = 0; i < G_N_ELEMENTS(of_edge); i++) {
+        limits_discharge(account, of_edge[i].kind, slot->n[of_edge[i].kind]);
+        slot->n[of_edge[i].kind] = 0;
+    }
     user_agent_terminate(&world->core, agent);
     agent_unref(agent);
 }
@@ -356,14 +370,15 @@ static void
 do_edge(World *world, guint number)
 {
     Slot *slot = &world->slots[number];
-    ChargeKind kind = percent(world, 50) ? CHARGE_WATCH : CHARGE_PRIVATE_SOCKET;
-    guint *n = kind == CHARGE_WATCH ? &slot->n_watches : &slot->n_sockets;
+    guint which = pick(world, G_N_ELEMENTS(of_edge));
+    ChargeKind kind = of_edge[which].kind;
+    guint *n = &slot->n[kind];
     LimitsAccount *account = slot->agent->principal->account;
     LimitId expected, limit = N_LIMITS;
     gboolean is_admitted;
 
-    world->operation = kind == CHARGE_WATCH ? "watch" : "private socket";
-    if (*n > 0 && (kind == CHARGE_PRIVATE_SOCKET || *n >= N_WATCHES || percent(world, 20))) {
+    world->operation = of_edge[which].name;
+    if (*n >= of_edge[which].n_max || (*n > 0 && percent(world, 20))) {
         limits_discharge(account, kind, 1);
         --*n;
         return;

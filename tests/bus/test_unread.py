@@ -1,0 +1,294 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The memory that the service has for clients that don't read: for their calls, for the answers to
+them, and for what they watch. However it is asked for, there is a bound of bytes in all.
+
+Without the monitor that the other files have: it would have to read all of it.
+"""
+
+import os
+import struct
+
+from buses import FACTOR, KEEPS_LITTLE, status_kib
+from calls import LOCKS, SERVICE, DBusError, bucket_path
+from harness import GLib, PrivateSocket, RawClient, diagnostic, main, wait_for
+from rawbus import lock_call, method_call
+from test_pressure import OwnBus, wait_quiet
+
+BUCKET = 'unread'
+MIB = 1 << 20
+# As confirm.c has it: past so many its calls wait.
+SENT_MAX = 512
+# Calls that wait, which take twice that while they are written, and what the allocator keeps.
+WAITING_MIB = 4
+SLACK_MIB = 6
+# The answer to Query in a bucket that has so many requests.
+REQUESTS = 2 * 1024
+ANSWER_MIB = 2
+
+
+class UnreadCase(OwnBus):
+    service_environment = KEEPS_LITTLE
+
+    def begin(self, *arguments):
+        service = self.start(*arguments)
+        self.pid = service.process.pid
+        return service
+
+    def raw(self):
+        client = RawClient(self.bus.address, descriptors=True)
+        self.addCleanup(client.close)
+        return client
+
+    def socket(self, client):
+        peer = PrivateSocket(client)
+        self.addCleanup(peer.close)
+        return peer
+
+    def one_that_is_not_served(self):
+        """By the bus: since it answers no Ping."""
+        client = self.raw()
+        client.answers_pings = False
+        client.send_all([lock_call('Release', 99, BUCKET, reply=False)] * (SENT_MAX + 88))
+        client.ping_the_bus()
+        self.control.ping()
+        return client
+
+    def fill(self):
+        """A bucket with long names, which makes the answers long."""
+        for number in range(2):
+            peer = self.socket(self.raw())
+            serials = peer.send_all([lock_call('Request', f'{number} {i} '.ljust(1000, 'n'), BUCKET)
+                                     for i in range(REQUESTS // 2)])
+            peer.result(serials[-1])
+
+    def mark(self):
+        """From here on the greatest size counts."""
+        with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
+            file.write('5')
+        self.before = status_kib(self.pid, 'VmRSS:')
+
+    def check_grown(self, what, most_mib):
+        wait_quiet(self.service)
+        grown = (status_kib(self.pid, 'VmHWM:') - self.before) / 1024
+        diagnostic(f'{what}: {grown:.1f} MiB more at most')
+        # Sanitizers need several times as much.
+        if FACTOR <= 1:
+            self.assertLess(grown, most_mib)
+
+
+class Calls(UnreadCase):
+    """What is kept of a call is a copy of what it says, and that is counted."""
+
+    COUNT = 15
+
+    def setUp(self):
+        super().setUp()
+        self.service = self.begin()
+        self.slow = self.one_that_is_not_served()
+        self.mark()
+
+    def check(self, what, blobs):
+        """They wait, and are refused when their client reads."""
+        serials = []
+        for serial, blob in blobs:
+            self.slow.socket.sendall(blob)
+            serials.append(serial)
+        self.slow.ping_the_bus()
+        self.control.ping()
+        self.check_grown(what, 2 * WAITING_MIB + SLACK_MIB)
+        self.slow.answer_pings()
+        self.slow.answers_pings = True
+        return serials
+
+    def encode(self, name, **more):
+        body = GLib.Variant('(sa{sv})', (name, more))
+        return self.slow.encode(method_call(SERVICE, bucket_path(BUCKET), LOCKS, 'Request', body))
+
+    def test_what_sd_bus_cannot_read(self):
+        """U+FFFF, which a bus may carry; and behind it whatever one likes."""
+        more = {'why': GLib.Variant('ay', bytes(2 * MIB))}
+        calls = [self.encode('\uffff', **more) for _ in range(self.COUNT)]
+        for serial in self.check('unreadable', ((serial, blob) for blob, serial in calls)):
+            with self.assertRaises(DBusError) as caught:
+                self.slow.result(serial)
+            self.assertEqual(caught.exception.short, 'InvalidArgs')
+
+    def test_unknown_fields_of_the_header(self):
+        """A dbus-broker passes them on, a dbus-daemon doesn't."""
+        calls = [self.encode(f'{number}') for number in range(self.COUNT)]
+        for serial in self.check('long headers',
+                                 ((serial, self.lengthened(blob)) for blob, serial in calls)):
+            self.assertNotEqual(self.slow.result(serial)[1], 0)
+
+    @staticmethod
+    def lengthened(blob):
+        """With a field of 2 MiB before the others, which has no meaning."""
+        n_body, _, n_fields = struct.unpack_from('<III', blob, 4)
+        body, fields = blob[len(blob) - n_body:], blob[16:16 + n_fields]
+        unknown = bytes([127, 1]) + b's\0' + struct.pack('<I', 2 * MIB) + b'y' * (2 * MIB) + b'\0'
+        fields = unknown + bytes(-len(unknown) % 8) + fields
+        header = blob[:12] + struct.pack('<I', len(fields)) + fields
+        return header + bytes(-len(header) % 8) + body
+
+    def test_signatures_of_variants(self):
+        """Longer than what is in them."""
+        signature = 'a' + '(' * 30 + 'ayay' * 40 + ')' * 30
+        empty = GLib.Variant(signature, [])
+        body = {'x': GLib.Variant('av', [empty] * 10000)}
+        calls = [self.encode('x', **body) for _ in range(self.COUNT)]
+        self.check('signatures', ((serial, blob) for blob, serial in calls))
+        # They count for what they take, which is more than may wait: they are dropped.
+        id_, token = self.slow.request('y', BUCKET)
+        self.assertGreater(token, 0)
+        self.slow.release(id_, BUCKET)
+
+    def test_descriptors(self):
+        """Nothing that is waiting keeps one."""
+        before = self.service.count_descriptors()
+        message = lock_call('Request', 'x', BUCKET)
+        with open(os.devnull, 'rb') as file:
+            for _ in range(self.COUNT):
+                self.slow.send_with_descriptors(message, [file.fileno()] * 10)
+        self.slow.ping_the_bus()
+        self.control.ping()
+        self.assertEqual(self.service.count_descriptors(), before)
+
+
+class Answers(UnreadCase):
+    """Lists, which can be long."""
+
+    CLIENTS = 30
+
+    def test_by_the_bus(self):
+        """All ask at the same time. It reads: what it makes of them is another matter."""
+        self.service = self.begin()
+        self.fill()
+        clients = [self.raw() for _ in range(self.CLIENTS)]
+        for client in clients:
+            client.ping()
+        self.mark()
+        self.service.pause()
+        serials = [client.send(lock_call('Query', bucket=BUCKET)) for client in clients]
+        for client in clients:
+            client.ping_the_bus()
+        self.service.resume()
+        self.check_grown('by the bus', 2 * ANSWER_MIB + SLACK_MIB)
+        for client, serial in zip(clients, serials):
+            held, pending = client.result(serial)
+            self.assertEqual(len(held) + len(pending), REQUESTS)
+
+    def test_of_one_that_has_left(self):
+        self.service = self.begin()
+        self.fill()
+        slow = self.one_that_is_not_served()
+        slow.send_all([lock_call('Query', bucket=BUCKET)] * 80)
+        slow.ping_the_bus()
+        self.control.ping()
+        self.mark()
+        slow.close()
+        wait_for(lambda: slow.name not in self.known_names(), what='its end')
+        self.control.ping()
+        self.check_grown('one that has left', SLACK_MIB)
+
+    def test_on_private_sockets(self):
+        """They are not read: nobody gets more past the limit, until somebody reads or leaves."""
+        limit = 8
+        self.service = self.begin('--limit', f'unreadBytesPerUid={limit * MIB}')
+        self.fill()
+        sockets = [self.socket(self.raw()) for _ in range(self.CLIENTS)]
+        self.mark()
+        self.service.pause()
+        serials = [peer.send(lock_call('Query', bucket=BUCKET)) for peer in sockets]
+        self.service.resume()
+        self.check_grown('on private sockets', limit + 2 * ANSWER_MIB + SLACK_MIB)
+
+        outcomes = [self.outcome(peer, serial) for peer, serial in zip(sockets, serials)]
+        diagnostic(f'{outcomes.count("")} of {self.CLIENTS} were answered')
+        self.assertGreaterEqual(outcomes.count(''), limit // ANSWER_MIB)
+        refused = {outcome for outcome in outcomes if outcome}
+        self.assertEqual(len(refused), 1, outcomes)
+        self.assertRegex(refused.pop(), '^LimitsExceeded: .*unreadBytesPerUid')
+        # All has been read by now.
+        for peer in sockets[:3]:
+            wait_for(lambda p=peer: self.outcome(p, p.send(lock_call('Query', bucket=BUCKET))) == '',
+                     what='an answer')
+        for peer in sockets:
+            peer.close()
+        self.assert_clean_end(self.service)
+
+    @staticmethod
+    def outcome(peer, serial):
+        try:
+            peer.result(serial)
+            return ''
+        except DBusError as error:
+            return f'{error.short}: {error.message}'
+
+    def test_a_lock_is_got_all_the_same(self):
+        """What is no list is small, and not refused."""
+        self.service = self.begin('--limit', 'unreadBytesPerUid=1')
+        self.fill()
+        stuck, other = self.socket(self.raw()), self.socket(self.raw())
+        stuck.send(lock_call('Query', bucket=BUCKET))
+        self.control.ping()
+        wait_for(lambda: self.outcome(other, other.send(lock_call('Query', bucket=BUCKET))) != '',
+                 what='refusal')
+        id_, token = other.request('mine', BUCKET)
+        self.assertGreater(token, 0)
+        other.release(id_, BUCKET)
+
+
+class Watchers(UnreadCase):
+    """One end can be news for many, about many requests."""
+
+    WATCHERS = 100
+    # What all are told in one turn, as the messages are long in memory.
+    TOLD_MIB = 6
+
+    def check(self, listeners):
+        """Each is told of all, one way or the other."""
+        victim = self.raw()
+        peer = self.socket(victim)
+        peer.result(peer.send_all([lock_call('Request', 'x', BUCKET) for _ in range(1024)])[-1])
+        self.mark()
+        # Nobody is in a hurry to read, or else there would be nothing to keep.
+        peer.close()
+        victim.close()
+        wait_for(lambda: victim.name not in self.known_names(), what='its end')
+        self.control.ping()
+        self.check_grown(f'{self.WATCHERS} watchers', self.TOLD_MIB + SLACK_MIB)
+        n_missed = 0
+        for listener in listeners:
+            listener.answer_pings()
+            listener.answers_pings = True
+            listener.wait_for(lambda w=listener: self.told(w) == 1024, what='all, or Missed')
+            n_missed += sum(event.args[0] for event in listener.signals('Missed'))
+        diagnostic(f'{self.WATCHERS * 1024 - n_missed} signals; {n_missed} were missed')
+        self.assertGreater(n_missed, 0)
+
+    @staticmethod
+    def told(listener):
+        return (len(listener.signals('Released'))
+                + sum(event.args[0] for event in listener.signals('Missed')))
+
+    def make(self, wrap):
+        self.service = self.begin()
+        listeners = []
+        for _ in range(self.WATCHERS):
+            listener = wrap(self.raw())
+            listener.answers_pings = False
+            listener.locks(BUCKET, 'Watch', GLib.Variant('(b)', (True,)))
+            listeners.append(listener)
+        return listeners
+
+    def test_by_the_bus(self):
+        self.check(self.make(lambda client: client))
+
+    def test_on_private_sockets(self):
+        self.check(self.make(self.socket))
+
+
+if __name__ == '__main__':
+    main()
