@@ -51,6 +51,7 @@ take_first(Client *client, gboolean *out_is_readable)
     client->n_awaited -= sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
     client->n_bytes_waiting -= deferred->size.n_bytes;
     *get_bytes_together(client) -= deferred->size.n_bytes;
+    client->edge->clients->n_bytes_waiting_total -= deferred->size.n_bytes;
     g_free(deferred);
     return call;
 }
@@ -440,6 +441,7 @@ clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 posit
     client->n_bytes_waiting += size.n_bytes;
     client->n_awaited += sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
     *get_bytes_together(client) += size.n_bytes;
+    client->edge->clients->n_bytes_waiting_total += size.n_bytes;
     if (confirm_is_full(client))
         confirm_ask_or_credit(client);
 }
@@ -485,17 +487,16 @@ make_flood(Client *client)
     confirm_ask(client);
 }
 
-/* Of all that are counted with it, the one with the most. */
+/* Of all whose bytes are counted there, or of everybody, the one with the most. */
 static Client *
-find_greatest(const Client *client)
+find_greatest(const Clients *clients, const gsize *together)
 {
-    const gsize *together = get_bytes_together(client);
     Client *other, *greatest = NULL;
     GHashTableIter iter;
 
-    g_hash_table_iter_init(&iter, client->edge->clients->by_name);
+    g_hash_table_iter_init(&iter, clients->by_name);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
-        if (get_bytes_together(other) == together &&
+        if ((together == NULL || get_bytes_together(other) == together) &&
             (greatest == NULL || other->n_bytes_waiting > greatest->n_bytes_waiting))
             greatest = other;
     return greatest;
@@ -506,12 +507,16 @@ static Client *
 find_flood(Client *client)
 {
     const guint32 *max = client->edge->user_agent.limits.max;
+    const Clients *clients = client->edge->clients;
+    const gsize *together = get_bytes_together(client);
     LimitId limit;
 
     if (!has_room(client, 0, 0, &limit))
         return client;
-    if (*get_bytes_together(client) > max[LIMIT_BYTES_WAITING_PER_UID])
-        return find_greatest(client);
+    if (*together > max[LIMIT_BYTES_WAITING_PER_UID])
+        return find_greatest(clients, together);
+    if (clients->n_bytes_waiting_total > max[LIMIT_BYTES_WAITING_TOTAL])
+        return find_greatest(clients, NULL);
     return NULL;
 }
 

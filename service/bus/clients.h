@@ -13,8 +13,8 @@
  * answers, has no agent; it is known for what it has not read.
  *
  * Who lets too many calls wait is a flood: its agent is terminated, the calls are dropped, and so
- * is all that it sends, at the first look, until it has read what it was sent. Of all of one uid it
- * is the one that has the most waiting. */
+ * is all that it sends, at the first look, until it has read what it was sent. Of all of one uid,
+ * and of everybody, it is the one that has the most waiting. */
 
 #pragma once
 
@@ -37,6 +37,7 @@ struct Clients {
     guint n_unidentified; /* and being asked about */
     guint n_floods;
     gsize n_bytes_waiting; /* of calls of those without an agent */
+    gsize n_bytes_waiting_total;
     sd_bus_slot *name_owner_changed;
     ClientsServe serve;
 };

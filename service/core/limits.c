@@ -33,9 +33,11 @@ const LimitsTableRow limits_table[N_LIMITS] = {
     /* Calls of one connection that wait: until the bus has said who it is, for what is before them
      * in its private socket, or since it doesn't read what it is answered. */
     [LIMIT_CALLS_WAITING] = {"callsWaiting", 4096},
-    /* The same in bytes, about; of one connection, and of all connections of one uid. */
+    /* The same in bytes, about; of one connection, of all connections of one uid, and of everybody.
+     */
     [LIMIT_BYTES_WAITING] = {"bytesWaiting", 4 * 1024 * 1024},
     [LIMIT_BYTES_WAITING_PER_UID] = {"bytesWaitingPerUid", 32 * 1024 * 1024},
+    [LIMIT_BYTES_WAITING_TOTAL] = {"bytesWaitingTotal", 64 * 1024 * 1024},
     /* Buckets that one connection watches. A bucket that is watched exists, so it costs more than a
      * watch; these are what it may cost. */
     [LIMIT_WATCHES_PER_CLIENT] = {"watchesPerClient", 64},

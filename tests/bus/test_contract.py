@@ -22,6 +22,7 @@ DEFAULT_LIMITS = {
     'textBytesPerApp': 1 << 20, 'textBytesPerUid': 4 << 20, 'textBytesTotal': 16 << 20,
     'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
     'callsWaiting': 4096, 'bytesWaiting': 4 << 20, 'bytesWaitingPerUid': 32 << 20,
+    'bytesWaitingTotal': 64 << 20,
     'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384,
     'privateSocketsPerApp': 64, 'privateSocketsPerUid': 256, 'privateSocketsTotal': 1024,
     'unreadBytesPerApp': 8 << 20, 'unreadBytesPerUid': 32 << 20, 'unreadBytesTotal': 64 << 20}
