@@ -8,7 +8,6 @@
 #include "common/wire-names.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/clients.h"
-#include "service/bus/lifecycle.h"
 #include "service/bus/methods.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
@@ -128,7 +127,7 @@ is_too_late(const Client *client, CallUse use)
 
     return use == CALL_ASKS &&
            (confirm_is_behind(client) ||
-            (edge->lifecycle->is_name_released && outbox_is_backed_up(&edge->bus_link.outbox)));
+            (edge->clients->is_ending && outbox_is_backed_up(&edge->bus_link.outbox)));
 }
 
 void

@@ -150,11 +150,14 @@ clients_serve_deferred(Edge *edge)
     GHashTableIter iter;
     Client *client;
 
+    edge->clients->is_ending = TRUE;
     g_hash_table_iter_init(&iter, edge->clients->by_name);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL && !g_queue_is_empty(&client->deferred)) {
             confirm_waive(client);
             peers_serve_deferred(client);
+            if (edge_has_said_enough(edge))
+                edge_end_turn(edge);
         }
 }
 

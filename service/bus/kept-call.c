@@ -86,6 +86,7 @@ kept_call_measure(sd_bus_message *call, gsize max, gboolean *out_is_readable)
 static int
 make_copy(sd_bus_message *call, gboolean with_body, sd_bus_message **out_copy)
 {
+    const char *sender = sd_bus_message_get_sender(call);
     g_autoptr(SdBusMessage) copy = NULL;
     uint64_t cookie;
     int r;
@@ -93,7 +94,7 @@ make_copy(sd_bus_message *call, gboolean with_body, sd_bus_message **out_copy)
     if ((r = sd_bus_message_new_method_call(
              sd_bus_message_get_bus(call), &copy, NULL, sd_bus_message_get_path(call),
              sd_bus_message_get_interface(call), sd_bus_message_get_member(call))) < 0 ||
-        (r = sd_bus_message_set_sender(copy, sd_bus_message_get_sender(call))) < 0 ||
+        (sender != NULL && (r = sd_bus_message_set_sender(copy, sender)) < 0) ||
         (r = sd_bus_message_set_expect_reply(copy, sd_bus_message_get_expect_reply(call))) < 0 ||
         (with_body && (r = sd_bus_message_copy(copy, call, TRUE)) < 0) ||
         (r = sd_bus_message_get_cookie(call, &cookie)) < 0 ||

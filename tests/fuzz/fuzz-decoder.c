@@ -8,7 +8,8 @@
  * values, of which is known what should come out: the rules of the contract's third section are
  * written down here once more. A raw one is the bytes of a message's body, as they may come over a
  * private socket, where no bus has looked at them: what comes out of it has to be possible. Either
- * way it is an answer with a typed error, or all of what was said. */
+ * way it is an answer with a typed error, or all of what was said; and a copy that was kept while
+ * the call had to wait says the same. */
 
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 
 #include "common/wire-names.h"
 #include "service/bus/handshake.h"
+#include "service/bus/kept-call.h"
 #include "service/bus/options.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -466,6 +468,52 @@ check_possible(const Decoded *decoded, Member member)
     }
 }
 
+/* ---- a copy */
+
+static void
+check_same(const Decoded *decoded, const Decoded *of_copy, Member member)
+{
+    g_assert_cmpint(of_copy->r < 0, ==, decoded->r < 0);
+    g_assert_cmpstr(of_copy->error.name, ==, decoded->error.name);
+    g_assert_cmpstr(of_copy->error.message, ==, decoded->error.message);
+    if (decoded->r >= 0 && member == INSPECT)
+        check_filter(&of_copy->filter, &decoded->filter);
+    else if (decoded->r >= 0)
+        check_options(&of_copy->options, &decoded->options);
+}
+
+/* `n_body` is its length, if that is known. */
+static void
+check_kept(sd_bus_message *message, Member member, const Decoded *decoded, size_t n_body)
+{
+    g_autoptr(SdBusMessage) copy = NULL;
+    gboolean is_readable;
+    gsize n_bytes;
+    uint64_t cookie;
+    Decoded of_copy;
+
+    sd_bus_message_rewind(message, TRUE);
+    n_bytes = kept_call_measure(message, G_MAXUINT32, &is_readable);
+    copy = kept_call_copy(message, is_readable);
+    g_assert_nonnull(copy);
+    g_assert_cmpstr(sd_bus_message_get_path(copy), ==, sd_bus_message_get_path(message));
+    g_assert_cmpstr(sd_bus_message_get_member(copy), ==, sd_bus_message_get_member(message));
+    g_assert_cmpint(sd_bus_message_get_expect_reply(copy), ==,
+                    sd_bus_message_get_expect_reply(message));
+    g_assert_cmpint(sd_bus_message_get_cookie(copy, &cookie), >=, 0);
+    g_assert_cmpuint(cookie, ==, 1);
+    if (!is_readable) {
+        g_assert_cmpint(decoded->r, <, 0);
+        return;
+    }
+    g_assert_cmpuint(2 * n_bytes, >=, n_body);
+    g_assert_cmpstr(sd_bus_message_get_signature(copy, TRUE), ==,
+                    sd_bus_message_get_signature(message, TRUE));
+    of_copy = decode(copy, member);
+    check_same(decoded, &of_copy, member);
+    sd_bus_error_free(&of_copy.error);
+}
+
 /* ---- the connection that messages are made for, and come by; not used for anything else */
 
 static sd_bus *bus;
@@ -532,6 +580,7 @@ try_typed(Input *input, Member member)
         else
             check_options(&decoded.options, &expected.options);
     }
+    check_kept(message, member, &decoded, 0);
     sd_bus_error_free(&decoded.error);
 }
 
@@ -618,6 +667,7 @@ try_raw(const Input *input, Member member, gboolean is_big)
     }
     decoded = decode(message, member);
     check_possible(&decoded, member);
+    check_kept(message, member, &decoded, MIN(input->n_left, RAW_BYTES_MAX));
     sd_bus_error_free(&decoded.error);
 }
 
