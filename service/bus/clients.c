@@ -277,7 +277,11 @@ make_agent(Client *client, const Credentials *credentials)
     principal = principal_get(&client->edge->user_agent, &identity);
     result = agent_new(principal, client->unique_name, &client->agent);
     principal_unref(principal);
-    return result;
+    if (result != LOCK_RESULT_OK)
+        return result;
+    client->agent->pid = credentials->pid;
+    client->agent->edge_data = client;
+    return LOCK_RESULT_OK;
 }
 
 static void ask_later(Client *client);
@@ -299,11 +303,9 @@ on_identified(const Credentials *credentials, gboolean wants_room, gpointer data
         return;
     }
 
-    end_asking(client);
+    end_asking(client); /* and the credentials are no more */
     edge->clients->n_bytes_waiting -= client->n_bytes_waiting;
     *get_bytes_together(client) += client->n_bytes_waiting;
-    client->agent->edge_data = client;
-    client->agent->pid = credentials->pid;
     while (clients_serve_due(client))
         ;
 }

@@ -28,9 +28,9 @@ typedef struct {
     guint32 pid; /* for people */
 } Credentials;
 
-/* `credentials` is NULL if they could not be had; else they are there until it returns. If that was
- * only because there was no room for a question to the bus, another look-up may have them. Called
- * once, unless the lookup is freed first. */
+/* `credentials` is NULL if they could not be had; else they are there until it returns, or frees
+ * the lookup. If that was only because there was no room for a question to the bus, another look-up
+ * may have them. Called once, unless the lookup is freed first. */
 typedef void (*CredentialsDone)(const Credentials *credentials, gboolean wants_room, gpointer data);
 
 typedef struct CredentialsLookup CredentialsLookup;
