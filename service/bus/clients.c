@@ -280,6 +280,7 @@ make_agent(Client *client, const Credentials *credentials)
     if (result != LOCK_RESULT_OK)
         return result;
     client->agent->pid = credentials->pid;
+    g_strlcpy(client->agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
     client->agent->edge_data = client;
     return LOCK_RESULT_OK;
 }

@@ -4,7 +4,6 @@
 #include "service/bus/snapshots.h"
 
 #include "common/wire-names.h"
-#include "common/wire-string.h"
 #include "service/bus/client.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
@@ -17,9 +16,7 @@ typedef struct {
     sd_bus_message *message;
     gint64 now_us;
     int r;
-    gsize n_bytes;       /* of the strings in it, about */
-    guint32 process_pid; /* whose name `process` is: entries of one client often stand together */
-    char process[32];    /* the kernel's names have at most 15 bytes */
+    gsize n_bytes; /* of the strings in it, about */
 } Writer;
 
 static void
@@ -79,26 +76,6 @@ snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize 
     return writer.r;
 }
 
-/* What the kernel calls the process now; "" if it is gone or hidden. Bounded and never blocking:
- * /proc is memory. */
-static const char *
-get_process_name(Writer *writer, guint32 pid)
-{
-    g_autofree char *path = NULL;
-    g_autofree char *contents = NULL;
-
-    if (pid == writer->process_pid)
-        return writer->process;
-
-    writer->process_pid = pid;
-    writer->process[0] = '\0';
-    path = g_strdup_printf("/proc/%u/comm", pid);
-    if (g_file_get_contents(path, &contents, NULL, NULL) &&
-        wire_string_is_carriable(g_strchomp(contents)))
-        g_strlcpy(writer->process, contents, sizeof writer->process);
-    return writer->process;
-}
-
 static void
 append_blocked_by(Writer *writer, const InspectEntry *entry)
 {
@@ -123,16 +100,15 @@ append_entry(const InspectEntry *entry, gpointer data)
     if (writer->r < 0)
         return;
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
-    note(writer,
-         sd_bus_message_append(
-             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
-             request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state", "s",
-             held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
-             request->agent->client_id, "token", "t", request->token, "why", "s",
-             request->why != NULL ? request->why : "", "age", "t",
-             (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u", request->agent->pid,
-             "process", "s", get_process_name(writer, request->agent->pid), "position", "u",
-             entry->position, "cursor", "t", request->sequence));
+    note(writer, sd_bus_message_append(
+                     writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                     request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state",
+                     "s", held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
+                     request->agent->client_id, "token", "t", request->token, "why", "s",
+                     request->why != NULL ? request->why : "", "age", "t",
+                     (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
+                     request->agent->pid, "process", "s", request->agent->process_name, "position",
+                     "u", entry->position, "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);

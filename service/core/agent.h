@@ -16,13 +16,19 @@
 #include "service/core/core-types.h"
 #include "service/core/lock-result.h"
 
+/* The kernel's names have at most 15 bytes. */
+#define AGENT_PROCESS_NAME_SIZE 16
+
 struct Agent {
     guint refs;
     Principal *principal;
     char *client_id;
     gpointer edge_data; /* of whoever sends this agent its messages; the core never looks */
     gboolean terminated;
-    guint32 pid; /* of its process, for people; 0 is unknown */
+    /* Of its process, for people: its number, 0 if unknown; and what it was called then, "" if
+     * unknown. By now both may be another's. */
+    guint32 pid;
+    char process_name[AGENT_PROCESS_NAME_SIZE];
     GList in_user_agent;
     guint64 last_id;
     /* The store's: its number there, 0 until it has one, and the ids that it may give without

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/wire-names.h"
+#include "common/wire-string.h"
 #include "service/descriptors.h"
 #include "service/fault.h"
 #include "service/identity/process.h"
@@ -34,6 +35,7 @@ struct CredentialsLookup {
 
     Answer answer; /* the first */
     Process process;
+    char *process_name; /* owned; NULL: unknown */
     PrincipalKind kind;
     char *app_id;
 };
@@ -127,6 +129,7 @@ finish(CredentialsLookup *lookup, const char *problem)
     const Credentials credentials = {
         .identity = {.uid = lookup->answer.uid, .kind = lookup->kind, .app_id = lookup->app_id},
         .pid = lookup->process.pid,
+        .process_name = lookup->process_name != NULL ? lookup->process_name : "",
     };
 
     if (problem != NULL)
@@ -166,6 +169,15 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
+/* Now, while its pid is its own. */
+static void
+take_name(CredentialsLookup *lookup)
+{
+    lookup->process_name = process_read_name(&lookup->process);
+    if (lookup->process_name != NULL && !wire_string_is_carriable(lookup->process_name))
+        g_clear_pointer(&lookup->process_name, g_free);
+}
+
 /* NULL if all went well. */
 static const char *
 look_at_process(CredentialsLookup *lookup)
@@ -185,6 +197,7 @@ look_at_process(CredentialsLookup *lookup)
     if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,
                           &lookup->app_id))
         return "its sandbox can't be told";
+    take_name(lookup);
     process_close_directory(&lookup->process);
     if (!process_is_running(&lookup->process))
         return "its process has ended";
@@ -250,6 +263,7 @@ credentials_lookup_free(CredentialsLookup *lookup)
     sd_bus_slot_unref(lookup->slot);
     process_close(&lookup->process);
     answer_clear(&lookup->answer);
+    g_free(lookup->process_name);
     g_free(lookup->app_id);
     g_free(lookup->unique_name);
     g_free(lookup);

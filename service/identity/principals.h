@@ -25,7 +25,8 @@
 
 typedef struct {
     PrincipalIdentity identity;
-    guint32 pid; /* for people */
+    guint32 pid;              /* for people, as is */
+    const char *process_name; /* what it was called while that was its pid; "" if unknown */
 } Credentials;
 
 /* `credentials` is NULL if they could not be had; else they are there until it returns, or frees

@@ -14,6 +14,7 @@
 
 #define MOUNTS_MAX_BYTES ((gsize)1024 * 1024)
 #define FDINFO_MAX_BYTES ((gsize)4096)
+#define NAME_MAX_BYTES   ((gsize)64)
 
 #define PID_LINE "\nPid:\t"
 
@@ -118,6 +119,14 @@ process_open_root(const Process *process)
     int fd = openat(process->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
+}
+
+char *
+process_read_name(const Process *process)
+{
+    char *name = read_file(process->directory, "comm", NAME_MAX_BYTES);
+
+    return name != NULL ? g_strchomp(name) : NULL;
 }
 
 char *

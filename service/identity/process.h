@@ -33,6 +33,9 @@ gboolean process_is_running(const Process *process);
 /* A descriptor of its root directory, which names it and can't be read; negative errno. */
 int process_open_root(const Process *process);
 
+/* What the kernel calls it: up to 15 bytes of its own choice. Owned; NULL if it can't be had. */
+char *process_read_name(const Process *process);
+
 /* Its mountinfo, and our own. Owned; NULL if it can't be had, or is too long. */
 char *process_read_mounts(const Process *process);
 char *process_read_own_mounts(void);

@@ -3,16 +3,31 @@
 
 """Inspect: what people and tools get to see."""
 
+import contextlib
 import ctypes
 import os
 import time
 
 from calls import LOCKS, bucket_path
+from handedover import HandedOver
 from harness import BusTestCase, Client, GLib, RawClient, main, wait_for
 from rawbus import method_call
 
 KEYS = {'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
         'age': 't', 'pid': 'u', 'process': 's', 'position': 'u', 'blockedBy': 'as', 'cursor': 't'}
+
+
+@contextlib.contextmanager
+def renamed(name):
+    """Our own process is called that meanwhile."""
+    with open('/proc/self/comm', 'rb') as file:
+        before = file.read().rstrip(b'\n')
+    libc, set_name = ctypes.CDLL(None), 15  # PR_SET_NAME
+    libc.prctl(set_name, name, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(set_name, before, 0, 0, 0)
 
 
 class Entries(BusTestCase):
@@ -44,17 +59,30 @@ class Entries(BusTestCase):
 
     def test_a_process_name_that_no_message_can_carry(self):
         """Anybody can give itself one: it is left out, and nobody's Inspect fails for it."""
-        libc, set_name = ctypes.CDLL(None), 15  # PR_SET_NAME
-        with open('/proc/self/comm', 'rb') as file:
-            before = file.read().rstrip(b'\n')
-        client, bucket = self.client(), self.unique()
-        client.request('x', bucket)
-        self.assertEqual(libc.prctl(set_name, b'a\xef\xbf\xbfb', 0, 0, 0), 0)
-        try:
-            entries, _ = client.inspect(bucket)
-        finally:
-            libc.prctl(set_name, before, 0, 0, 0)
-        self.assertEqual([entry['process'] for entry in entries], [''])
+        client = self.client()
+        with renamed(b'a\xef\xbf\xbfb'):
+            client.request('x', self.bucket)
+        self.assertEqual([entry['process'] for entry in self.inspect()], [''])
+
+    def test_process_is_what_it_was_called_at_first(self):
+        """Whatever has that pid later, of whichever user, is not looked at."""
+        client = self.client()
+        with renamed(b'at first'):
+            client.ping()
+            client.request('x', self.bucket)
+        self.assertEqual([entry['process'] for entry in self.inspect()], ['at first'])
+
+    def test_process_of_one_that_has_ended(self):
+        """Its connection is in other hands."""
+        handed_over = HandedOver(self.bus.address)
+        self.addCleanup(handed_over.end)
+        client, pid = self._adopt(handed_over.client), handed_over.pid
+        with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
+            comm = file.read().strip()
+        client.request('x', self.bucket)
+        handed_over.end()
+        self.assertEqual([(entry['pid'], entry['process']) for entry in self.inspect()],
+                         [(pid, comm)])
 
     def test_a_held_lock(self):
         _, token = self.a.request('x', self.bucket, why='printing page 3 of 7 – Ä')

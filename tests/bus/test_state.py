@@ -3,6 +3,7 @@
 
 """kill -9 of the service: what every client had, it has when the service is back."""
 
+import os
 import random
 import signal
 import time
@@ -50,6 +51,16 @@ class Kept(StateCase):
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
         for client in clients:
             self.assertEqual(client.events, [], 'nothing has changed, so nobody is told anything')
+
+    def test_no_process_is_named_by_its_number(self):
+        """By now the number that was kept may be another's."""
+        self.start()
+        client = self.raw_client()
+        client.request('x')
+        self.assertNotEqual(client.inspect()[0][0]['process'], '')
+        self.restart()
+        entry = client.inspect()[0][0]
+        self.assertEqual((entry['pid'], entry['process']), (os.getpid(), ''))
 
     def test_every_kind_of_client(self):
         """On GDBus, in a process of its own, on a private socket, of another user."""

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Connections to the bus that are in other hands than those which began them."""
+
+import os
+import signal
+import socket
+
+from buses import PATIENCE, die_with_parent
+from rawbus import RawClient, connect
+
+
+def _begin_and_wait(address, ours):
+    die_with_parent()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    with connect(address) as sock:
+        socket.send_fds(ours, [b'x'], [sock.fileno()])
+    ours.recv(1)
+
+
+class HandedOver:
+    """A child process which has begun a connection, and `client`, which is ours, on it."""
+
+    def __init__(self, address):
+        theirs, ours = socket.socketpair()
+        self._theirs = theirs
+        self.pid = os.fork()
+        if self.pid == 0:
+            theirs.close()
+            try:
+                _begin_and_wait(address, ours)
+            finally:
+                os._exit(0)
+        ours.close()
+        theirs.settimeout(PATIENCE)
+        _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1)
+        self.client = RawClient.on_socket(socket.socket(fileno=descriptors[0]))
+
+    def end(self):
+        """The child has ended; the connection goes on."""
+        if self.pid is not None:
+            self._theirs.close()
+            os.waitpid(self.pid, 0)
+            self.pid = None
