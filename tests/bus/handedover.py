@@ -40,6 +40,8 @@ class HandedOver:
     def end(self):
         """The child has ended; the connection goes on."""
         if self.pid is not None:
+            # The other children may have it too, so that a close alone ends nothing.
+            self._theirs.shutdown(socket.SHUT_RDWR)
             self._theirs.close()
             os.waitpid(self.pid, 0)
             self.pid = None
