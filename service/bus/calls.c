@@ -208,8 +208,9 @@ take(Link *link, sd_bus_message *call, const CallsTableRow *row)
     }
     if (!is_useful(link, call, row->use))
         return;
-    clients_identify(client);
-    if (client->agent == NULL) {
+    if (!clients_identify(client)) {
+        refuse(link, call, LOCK_RESULT_SHUTTING_DOWN);
+    } else if (client->agent == NULL) {
         wait_for_identity(client, call);
     } else if (link->client != NULL || !wait_in_turn(client, call)) {
         client->link = link;

@@ -7,6 +7,7 @@
 #include "service/bus/announce.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/kept-call.h"
+#include "service/bus/lifecycle.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
@@ -374,15 +375,18 @@ clients_get(Edge *edge, const char *unique_name)
     return client != NULL ? client : client_new(edge, unique_name);
 }
 
-void
+gboolean
 clients_identify(Client *client)
 {
     if (client->agent != NULL || client->is_asked)
-        return;
+        return TRUE;
+    if (client->edge->lifecycle->is_name_released)
+        return FALSE;
     client->is_asked = TRUE;
     client->edge->clients->n_unidentified++;
     client->n_asks_left = ASKS_MAX;
     ask(client);
+    return TRUE;
 }
 
 /* ---- calls that wait */

@@ -54,8 +54,9 @@ int clients_subscribe(Edge *edge);
 /* The client of that unique name. A new one is not identified, and need not be. */
 Client *clients_get(Edge *edge, const char *unique_name);
 
-/* Begins to identify it, if that has not been done. */
-void clients_identify(Client *client);
+/* Begins to identify it, if that has not been done. FALSE if that isn't done any more: the service
+ * has given back its name, and would wait for one after the other who still calls. */
+gboolean clients_identify(Client *client);
 
 /* The client of an agent that was there before this service. */
 void clients_restore(Edge *edge, Agent *agent);

@@ -188,7 +188,8 @@ lifecycle_go_on_stopping(Edge *edge)
     if (lifecycle->state != LIFECYCLE_STOPPING || outbox_get_length(&edge->bus_link.outbox) > 0)
         return;
     if (lifecycle->is_name_released) {
-        /* Whoever called before that and isn't identified yet still has an answer to come. */
+        /* Whoever called before that and isn't identified yet still has an answer to come. There
+         * are no more of these: see clients_identify(). */
         if (edge->clients->n_unidentified > 0)
             return;
         sd_bus_flush(edge->bus_link.bus);

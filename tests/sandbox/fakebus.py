@@ -111,9 +111,14 @@ class FakeBus:
             reply.set_body(body())
         self._send(reply)
         if member == 'RequestName':
-            with self._condition:
-                self.is_owned = True
-                self._condition.notify_all()
+            self._set_owned(True)
+        elif member == 'ReleaseName':
+            self._set_owned(False)
+
+    def _set_owned(self, is_owned):
+        with self._condition:
+            self.is_owned = is_owned
+            self._condition.notify_all()
 
     def _tell_credentials(self, message):
         name = unpack(message)[0]
@@ -159,6 +164,12 @@ class FakeBus:
         with self._condition:
             if not self._condition.wait_for(lambda: self.is_owned, buses.PATIENCE):
                 raise TimeoutError('the service asks for no name')
+
+    def wait_released(self):
+        """The service has given its name back, and been told so."""
+        with self._condition:
+            if not self._condition.wait_for(lambda: not self.is_owned, buses.PATIENCE):
+                raise TimeoutError('the service keeps its name')
 
     def let_go(self, answer):
         """Answers what waits."""

@@ -5,6 +5,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -15,7 +16,7 @@ from gi.repository import Gio, GLib
 from buses import die_with_parent, end, environment
 from calls import DBusError
 from fakebus import LATER, FakeBus
-from harness import Service
+from harness import Service, wait_for
 from rawbus import lock_call, unpack
 from sandboxcase import APP, FAULT, OTHER_APP, info, memory_file, why_no_sandbox
 from tap import main
@@ -43,6 +44,7 @@ class Directory:
 
 class CredentialsCase(unittest.TestCase):
     wrapper = os.environ.get('WEBLOCKS_TEST_WRAPPER', '')
+    arguments = ('--no-state',)
 
     def setUp(self):
         if why_no_sandbox():
@@ -51,7 +53,7 @@ class CredentialsCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         self.bus = FakeBus(directory)
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': self.wrapper}):
-            self.service = Service(Directory(directory, self.bus.address), ['--no-state'],
+            self.service = Service(Directory(directory, self.bus.address), self.arguments,
                                    program=environment('WEBLOCKSD_FAULTY') if FAULT else None,
                                    env={'WEBLOCKS_FAULT': FAULT} if FAULT else None)
         self.addCleanup(self.bus.close)
@@ -276,6 +278,46 @@ class Credentials(CredentialsCase):
         self.assertNotEqual(self.call(name, 'Request', 'x')[1], 0)
         self.assertEqual(self.bus.asked.count(name), 3)
         self.assertEqual(self.seen(self.host), [name])
+
+
+class End(CredentialsCase):
+    """The service ends, and calls go on coming to its unique name."""
+
+    arguments = ()
+
+    def tearDown(self):
+        self.assertEqual(self.service.complaints(), [])
+
+    def test_nobody_new_is_asked_about(self):
+        """Or it would never end: who is refused may be asked about with each call."""
+        told = self.told(os.getpid())
+        one, two = self.client([LATER, told]), self.client([None])
+        before = self.bus.send_as(one, lock_call('Request', 'x'))
+        wait_for(lambda: self.bus.waiting, what='question')
+        self.service.signal(signal.SIGTERM)
+        self.bus.wait_released()
+        for _ in range(2):
+            with self.assertRaises(DBusError) as caught:
+                self.call(two, 'Query')
+            self.assertEqual(caught.exception.short, 'InvalidState')
+        # Who called before is answered, and known or not, nobody else is waited for.
+        self.assertEqual(self.call(self.host, 'Query'), ([], []))
+        self.assertIsNone(self.service.process.poll())
+        self.assertFalse(self.bus.has_reply(before))
+        self.bus.let_go(told)
+        self.check_answer(self.bus.reply_to(before))
+        self.assertEqual(self.service.wait_exit(), 0, self.service.stderr())
+        self.assertEqual(self.bus.asked.count(two), 0)
+
+    def check_answer(self, reply):
+        self.assertNotEqual(unpack(reply)[1], 0)
+
+
+class EndWithoutState(End):
+    arguments = ('--no-state',)
+
+    def check_answer(self, reply):
+        self.assertEqual(reply.get_error_name(), 'org.w3.WebLocks.Error.InvalidState')
 
 
 class Many(CredentialsCase):
