@@ -10,7 +10,7 @@
 #include "service/bus/watchers.h"
 #include "service/fault.h"
 
-/* How long the bus may take to read what we said last. */
+/* How long the bus may take to read what we said last, and to answer. */
 #define STOP_TIMEOUT_SECS 5
 /* When the name is given back again, if there was no room to say so. */
 #define RELEASE_AGAIN_MS 20
@@ -130,13 +130,24 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
+/* What the bus has not done. */
+static const char *
+get_reason(const Edge *edge)
+{
+    if (outbox_get_length(&edge->bus_link.outbox) > 0)
+        return "does not read what it is sent";
+    if (!edge->lifecycle->is_name_released)
+        return "does not confirm that the name is given back";
+    return "does not say who a caller is";
+}
+
 static gboolean
 on_stop_deadline(gpointer data)
 {
     Edge *edge = data;
 
     edge->lifecycle->stop_deadline_id = 0;
-    g_warning("The bus does not answer; leaving without its confirmation");
+    g_warning("The bus %s; leaving without that", get_reason(edge));
     end(edge, EXIT_FAILURE);
     return G_SOURCE_REMOVE;
 }

@@ -309,12 +309,21 @@ class End(CredentialsCase):
         self.assertEqual(self.service.wait_exit(), 0, self.service.stderr())
         self.assertEqual(self.bus.asked.count(two), 0)
 
+    def test_a_bus_that_does_not_say_who_it_is(self):
+        """It is waited for, but not for ever."""
+        self.bus.send_as(self.client([LATER]), lock_call('Request', 'x'))
+        wait_for(lambda: self.bus.waiting, what='question')
+        self.service.signal(signal.SIGTERM)
+        self.assertEqual(self.service.wait_exit(), 1)
+        self.assertIn('The bus does not say who a caller is', self.service.stderr())
+
     def check_answer(self, reply):
         self.assertNotEqual(unpack(reply)[1], 0)
 
 
 class EndWithoutState(End):
     arguments = ('--no-state',)
+    test_a_bus_that_does_not_say_who_it_is = None
 
     def check_answer(self, reply):
         self.assertEqual(reply.get_error_name(), 'org.w3.WebLocks.Error.InvalidState')
