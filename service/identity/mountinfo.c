@@ -9,12 +9,13 @@
 
 /* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
  * them are escaped. */
-enum {
+typedef enum {
+    FIELD_ID = 0,
     FIELD_DEVICE = 2,
     FIELD_DIRECTORY = 3,
     FIELD_POINT = 4,
     N_FIELDS = 6, /* before the tags */
-};
+} Field;
 
 void
 mount_point_clear(MountPoint *point)
@@ -32,7 +33,7 @@ is_served_by_process(const char *type)
 
 /* Cuts the line up. */
 static gboolean
-read_line(char *line, const char *path, MountPoint *point)
+read_line(char *line, Field key, const char *value, MountPoint *point)
 {
     const char *fields[N_FIELDS];
     const char *field, *type;
@@ -46,7 +47,7 @@ read_line(char *line, const char *path, MountPoint *point)
     type = strsep(&line, " ");
     if (type == NULL)
         return FALSE;
-    if (strcmp(fields[FIELD_POINT], path) != 0)
+    if (strcmp(fields[key], value) != 0)
         return TRUE;
     mount_point_clear(point);
     point->n++;
@@ -56,8 +57,8 @@ read_line(char *line, const char *path, MountPoint *point)
     return TRUE;
 }
 
-gboolean
-mountinfo_find(const char *text, const char *path, MountPoint *out_point)
+static gboolean
+find(const char *text, Field key, const char *value, MountPoint *out_point)
 {
     g_autofree char *copy = g_strdup(text);
     char *rest = copy;
@@ -65,9 +66,21 @@ mountinfo_find(const char *text, const char *path, MountPoint *out_point)
 
     *out_point = (MountPoint){0};
     while ((line = strsep(&rest, "\n")) != NULL)
-        if (line[0] != '\0' && !read_line(line, path, out_point))
+        if (line[0] != '\0' && !read_line(line, key, value, out_point))
             return FALSE;
     return TRUE;
+}
+
+gboolean
+mountinfo_find(const char *text, const char *path, MountPoint *out_point)
+{
+    return find(text, FIELD_POINT, path, out_point);
+}
+
+gboolean
+mountinfo_find_id(const char *text, const char *id, MountPoint *out_point)
+{
+    return find(text, FIELD_ID, id, out_point);
 }
 
 gboolean

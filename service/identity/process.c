@@ -16,7 +16,8 @@
 #define FDINFO_MAX_BYTES ((gsize)4096)
 #define NAME_MAX_BYTES   ((gsize)64)
 
-#define PID_LINE "\nPid:\t"
+#define PID_LINE   "\nPid:\t"
+#define MOUNT_LINE "\nmnt_id:\t"
 
 static void
 close_fd(int *fd)
@@ -50,14 +51,22 @@ read_file(int directory, const char *name, gsize max)
     return n == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
 }
 
+/* The number behind `begin` in what the kernel tells of an open file; -1 if it isn't there. */
+static gint64
+get_from_fdinfo(int fd, const char *begin)
+{
+    g_autofree char *name = g_strdup_printf("/proc/self/fdinfo/%d", fd);
+    g_autofree char *text = read_file(AT_FDCWD, name, FDINFO_MAX_BYTES);
+    const char *line = text != NULL ? strstr(text, begin) : NULL;
+
+    return line != NULL ? g_ascii_strtoll(line + strlen(begin), NULL, 10) : -1;
+}
+
 /* 0 if it has ended, or is of another pid namespace. */
 static guint32
 get_pid_of_pidfd(int pidfd)
 {
-    g_autofree char *name = g_strdup_printf("/proc/self/fdinfo/%d", pidfd);
-    g_autofree char *text = read_file(AT_FDCWD, name, FDINFO_MAX_BYTES);
-    const char *line = text != NULL ? strstr(text, PID_LINE) : NULL;
-    gint64 pid = line != NULL ? g_ascii_strtoll(line + strlen(PID_LINE), NULL, 10) : 0;
+    gint64 pid = get_from_fdinfo(pidfd, PID_LINE);
 
     return pid > 0 && pid <= G_MAXINT32 ? (guint32)pid : 0;
 }
@@ -119,6 +128,14 @@ process_open_root(const Process *process)
     int fd = openat(process->directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     return fd < 0 ? -errno : fd;
+}
+
+char *
+process_read_mount_id(int fd)
+{
+    gint64 id = get_from_fdinfo(fd, MOUNT_LINE);
+
+    return id >= 0 ? g_strdup_printf("%" G_GINT64_FORMAT, id) : NULL;
 }
 
 char *

@@ -33,6 +33,10 @@ gboolean process_is_running(const Process *process);
 /* A descriptor of its root directory, which names it and can't be read; negative errno. */
 int process_open_root(const Process *process);
 
+/* The number of the mount that an open file is on: the file system isn't asked. Owned; NULL if it
+ * can't be had. */
+char *process_read_mount_id(int fd);
+
 /* What the kernel calls it: up to 15 bytes of its own choice. Owned; NULL if it can't be had. */
 char *process_read_name(const Process *process);
 

@@ -47,6 +47,32 @@ conclude(const MountPoint *root, const MountPoint *info, gboolean is_snap)
                                                                 : FLATPAK_INFO_BAD;
 }
 
+/* The kernel lists no mount that can't be reached from the root: so not that of a root which is a
+ * directory somewhere in it, as after a chroot. */
+static gboolean
+is_in_mount_of_ours(const char *mount_id)
+{
+    g_autofree char *text = process_read_own_mounts();
+    g_auto(MountPoint) mount = {0};
+
+    return text != NULL && mountinfo_find_id(text, mount_id, &mount) && mount.n == 1 &&
+           !mount.may_hang;
+}
+
+/* `text` is the list of mounts of its process. */
+static gboolean
+may_look_into(int root, const char *text)
+{
+    g_autofree char *mount_id = process_read_mount_id(root);
+    g_auto(MountPoint) mount = {0};
+
+    if (mount_id == NULL || !mountinfo_find_id(text, mount_id, &mount))
+        return FALSE;
+    if (mount.n == 0)
+        return is_in_mount_of_ours(mount_id);
+    return !mount.may_hang || is_our_root(&mount);
+}
+
 static FlatpakInfo
 look(const Process *process, gboolean is_snap, char **out_app_id)
 {
@@ -57,8 +83,7 @@ look(const Process *process, gboolean is_snap, char **out_app_id)
     int root;
 
     if (text == NULL || !mountinfo_find(text, ROOT_PATH, &root_mount) ||
-        !mountinfo_find(text, INFO_PATH, &info_mount) || info_mount.may_hang ||
-        (root_mount.may_hang && !is_our_root(&root_mount)))
+        !mountinfo_find(text, INFO_PATH, &info_mount) || info_mount.may_hang)
         return FLATPAK_INFO_BAD;
     fault_stop_at("mounts");
     root = process_open_root(process);
@@ -67,7 +92,7 @@ look(const Process *process, gboolean is_snap, char **out_app_id)
         return conclude(&root_mount, &info_mount, is_snap);
     if (root < 0)
         return fault_is(FAULT_LOOKUP_ERROR_UNSANDBOXED) ? FLATPAK_INFO_NONE : FLATPAK_INFO_BAD;
-    info = flatpak_info_read(root, out_app_id);
+    info = may_look_into(root, text) ? flatpak_info_read(root, out_app_id) : FLATPAK_INFO_BAD;
     close(root);
     fault_stop_at("info");
     return info;

@@ -5,12 +5,15 @@
  *
  * Flatpak marks the root of a sandbox with a file (see flatpak-info.h). "None" means that the root
  * directory is known and the file isn't there; every failure on the way is a refusal. Two things
- * are seen to first, with the help of the list of mounts, which can be read without touching any:
+ * are seen to first, with the help of the lists of mounts, its own and ours, which can be read
+ * without touching any:
  *
  * - A file system that is served by a process may never answer, and there is one loop for all. Such
  *   a root, or file, is refused without a look; except if it is the root that we are on ourselves.
- *   This has a limit: a program of our own user that may mount can hide such a file system below
- *   another, or put it there a moment after we have read the list.
+ *   So is a root whose mount is in neither list: a directory that is no mount point, of a process
+ *   with mounts of its own.
+ *   This has a limit: a program of our own user that may mount can put such a file system over the
+ *   file a moment after we have read the list, or below an overlay.
  *
  * - A root may not be ours to open: another user's, or that of a program which the kernel protects
  *   from its own user since it has capabilities or keeps secrets. Then there is only one thing that

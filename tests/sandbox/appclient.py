@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 
+import fusedir
 from calls import DBusError
 from lineclient import LineClient, say
 from rawbus import PrivateSocket, RawClient, connect, open_peer_call
@@ -93,6 +94,18 @@ class AppClient(LineClient):
         options = f'fd={fuse},rootmode=100444,user_id=0,group_id=0'
         if _libc.mount(b'nobody', path.encode(), b'fuse', 0, options.encode()) < 0:
             return os.strerror(ctypes.get_errno())
+        return ''
+
+    def do_chroot(self, path):
+        os.chroot(path)
+        os.chdir('/')
+
+    def do_hang_around(self, path):
+        """The same, but our root is a directory in it."""
+        try:
+            self.others.append(fusedir.chroot_below(path))
+        except OSError as error:
+            return error.strerror
         return ''
 
 

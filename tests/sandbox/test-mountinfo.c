@@ -4,6 +4,7 @@
 /* identity/mountinfo and identity/process: mounts as the kernel tells them, and a process that
  * ends. */
 
+#include <fcntl.h>
 #include <glib.h>
 #include <signal.h>
 #include <string.h>
@@ -65,6 +66,27 @@ test_find(void)
     }
 }
 
+static void
+test_find_id(void)
+{
+    const char *text = DISK PROC SANDBOX "271 27 0:50 / /home/x rw - fuse.sshfs x rw\n";
+    g_auto(MountPoint) sandbox = {0};
+    g_auto(MountPoint) served = {0};
+    g_auto(MountPoint) none = {0};
+
+    g_assert_true(mountinfo_find_id(text, "66", &sandbox));
+    g_assert_cmpuint(sandbox.n, ==, 1);
+    g_assert_cmpstr(sandbox.directory, ==, "/newroot");
+    g_assert_false(sandbox.may_hang);
+    g_assert_true(mountinfo_find_id(text, "271", &served));
+    g_assert_cmpuint(served.n, ==, 1);
+    g_assert_true(served.may_hang);
+    /* It is no number's beginning, nor the number of a parent. */
+    g_assert_true(mountinfo_find_id(text, "43", &none));
+    g_assert_true(mountinfo_find_id(text, "2", &none));
+    g_assert_cmpuint(none.n, ==, 0);
+}
+
 static const char *const bad_texts[] = {
     DISK "27",
     DISK "27 1 254:0 / / rw,relatime shared:1 ext4 /dev/vda rw\n",
@@ -124,6 +146,24 @@ test_real(void)
     g_assert_cmpstr(text, ==, own);
     g_assert_true(is_same(text, own));
     process_close(&process);
+}
+
+static void
+test_real_id(void)
+{
+    g_autofree char *text = process_read_own_mounts();
+    int fd = open("/proc", O_PATH | O_CLOEXEC);
+    g_autofree char *id = process_read_mount_id(fd);
+    g_auto(MountPoint) by_id = {0};
+    g_auto(MountPoint) by_path = {0};
+
+    g_assert_nonnull(id);
+    g_assert_true(mountinfo_find_id(text, id, &by_id));
+    g_assert_true(mountinfo_find(text, "/proc", &by_path));
+    g_assert_cmpstr(by_id.device, ==, by_path.device);
+    g_assert_cmpuint(by_id.n, ==, 1);
+    close(fd);
+    g_assert_null(process_read_mount_id(fd));
 }
 
 static pid_t
@@ -202,9 +242,11 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/mountinfo/find", test_find);
+    g_test_add_func("/mountinfo/find-id", test_find_id);
     g_test_add_func("/mountinfo/bad", test_bad);
     g_test_add_func("/mountinfo/same", test_same);
     g_test_add_func("/mountinfo/real", test_real);
+    g_test_add_func("/mountinfo/real-id", test_real_id);
     g_test_add_func("/process/ended", test_ended);
     g_test_add_func("/process/pidfd", test_pidfd);
     g_test_add_func("/process/nobody", test_nobody);

@@ -6,6 +6,8 @@
 import os
 import socket
 import stat
+import unittest
+import unittest.mock
 
 from buses import can_be_others
 from calls import DBusError
@@ -190,6 +192,66 @@ class BadFiles(SandboxCase):
             self.skipTest(f'FUSE can\'t be mounted here: {problem}')
         self.assert_refused(app)
         self.raw_client().ping()
+
+
+class Chroots(SandboxCase):
+    """The service has mounts of its own, and so may others."""
+
+    @classmethod
+    def start(cls):
+        wrapper = 'unshare --mount ' + os.environ.get('WEBLOCKS_TEST_WRAPPER', '')
+        with unittest.mock.patch.dict(os.environ, WEBLOCKS_TEST_WRAPPER=wrapper):
+            return super().start()
+
+    @classmethod
+    def setUpClass(cls):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest('needs root, to have other roots')
+        super().setUpClass()
+        cls.with_service = ('nsenter', f'--mount=/proc/{cls.daemon.process.pid}/ns/mnt')
+
+    def setUp(self):
+        super().setUp()
+        self.root = os.path.join(self.shared, self._testMethodName)
+        os.mkdir(self.root)
+
+    def chrooted(self, *command):
+        app = self.plain(command=command)
+        app.ask('chroot', path=self.root)
+        return app
+
+    def test_in_a_mount_of_the_service(self):
+        app = self.chrooted(*self.with_service)
+        app.call('request', 'n')
+        self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
+
+    def test_of_an_app(self):
+        with open(os.path.join(self.root, '.flatpak-info'), 'wb') as file:
+            file.write(info(APP))
+        self.assert_together(self.chrooted(*self.with_service), self.app(APP))
+
+    def test_in_a_mount_that_nobody_knows(self):
+        self.assert_refused(self.chrooted('unshare', '--mount'))
+
+    def test_on_a_mount_of_its_own(self):
+        app = self.chrooted('unshare', '--mount', 'sh', '-c',
+                            'mount --bind "$0" "$0" && exec "$@"', self.root)
+        app.call('request', 'n')
+        self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
+
+    def check_that_never_answers(self, *command):
+        app = self.plain(command=command)
+        problem = app.ask('hang_around', path=self.root)
+        if problem:
+            self.skipTest(f'FUSE can\'t be mounted here: {problem}')
+        self.assert_refused(app)
+        self.raw_client().ping()
+
+    def test_in_one_that_never_answers(self):
+        self.check_that_never_answers(*self.with_service)
+
+    def test_in_one_that_never_answers_and_nobody_knows(self):
+        self.check_that_never_answers('unshare', '--mount')
 
 
 class PrivateSockets(SandboxCase):
