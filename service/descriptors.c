@@ -7,17 +7,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Nobody needs more, and some systems have no limit worth the name. */
+/* Nobody needs more. Some systems have no limit worth the name, and of that there is always
+ * enough, whatever clients use. */
 #define LIMIT_MAX 65536
 
 void
-descriptors_raise_limit(void)
+descriptors_set_limit(void)
 {
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
-    limit.rlim_cur = MIN(limit.rlim_max, MAX(limit.rlim_cur, LIMIT_MAX));
+    limit.rlim_cur = MIN(limit.rlim_max, LIMIT_MAX);
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         g_debug("The limit of open files stays as it is: %s", g_strerror(errno));
 }

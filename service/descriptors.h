@@ -12,8 +12,8 @@
 
 #include <glib.h>
 
-/* As many as the system lets us have. Once, at the start. */
-void descriptors_raise_limit(void);
+/* As many as the system lets us have, and we could need. Once, at the start. */
+void descriptors_set_limit(void);
 
 /* How many eighths of them may be in use before it stops. */
 typedef enum {

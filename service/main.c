@@ -244,7 +244,7 @@ main(int argc, char **argv)
     } else {
         g_log_set_debug_enabled(line.verbose);
         choose_hash_key();
-        descriptors_raise_limit();
+        descriptors_set_limit();
         status = serve(&line, &limits);
     }
     g_free(line.address);

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* service/descriptors: the limit that it sets itself. The system's calls are replaced, since no
+ * system would let every test have each limit. */
+
+#include <glib.h>
+#include <sys/resource.h>
+
+#include "service/descriptors.h"
+
+static struct rlimit limit;
+
+int
+getrlimit(__rlimit_resource_t resource, struct rlimit *out_limit)
+{
+    if (resource == RLIMIT_NOFILE)
+        *out_limit = limit;
+    return resource == RLIMIT_NOFILE ? 0 : -1;
+}
+
+int
+setrlimit(__rlimit_resource_t resource, const struct rlimit *new_limit)
+{
+    g_assert_cmpint(resource, ==, RLIMIT_NOFILE);
+    g_assert_cmpuint(new_limit->rlim_cur, <=, new_limit->rlim_max);
+    limit = *new_limit;
+    return 0;
+}
+
+typedef struct {
+    rlim_t soft, hard, expected;
+} LimitRow;
+
+static const LimitRow rows[] = {
+    {1024, 4096, 4096},
+    {4096, 4096, 4096},
+    {1024, 524288, 65536},
+    {65536, 65536, 65536},
+    /* Containers have such limits: of them, there would never be few left. */
+    {1000000000, 1000000000, 65536},
+    {1024, RLIM_INFINITY, 65536},
+    {RLIM_INFINITY, RLIM_INFINITY, 65536},
+};
+
+static void
+test_set_limit(void)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_test_message("row %u", i);
+        limit = (struct rlimit){.rlim_cur = rows[i].soft, .rlim_max = rows[i].hard};
+        descriptors_set_limit();
+        g_assert_cmpuint(limit.rlim_cur, ==, rows[i].expected);
+        g_assert_cmpuint(limit.rlim_max, ==, rows[i].hard);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/descriptors/set-limit", test_set_limit);
+    return g_test_run();
+}
