@@ -35,6 +35,7 @@ IN_LOG = {
     'self->aside_path': "the operator's",
     'self->path': "the operator's",
     'self->state->aside_path': "the operator's",
+    'get_reason(edge)': 'one of the fixed texts of lifecycle.c',
     'g_strerror(errno)': "the C library's words",
     'g_strerror(-r)': "the C library's words",
     'client->unique_name': "the bus's",
