@@ -268,11 +268,7 @@ take_other(Link *link, sd_bus_message *call)
 int
 calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    const CallsTableRow *row = find_called(userdata, call);
-
-    g_assert(row != NULL);
-    take(userdata, call, row);
-    return 1;
+    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_METHOD, "This is a call of no method");
 }
 
 gboolean

@@ -4,16 +4,18 @@
 /* The way in for every method call of the contract: whose it is, whether it can be served now, and
  * its reply.
  *
- * sd-bus has matched object, interface, member and signature before a call comes here; what it
- * refuses by itself (UnknownObject, UnknownMethod, InvalidArgs for a wrong signature) never does.
- */
+ * Every message comes here first. A call of which object, interface, member and signature are right
+ * is taken, and sd-bus never sees it. Of the others sd-bus refuses what it must (UnknownObject,
+ * UnknownMethod, InvalidArgs for a wrong signature) and answers what is its own (properties,
+ * introspection). */
 
 #pragma once
 
 #include "common/sd-bus.h"
 #include "service/bus/client.h"
 
-/* The sd-bus callback of all methods; `userdata` is the Link. */
+/* The sd-bus callback of all methods, for which calls_take() leaves none. Should sd-bus ever take
+ * something for a call of one that we don't, it is refused. */
 int calls_on_method(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* For every message before sd-bus looks for its object, which takes longer than all the rest:
