@@ -6,8 +6,8 @@
  *
  * With a store nobody loses anything. In this order: the name is given back, or the successor has
  * taken it; what came by name until then is served as ever; the bus has confirmed it, and so has
- * read all we sent; the loop ends; the store is closed, which is what a successor waits for. Who has
- * our unique name and still calls is served or refused, but can't hold that up: nobody new is
+ * read all we sent; the loop ends; the store is closed, which is what a successor waits for. Who
+ * has our unique name and still calls is served or refused, but can't hold that up: nobody new is
  * identified.
  *
  * Without one, in this order: nothing is granted any more and requests are refused; every client is
