@@ -45,6 +45,28 @@ bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, A
     }
 }
 
+void
+bus_faults_let_last_overtake(const Client *client, guint64 id)
+{
+    const LockRequest *request = agent_find_request(client->agent, id);
+
+    if (fault_is(FAULT_ABORT_BREAKS_FIFO) && request != NULL &&
+        request->state == LOCK_REQUEST_PENDING)
+        g_queue_push_head_link(&request->queue->pending,
+                               g_queue_pop_tail_link(&request->queue->pending));
+}
+
+void
+bus_faults_mistake_identity(PrincipalIdentity *identity)
+{
+    if (fault_is(FAULT_USERS_ARE_ONE))
+        identity->uid = 0;
+    if (fault_is(FAULT_APP_ID_IGNORED)) {
+        identity->kind = PRINCIPAL_UNSANDBOXED;
+        identity->app_id = "";
+    }
+}
+
 gboolean
 bus_faults_tell_name(const Client *client, sd_bus_error *error)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What tells somebody what is not theirs to know, or costs too much, if a fault is asked for: see
- * service/fault.h. In weblocksd itself all of this is nothing. */
+/* What takes one for the other, tells somebody what is not theirs to know, or costs too much, if a
+ * fault is asked for: see service/fault.h. In weblocksd itself all of this is nothing. */
 
 #pragma once
 
@@ -15,6 +15,12 @@ LockManager *bus_faults_find_manager(const Client *client, const char *bucket);
 
 /* FAULT_FOREIGN_IDS: takes somebody else's live request of that id for the client's. */
 void bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, Agent **agent);
+
+/* FAULT_ABORT_BREAKS_FIFO: who came last goes first, if that request of the client waits. */
+void bus_faults_let_last_overtake(const Client *client, guint64 id);
+
+/* FAULT_USERS_ARE_ONE, FAULT_APP_ID_IGNORED: takes one for the other. */
+void bus_faults_mistake_identity(PrincipalIdentity *identity);
 
 /* FAULT_ERROR_TELLS_NAME: TRUE if it has set an error that tells somebody's lock. */
 gboolean bus_faults_tell_name(const Client *client, sd_bus_error *error);
@@ -37,6 +43,16 @@ bus_faults_find_manager(const Client *client, const char *bucket)
 
 static inline void
 bus_faults_mistake_id(const Client *client, guint64 id, LockManager **manager, Agent **agent)
+{
+}
+
+static inline void
+bus_faults_let_last_overtake(const Client *client, guint64 id)
+{
+}
+
+static inline void
+bus_faults_mistake_identity(PrincipalIdentity *identity)
 {
 }
 

@@ -273,8 +273,7 @@ make_agent(Client *client, const Credentials *credentials)
     if (credentials == NULL)
         return LOCK_RESULT_UNIDENTIFIED;
     identity = credentials->identity;
-    if (fault_is(FAULT_USERS_ARE_ONE))
-        identity.uid = 0;
+    bus_faults_mistake_identity(&identity);
     principal = principal_get(&client->edge->user_agent, &identity);
     result = agent_new(principal, client->unique_name, &client->agent);
     principal_unref(principal);

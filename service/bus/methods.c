@@ -124,17 +124,6 @@ methods_release(Client *client, sd_bus_message *call, sd_bus_error *error)
     return 0;
 }
 
-/* FAULT_ABORT_BREAKS_FIFO */
-static void
-let_last_overtake(const Client *client, guint64 id)
-{
-    const LockRequest *request = agent_find_request(client->agent, id);
-
-    if (request != NULL && request->state == LOCK_REQUEST_PENDING)
-        g_queue_push_head_link(&request->queue->pending,
-                               g_queue_pop_tail_link(&request->queue->pending));
-}
-
 int
 methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 {
@@ -147,8 +136,7 @@ methods_abort(Client *client, sd_bus_message *call, sd_bus_error *error)
 
     if (r < 0)
         return r;
-    if (manager != NULL && fault_is(FAULT_ABORT_BREAKS_FIFO))
-        let_last_overtake(client, id);
+    bus_faults_let_last_overtake(client, id);
     bus_faults_mistake_id(client, id, &manager, &agent);
     aborted = manager != NULL && lock_manager_abort(manager, agent, id);
     reply = replies_new(call);

@@ -204,17 +204,6 @@ look_at_process(CredentialsLookup *lookup)
     return NULL;
 }
 
-/* What is done wrong if that is asked for. */
-static void
-make_mistakes(CredentialsLookup *lookup)
-{
-    if (fault_is(FAULT_APP_ID_IGNORED)) {
-        lookup->kind = PRINCIPAL_UNSANDBOXED;
-        g_free(lookup->app_id);
-        lookup->app_id = g_strdup("");
-    }
-}
-
 static int
 on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
@@ -230,7 +219,6 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     }
     has_pidfd = lookup->answer.pidfd >= 0;
     problem = look_at_process(lookup);
-    make_mistakes(lookup);
     if (problem != NULL || has_pidfd || fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
         finish(lookup, problem);
     else if (sd_bus_wants_room(r = ask_bus(lookup, on_second_answer)))
