@@ -7,7 +7,6 @@
 #include "service/bus/announce.h"
 #include "service/bus/bus-faults.h"
 #include "service/bus/kept-call.h"
-#include "service/bus/lifecycle.h"
 #include "service/bus/peers.h"
 #include "service/bus/replies.h"
 #include "service/bus/watchers.h"
@@ -379,7 +378,7 @@ clients_identify(Client *client)
 {
     if (client->agent != NULL || client->is_asked)
         return TRUE;
-    if (client->edge->lifecycle->is_name_released)
+    if (client->edge->clients->is_ending)
         return FALSE;
     client->is_asked = TRUE;
     client->edge->clients->n_unidentified++;

@@ -38,7 +38,7 @@ struct Clients {
     guint n_floods;
     gsize n_bytes_waiting; /* of calls of those without an agent */
     gsize n_bytes_waiting_total;
-    gboolean is_ending; /* as by clients_serve_deferred() */
+    gboolean is_ending; /* clients_serve_deferred() has come */
     sd_bus_slot *name_owner_changed;
     ClientsServe serve;
 };

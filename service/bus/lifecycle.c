@@ -125,8 +125,8 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Edge *edge = userdata;
 
-    edge->lifecycle->is_name_released = TRUE;
     clients_serve_deferred(edge);
+    edge->lifecycle->is_name_released = TRUE; /* and we may leave, when that has been sent */
     return 1;
 }
 
