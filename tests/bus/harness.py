@@ -345,6 +345,21 @@ def pid_of(client, name):
         return None
 
 
+def start_and_use(start, control, use):
+    """A service that leaves when idle, and what `use()` gives, which leaves it in use or not. On a
+    machine that stalls it may leave before: then another one. `start()` doesn't wait for it."""
+    for left in reversed(range(5)):
+        service = start()
+        try:
+            service.wait_ready(control)
+            return service, use()
+        except (RuntimeError, DBusError, ConnectionError):
+            if left == 0 or service.wait_exit() != 0:
+                raise
+        wait_for(lambda: owner_of(control) is None, what='free name', every=0.005)
+    raise AssertionError('not reached')
+
+
 class TestTimeout(Exception):
     """A test took longer than any healthy run."""
 
@@ -492,4 +507,5 @@ class BusTestCase(unittest.TestCase):
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
            'GLib', 'Gio', 'Monitor', 'PATIENCE', 'PeerClient', 'PrivateSocket', 'ProcessClient',
            'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'full_size',
-           'main', 'owner_of', 'pid_of', 'service_command', 'wait_exit', 'wait_for']
+           'main', 'owner_of', 'pid_of', 'service_command', 'start_and_use', 'wait_exit',
+           'wait_for']

@@ -13,7 +13,7 @@ import unittest
 from calls import LOCKS, bucket_path
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
                      Service, diagnostic, environment, full_size, main, owner_of, service_command,
-                     wait_for)
+                     start_and_use, wait_for)
 from rawbus import method_call, unpack
 
 NAME = 'org.w3.WebLocks'
@@ -383,14 +383,17 @@ class IdleExit(OwnServices):
 
     def test_alone(self):
         started = time.monotonic()
-        service = self.start('--idle-exit=0.5')
+        service = self.start('--idle-exit=0.5', ready=False)
         self.exits_by_itself(service)
         self.assertGreater(time.monotonic() - started, 0.5)
 
     def test_the_name_is_released_first(self):
         start = self.monitor.position()
-        service = self.start('--idle-exit=0.1')
+        service = self.start('--idle-exit=0.1', ready=False)
         self.exits_by_itself(service)
+        seen = self.monitor.messages(start, self.monitor.position())
+        service.name, = {message.get_sender() for message in seen
+                         if message.get_member() == 'RequestName'}
         self.wait_gone(service.name)
         gone = [unpack(message)[0] for message in
                 self.monitor.messages(start, self.monitor.position())
@@ -412,10 +415,13 @@ class IdleExit(OwnServices):
         except TimeoutError:
             return None
 
+    def start_and_use(self, idle, use):
+        return start_and_use(lambda: self.start(f'--idle-exit={idle}', ready=False), self.control,
+                             use)
+
     def check_stays_while(self, use, unuse):
-        service = self.start(f'--idle-exit={0.3 * FACTOR}')
         client = self.client()
-        handle = use(client)
+        service, handle = self.start_and_use(0.3 * FACTOR, lambda: use(client))
         self.assertIsNone(self.seen_exit(service, 0.8 * FACTOR), 'it left while in use')
         unuse(client, handle)
         self.exits_by_itself(service)
@@ -426,9 +432,8 @@ class IdleExit(OwnServices):
 
     def test_not_while_waiting(self):
         """Nobody holds here: a request that waits is enough. It ends by its time-out."""
-        service = self.start(f'--idle-exit={0.3 * FACTOR}')
         holder, waiter = self.client(), self.client()
-        holder.request('x')
+        service, _ = self.start_and_use(0.3 * FACTOR, lambda: holder.request('x'))
         id_, _ = waiter.request('x', timeout=int(1000 * FACTOR))
         waiter.wait_released(id_, 'timeout')
         self.assertIsNone(service.process.poll())
@@ -447,11 +452,35 @@ class IdleExit(OwnServices):
         self.check_stays_while(lambda client: client.watch(), lambda client, _: client.close())
 
     def test_calls_put_it_off(self):
-        service = self.start('--idle-exit=1')
-        for _ in range(6):
-            self.assertIsNone(self.seen_exit(service, 0.4))
+        for _ in range(10):
+            service, in_time = self.call_now_and_then()
+            self.exits_by_itself(service)
+            if in_time:
+                return
+        self.skipTest('each time this machine was too slow with a call')
+
+    def call_now_and_then(self):
+        """The service, and whether it was called often enough to stay."""
+        def call():
+            nonlocal last
+            last = time.monotonic()
             self.control.query()
-        self.exits_by_itself(service)
+
+        last = 0
+        service, _ = self.start_and_use(1, call)
+        for _ in range(6):
+            code = self.seen_exit(service, 0.4)
+            if time.monotonic() - last > 0.9:
+                return service, False
+            self.assertIsNone(code)
+            try:
+                begun = last
+                call()
+            except DBusError:
+                if time.monotonic() - begun > 0.9:
+                    return service, False
+                raise
+        return service, True
 
 
 class IdleExitRace(unittest.TestCase):

@@ -11,7 +11,7 @@ import time
 import buses
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, PeerClient, PrivateSocket,
-                     RawClient, Service, environment, main)
+                     RawClient, Service, environment, main, start_and_use)
 from rawbus import lock_call, method_call, open_peer_call, read_line
 from test_peers import PeerCase
 
@@ -442,17 +442,22 @@ class ServiceEnds(BusTestCase):
             self.assertEqual(len(peer.signals('Released', reason='lost')), len(granted))
 
     def test_an_idle_socket_keeps_no_service(self):
-        service = self.start_service('--idle-exit=0.3')
-        peers = [self.private_socket() for _ in range(3)]
-        peers[0].release(peers[0].request('x')[0])
+        def use():
+            peers = [self.private_socket() for _ in range(3)]
+            peers[0].release(peers[0].request('x')[0])
+            return peers
+
+        service, peers = self.start_and_use(use)
         for peer in peers:
             self.assertTrue(peer.at_end())
         self.assertEqual(service.wait_exit(), 0, service.stderr())
 
     def test_a_lock_by_socket_keeps_the_service(self):
-        service = self.start_service('--idle-exit=0.3')
-        peer = self.private_socket()
-        id_, _ = peer.request('x')
+        def use():
+            peer = self.private_socket()
+            return peer, peer.request('x')[0]
+
+        service, (peer, id_) = self.start_and_use(use)
         started = time.monotonic()
         self.assertFalse(peer.at_end(0.9))
         self.assertGreater(time.monotonic() - started, 0.6)
@@ -460,6 +465,10 @@ class ServiceEnds(BusTestCase):
         peer.release(id_)
         self.assertTrue(peer.at_end())
         self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+    def start_and_use(self, use):
+        return start_and_use(lambda: self.start_service('--idle-exit=0.3', ready=False),
+                             self.control, use)
 
     def test_the_bus_ends(self):
         """The service ends then, and the sockets with it."""

@@ -14,7 +14,7 @@ import buses
 from calls import LOCKS, ROOT, SERVICE, bucket_path
 from harness import (FACTOR, HERE, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
                      RawClient, Service, diagnostic, environment, full_size, main, owner_of,
-                     wait_for)
+                     start_and_use, wait_for)
 from rawbus import DRIVER, DRIVER_PATH, method_call
 
 # The limits of the contract that the numbers here are made to.
@@ -110,10 +110,10 @@ class OwnBus(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
-    def start(self, *arguments):
+    def start(self, *arguments, ready=True):
         service = Service(self.bus, self.arguments + arguments, env=self.service_environment)
         self.addCleanup(service.end)
-        return service.wait_ready(self.control)
+        return service.wait_ready(self.control) if ready else service
 
     def pause_bus(self):
         # Nothing can end while its bus is stopped, so it never stays so.
@@ -397,11 +397,15 @@ class IdleExitAfterAnEnd(OwnBus):
     PERIOD_MS = 1700
 
     def check(self, use):
-        service = self.start('--idle-exit=1')
-        user = self.client()
-        use(user)
+        user, clock = self.client(), self.client()
+
+        def begin():
+            use(user)
+            return user.request('clock')[0]
+
+        service, held = start_and_use(lambda: self.start('--idle-exit=1', ready=False),
+                                      self.control, begin)
         # A clock on the bus: after this time the second request is given up.
-        clock, held = self.client(), user.request('clock')[0]
         waiting, _ = clock.request('clock', timeout=self.PERIOD_MS)
         clock.wait_for(lambda: clock.signals('Released', id=waiting, reason='timeout'),
                        what='time-out')

@@ -11,7 +11,7 @@ import unittest
 
 from calls import DBusError
 from harness import (FACTOR, PATIENCE, Bus, RawClient, Service, diagnostic, environment, main,
-                     owner_of, pid_of, wait_for)
+                     owner_of, pid_of, start_and_use, wait_for)
 from rawbus import lock_call
 from statecase import GONE, StateCase
 from workers import WorkCase
@@ -108,14 +108,15 @@ class Told(StateCase):
 
     def test_idle(self):
         """It leaves what the next one goes on from: ids and tokens of what is gone."""
-        service = self.start('--idle-exit=0.3')
+        def start():
+            return self.start('--idle-exit=0.3', ready=False)
+
         client = self.raw_client()
-        id_, token = client.request('x')
+        service, (id_, token) = start_and_use(start, self.control, lambda: client.request('x'))
         client.release(id_)
         self.assertEqual(service.wait_exit(), 0)
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
-        self.start('--idle-exit=0.3')
-        again, newer = client.request('x')
+        _, (again, newer) = start_and_use(start, self.control, lambda: client.request('x'))
         self.assertGreater(again, id_)
         self.assertGreater(newer, token)
         # In use, so it stays, and so does one that has it from the state.

@@ -72,7 +72,7 @@ class Works(ContractChecks, UnitCase):
         self.assertGreater(self.user(ALICE).request('x')[1], 0)
 
     def test_the_idle_exit(self):
-        service = self.start('--idle-exit=0.1')
+        service = self.start('--idle-exit=0.1', ready=False)
         self.assertEqual(service.wait_exit(), 0, service.stderr())
 
     def test_two_cannot_serve(self):
