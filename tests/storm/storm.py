@@ -105,11 +105,10 @@ def scratch(options):
     return tempfile.mkdtemp(prefix='weblocks-storm-', dir=place)
 
 
-def check(options, directory, least):
+def check(options, directory, least, patience):
     """The checker's verdict, and what it says."""
-    from supervisor import PATIENCE
     argv = [os.path.join(options.build, 'tests', 'storm', 'storm-check'), directory,
-            f'--patience={int(PATIENCE * 1000)}']
+            f'--patience={int(patience * 1000)}']
     if options.activation:
         argv.append('--activatable')
     argv += [f'--need={name}={int(number)}' for name, number in least.items() if number >= 1]
@@ -171,13 +170,14 @@ def raise_storm(options, say=print):
         storm.run()
         taken = time.monotonic() - begin
         left = {name: number - outcome.power.get(name, 0) for name, number in total.items()}
-        verdict, report = check(options, directory, left)
+        verdict, report = check(options, directory, left, storm.patience())
         outcome.add(verdict, report, options.round_seconds)
         if storm.small is not None:
             outcome.count('starts_while_full', storm.starts_while_full)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')
         say(f'round {outcome.rounds} (seed {seed}, {options.bus}): {so_far}, '
-            f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking')
+            f'{taken:.1f} s and {time.monotonic() - begin - taken:.1f} s for checking, '
+            f'with a patience of {storm.patience():.1f} s')
         options.bus = both
         if verdict == 'violation':
             outcome.directory, outcome.seed = directory, seed

@@ -14,12 +14,14 @@ import subprocess
 import time
 
 from buses import FACTOR, Bus, can_be_others, spawn
+from lateness import Lateness
 from observer import Observer
 from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
 from smallfs import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
-# How long what is due may take, of the time in which there is a service and the client runs.
+# How long what is due may take, of the time in which there is a service, the client runs, and the
+# machine does: see lateness.py.
 PATIENCE = 3.0 * FACTOR
 # What may take as long as it likes on a busy machine, but not for ever.
 FOR_EVER = 30.0 * FACTOR
@@ -66,6 +68,7 @@ class Storm:
         self.timers = []
         self.timer_count = 0
         self.started = 0.0
+        self.lateness = Lateness()
 
     def make_small_file_system(self):
         path = os.path.join(self.directory, 'small')
@@ -115,13 +118,21 @@ class Storm:
             heapq.heappop(self.timers)[2]()
 
     def run_until(self, condition, timeout):
-        deadline = time.monotonic() + timeout
+        begin = time.monotonic()
         while not condition():
-            left = deadline - time.monotonic()
+            left = self.time_left(begin, timeout)
             if left <= 0:
                 return False
             self.step(min(left, 0.05))
         return True
+
+    def time_left(self, begin, timeout):
+        """Until then, and longer if the machine has stood still since."""
+        return begin + timeout + self.lateness.since(begin) - time.monotonic()
+
+    def patience(self):
+        """How long what is due may have taken, on this machine."""
+        return PATIENCE + self.lateness.worst(4 * PATIENCE)
 
     # ---- the service
 
@@ -393,6 +404,12 @@ class Storm:
 
     def on_restart_bus(self):
         """The whole session dies and comes back, but for what the service has kept."""
+        if self.is_ending:
+            return
+        if self.is_paused:
+            # Whoever waits there for the clients would wait for those that come now.
+            self.at(0.05, self.on_restart_bus)
+            return
         with self.paused():
             self.drop_killer()
             self.kill_service_now()
@@ -449,10 +466,11 @@ class Storm:
 
     def check_empty(self, what):
         """Within a second nothing is left of all that."""
-        deadline = time.monotonic() + FACTOR
+        begin = time.monotonic()
         while True:
+            left = self.time_left(begin, FACTOR)
             count = self.look()
-            if count == 0 or time.monotonic() > deadline:
+            if count == 0 or left < 0:
                 break
             self.run_until(lambda: False, 0.02)
         self.log.note(Kind.LEFT, name=what, detail=count or 0)
@@ -517,6 +535,7 @@ class Storm:
         if self.small is not None:
             self.small.close()
         self.selector.close()
+        self.lateness.stop()
         self.log.close()
         self.noise.close()
 

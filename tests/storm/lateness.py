@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""How late this machine is: what stands still with all others is no fault of the service."""
+
+import threading
+import time
+
+# How often it wants to be woken, and what of that is late; both in seconds.
+STEP = 0.02
+NOTICED = 0.05
+
+
+class Lateness:
+    """A thread that wants to be woken, and notes when that was late. Ends with stop()."""
+
+    def __init__(self):
+        self._lates = []  # (when it was woken, how late that was), in order
+        self._due = time.monotonic() + STEP
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        while not self._end.wait(STEP):
+            late = self._now()
+            if late > 0:
+                self._lates.append((time.monotonic(), late))
+            self._due = time.monotonic() + STEP
+
+    def _now(self):
+        """How late it is at this moment."""
+        late = time.monotonic() - self._due
+        return late if late > NOTICED else 0.0
+
+    def stop(self):
+        self._end.set()
+        self._thread.join()
+
+    def since(self, begin):
+        """Of all the time since then, how much was lost."""
+        # In this order: what is noted meanwhile is counted twice rather than not at all.
+        late = self._now()
+        return late + sum(length for woken, length in self._lates if woken > begin)
+
+    def worst(self, window):
+        """The most that was lost within so many seconds."""
+        return max((sum(length for woken, length in self._lates if at - window < woken <= at)
+                    for at, _ in self._lates), default=0.0)
