@@ -31,6 +31,12 @@ def introspect_call():
     return method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Introspectable', 'Introspect')
 
 
+def read_on(client):
+    """It answers what it was asked, and will be."""
+    client.answers_pings = True
+    client.answer_pings()
+
+
 class Held(BusTestCase):
     """Calls of a client that reads later wait for it, in order; none is lost."""
 
@@ -47,13 +53,18 @@ class Held(BusTestCase):
                 if message.get_destination() == client.name
                 and message.get_sender() == self.daemon.name]
 
+    def wait_served(self, client):
+        """The service has all that the client sent, and has done what it will do with it."""
+        client.ping_the_bus()
+        self.control.ping()
+        wait_quiet(self.daemon)
+
     def check_bound(self, client, calls, bound=SENT_MAX):
         """So many calls without reading leave no more than the bound on the bus, and one Ping.
         What was answered is what was asked first."""
         start = self.monitor.position()
         serials = client.send_all(calls)
-        self.control.ping()
-        wait_quiet(self.daemon)
+        self.wait_served(client)
         replies = [message for message in self.sent_to(client, start)
                    if message.get_member() != 'Ping']
         pings = len(self.sent_to(client, start)) - len(replies)
@@ -64,7 +75,7 @@ class Held(BusTestCase):
         return serials, replies
 
     def test_a_pipeline_and_then_reads(self):
-        self.slow.answers_pings = True
+        read_on(self.slow)
         calls = [lock_call('Request', f'{number}', self.bucket) for number in range(1000)]
         calls += [lock_call('Release', number + 1, self.bucket) for number in range(1000)]
         calls += [lock_call('Query', bucket=self.bucket)] * 1000
@@ -79,7 +90,7 @@ class Held(BusTestCase):
     def test_no_more_than_512_are_unread(self):
         serials, replies = self.check_bound(self.slow, [query_call() for _ in range(3000)])
         self.assertGreaterEqual(len(replies), SENT_MAX - 2)
-        self.slow.answers_pings = True
+        read_on(self.slow)
         for serial in serials:
             self.slow.result(serial)
 
@@ -91,7 +102,7 @@ class Held(BusTestCase):
         size = sum(len(message.to_blob(Gio.DBusCapabilityFlags.NONE)) for message in replies)
         diagnostic(f'{len(replies)} answers of {size / len(replies):.0f} bytes')
         self.assertLess(size, 3 << 20)
-        self.slow.answers_pings = True
+        read_on(self.slow)
         for serial in serials:
             self.assertEqual(len(self.slow.result(serial)[0]), 60)
 
@@ -112,15 +123,22 @@ class Held(BusTestCase):
         for number in range(60):
             self.control.request(f'{number}' + 'n' * 1000, self.bucket)
         answered = 0
-        with self.assertRaises(TimeoutError):
-            while answered < 2000:
-                serial = self.slow.send(lock_call('Query', bucket=self.bucket))
-                self.slow.reply_to(serial, timeout=2)
-                answered += 1
+        while self.is_answered(serial := self.slow.send(lock_call('Query', bucket=self.bucket))):
+            answered += 1
+            self.assertLess(answered, 2000)
         self.assertGreater(answered, 500)
-        self.slow.answer_pings()
-        self.slow.answers_pings = True
+        read_on(self.slow)
         self.assertEqual(len(self.slow.result(serial)[0]), 60)
+
+    def is_answered(self, serial):
+        """Though nobody answers its Pings. It may take a while on a machine that stalls."""
+        try:
+            self.slow.reply_to(serial, timeout=0.5)
+            return True
+        except TimeoutError:
+            self.wait_served(self.slow)
+            self.slow.ping_the_bus()
+            return serial in self.slow._replies
 
     def test_what_sd_bus_answers(self):
         """Beyond the bound it is refused, when its turn comes. Pings are answered."""
@@ -130,7 +148,7 @@ class Held(BusTestCase):
         for client in (self.slow, stranger):
             serials, replies = self.check_bound(
                 client, [introspect_call() for _ in range(600)] + [ping])
-            client.answers_pings = True
+            read_on(client)
             outcomes = [client.reply_to(serial).get_error_name() for serial in serials]
             self.assertEqual(outcomes[:len(replies)], [None] * len(replies))
             self.assertEqual(outcomes[-1], None)
@@ -145,8 +163,7 @@ class Held(BusTestCase):
         self.slow.send_all([lock_call('Release', id_, self.bucket, reply=False) for id_ in ids])
         self.control.ping()
         self.assertEqual(len(self.control.query(self.bucket)[0]), 100)
-        self.slow.answers_pings = True
-        self.slow.answer_pings()
+        read_on(self.slow)
         wait_for(lambda: (self.slow.pump(), self.control.query(self.bucket)[0])[1] == [],
                  what='releases')
 
@@ -176,7 +193,7 @@ class Held(BusTestCase):
         watcher.watch(bucket=self.bucket)
         self.slow.send_all([query_call() for _ in range(600)])
         self.slow.send(lock_call('Release', held, self.bucket))
-        wait_quiet(self.daemon)
+        self.wait_served(self.slow)
         self.assertEqual(len(watcher.query(self.bucket)[0]), 1)
         if self.bus.kind == 'dbus-broker':
             self.slow.close()
@@ -196,8 +213,7 @@ class Held(BusTestCase):
             peer.result(serial)
         self.control.ping()
         both.pump()
-        both.answers_pings = True
-        both.answer_pings()
+        read_on(both)
         for serial in serials:
             both.result(serial)
         self.assertEqual(len(both.result(last)[0]), 100)
@@ -223,8 +239,7 @@ class Floods(OwnBus):
 
     def check_back(self, last_id):
         """It reads, and is an agent again that has nothing; its ids are new."""
-        self.flooder.answers_pings = True
-        self.flooder.answer_pings()
+        read_on(self.flooder)
         deadline = time.monotonic() + PATIENCE
         while True:
             self.assertLess(time.monotonic(), deadline)
@@ -280,9 +295,11 @@ class Floods(OwnBus):
         """No time limit: it floods nothing, however much is unread."""
         id_, _ = self.flooder.request('x')
         self.flooder.send_all([query_call() for _ in range(SENT_MAX + 1000)])
+        self.flooder.ping_the_bus()
+        self.calm.ping()
         wait_quiet(self.service)
         self.assertEqual([entry[2] for entry in self.calm.query()[0]], [self.flooder.name])
-        self.flooder.answers_pings = True
+        read_on(self.flooder)
         self.flooder.release(id_)
         self.assert_clean_end(self.service)
 
@@ -290,7 +307,8 @@ class Floods(OwnBus):
         """Few calls, but long ones."""
         self.flooder.request('x')
         self.flooder.send_all([query_call() for _ in range(SENT_MAX + 10)])
-        self.flooder.send_all([lock_call('Request', 'n' * 100_000) for _ in range(60)])
+        # More than what a pause among them would have it served beyond the bound.
+        self.flooder.send_all([lock_call('Request', 'n' * 100_000) for _ in range(160)])
         wait_for(lambda: self.calm.query()[0] == [], what='end of its locks')
         self.assertLess(rss_mib(self.service.process.pid), 40 * FACTOR)
         self.check_back(1)
@@ -303,11 +321,14 @@ class Floods(OwnBus):
         small.answers_pings = False
         small.request('small')
         small.send_all([query_call() for _ in range(SENT_MAX + 10)])
+        small.ping_the_bus()
         for _ in range(count):
             client = self.client()
+            client.answers_pings = False
             client.request(client.name)
             client.send_all([query_call() for _ in range(SENT_MAX + 10)])
             client.send_all([lock_call('Request', 'n' * 100_000) for _ in range(38)])
+            client.ping_the_bus()
         self.calm.ping()
         held = [entry[0] for entry in self.calm.query()[0]]
         diagnostic(f'{len(held)} of {count + 1} have their locks')
@@ -341,6 +362,9 @@ class SmallQuotas(OwnBus):
 
     def test_the_service_goes_on(self):
         """Beside clients that read nothing of long answers."""
+        if self.is_broker() and not can_be_others():
+            self.skipTest('needs root, to connect as another user: a dbus-broker counts by user, and '
+                          'ends any of them')
         service = self.start()
         calm = self.client()
         for number in range(60):
@@ -401,6 +425,7 @@ class Faults(OwnBus):
         flooder.request('x')
         count = SENT_MAX + CALLS_WAITING + 500
         flooder.send_all([query_call() for _ in range(count)])
+        flooder.ping_the_bus()
         calm.ping()
         wait_quiet(service)
         held = len(calm.query()[0])
