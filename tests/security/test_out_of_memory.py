@@ -187,9 +187,10 @@ class OutOfMemory(StateCase):
 
     def scene(self, do):
         """Does it. How many allocations it took."""
-        pair = [self.quick(self.raw_client(descriptors=True)) for _ in range(2)]
+        pair = [self.raw_client(descriptors=True) for _ in range(2)]
         for client in pair:
             client.request('first', 'scene', mode='shared')
+            self.quick(client)
         before = self.memory.count()
         self.arm()
         try:
