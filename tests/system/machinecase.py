@@ -242,6 +242,7 @@ class MachineCase(BusTestCase):
 
     def setUp(self):
         super().setUp()
+        run('journalctl', '--sync')
         self.begin_of_journal = run('journalctl', '--lines=0', '--show-cursor').split()[-1]
         self.addCleanup(self.end_service)
 
@@ -251,6 +252,7 @@ class MachineCase(BusTestCase):
     def end_service(self):
         """And nothing happened to it meanwhile that the case doesn't know."""
         self.unit.systemctl('stop', UNIT)
+        run('journalctl', '--sync')
         said = self.unit.journal(self.begin_of_journal)
         self.assertEqual(said.count('Failed with result'), self.expected_failures, said)
         self.unit.systemctl('reset-failed')

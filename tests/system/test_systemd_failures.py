@@ -30,7 +30,8 @@ class Failures(UnitChecks):
         self.wait_said('Start request repeated too quickly')
         self.unit.wait_inactive()
         said = self.unit.journal(self.begin_of_journal)
-        self.assertEqual(said.count('status=31/SYS'), 3, said)
+        # More if it was slow to start: then some were before the interval.
+        self.assertGreaterEqual(said.count('status=31/SYS'), 3, said)
         self.unit.change(f'{KILL}\n{self.LIMIT}')
         wait_for(self.is_back, every=0.1, what='a start later')
 
