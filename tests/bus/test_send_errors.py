@@ -140,8 +140,8 @@ class SendErrors(OwnBus):
         while service.process.poll() is None and answered < 200:
             try:
                 held.append((f'{answered}',
-                             *holder.result(holder.send(lock_call('Request', f'{answered}')), 2)))
-                waiter.result(waiter.send(lock_call('Request', f'{answered}')), 2)
+                             *holder.result(holder.send(lock_call('Request', f'{answered}')))))
+                waiter.result(waiter.send(lock_call('Request', f'{answered}')))
                 answered += 1
             except Exception:  # no answer: it has died of it
                 break
