@@ -11,8 +11,11 @@
 #include "client-lib/connection.h"
 #include "common/wire-names.h"
 
-/* How long the service may take to open a socket: somebody may wait for that. */
+/* How long the service may take to open a socket: somebody may wait for that. Tests that play the
+ * service are built with more. */
+#ifndef ASK_TIMEOUT_US
 #define ASK_TIMEOUT_US (100 * G_TIME_SPAN_MILLISECOND)
+#endif
 
 /* How long somebody who wants to send something waits for the end of a handshake that has begun. */
 #define HANDSHAKE_US (20 * G_TIME_SPAN_MILLISECOND)

@@ -737,7 +737,7 @@ int
 main(int argc, char **argv)
 {
     /* For calls with a timeout, of sd-bus. */
-    g_setenv("SYSTEMD_BUS_TIMEOUT", "700ms", TRUE);
+    g_setenv("SYSTEMD_BUS_TIMEOUT", "3s", TRUE);
     g_test_init(&argc, &argv, NULL);
     add_calls();
     ADD("idle", test_idle, NULL);
