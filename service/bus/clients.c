@@ -124,7 +124,7 @@ lose_everything(Edge *edge)
 static void
 serve_first(Client *client)
 {
-    gboolean is_readable;
+    gboolean is_readable = FALSE;
     g_autoptr(SdBusMessage) call = take_first(client, &is_readable);
 
     client->link = &client->edge->bus_link; /* whatever the one before has opened */
