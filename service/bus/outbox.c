@@ -165,8 +165,10 @@ outbox_flush(Outbox *outbox)
     forget_sent(outbox);
     outbox->is_backed_up = outbox_get_length(outbox) > 0;
     if (outbox->behind != NULL && outbox_count_queued(outbox) == 0 &&
-        sd_bus_is_open(outbox->bus) > 0)
+        sd_bus_is_open(outbox->bus) > 0) {
         g_clear_pointer(&outbox->behind, sd_bus_message_unref);
+        outbox->n_bytes_given = 0;
+    }
     if (outbox->flushed != NULL)
         outbox->flushed(outbox);
 }
