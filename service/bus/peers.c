@@ -24,6 +24,8 @@
 #define MESSAGES_OF_ONE_ONLY 32
 /* When these are looked at again, if the bus took no answers. */
 #define BUS_RETRY_US 20000L
+/* Of answers, to one client: then it is seen first whether it reads them. */
+#define ANSWER_BYTES_PER_TURN (64UL * 1024)
 
 /* How long a handshake may take, and a message that has begun. */
 #define PATIENCE_SECS 5
@@ -321,14 +323,11 @@ typedef struct {
     gsize n_bytes;
 } Budget;
 
-/* Then it is seen first whether the client reads it. */
 static gboolean
-has_enough_to_say(const Peer *peer)
+has_enough_to_say(const Outbox *outbox)
 {
-    const Outbox *outbox = &peer->link.outbox;
-
     return outbox->instead == NULL &&
-           (outbox_is_backed_up(outbox) || edge_has_said_enough(peer->link.edge));
+           (outbox_is_backed_up(outbox) || outbox->n_bytes > ANSWER_BYTES_PER_TURN);
 }
 
 /* Lets sd-bus take a step, which may be to read a message of that length: NEXT_MESSAGE, or why
@@ -374,7 +373,7 @@ process(Peer *peer, Budget *left)
 
     for (guint n = 0; left->n_messages > 0 && left->n_bytes > 0 && length < n_bytes; n++) {
         if ((clients_has_due(client) && !bus_is_backed_up(client->edge)) ||
-            (n > 0 && has_enough_to_say(peer)))
+            (n > 0 && has_enough_to_say(&peer->link.outbox)))
             break;
         next = look_ahead(peer->fd, &length, &n_bytes);
         if (next != NEXT_MESSAGE)
@@ -753,7 +752,7 @@ peers_serve_deferred(Client *client)
         if (outbox_is_backed_up(&peer->link.outbox) && peer->link.outbox.instead == NULL)
             half_close(peer);
         serve(peer, (Budget){G_MAXUINT, MAX(look_for_bytes(peer->fd), 1)});
-        if (has_enough_to_say(peer))
+        if (has_enough_to_say(&peer->link.outbox))
             edge_end_turn(client->edge);
     }
 }
