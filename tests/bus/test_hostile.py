@@ -363,8 +363,8 @@ class SmallQuotas(OwnBus):
     def test_the_service_goes_on(self):
         """Beside clients that read nothing of long answers."""
         if self.is_broker() and not can_be_others():
-            self.skipTest('needs root, to connect as another user: a dbus-broker counts by user, and '
-                          'ends any of them')
+            self.skipTest('needs root, to connect as another user: a dbus-broker counts by user, '
+                          'and ends any of them')
         service = self.start()
         calm = self.client()
         for number in range(60):
