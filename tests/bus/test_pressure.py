@@ -200,7 +200,7 @@ class ABusThatDoesNotRead(OwnBus):
         holder = self.client()
         tokens = [holder.result(serial)[1] for serial in holder.send_all(
             [request_message(f'{number}') for number in range(self.HELD)])]
-        for _ in range(100):
+        for _ in range(20):
             self.client().watch()
         self.pause_bus()
         started = time.monotonic()
@@ -209,7 +209,8 @@ class ABusThatDoesNotRead(OwnBus):
         took = time.monotonic() - started
         diagnostic(f'ended {took:.1f} s after SIGTERM')
         self.assertEqual(code, 1, service.stderr())
-        self.assertIn('The bus does not read what it is sent', service.stderr())
+        # Which of them depends on how much the socket takes, of root's much more.
+        self.assertRegex(service.stderr(), 'The bus does not (read what it is sent|confirm that)')
         self.assertEqual(service.complaints(), [])
 
         # The bus finds a connection that has ended, whatever it had sent.

@@ -34,7 +34,8 @@ class FullCase(StateCase):
     def see_all(self):
         seen = {client.name: self.see_resync(client) for client in self.clients}
         seen['query'] = self.control.query()
-        seen['inspect'] = [without(entry, 'age') for entry in self.control.inspect(limit=4096)[0]]
+        seen['inspect'] = [without(entry, 'age', 'process')
+                           for entry in self.control.inspect(limit=4096)[0]]
         return seen
 
     def ask_until_refused(self, most=30000):
