@@ -13,7 +13,8 @@ import time
 import buses
 import test_pressure
 from calls import ADMIN, ROOT, SERVICE, bucket_path
-from harness import (FACTOR, BusTestCase, Gio, PrivateSocket, diagnostic, main, wait_for)
+from harness import (FACTOR, BusTestCase, Gio, PrivateSocket, diagnostic, full_size, main,
+                     wait_for)
 from rawbus import lock_call, method_call
 
 # Of the contract.
@@ -398,13 +399,13 @@ class Floods(BoundsCase):
 
 
 class Descriptors(BoundsCase):
-    """Ten thousand sockets come and go."""
+    """Ten thousand sockets come and go, or some thousands."""
 
     time_limit = 120.0
 
     def test_a_second_opens(self):
         before = self.count_descriptors()
-        for _ in range(4000):
+        for _ in range(full_size(1200, 4000)):
             self.raw.call(ROOT, ADMIN, 'OpenPeer')
             os.close(self.raw.descriptors.pop())
         self.wait_descriptors(before)
@@ -420,14 +421,14 @@ class Descriptors(BoundsCase):
 
     def test_the_client_closes(self):
         before = self.count_descriptors()
-        for _ in range(3000):
+        for _ in range(full_size(900, 3000)):
             peer = PrivateSocket(self.raw)
             peer.close()
         self.wait_descriptors(before)
 
     def test_the_client_dies(self):
         before = self.count_descriptors()
-        for number in range(1000):
+        for number in range(full_size(300, 1000)):
             client = self.raw_client(descriptors=True)
             peer = self.private_socket(client, handshake=number % 2 == 0)
             if number % 3 == 0:
