@@ -290,8 +290,8 @@ class Costs(BusTestCase):
         return self.daemon.count_descriptors()
 
     def test_descriptors_of_many_bad_calls(self):
-        """They are closed with the call; while calls wait since their client doesn't read as fast as
-        it calls, some are open, but never so many that there were none for others."""
+        """They are closed with the call, also if it has to wait since its client doesn't read as fast
+        as it calls."""
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (2048, 2048))
         bad = [lock_call('Request', '-reserved'), lock_call('Release', 99), lock_call('Query'),
                method_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
@@ -316,7 +316,7 @@ class Costs(BusTestCase):
         self.raw.ping()
         diagnostic(f'{self.TURNS * len(bad)} calls with {self.TURNS * len(bad) * 2} descriptors: '
                    f'{before} are open before and after, at most {most} meanwhile')
-        self.assertLess(most, 2048 * 4 // 8 + 32)
+        self.assertLess(most, before + 32)
 
 
 if __name__ == '__main__':
