@@ -156,13 +156,6 @@ is_useful(const Link *link, sd_bus_message *call, CallUse use)
 }
 
 static void
-keep(Client *client, sd_bus_message *call, CallSize size, guint64 position)
-{
-    clients_defer(client, call, size, position);
-    clients_bound_waiting(client);
-}
-
-static void
 wait_for_identity(Client *client, sd_bus_message *call)
 {
     Link *link = &client->edge->bus_link;
@@ -172,7 +165,7 @@ wait_for_identity(Client *client, sd_bus_message *call)
     if (client->edge->user_agent.shutting_down)
         refuse(link, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
     else if (confirm_is_full(client) || clients_may_defer(client, size.n_bytes, &limit))
-        keep(client, call, size, 0);
+        clients_defer(client, call, size, 0);
     else
         refuse(link, call, lock_result_limit(limit));
 }
@@ -189,7 +182,7 @@ wait_in_turn(Client *client, sd_bus_message *call)
     if (position <= client->n_socket_bytes && g_queue_is_empty(&client->deferred) &&
         !confirm_is_full(client))
         return FALSE;
-    keep(client, call, clients_measure(client, call), position);
+    clients_defer(client, call, clients_measure(client, call), position);
     /* There may be no later. */
     if (client->edge->user_agent.shutting_down)
         peers_serve_deferred(client);

@@ -424,36 +424,6 @@ clients_get_last_position(const Client *client)
     return last != NULL ? last->position : 0;
 }
 
-/* One that is too long waits no longer than for clients_bound_waiting(). */
-static sd_bus_message *
-keep(const Client *client, sd_bus_message *call, CallSize size)
-{
-    sd_bus_message *kept = NULL;
-
-    if (size.n_bytes <= client->edge->user_agent.limits.max[LIMIT_BYTES_WAITING])
-        kept = kept_call_copy(call, size.is_readable);
-    return kept != NULL ? kept : sd_bus_message_ref(call);
-}
-
-void
-clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 position)
-{
-    DeferredCall *deferred = g_new(DeferredCall, 1);
-
-    *deferred = (DeferredCall){
-        .call = keep(client, call, size),
-        .position = MAX(position, clients_get_last_position(client)),
-        .size = size,
-    };
-    g_queue_push_tail(&client->deferred, deferred);
-    client->n_bytes_waiting += size.n_bytes;
-    client->n_awaited += sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
-    *get_bytes_together(client) += size.n_bytes;
-    client->edge->clients->n_bytes_waiting_total += size.n_bytes;
-    if (confirm_is_full(client))
-        confirm_ask_or_credit(client);
-}
-
 gboolean
 clients_has_due(const Client *client)
 {
@@ -528,8 +498,9 @@ find_flood(Client *client)
     return NULL;
 }
 
-void
-clients_bound_waiting(Client *client)
+/* Sees to it that not too much waits. */
+static void
+bound_waiting(Client *client)
 {
     Client *flood;
 
@@ -541,6 +512,37 @@ clients_bound_waiting(Client *client)
         if (!g_queue_is_empty(&flood->deferred))
             make_flood(flood);
     }
+}
+
+/* One that is too long waits no longer than for bound_waiting(). */
+static sd_bus_message *
+keep(const Client *client, sd_bus_message *call, CallSize size)
+{
+    sd_bus_message *kept = NULL;
+
+    if (size.n_bytes <= client->edge->user_agent.limits.max[LIMIT_BYTES_WAITING])
+        kept = kept_call_copy(call, size.is_readable);
+    return kept != NULL ? kept : sd_bus_message_ref(call);
+}
+
+void
+clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 position)
+{
+    DeferredCall *deferred = g_new(DeferredCall, 1);
+
+    *deferred = (DeferredCall){
+        .call = keep(client, call, size),
+        .position = MAX(position, clients_get_last_position(client)),
+        .size = size,
+    };
+    g_queue_push_tail(&client->deferred, deferred);
+    client->n_bytes_waiting += size.n_bytes;
+    client->n_awaited += sd_bus_message_get_expect_reply(call) > 0 ? 1 : 0;
+    *get_bytes_together(client) += size.n_bytes;
+    client->edge->clients->n_bytes_waiting_total += size.n_bytes;
+    if (confirm_is_full(client))
+        confirm_ask_or_credit(client);
+    bound_waiting(client);
 }
 
 gboolean

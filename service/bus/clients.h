@@ -68,11 +68,8 @@ gboolean clients_may_defer(const Client *client, gsize n_bytes, LimitId *out_lim
 
 /* Keeps a call that can't be served yet: since its client is not identified, or has not read what
  * it was sent, or not before so much has been read from its private sockets
- * (Client.n_socket_bytes). */
+ * (Client.n_socket_bytes). If too much waits then, somebody is a flood. */
 void clients_defer(Client *client, sd_bus_message *call, CallSize size, guint64 position);
-
-/* After clients_defer(): sees to it that not too much waits. */
-void clients_bound_waiting(Client *client);
 
 /* Whether a message is part of a flood, and nobody need look at it. */
 gboolean clients_ignore(const Edge *edge, sd_bus_message *message);

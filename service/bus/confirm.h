@@ -65,7 +65,10 @@ void confirm_add(Client *client);
 /* Whether one more signal of what it watches may be sent to it; and counts that. */
 gboolean confirm_admit_watched(Client *client);
 
-/* Whether so much is unread on the bus that no more calls by it may be served. */
+/* Whether so much is unread on the bus, whatever follows from it. */
+gboolean confirm_is_behind(const Client *client);
+
+/* Whether no more calls by the bus may be served for that. */
 gboolean confirm_is_full(const Client *client);
 
 /* Asks it in any case: it waits for that. */
@@ -76,9 +79,6 @@ void confirm_ask_of_watched(Client *client);
 
 /* Like confirm_ask(), and looks a little later whether it calls in step. */
 void confirm_ask_or_credit(Client *client);
-
-/* Whether that is so, were it not for confirm_waive(), and for our end. */
-gboolean confirm_is_behind(const Client *client);
 
 /* It is about to leave, or we are: what it has not read is no reason to wait any more. */
 void confirm_waive(Client *client);

@@ -104,7 +104,7 @@ outbox_count_queued(const Outbox *outbox)
 gsize
 outbox_count_unread(const Outbox *outbox)
 {
-    return outbox->n_bytes + (outbox_count_queued(outbox) > 0 ? outbox->n_bytes_given : 0);
+    return outbox->n_bytes + (outbox->behind != NULL ? outbox->n_bytes_given : 0);
 }
 
 /* FALSE if there is no room for it now. */
@@ -165,10 +165,8 @@ outbox_flush(Outbox *outbox)
     forget_sent(outbox);
     outbox->is_backed_up = outbox_get_length(outbox) > 0;
     if (outbox->behind != NULL && outbox_count_queued(outbox) == 0 &&
-        sd_bus_is_open(outbox->bus) > 0) {
+        sd_bus_is_open(outbox->bus) > 0)
         g_clear_pointer(&outbox->behind, sd_bus_message_unref);
-        outbox->n_bytes_given = 0;
-    }
     if (outbox->flushed != NULL)
         outbox->flushed(outbox);
 }
