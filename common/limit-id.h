@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The limits of the service by number and name. A packet carries 1 + the number, so the order is
+ * part of the protocol: new limits are added at the end. What each limit means, and its default,
+ * is in service/core/limits.c. */
+
+#pragma once
+
+#include <glib.h>
+
+typedef enum {
+    LIMIT_NAME_BYTES,
+    LIMIT_WHY_BYTES,
+    LIMIT_REQUESTS_PER_CLIENT,
+    LIMIT_REQUESTS_PER_APP,
+    LIMIT_REQUESTS_PER_UID,
+    LIMIT_REQUESTS_TOTAL,
+    LIMIT_TEXT_BYTES_PER_APP,
+    LIMIT_TEXT_BYTES_PER_UID,
+    LIMIT_TEXT_BYTES_TOTAL,
+    LIMIT_CLIENTS_PER_APP,
+    LIMIT_CLIENTS_PER_UID,
+    LIMIT_CLIENTS_TOTAL,
+    LIMIT_CALLS_WAITING,
+    LIMIT_BYTES_WAITING,
+    LIMIT_BYTES_WAITING_PER_UID,
+    LIMIT_BYTES_WAITING_TOTAL,
+    LIMIT_WATCHES_PER_CLIENT,
+    LIMIT_WATCHES_PER_APP,
+    LIMIT_WATCHES_PER_UID,
+    LIMIT_WATCHES_TOTAL,
+    N_LIMITS,
+} LimitId;
+
+/* The name as the D-Bus property `Limits` has it; static. NULL for a number that is no limit. */
+const char *limit_id_get_name(guint id);

@@ -1,0 +1,328 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "common/packet.h"
+
+#include <string.h>
+
+G_STATIC_ASSERT(sizeof(PacketHead) == 16);
+G_STATIC_ASSERT(sizeof(PacketBucket) == 24);
+G_STATIC_ASSERT(sizeof(PacketRequest) == 40);
+G_STATIC_ASSERT(sizeof(PacketKey) == 24);
+G_STATIC_ASSERT(sizeof(PacketAnswer) == 40);
+G_STATIC_ASSERT(sizeof(PacketGranted) == 32);
+G_STATIC_ASSERT(sizeof(PacketEnded) == 32);
+G_STATIC_ASSERT(sizeof(PacketLive) == 24);
+G_STATIC_ASSERT(sizeof(PacketLiveEntry) == 24);
+G_STATIC_ASSERT(sizeof(PacketClosed) == 24);
+
+static gsize
+align(gsize size)
+{
+    return (size + PACKET_ALIGNMENT - 1) & ~(gsize)(PACKET_ALIGNMENT - 1);
+}
+
+/* ---- reading */
+
+static gboolean
+is_text(const char *text, gsize length)
+{
+    /* It stops at a NUL, which then is not the end. */
+    return g_utf8_validate_len(text, length, NULL);
+}
+
+/* What fills a message up to its size, behind `used` bytes. */
+static gboolean
+is_padding(const PacketHead *head, gsize used)
+{
+    const guint8 *bytes = (const guint8 *)head;
+
+    if (head->size != align(used))
+        return FALSE;
+    for (gsize i = used; i < head->size; i++)
+        if (bytes[i] != 0)
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+check_bucket(const PacketHead *head)
+{
+    const PacketBucket *self = (const PacketBucket *)head;
+
+    return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
+           self->bucket < PACKET_N_BUCKETS && self->length > 0 &&
+           is_padding(head, sizeof *self + self->length) && is_text(self->name, self->length);
+}
+
+static gboolean
+check_request(const PacketHead *head)
+{
+    const PacketRequest *self = (const PacketRequest *)head;
+
+    return head->size >= sizeof *self && head->flags == 0 && self->reserved == 0 &&
+           self->key != 0 && self->bucket < PACKET_N_BUCKETS && self->mode <= LOCK_MODE_SHARED &&
+           (self->options & ~PACKET_OPTIONS_ALL) == 0 &&
+           is_padding(head, sizeof *self + self->name_length + self->why_length) &&
+           is_text(self->text, self->name_length) &&
+           is_text(self->text + self->name_length, self->why_length);
+}
+
+static gboolean
+check_key(const PacketHead *head)
+{
+    const PacketKey *self = (const PacketKey *)head;
+
+    return head->size == sizeof *self && (head->flags & ~PACKET_FLAG_NO_ANSWER) == 0 &&
+           self->key != 0;
+}
+
+static gboolean
+check_from_client(const PacketHead *head)
+{
+    switch (head->kind) {
+    case PACKET_BUCKET:
+        return check_bucket(head);
+    case PACKET_REQUEST:
+        return check_request(head);
+    case PACKET_RELEASE:
+    case PACKET_ABORT:
+        return check_key(head);
+    case PACKET_SYNC:
+    case PACKET_END:
+        return head->size == sizeof *head && head->flags == 0;
+    default:
+        return FALSE;
+    }
+}
+
+static gboolean
+check_answer(const PacketHead *head)
+{
+    const PacketAnswer *self = (const PacketAnswer *)head;
+
+    return head->size == sizeof *self && self->error < N_PACKET_ERRORS &&
+           self->state <= PACKET_STATE_HELD && (self->state == PACKET_STATE_HELD) == (self->token != 0);
+}
+
+static gboolean
+check_live(const PacketHead *head)
+{
+    const PacketLive *self = (const PacketLive *)head;
+
+    if (head->size < sizeof *self || self->more > 1 || self->n_entries > PACKET_LIVE_ENTRIES_MAX ||
+        head->size != sizeof *self + self->n_entries * sizeof self->entries[0])
+        return FALSE;
+    for (guint i = 0; i < self->n_entries; i++) {
+        const PacketLiveEntry *entry = &self->entries[i];
+
+        if (entry->key == 0 || (entry->state == PACKET_STATE_HELD) != (entry->token != 0) ||
+            (entry->state != PACKET_STATE_HELD && entry->state != PACKET_STATE_WAITS))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+check_from_service(const PacketHead *head)
+{
+    switch (head->kind) {
+    case PACKET_ANSWER:
+        return check_answer(head);
+    case PACKET_GRANTED:
+        return head->size == sizeof(PacketGranted) && ((const PacketGranted *)head)->token != 0;
+    case PACKET_ENDED:
+        return head->size == sizeof(PacketEnded);
+    case PACKET_LIVE:
+        return check_live(head);
+    case PACKET_CLOSED:
+        return head->size == sizeof(PacketClosed);
+    default:
+        return FALSE;
+    }
+}
+
+static const PacketHead *
+read_message(const void *packet,
+             gsize size,
+             gsize *offset,
+             gboolean (*check)(const PacketHead *head))
+{
+    const PacketHead *head = (const PacketHead *)((const guint8 *)packet + *offset);
+
+    if (size - *offset < sizeof *head || head->size < sizeof *head ||
+        head->size > size - *offset || head->size % PACKET_ALIGNMENT != 0 || !check(head))
+        return NULL;
+    *offset += head->size;
+    return head;
+}
+
+const PacketHead *
+packet_read_from_client(const void *packet, gsize size, gsize *offset)
+{
+    return read_message(packet, size, offset, check_from_client);
+}
+
+const PacketHead *
+packet_read_from_service(const void *packet, gsize size, gsize *offset)
+{
+    return read_message(packet, size, offset, check_from_service);
+}
+
+/* ---- writing */
+
+static PacketHead
+make_head(PacketKind kind, gsize size, guint64 serial)
+{
+    return (PacketHead){.kind = (guint16)kind, .size = (guint32)align(size), .serial = serial};
+}
+
+static void
+append(GByteArray *bytes, const void *data, gsize size)
+{
+    g_byte_array_append(bytes, data, (guint)size);
+}
+
+static void
+append_padding(GByteArray *bytes)
+{
+    static const guint8 zeros[PACKET_ALIGNMENT];
+
+    append(bytes, zeros, align(bytes->len) - bytes->len);
+}
+
+void
+packet_write_bucket(GByteArray *bytes, guint32 bucket, const char *name)
+{
+    const gsize length = strlen(name);
+    const PacketBucket message = {
+        .head = make_head(PACKET_BUCKET, sizeof message + length, 0),
+        .bucket = bucket,
+        .length = (guint16)length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append(bytes, name, length);
+    append_padding(bytes);
+}
+
+void
+packet_write_request(GByteArray *bytes,
+                     guint64 serial,
+                     guint64 key,
+                     guint32 bucket,
+                     guint32 timeout_ms,
+                     LockMode mode,
+                     guint8 options,
+                     const char *name,
+                     const char *why)
+{
+    const gsize name_length = strlen(name), why_length = why != NULL ? strlen(why) : 0;
+    const PacketRequest message = {
+        .head = make_head(PACKET_REQUEST, sizeof message + name_length + why_length, serial),
+        .key = key,
+        .bucket = bucket,
+        .timeout_ms = timeout_ms,
+        .mode = (guint8)mode,
+        .options = options,
+        .name_length = (guint16)name_length,
+        .why_length = (guint16)why_length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append(bytes, name, name_length);
+    append(bytes, why, why_length);
+    append_padding(bytes);
+}
+
+void
+packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key)
+{
+    PacketKey message = {.head = make_head(kind, sizeof message, serial), .key = key};
+
+    message.head.flags = flags;
+    append(bytes, &message, sizeof message);
+}
+
+void
+packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial)
+{
+    const PacketHead head = make_head(kind, sizeof head, serial);
+
+    append(bytes, &head, sizeof head);
+}
+
+void
+packet_write_answer(GByteArray *bytes, const PacketAnswer *answer)
+{
+    PacketAnswer message = *answer;
+
+    message.head = make_head(PACKET_ANSWER, sizeof message, answer->head.serial);
+    append(bytes, &message, sizeof message);
+}
+
+void
+packet_write_granted(GByteArray *bytes, guint64 key, guint64 token)
+{
+    const PacketGranted message = {
+        .head = make_head(PACKET_GRANTED, sizeof message, 0),
+        .key = key,
+        .token = token,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason)
+{
+    const PacketEnded message = {
+        .head = make_head(PACKET_ENDED, sizeof message, 0),
+        .key = key,
+        .reason = reason,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+packet_write_live(GByteArray *bytes,
+                  const PacketLiveEntry *entries,
+                  guint n_entries,
+                  gboolean more)
+{
+    const PacketLive message = {
+        .head = make_head(PACKET_LIVE, sizeof message + n_entries * sizeof *entries, 0),
+        .n_entries = n_entries,
+        .more = more ? 1 : 0,
+    };
+
+    append(bytes, &message, sizeof message);
+    append(bytes, entries, n_entries * sizeof *entries);
+}
+
+void
+packet_write_closed(GByteArray *bytes, PacketClosedReason reason)
+{
+    const PacketClosed message = {
+        .head = make_head(PACKET_CLOSED, sizeof message, 0),
+        .reason = reason,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+gsize
+packet_get_length(const GByteArray *bytes, gsize offset)
+{
+    gsize length = 0;
+
+    while (offset + length < bytes->len) {
+        const PacketHead *head = (const PacketHead *)(bytes->data + offset + length);
+
+        if (length + head->size > PACKET_BYTES_MAX)
+            break;
+        length += head->size;
+    }
+    return length;
+}
