@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "common/limit-id.h"
+#include "limit-id.h"
 
 static const char *const names[N_LIMITS] = {
     [LIMIT_NAME_BYTES] = "nameBytes",

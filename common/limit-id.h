@@ -3,7 +3,7 @@
 
 /* The limits of the service by number and name. A packet carries 1 + the number, so the order is
  * part of the protocol: new limits are added at the end. What each limit means, and its default,
- * is in service/core/limits.c. */
+ * is in service/core/limit-accounts.c. */
 
 #pragma once
 

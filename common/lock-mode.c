@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "common/lock-mode.h"
+#include "lock-mode.h"
 
 static const char *const mode_words[] = {
     [LOCK_MODE_EXCLUSIVE] = "exclusive",

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "common/packet.h"
+#include "packet.h"
 
 #include <string.h>
 
@@ -102,7 +102,8 @@ check_answer(const PacketHead *head)
     const PacketAnswer *self = (const PacketAnswer *)head;
 
     return head->size == sizeof *self && self->error < N_PACKET_ERRORS &&
-           self->state <= PACKET_STATE_HELD && (self->state == PACKET_STATE_HELD) == (self->token != 0);
+           self->state <= PACKET_STATE_HELD &&
+           (self->state == PACKET_STATE_HELD) == (self->token != 0);
 }
 
 static gboolean
@@ -150,8 +151,8 @@ read_message(const void *packet,
 {
     const PacketHead *head = (const PacketHead *)((const guint8 *)packet + *offset);
 
-    if (size - *offset < sizeof *head || head->size < sizeof *head ||
-        head->size > size - *offset || head->size % PACKET_ALIGNMENT != 0 || !check(head))
+    if (size - *offset < sizeof *head || head->size < sizeof *head || head->size > size - *offset ||
+        head->size % PACKET_ALIGNMENT != 0 || !check(head))
         return NULL;
     *offset += head->size;
     return head;
@@ -286,10 +287,7 @@ packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason)
 }
 
 void
-packet_write_live(GByteArray *bytes,
-                  const PacketLiveEntry *entries,
-                  guint n_entries,
-                  gboolean more)
+packet_write_live(GByteArray *bytes, const PacketLiveEntry *entries, guint n_entries, gboolean more)
 {
     const PacketLive message = {
         .head = make_head(PACKET_LIVE, sizeof message + n_entries * sizeof *entries, 0),
@@ -313,14 +311,14 @@ packet_write_closed(GByteArray *bytes, PacketClosedReason reason)
 }
 
 gsize
-packet_get_length(const GByteArray *bytes, gsize offset)
+packet_get_length(const GByteArray *bytes, gsize offset, gsize max)
 {
     gsize length = 0;
 
     while (offset + length < bytes->len) {
         const PacketHead *head = (const PacketHead *)(bytes->data + offset + length);
 
-        if (length + head->size > PACKET_BYTES_MAX)
+        if (length > 0 && length + head->size > max)
             break;
         length += head->size;
     }

@@ -16,13 +16,13 @@
 
 #include <glib.h>
 
-#include "common/limit-id.h"
-#include "common/lock-mode.h"
+#include "limit-id.h"
+#include "lock-mode.h"
 
-#define PACKET_VERSION    1u
-#define PACKET_BYTES_MAX  65536u
-#define PACKET_ALIGNMENT  8u
-#define PACKET_N_BUCKETS  64u /* bucket numbers of a socket */
+#define PACKET_VERSION   1u
+#define PACKET_BYTES_MAX 65536u
+#define PACKET_ALIGNMENT 8u
+#define PACKET_N_BUCKETS 64u /* bucket numbers of a socket */
 
 typedef enum {
     /* From the client. */
@@ -159,8 +159,7 @@ typedef struct {
     guint32 reserved;
 } PacketClosed;
 
-#define PACKET_LIVE_ENTRIES_MAX                                                                    \
-    ((PACKET_BYTES_MAX - sizeof(PacketLive)) / sizeof(PacketLiveEntry))
+#define PACKET_LIVE_ENTRIES_MAX ((PACKET_BYTES_MAX - sizeof(PacketLive)) / sizeof(PacketLiveEntry))
 
 /* ---- reading */
 
@@ -185,8 +184,8 @@ void packet_write_request(GByteArray *bytes,
                           const char *why);
 
 /* RELEASE or ABORT. */
-void packet_write_key(
-    GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key);
+void
+packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key);
 
 /* SYNC or END. */
 void packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial);
@@ -201,5 +200,6 @@ void packet_write_live(GByteArray *bytes,
                        gboolean more);
 void packet_write_closed(GByteArray *bytes, PacketClosedReason reason);
 
-/* How many bytes from `offset` on go into one packet: whole messages, as many as fit. */
-gsize packet_get_length(const GByteArray *bytes, gsize offset);
+/* How many bytes from `offset` on go into one packet of at most `max` bytes: whole messages, as
+ * many as fit, and at least one. */
+gsize packet_get_length(const GByteArray *bytes, gsize offset, gsize max);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "common/sd-bus-source.h"
+#include "sd-bus-source.h"
 
 #include <poll.h>
 

@@ -18,7 +18,7 @@
 
 #include <glib.h>
 
-#include "common/sd-bus.h"
+#include "sd-bus.h"
 
 typedef struct {
     void (*before_batch)(gpointer data);

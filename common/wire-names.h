@@ -23,6 +23,10 @@
 #define WIRE_OPTION_TIMEOUT      "timeout"
 #define WIRE_OPTION_WHY          "why"
 #define WIRE_OPTION_KEY          "key"
+#define WIRE_OPTION_VERSION      "version" /* of OpenSocket */
+
+#define WIRE_PARAMETER_VERSION    "version"
+#define WIRE_PARAMETER_MAX_PACKET "maxPacket"
 
 #define WIRE_FILTER_NAME   "name"
 #define WIRE_FILTER_PREFIX "prefix"

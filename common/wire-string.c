@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "common/wire-string.h"
+#include "wire-string.h"
 
 static gboolean
 is_noncharacter(gunichar c)

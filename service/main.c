@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* weblocksd: options, connection, signals, exit status; everything else is in bus/ and core/.
+/* weblocksd: options, connection, signals, exit status; everything else is in server/ and the rooms
+ * below it.
  *
  * Exit status: 0 after a clean end, 1 if the bus can't be had or is lost or the name is taken,
  * 2 for a wrong command line. */
@@ -13,10 +14,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "common/wire-names.h"
-#include "service/bus/bus-service.h"
-#include "service/core/name-hash.h"
-#include "service/descriptors.h"
+#include "config.h"
+#include "descriptors.h"
+#include "name-hash.h"
+#include "service.h"
+#include "wire-names.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
@@ -105,7 +107,7 @@ parse_limits(char **assignments, Limits *limits, GError **error)
             continue;
         names = g_string_new(NULL);
         for (guint j = 0; j < N_LIMITS; j++)
-            g_string_append_printf(names, " %s", limits_table[j].name);
+            g_string_append_printf(names, " %s", limit_id_get_name(j));
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                     "--limit %s: not NAME=N with N from 1 to 2147483647 and NAME one of%s",
                     assignments[i], names->str);
@@ -175,7 +177,7 @@ open_bus(const CommandLine *line, sd_bus **out_bus)
 static gboolean
 on_stop_signal(gpointer data)
 {
-    bus_service_stop(data);
+    service_stop(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -194,7 +196,7 @@ serve(const CommandLine *line, const Limits *limits)
 {
     LifecycleOptions options = {.replace = line->replace, .idle_exit_secs = line->idle_exit_secs};
     g_autofree char *state_directory = find_state_directory(line);
-    BusService *service;
+    Service *service;
     sd_bus *bus = NULL;
     guint term_id, int_id;
     int status = EXIT_FAILURE;
@@ -205,10 +207,10 @@ serve(const CommandLine *line, const Limits *limits)
         return EXIT_FAILURE;
     }
 
-    service = bus_service_new(bus, limits, &options);
+    service = service_new(bus, limits, &options);
     term_id = g_unix_signal_add(SIGTERM, on_stop_signal, service);
     int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
-    r = bus_service_start(service, state_directory);
+    r = service_start(service, state_directory);
     if (r == -ECANCELED) {
         g_message("Another instance has taken the name %s", WIRE_BUS_NAME);
         status = EXIT_SUCCESS;
@@ -217,11 +219,11 @@ serve(const CommandLine *line, const Limits *limits)
     } else if (r < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
     } else {
-        status = bus_service_run(service);
+        status = service_run(service);
     }
     g_source_remove(term_id);
     g_source_remove(int_id);
-    bus_service_free(service);
+    service_free(service);
     return status;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/agent.h"
+#include "agent.h"
 
-#include "service/core/limits.h"
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
-#include "service/core/user-agent.h"
-#include "service/fault.h"
+#include "fault.h"
+#include "limit-accounts.h"
+#include "lock-request.h"
+#include "principal.h"
+#include "user-agent.h"
 
 Agent *
 agent_restore(Principal *principal, const char *client_id, guint64 last_id)

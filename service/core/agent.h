@@ -13,8 +13,8 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
-#include "service/core/lock-result.h"
+#include "core-types.h"
+#include "lock-result.h"
 
 /* The kernel's names have at most 15 bytes. */
 #define AGENT_PROCESS_NAME_SIZE 16

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/audit.h"
+#include "audit.h"
 
-#include "service/core/agent.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
-#include "service/core/user-agent.h"
+#include "agent.h"
+#include "lock-manager.h"
+#include "lock-request.h"
+#include "principal.h"
+#include "user-agent.h"
 
 static guint32 *
 get_sums(const Audit *audit, LimitsAccount *account)
@@ -60,7 +60,7 @@ static char *
 tell(const LimitsAccount *account, ChargeKind kind, const char *what, guint32 said, guint32 found)
 {
     return g_strdup_printf("%s of uid %u: the account says %u %s, there are %u",
-                           limits_table[limits_get_id(kind, account->scope)].name, account->uid,
+                           limit_id_get_name(limits_get_id(kind, account->scope)), account->uid,
                            said, what, found);
 }
 

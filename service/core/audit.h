@@ -8,8 +8,8 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
-#include "service/core/limits.h"
+#include "core-types.h"
+#include "limit-accounts.h"
 
 typedef struct {
     GHashTable *sums; /* LimitsAccount -> guint32[N_CHARGES] */

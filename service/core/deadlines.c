@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/deadlines.h"
+#include "deadlines.h"
 
-#include "service/core/lock-request.h"
+#include "lock-request.h"
 
 #define DIGIT_BITS 6
 

@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
+#include "core-types.h"
 
 #define DEADLINES_LEVELS 11 /* 11 digits of 6 bits cover 64 */
 #define DEADLINES_SLOTS  64

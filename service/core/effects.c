@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/effects.h"
+#include "effects.h"
 
-#include "service/core/lock-request.h"
+#include "lock-request.h"
 
 /* A burst may need room for 65,536 effects; what is kept for the next one is this much. */
 #define EFFECTS_KEPT 1024

@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
+#include "core-types.h"
 
 typedef enum {
     EFFECT_GRANTED,

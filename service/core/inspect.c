@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/inspect.h"
+#include "inspect.h"
 
-#include "service/core/agent.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
+#include "agent.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
 
 static gboolean
 conflict(const LockRequest *a, const LockRequest *b)

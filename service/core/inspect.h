@@ -9,8 +9,8 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
-#include "service/core/lock-request.h"
+#include "core-types.h"
+#include "lock-request.h"
 
 /* How many conflicting locks and requests are looked at for one entry's `blocked_by`. */
 #define INSPECT_BLOCKERS_MAX 64

@@ -16,10 +16,10 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
-#include "service/core/effects.h"
-#include "service/core/lock-request.h"
-#include "service/core/lock-result.h"
+#include "core-types.h"
+#include "effects.h"
+#include "lock-request.h"
+#include "lock-result.h"
 
 struct LockManager {
     guint refs;

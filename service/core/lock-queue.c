@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/lock-queue.h"
+#include "lock-queue.h"
 
-#include "service/core/agent.h"
-#include "service/core/deadlines.h"
-#include "service/core/effects.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
-#include "service/core/user-agent.h"
+#include "agent.h"
+#include "deadlines.h"
+#include "effects.h"
+#include "lock-manager.h"
+#include "lock-request.h"
+#include "principal.h"
+#include "user-agent.h"
 
 LockQueue *
 lock_queue_from_name(const char *name)

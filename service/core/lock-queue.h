@@ -12,8 +12,8 @@
 
 #include <glib.h>
 
-#include "common/lock-mode.h"
-#include "service/core/core-types.h"
+#include "core-types.h"
+#include "lock-mode.h"
 
 struct LockQueue {
     guint refs;

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/lock-request.h"
+#include "lock-request.h"
 
-#include "service/core/agent.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
+#include "agent.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
 
 LockRequest *
 lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)

@@ -15,8 +15,8 @@
 
 #include <glib.h>
 
-#include "common/lock-mode.h"
-#include "service/core/core-types.h"
+#include "core-types.h"
+#include "lock-mode.h"
 
 typedef enum {
     LOCK_REQUEST_PENDING,

@@ -3,12 +3,12 @@
 
 /* What a core operation answers: done, or which rule it broke.
  *
- * Codes only. The edge's one table (bus/errors.c) gives each its D-Bus error and its text. A result
- * other than LOCK_RESULT_OK means that nothing has changed. */
+ * Codes only. The edge's one table (dbus/errors.c) gives each its D-Bus error and its text. A
+ * result other than LOCK_RESULT_OK means that nothing has changed. */
 
 #pragma once
 
-#include "service/core/limits.h"
+#include "limit-accounts.h"
 
 typedef enum {
     LOCK_RESULT_OK,
@@ -17,6 +17,8 @@ typedef enum {
     LOCK_RESULT_SHUTTING_DOWN,
     /* The edge's: it can't be found out whose principal the caller has [3.2.1]. */
     LOCK_RESULT_UNIDENTIFIED,
+    /* The edge's: a text has a character that D-Bus cannot carry. */
+    LOCK_RESULT_NOT_CARRIABLE,
     LOCK_RESULT_NAME_RESERVED,
     LOCK_RESULT_STEAL_IF_AVAILABLE,
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/principal.h"
+#include "principal.h"
 
-#include "service/core/limits.h"
-#include "service/core/name-hash.h"
-#include "service/core/user-agent.h"
+#include "limit-accounts.h"
+#include "name-hash.h"
+#include "user-agent.h"
 
 guint
 principal_identity_hash(gconstpointer identity)

@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
+#include "core-types.h"
 
 typedef enum {
     PRINCIPAL_UNSANDBOXED,

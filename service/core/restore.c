@@ -4,12 +4,12 @@
 /* Requests and locks that a service had which is dead: they enter the same lists as new ones, with
  * everything that they had. What could never have been is refused, whoever wrote it down. */
 
-#include "service/core/agent.h"
-#include "service/core/deadlines.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
-#include "service/core/principal.h"
-#include "service/core/user-agent.h"
+#include "agent.h"
+#include "deadlines.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "principal.h"
+#include "user-agent.h"
 
 static gboolean
 is_possible(const LockManager *manager, const Agent *agent, const LockRequestParts *parts)

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/core/user-agent.h"
+#include "user-agent.h"
 
-#include "service/core/agent.h"
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
+#include "agent.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "lock-request.h"
+#include "principal.h"
 
 void
 user_agent_init(UserAgent *user_agent, const Limits *limits)

@@ -11,10 +11,10 @@
 
 #include <glib.h>
 
-#include "service/core/core-types.h"
-#include "service/core/deadlines.h"
-#include "service/core/effects.h"
-#include "service/core/limits.h"
+#include "core-types.h"
+#include "deadlines.h"
+#include "effects.h"
+#include "limit-accounts.h"
 
 struct UserAgent {
     Limits limits;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/identity/flatpak-info.h"
+#include "flatpak-info.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/sd-bus.h"
-#include "service/fault.h"
+#include "fault.h"
+#include "sd-bus.h"
 
 #define GROUP_APPLICATION "Application"
 #define GROUP_RUNTIME     "Runtime"

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/identity/mountinfo.h"
+#include "mountinfo.h"
 
 #include <string.h>
 
-#include "service/fault.h"
+#include "fault.h"
 
 /* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
  * them are escaped. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/identity/process.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "service/fault.h"
+#include "fault.h"
 
 #define MOUNTS_MAX_BYTES ((gsize)1024 * 1024)
 #define FDINFO_MAX_BYTES ((gsize)4096)

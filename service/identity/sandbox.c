@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/identity/sandbox.h"
+#include "sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "service/fault.h"
-#include "service/identity/flatpak-info.h"
-#include "service/identity/mountinfo.h"
-#include "service/identity/security-label.h"
+#include "fault.h"
+#include "flatpak-info.h"
+#include "mountinfo.h"
+#include "security-label.h"
 
 #define ROOT_PATH "/"
 #define INFO_PATH "/" FLATPAK_INFO_NAME

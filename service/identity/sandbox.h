@@ -30,8 +30,8 @@
 
 #include <glib.h>
 
-#include "service/core/principal.h"
-#include "service/identity/process.h"
+#include "principal.h"
+#include "process.h"
 
 /* The label is as in security_label_parse(). FALSE is a refusal; else *out_app_id is owned, "" if
  * unsandboxed. */

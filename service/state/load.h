@@ -12,7 +12,7 @@
 
 #include <glib.h>
 
-#include "service/state/records.h"
+#include "records.h"
 
 typedef struct {
     const guint8 *key; /* in `bytes`, as is the value */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/state/records.h"
+#include "records.h"
 
 #include <string.h>
 
-#include "service/core/name-hash.h"
+#include "name-hash.h"
 
 #define HEADER_MAGIC 0x736b636f4c626557 /* "WebLocks" */
 

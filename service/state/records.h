@@ -12,8 +12,8 @@
 
 #include <glib.h>
 
-#include "service/core/lock-request.h"
-#include "service/core/principal.h"
+#include "lock-request.h"
+#include "principal.h"
 
 #define RECORD_KEY_BYTES_MAX 17
 

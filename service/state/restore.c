@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/state/restore.h"
+#include "restore.h"
 
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
-#include "service/core/principal.h"
-#include "service/fault.h"
+#include "fault.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "principal.h"
 
 typedef struct {
     Agent *agent;

@@ -8,10 +8,10 @@
 
 #include <glib.h>
 
-#include "service/core/user-agent.h"
-#include "service/state/load.h"
-#include "service/state/restoring.h"
-#include "service/state/state.h"
+#include "load.h"
+#include "restoring.h"
+#include "state.h"
+#include "user-agent.h"
 
 /* New references to the agents; NULL: they contradict each other, and nothing was restored.
  * `restoring` may be NULL. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "service/state/state.h"
+#include "state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "service/core/lock-manager.h"
-#include "service/core/lock-queue.h"
-#include "service/core/principal.h"
-#include "service/fault.h"
-#include "service/state/load.h"
-#include "service/state/restore.h"
-#include "service/state/restoring.h"
-#include "service/state/store.h"
+#include "fault.h"
+#include "load.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "principal.h"
+#include "restore.h"
+#include "restoring.h"
+#include "store.h"
 
 /* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
  * microseconds: so they are a millisecond ahead of it after a restart, and never ahead of it if the

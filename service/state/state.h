@@ -19,10 +19,10 @@
 
 #include <glib.h>
 
-#include "service/core/agent.h"
-#include "service/core/lock-request.h"
-#include "service/core/user-agent.h"
-#include "service/state/records.h"
+#include "agent.h"
+#include "lock-request.h"
+#include "records.h"
+#include "user-agent.h"
 
 typedef struct State State;
 

@@ -17,7 +17,7 @@
 
 #include <glib.h>
 
-#include "service/state/records.h"
+#include "records.h"
 
 #define STORE_ERROR (store_error_quark())
 typedef enum {

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "descriptors.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Nobody needs more. Some systems have no limit worth the name, and of that there is always
+ * enough, whatever clients use. */
+#define LIMIT_MAX 65536
+
+void
+descriptors_set_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = MIN(limit.rlim_max, LIMIT_MAX);
+    if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+        g_debug("The limit of open files stays as it is: %s", g_strerror(errno));
+}
+
+/* The kernel gives the lowest number that is free, so that number tells how many are not. */
+gboolean
+descriptors_are_scarce(DescriptorsUse use)
+{
+    struct rlimit limit;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+    if (fd < 0)
+        return TRUE;
+    close(fd);
+    return getrlimit(RLIMIT_NOFILE, &limit) < 0 || (rlim_t)fd >= limit.rlim_cur / 8 * use;
+}

@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The connection to the bus, with what is needed to receive and to send on it. */
+
+#pragma once
+
+#include "client.h"
+#include "flow-control.h"
+#include "outbox.h"
+#include "sd-bus.h"
+
+struct Bus {
+    Session *session;   /* not owned */
+    sd_bus *connection; /* owned */
+    Outbox outbox;
+    FlowControls flow;
+    sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
+    char *bucket_path;      /* of the bucket that was asked for last, or NULL */
+    char *bucket;
+};
+
+/* Takes the reference on `connection`. */
+void bus_init(Bus *bus, sd_bus *connection, Session *session);
+
+/* Closes the connection without sending what is left. */
+void bus_fini(Bus *bus);
+
+/* The name of the bucket that has that object path; NULL if there is none. Valid until the next
+ * call of either. Most clients use one bucket, and each call asks twice. */
+const char *bus_get_bucket(Bus *bus, const char *path);
+
+/* The object path of a bucket. */
+const char *bus_get_bucket_path(Bus *bus, const char *bucket);
+
+/* Sends a message (taken) to the client at the end of the turn. `n_bytes` is about what the strings
+ * in it take. */
+void bus_send(Client *client, sd_bus_message *message, gsize n_bytes);

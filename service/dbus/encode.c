@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "encode.h"
+
+#include <string.h>
+
+#include "errors.h"
+#include "fault.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "wire-names.h"
+
+static Bus *
+get_bus(const Client *client)
+{
+    return client->session->bus;
+}
+
+/* ---- replies */
+
+/* sd-bus makes a reply from the call that it answers. Of a deferred call only what is needed for a
+ * reply is known: its sender and its cookie. */
+static sd_bus_message *
+new_stand_in(const Client *client, const LockCall *call)
+{
+    sd_bus_message *message = NULL;
+    int r = sd_bus_message_new_method_call(get_bus(client)->connection, &message, NULL, "/", NULL,
+                                           "Deferred");
+
+    if (r >= 0)
+        r = sd_bus_message_set_sender(message, client->unique_name);
+    if (r >= 0)
+        r = sd_bus_message_seal(message, call->serial, 0);
+    g_assert(r >= 0);
+    return message;
+}
+
+/* A new reference. */
+static sd_bus_message *
+get_message(const Client *client, const LockCall *call)
+{
+    sd_bus_message *served = get_bus(client)->served;
+    uint64_t cookie;
+
+    if (served != NULL && sd_bus_message_get_cookie(served, &cookie) >= 0 && cookie == call->serial)
+        return sd_bus_message_ref(served);
+    return new_stand_in(client, call);
+}
+
+sd_bus_message *
+encode_new_reply(const Client *client, const LockCall *call)
+{
+    g_autoptr(SdBusMessage) message = NULL;
+    sd_bus_message *reply = NULL;
+    int r;
+
+    if (!call->wants_reply)
+        return NULL;
+    message = get_message(client, call);
+    r = sd_bus_message_new_method_return(message, &reply);
+    g_assert(r >= 0);
+    return reply;
+}
+
+void
+encode_done(Client *client, const LockCall *call)
+{
+    if (call->wants_reply)
+        bus_send(client, encode_new_reply(client, call), 0);
+}
+
+static void
+send_error(Client *client, const LockCall *call, const sd_bus_error *error)
+{
+    g_autoptr(SdBusMessage) message = NULL;
+    sd_bus_message *reply = NULL;
+
+    if (!call->wants_reply)
+        return;
+    message = get_message(client, call);
+    if (sd_bus_message_new_method_error(message, &reply, error) >= 0)
+        bus_send(client, reply, 0);
+}
+
+void
+encode_error(Client *client, const LockCall *call, const char *name, const char *text)
+{
+    const sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(name, text);
+
+    send_error(client, call, &error);
+}
+
+void
+encode_refusal(Client *client, const LockCall *call)
+{
+    encode_error(client, call, call->refusal_name, call->refusal_text);
+}
+
+void
+encode_errno(Client *client, const LockCall *call, int r)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+
+    sd_bus_error_set_errno(&error, r);
+    send_error(client, call, &error);
+    sd_bus_error_free(&error);
+}
+
+void
+encode_result(Client *client, const LockCall *call, LockResult result)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+
+    errors_set_from_result(&error, result, &client->session->user_agent.limits);
+    send_error(client, call, &error);
+    sd_bus_error_free(&error);
+}
+
+static void
+reply_to_call(Client *client, const LockCall *call, const LockReply *reply)
+{
+    sd_bus_message *message;
+    guint64 id = 0, token = 0;
+    int aborted = reply->aborted;
+    int r = 0;
+
+    if (!call->wants_reply)
+        return;
+    if (reply->result != LOCK_RESULT_OK && reply->result != LOCK_RESULT_UNAVAILABLE) {
+        encode_result(client, call, reply->result);
+        return;
+    }
+    message = encode_new_reply(client, call);
+    if (reply->request != NULL) {
+        id = reply->request->id;
+        token = reply->request->token;
+    }
+    if (call->kind == LOCK_CALL_REQUEST)
+        r = sd_bus_message_append(message, "tt", id, token);
+    else if (call->kind == LOCK_CALL_ABORT)
+        r = sd_bus_message_append_basic(message, 'b', &aborted);
+    g_assert(r >= 0);
+    bus_send(client, message, 0);
+}
+
+/* ---- signals */
+
+static const char *const reasons[N_EFFECT_KINDS] = {
+    [EFFECT_RELEASED] = WIRE_REASON_RELEASED,     [EFFECT_ABORTED] = WIRE_REASON_ABORTED,
+    [EFFECT_STOLEN] = WIRE_REASON_STOLEN,         [EFFECT_TIMED_OUT] = WIRE_REASON_TIMEOUT,
+    [EFFECT_TERMINATED] = WIRE_REASON_TERMINATED, [EFFECT_LOST] = WIRE_REASON_LOST,
+};
+
+static sd_bus_message *
+new_signal(Client *client, const char *bucket, const char *member)
+{
+    Bus *bus = get_bus(client);
+    sd_bus_message *signal = NULL;
+    int r;
+
+    r = sd_bus_message_new_signal(bus->connection, &signal, bus_get_bucket_path(bus, bucket),
+                                  WIRE_LOCKS_INTERFACE, member);
+    g_assert(r >= 0);
+    r = sd_bus_message_set_destination(signal, client->unique_name);
+    g_assert(r >= 0);
+    return signal;
+}
+
+void
+encode_effect(Client *client, const Effect *effect)
+{
+    const LockRequest *request = effect->request;
+    const LockQueue *queue = request->queue;
+    const char *mode = lock_mode_to_string(request->mode);
+    const char *client_id = request->agent->client_id;
+    sd_bus_message *signal;
+    int r;
+
+    if (effect->kind == EFFECT_GRANTED) {
+        signal = new_signal(client, queue->manager->bucket, "Granted");
+        r = sd_bus_message_append(signal, "tssst", request->id, queue->name, mode, client_id,
+                                  request->token);
+    } else {
+        signal = new_signal(client, queue->manager->bucket, "Released");
+        r = sd_bus_message_append(signal, "tssss", request->id, queue->name, mode, client_id,
+                                  reasons[effect->kind]);
+    }
+    g_assert(r >= 0);
+    bus_send(client, signal, strlen(queue->name) + strlen(queue->manager->bucket));
+}
+
+void
+encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
+{
+    sd_bus_message *signal = new_signal(client, bucket, "Released");
+    int r = sd_bus_message_append(signal, "tssss", id, name, lock_mode_to_string(mode),
+                                  client->unique_name, WIRE_REASON_LOST);
+
+    g_assert(r >= 0);
+    bus_send(client, signal, strlen(name) + strlen(bucket));
+}
+
+void
+encode_missed(Client *client, const char *bucket, guint64 count)
+{
+    sd_bus_message *signal = new_signal(client, bucket, "Missed");
+    int r = sd_bus_message_append(signal, "t", count);
+
+    g_assert(r >= 0);
+    bus_send(client, signal, strlen(bucket));
+}
+
+/* ---- the channel */
+
+static gboolean
+is_writable(const Client *client)
+{
+    return !flow_control_is_full(client->flow);
+}
+
+const Channel bus_channel = {
+    .reply = reply_to_call,
+    .event = encode_effect,
+    .is_writable = is_writable,
+};

@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "errors.h"
+
+#include "wire-names.h"
+
+typedef struct {
+    const char *name;
+    const char *text;
+} ErrorsTableRow;
+
+static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
+    [LOCK_RESULT_SHUTTING_DOWN] = {WIRE_ERROR_INVALID_STATE, "The service is shutting down"},
+    [LOCK_RESULT_UNIDENTIFIED] = {WIRE_ERROR_SECURITY,
+                                  "It could not be found out who the caller is"},
+    [LOCK_RESULT_NOT_CARRIABLE] = {WIRE_ERROR_INVALID_ARGS,
+                                   "A text has a character that D-Bus can't carry"},
+    [LOCK_RESULT_NAME_RESERVED] = {WIRE_ERROR_NOT_SUPPORTED,
+                                   "Names that begin with '-' are reserved"},
+    [LOCK_RESULT_STEAL_IF_AVAILABLE] = {WIRE_ERROR_NOT_SUPPORTED,
+                                        "'steal' and 'ifAvailable' exclude each other"},
+    [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = {WIRE_ERROR_NOT_SUPPORTED,
+                                         "Only an exclusive lock can be stolen"},
+    [LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE] =
+        {WIRE_ERROR_NOT_SUPPORTED, "'signal' goes with neither 'steal' nor 'ifAvailable'"},
+    [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = {WIRE_ERROR_INVALID_ARGS,
+                                          "'timeout' and 'ifAvailable' exclude each other"},
+    [LOCK_RESULT_KEY_MISMATCH] = {WIRE_ERROR_INVALID_ARGS,
+                                  "'key' belongs to a live request for another lock"},
+    [LOCK_RESULT_NOT_HELD] = {WIRE_ERROR_NOT_HELD, "This client holds no lock of that id"},
+    [LOCK_RESULT_NO_ROOM] = {WIRE_ERROR_LIMITS_EXCEEDED,
+                             "There is no room left where the service keeps its locks"},
+};
+
+void
+errors_set_from_result(sd_bus_error *error, LockResult result, const Limits *limits)
+{
+    if (result >= LOCK_RESULT_LIMIT) {
+        LimitId id = (LimitId)(result - LOCK_RESULT_LIMIT);
+
+        g_assert(id < N_LIMITS);
+        sd_bus_error_setf(error, WIRE_ERROR_LIMITS_EXCEEDED, "The limit %s (%u) is reached",
+                          limit_id_get_name(id), limits->max[id]);
+        return;
+    }
+
+    g_assert(errors_table[result].name != NULL);
+    sd_bus_error_set(error, errors_table[result].name, errors_table[result].text);
+}

@@ -1,0 +1,195 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "interfaces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "config.h"
+#include "wire-names.h"
+
+/* sd-bus asks before it dispatches: only a legal path is an object. */
+static int
+find_bucket(sd_bus *bus,
+            const char *path,
+            const char *interface,
+            void *userdata,
+            void **out_found,
+            sd_bus_error *error)
+{
+    if (bus_get_bucket(userdata, path) == NULL)
+        return 0;
+    *out_found = userdata;
+    return 1;
+}
+
+/* The callback of all methods. Calls of the contract are taken before sd-bus dispatches them
+ * (decode.h), so should sd-bus ever accept one that we do not, it is refused. */
+static int
+refuse_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_METHOD, "This is a call of no method");
+}
+
+static const sd_bus_vtable lock_manager_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_NAMES("Request",
+                             "sa{sv}",
+                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+                             "tt",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Steal",
+                             "sa{sv}",
+                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+                             "tt",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Release", "t", SD_BUS_PARAM(id), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Abort",
+                             "t",
+                             SD_BUS_PARAM(id),
+                             "b",
+                             SD_BUS_PARAM(aborted),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Query",
+                             "",
+                             ,
+                             "a(sss)a(sss)",
+                             SD_BUS_PARAM(held) SD_BUS_PARAM(pending),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Inspect",
+                             "a{sv}",
+                             SD_BUS_PARAM(filter),
+                             "aa{sv}b",
+                             SD_BUS_PARAM(entries) SD_BUS_PARAM(more),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Watch", "b", SD_BUS_PARAM(enable), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_SIGNAL_WITH_NAMES("Granted",
+                             "tssst",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
+                                 SD_BUS_PARAM(clientId) SD_BUS_PARAM(token),
+                             0),
+    SD_BUS_SIGNAL_WITH_NAMES("Released",
+                             "tssss",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
+                                 SD_BUS_PARAM(clientId) SD_BUS_PARAM(reason),
+                             0),
+    SD_BUS_SIGNAL_WITH_NAMES("Missed", "t", SD_BUS_PARAM(count), 0),
+    SD_BUS_VTABLE_END,
+};
+
+static int
+get_version(sd_bus *bus,
+            const char *path,
+            const char *interface,
+            const char *property,
+            sd_bus_message *reply,
+            void *userdata,
+            sd_bus_error *error)
+{
+    return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
+}
+
+static int
+get_interface_version(sd_bus *bus,
+                      const char *path,
+                      const char *interface,
+                      const char *property,
+                      sd_bus_message *reply,
+                      void *userdata,
+                      sd_bus_error *error)
+{
+    return sd_bus_message_append(reply, "u", WIRE_INTERFACE_VERSION);
+}
+
+static int
+get_limits(sd_bus *bus,
+           const char *path,
+           const char *interface,
+           const char *property,
+           sd_bus_message *reply,
+           void *userdata,
+           sd_bus_error *error)
+{
+    const Bus *self = userdata;
+    int r = sd_bus_message_open_container(reply, 'a', "{st}");
+
+    for (guint i = 0; i < N_LIMITS && r >= 0; i++)
+        r = sd_bus_message_append(reply, "{st}", limit_id_get_name(i),
+                                  (uint64_t)self->session->user_agent.limits.max[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* The node above the buckets is there for introspection; as a bucket it is none. */
+static int
+refuse_prefix(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    const char *interface = sd_bus_message_get_interface(call);
+
+    if (g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
+        return 0;
+    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_OBJECT, "This is the path of no bucket");
+}
+
+static int
+enumerate_buckets(
+    sd_bus *bus, const char *prefix, void *userdata, char ***out_nodes, sd_bus_error *error)
+{
+    char **nodes = calloc(2, sizeof *nodes); /* sd-bus frees them */
+
+    if (nodes == NULL || (nodes[0] = strdup(WIRE_BUCKET_PREFIX "/default")) == NULL) {
+        free(nodes);
+        return -ENOMEM;
+    }
+    *out_nodes = nodes;
+    return 0;
+}
+
+static const sd_bus_vtable service_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Buckets", "", , "as", SD_BUS_PARAM(names), refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("OpenSocket",
+                             "a{sv}",
+                             SD_BUS_PARAM(options),
+                             "ha{sv}",
+                             SD_BUS_PARAM(socket) SD_BUS_PARAM(parameters),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Resync",
+                             "",
+                             ,
+                             "a(sttsstt)",
+                             SD_BUS_PARAM(requests),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY(
+        "InterfaceVersion", "u", get_interface_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Limits", "a{st}", get_limits, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_VTABLE_END,
+};
+
+int
+interfaces_export(Bus *bus)
+{
+    sd_bus *connection = bus->connection;
+    int r;
+
+    if ((r = sd_bus_add_fallback_vtable(connection, NULL, WIRE_BUCKET_PREFIX, WIRE_LOCKS_INTERFACE,
+                                        lock_manager_vtable, find_bucket, bus)) < 0 ||
+        (r = sd_bus_add_object_vtable(connection, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
+                                      service_vtable, bus)) < 0 ||
+        (r = sd_bus_add_object(connection, NULL, WIRE_BUCKET_PREFIX, refuse_prefix, bus)) < 0)
+        return r;
+    return sd_bus_add_node_enumerator(connection, NULL, WIRE_BUCKET_PREFIX, enumerate_buckets, bus);
+}

@@ -1,0 +1,186 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "snapshots.h"
+
+#include "client.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "principal.h"
+#include "wire-names.h"
+
+/* About what an entry of Inspect takes besides its name. */
+#define ENTRY_BYTES 512
+
+/* A message being written by visits of the core, which know no errors: the first one sticks. */
+typedef struct {
+    sd_bus_message *message;
+    gint64 now_us;
+    int r;
+    gsize n_bytes; /* of the strings in it, about */
+} Writer;
+
+static void
+note(Writer *writer, int r)
+{
+    if (writer->r >= 0 && r < 0)
+        writer->r = r;
+}
+
+/* All strings here came in messages or are ours: sd-bus need not look at each character again. */
+static void
+append_string(Writer *writer, const char *string)
+{
+    size_t length = strlen(string);
+    char *space;
+    int r = sd_bus_message_append_string_space(writer->message, length, &space);
+
+    note(writer, r);
+    if (r >= 0)
+        memcpy(space, string, length + 1);
+    writer->n_bytes += length + 8;
+}
+
+static void
+append_lock_info(const LockRequest *request, gpointer data)
+{
+    Writer *writer = data;
+
+    if (writer->r < 0)
+        return;
+    note(writer, sd_bus_message_open_container(writer->message, 'r', "sss"));
+    append_string(writer, request->queue->name);
+    append_string(writer, lock_mode_to_string(request->mode));
+    append_string(writer, request->agent->client_id);
+    note(writer, sd_bus_message_close_container(writer->message));
+}
+
+static void
+append_lock_infos(Writer *writer, const LockManager *manager, LockRequestState state)
+{
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "(sss)"));
+    if (manager != NULL)
+        lock_manager_snapshot(manager, state, append_lock_info, writer);
+    if (writer->r >= 0)
+        note(writer, sd_bus_message_close_container(writer->message));
+}
+
+int
+snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes)
+{
+    Writer writer = {.message = reply};
+
+    append_lock_infos(&writer, manager, LOCK_REQUEST_HELD);
+    if (writer.r >= 0)
+        append_lock_infos(&writer, manager, LOCK_REQUEST_PENDING);
+    *out_n_bytes = writer.n_bytes;
+    return writer.r;
+}
+
+static void
+append_blocked_by(Writer *writer, const InspectEntry *entry)
+{
+    note(writer, sd_bus_message_open_container(writer->message, 'e', "sv"));
+    append_string(writer, "blockedBy");
+    note(writer, sd_bus_message_open_container(writer->message, 'v', "as"));
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "s"));
+    for (guint i = 0; i < entry->n_blocked_by; i++)
+        append_string(writer, entry->blocked_by[i]);
+    note(writer, sd_bus_message_close_container(writer->message));
+    note(writer, sd_bus_message_close_container(writer->message));
+    note(writer, sd_bus_message_close_container(writer->message));
+}
+
+static void
+append_entry(const InspectEntry *entry, gpointer data)
+{
+    Writer *writer = data;
+    const LockRequest *request = entry->request;
+    gboolean held = request->state == LOCK_REQUEST_HELD;
+
+    if (writer->r < 0)
+        return;
+    note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
+    note(writer, sd_bus_message_append(
+                     writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                     request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state",
+                     "s", held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
+                     request->agent->client_id, "token", "t", request->token, "why", "s",
+                     request->why != NULL ? request->why : "", "age", "t",
+                     (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
+                     request->agent->pid, "process", "s", request->agent->process_name, "position",
+                     "u", entry->position, "cursor", "t", request->sequence));
+    append_blocked_by(writer, entry);
+    note(writer, sd_bus_message_close_container(writer->message));
+    writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
+}
+
+int
+snapshots_append_inspect(sd_bus_message *reply,
+                         LockManager *manager,
+                         const InspectFilter *filter,
+                         gint64 now_us,
+                         gsize *out_n_bytes)
+{
+    Writer writer = {.message = reply, .now_us = now_us};
+    gboolean more = FALSE;
+
+    note(&writer, sd_bus_message_open_container(reply, 'a', "a{sv}"));
+    if (manager != NULL)
+        more = lock_manager_inspect(manager, filter, append_entry, &writer);
+    if (writer.r < 0)
+        return writer.r;
+    note(&writer, sd_bus_message_close_container(reply));
+    note(&writer, sd_bus_message_append(reply, "b", more));
+    *out_n_bytes = writer.n_bytes;
+    return writer.r;
+}
+
+int
+snapshots_append_buckets(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes)
+{
+    Writer writer = {.message = reply};
+    GHashTableIter iter;
+    LockManager *manager;
+
+    note(&writer, sd_bus_message_open_container(reply, 'a', "s"));
+    g_hash_table_iter_init(&iter, principal->managers);
+    while (writer.r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
+        if (manager->requests.length > 0) /* else it is only watched */
+            append_string(&writer, manager->bucket);
+    if (writer.r >= 0)
+        note(&writer, sd_bus_message_close_container(reply));
+    *out_n_bytes = writer.n_bytes;
+    return writer.r;
+}
+
+static void
+append_live_request(Writer *writer, const LockRequest *request)
+{
+    gint64 left_ms = 0;
+
+    if (request->deadline_ms != 0) /* 0 would be indefinitely */
+        left_ms = CLAMP(request->deadline_ms - writer->now_us / 1000, 1, G_MAXUINT32);
+    note(writer, sd_bus_message_append(writer->message, "(sttsstt)",
+                                       request->queue->manager->bucket, request->id, request->key,
+                                       request->queue->name, lock_mode_to_string(request->mode),
+                                       request->token, (guint64)left_ms));
+    writer->n_bytes += strlen(request->queue->name) + strlen(request->queue->manager->bucket) + 64;
+}
+
+int
+snapshots_append_resync(sd_bus_message *reply,
+                        const Agent *agent,
+                        gint64 now_us,
+                        gsize *out_n_bytes)
+{
+    Writer writer = {.message = reply, .now_us = now_us};
+
+    note(&writer, sd_bus_message_open_container(reply, 'a', "(sttsstt)"));
+    for (GList *link = agent->requests.head; writer.r >= 0 && link != NULL; link = link->next)
+        append_live_request(&writer, link->data);
+    if (writer.r >= 0)
+        note(&writer, sd_bus_message_close_container(reply));
+    *out_n_bytes = writer.n_bytes;
+    return writer.r;
+}

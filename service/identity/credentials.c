@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "credentials.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "descriptors.h"
+#include "fault.h"
+#include "process.h"
+#include "sandbox.h"
+#include "wire-names.h"
+#include "wire-string.h"
+
+#define LABEL_MAX_BYTES 4096
+
+/* What the bus says. */
+typedef struct {
+    guint32 uid; /* G_MAXUINT32: nothing */
+    guint32 pid; /* 0: nothing */
+    int pidfd;   /* owned; -1: nothing */
+    char *label; /* owned */
+    gsize label_size;
+} Answer;
+
+struct CredentialsLookup {
+    sd_bus *bus; /* not ours */
+    char *unique_name;
+    sd_bus_slot *slot; /* of the question that is open */
+    CredentialsDone done;
+    gpointer data;
+
+    Answer answer; /* the first */
+    Process process;
+    char *process_name; /* owned; NULL: unknown */
+    PrincipalKind kind;
+    char *app_id;
+};
+
+static void
+answer_clear(Answer *answer)
+{
+    if (answer->pidfd >= 0)
+        close(answer->pidfd);
+    answer->pidfd = -1;
+    g_clear_pointer(&answer->label, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
+
+/* ---- what the bus says */
+
+static int
+read_pidfd(sd_bus_message *reply, Answer *answer)
+{
+    int fd, r;
+
+    if ((r = sd_bus_message_read(reply, "v", "h", &fd)) < 0 || answer->pidfd >= 0)
+        return r < 0 ? r : -EBADMSG;
+    answer->pidfd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the message has it, and goes */
+    return answer->pidfd < 0 ? -errno : 0;
+}
+
+static int
+read_label(sd_bus_message *reply, Answer *answer)
+{
+    const void *bytes;
+    int r;
+
+    if ((r = sd_bus_message_enter_container(reply, 'v', "ay")) < 0 ||
+        (r = sd_bus_message_read_array(reply, 'y', &bytes, &answer->label_size)) < 0)
+        return r;
+    if (answer->label_size > LABEL_MAX_BYTES || answer->label != NULL)
+        return -EBADMSG;
+    answer->label = g_memdup2(bytes, answer->label_size);
+    return sd_bus_message_exit_container(reply);
+}
+
+static int
+read_entry(sd_bus_message *reply, Answer *answer)
+{
+    const char *key;
+    int r;
+
+    if ((r = sd_bus_message_read_basic(reply, 's', &key)) < 0)
+        return r;
+    if (g_str_equal(key, "UnixUserID"))
+        return sd_bus_message_read(reply, "v", "u", &answer->uid);
+    if (g_str_equal(key, "ProcessID"))
+        return sd_bus_message_read(reply, "v", "u", &answer->pid);
+    if (g_str_equal(key, "ProcessFD"))
+        return read_pidfd(reply, answer);
+    if (g_str_equal(key, "LinuxSecurityLabel"))
+        return read_label(reply, answer);
+    return sd_bus_message_skip(reply, "v");
+}
+
+/* Reads the a{sv} of GetConnectionCredentials. FALSE unless there is a uid in it. */
+static gboolean
+read_answer(sd_bus_message *reply, Answer *answer)
+{
+    int r;
+
+    *answer = (Answer){.uid = G_MAXUINT32, .pidfd = -1};
+    if (sd_bus_message_is_method_error(reply, NULL) ||
+        sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+        return FALSE;
+    while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0)
+        if (read_entry(reply, answer) < 0 || sd_bus_message_exit_container(reply) < 0)
+            return FALSE;
+    return r == 0 && answer->uid != G_MAXUINT32;
+}
+
+static gboolean
+answer_is_same(const Answer *a, const Answer *b)
+{
+    return a->uid == b->uid && a->pid == b->pid && a->label_size == b->label_size &&
+           (a->label_size == 0 || memcmp(a->label, b->label, a->label_size) == 0);
+}
+
+/* ---- the steps */
+
+/* The last thing that is done with a lookup: its owner frees it. */
+static void
+finish(CredentialsLookup *lookup, const char *problem)
+{
+    const Credentials credentials = {
+        .identity = {.uid = lookup->answer.uid, .kind = lookup->kind, .app_id = lookup->app_id},
+        .pid = lookup->process.pid,
+        .process_name = lookup->process_name != NULL ? lookup->process_name : "",
+    };
+
+    if (problem != NULL)
+        g_debug("%s is not identified: %s", lookup->unique_name, problem);
+    lookup->done(problem == NULL ? &credentials : NULL, FALSE, lookup->data);
+}
+
+/* Likewise. */
+static void
+finish_for_want_of_room(CredentialsLookup *lookup)
+{
+    lookup->done(NULL, TRUE, lookup->data);
+}
+
+static int
+ask_bus(CredentialsLookup *lookup, sd_bus_message_handler_t on_answer)
+{
+    g_clear_pointer(&lookup->slot, sd_bus_slot_unref);
+    return sd_bus_call_method_async(lookup->bus, &lookup->slot, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                                    WIRE_DRIVER_INTERFACE, "GetConnectionCredentials", on_answer,
+                                    lookup, "s", lookup->unique_name);
+}
+
+static int
+on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    CredentialsLookup *lookup = userdata;
+    g_auto(Answer) answer = {.pidfd = -1};
+    const char *problem = NULL;
+
+    fault_stop_at("second-answer");
+    if (!read_answer(reply, &answer) || !answer_is_same(&lookup->answer, &answer))
+        problem = "the bus does not say the same again";
+    else if (!process_is_running(&lookup->process))
+        problem = "its process has ended";
+    finish(lookup, problem);
+    return 1;
+}
+
+/* Now, while its pid is its own. */
+static void
+take_name(CredentialsLookup *lookup)
+{
+    lookup->process_name = process_read_name(&lookup->process);
+    if (lookup->process_name != NULL && !wire_string_is_carriable(lookup->process_name))
+        g_clear_pointer(&lookup->process_name, g_free);
+}
+
+/* NULL if all went well. */
+static const char *
+look_at_process(CredentialsLookup *lookup)
+{
+    Answer *answer = &lookup->answer;
+    int pidfd = answer->pidfd;
+
+    answer->pidfd = -1;
+    if (descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS) &&
+        !fault_is(FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS)) {
+        if (pidfd >= 0)
+            close(pidfd);
+        return "too many are looked up";
+    }
+    if (!process_open(&lookup->process, answer->pid, pidfd))
+        return "its process has ended, or can't be seen";
+    if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,
+                          &lookup->app_id))
+        return "its sandbox can't be told";
+    take_name(lookup);
+    process_close_directory(&lookup->process);
+    if (!process_is_running(&lookup->process))
+        return "its process has ended";
+    return NULL;
+}
+
+static int
+on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    CredentialsLookup *lookup = userdata;
+    gboolean has_pidfd;
+    const char *problem;
+    int r = 0;
+
+    fault_stop_at("first-answer");
+    if (!read_answer(reply, &lookup->answer)) {
+        finish(lookup, "the bus does not say who it is");
+        return 1;
+    }
+    has_pidfd = lookup->answer.pidfd >= 0;
+    problem = look_at_process(lookup);
+    if (problem != NULL || has_pidfd || fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
+        finish(lookup, problem);
+    else if (sd_bus_wants_room(r = ask_bus(lookup, on_second_answer)))
+        finish_for_want_of_room(lookup);
+    else if (r < 0)
+        finish(lookup, "the bus can't be asked again");
+    return 1;
+}
+
+CredentialsLookup *
+credentials_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, gpointer data)
+{
+    g_autoptr(CredentialsLookup) lookup = g_new0(CredentialsLookup, 1);
+
+    lookup->bus = bus;
+    lookup->unique_name = g_strdup(unique_name);
+    lookup->done = done;
+    lookup->data = data;
+    lookup->answer.pidfd = -1;
+    lookup->process = PROCESS_NONE;
+    fault_stop_at("first-question");
+    return ask_bus(lookup, on_first_answer) < 0 ? NULL : g_steal_pointer(&lookup);
+}
+
+void
+credentials_lookup_free(CredentialsLookup *lookup)
+{
+    if (lookup == NULL)
+        return;
+    sd_bus_slot_unref(lookup->slot);
+    process_close(&lookup->process);
+    answer_clear(&lookup->answer);
+    g_free(lookup->process_name);
+    g_free(lookup->app_id);
+    g_free(lookup->unique_name);
+    g_free(lookup);
+}

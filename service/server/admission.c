@@ -1,0 +1,238 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "admission.h"
+
+#include "credentials.h"
+#include "encode.h"
+#include "fault.h"
+#include "faults.h"
+#include "notifications.h"
+#include "scheduler.h"
+#include "state.h"
+#include "watches.h"
+#include "wire-names.h"
+
+/* When there was no room for the question who a client is, it is asked again, so many times. */
+#define ASK_AGAIN_MS 20
+#define ASKS_MAX     50
+
+/* A client that is being identified. */
+struct Admission {
+    CredentialsLookup *lookup; /* NULL: there was no room for the question */
+    guint ask_again_id;
+    guint n_asks_left;
+};
+
+static void ask_later(Client *client);
+
+static void
+end_identification(Client *client)
+{
+    Admission *admission = client->admission;
+
+    if (admission == NULL)
+        return;
+    g_clear_handle_id(&admission->ask_again_id, g_source_remove);
+    credentials_lookup_free(admission->lookup);
+    g_clear_pointer(&client->admission, g_free);
+    server_of(client)->n_unidentified--;
+}
+
+/* The client may ask again; what it was sent is not forgotten. */
+static void
+refuse_client(Client *client, LockResult result)
+{
+    end_identification(client);
+    scheduler_refuse_deferred(client, result);
+}
+
+static LockResult
+make_agent(Client *client, const Credentials *credentials)
+{
+    PrincipalIdentity identity;
+    Principal *principal;
+    Agent *agent = NULL;
+    LockResult result;
+
+    if (credentials == NULL)
+        return LOCK_RESULT_UNIDENTIFIED;
+    identity = credentials->identity;
+    bus_faults_mistake_identity(&identity);
+    principal = principal_get(&client->session->user_agent, &identity);
+    result = agent_new(principal, client->unique_name, &agent);
+    principal_unref(principal);
+    if (result != LOCK_RESULT_OK)
+        return result;
+    agent->pid = credentials->pid;
+    g_strlcpy(agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
+    client_set_agent(client, agent);
+    return LOCK_RESULT_OK;
+}
+
+static void
+on_identified(const Credentials *credentials, gboolean wants_room, gpointer data)
+{
+    Client *client = data;
+    LockResult result;
+
+    if (wants_room) {
+        ask_later(client);
+        return;
+    }
+    result = make_agent(client, credentials);
+    if (result != LOCK_RESULT_OK) {
+        refuse_client(client, result);
+        return;
+    }
+    end_identification(client); /* and the credentials are no more */
+    turn_make_runnable(&client->session->turn, client);
+}
+
+static void
+ask(Client *client)
+{
+    Admission *admission = client->admission;
+
+    admission->lookup = credentials_look_up(client->session->bus->connection, client->unique_name,
+                                            on_identified, client);
+    if (admission->lookup == NULL)
+        ask_later(client);
+}
+
+static gboolean
+on_ask_again(gpointer data)
+{
+    Client *client = data;
+    Server *server = server_of(client);
+
+    client->admission->ask_again_id = 0;
+    ask(client);
+    server_end_turn(server);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+ask_later(Client *client)
+{
+    Admission *admission = client->admission;
+
+    g_clear_pointer(&admission->lookup, credentials_lookup_free);
+    if (admission->n_asks_left-- > 0)
+        admission->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
+    else
+        refuse_client(client, LOCK_RESULT_UNIDENTIFIED);
+}
+
+gboolean
+admission_identify(Client *client)
+{
+    if (client->agent != NULL || client->admission != NULL)
+        return TRUE;
+    if (server_of(client)->is_ending)
+        return FALSE;
+    client->admission = g_new0(Admission, 1);
+    client->admission->n_asks_left = ASKS_MAX;
+    server_of(client)->n_unidentified++;
+    ask(client);
+    return TRUE;
+}
+
+/* ---- clients */
+
+static Client *
+add_client(Server *server, const char *unique_name)
+{
+    Client *client = session_add_client(&server->session, unique_name, &bus_channel);
+
+    client->flow = flow_control_new(&server->bus.flow, client);
+    return client;
+}
+
+Client *
+admission_get_client(Server *server, const char *unique_name)
+{
+    Client *client = session_find_client(&server->session, unique_name);
+
+    return client != NULL ? client : add_client(server, unique_name);
+}
+
+void
+admission_restore_client(Server *server, Agent *agent)
+{
+    client_set_agent(add_client(server, agent->client_id), agent_ref(agent));
+}
+
+void
+admission_free_client(Client *client)
+{
+    end_identification(client);
+    watches_remove_client(client);
+    packet_socket_close(client, 0);
+    server_of(client)->n_floods -= client->is_flood ? 1 : 0;
+    g_clear_pointer(&client->flow, flow_control_free);
+}
+
+/* ---- the end of a client */
+
+/* [2.6] The agent has terminated. */
+static void
+remove_client(Client *client)
+{
+    Server *server = server_of(client);
+
+    watches_remove_client(client);
+    packet_socket_close(client, 0);
+    if (client->agent != NULL) {
+        session_tick(client->session);
+        user_agent_terminate(&client->session->user_agent, client->agent);
+        client->agent->edge_data = NULL;
+        notify_effects(server);
+        if (server->state != NULL)
+            state_note_agent_gone(server->state, client->agent);
+    }
+    if (!fault_is(FAULT_CLIENT_KEPT))
+        session_remove_client(client);
+}
+
+/* The service is told of the end of every connection: one that is no client must cost next to
+ * nothing. */
+static int
+on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    Server *server = userdata;
+    const char *name, *old_owner, *new_owner;
+    Client *client;
+
+    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0)
+        return 0;
+    if (name[0] != ':' || new_owner[0] != '\0')
+        return 0;
+
+    bus_faults_search_clients(server, name);
+    client = session_find_client(&server->session, name);
+    if (client == NULL || (client->socket != NULL && fault_is(FAULT_SOCKET_OUTLIVES_NAME)))
+        return 0;
+    if (server->verbose)
+        g_debug("%s has left the bus", name);
+    /* There is no order between the bus and a lock socket. What was sent before the end takes
+     * effect before it, deferred calls too. */
+    if (!fault_is(FAULT_TERMINATE_BEFORE_DRAIN))
+        scheduler_serve_last(client);
+    remove_client(client);
+    return 0;
+}
+
+int
+admission_subscribe(Server *server)
+{
+    /* Only names that nobody has any more: the bus filters the rest. */
+    return sd_bus_add_match(server->bus.connection, &server->name_owner_changed,
+                            "type='signal',"
+                            "sender='" WIRE_DRIVER_NAME "',"
+                            "path='" WIRE_DRIVER_PATH "',"
+                            "interface='" WIRE_DRIVER_INTERFACE "',"
+                            "member='NameOwnerChanged',"
+                            "arg2=''",
+                            on_name_owner_changed, server);
+}

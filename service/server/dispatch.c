@@ -1,0 +1,356 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "dispatch.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "descriptors.h"
+#include "encode.h"
+#include "fault.h"
+#include "faults.h"
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "notifications.h"
+#include "principal.h"
+#include "snapshots.h"
+#include "state.h"
+#include "watches.h"
+#include "wire-names.h"
+
+/* What a descriptor on its way counts for: a bus has room for few. */
+#define DESCRIPTOR_BYTES (64UL * 1024)
+
+/* The manager of the call's bucket, if there is anything in it; borrowed. */
+static LockManager *
+find_manager(const Client *client, const LockCall *call)
+{
+    return lock_manager_find(client->agent->principal, call->bucket);
+}
+
+/* ---- lock operations */
+
+static void
+request(Client *client, const Channel *channel, const LockCall *call)
+{
+    Server *server = server_of(client);
+    LockOptions options = call->options;
+    g_autoptr(LockManager) manager = NULL;
+    LockRequest *live = NULL;
+    LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
+
+    if (call->refusal_name == NULL) {
+        if (server->state != NULL)
+            server->session.user_agent.is_full =
+                !state_has_room(server->state, strlen(call->name) + strlen(options.why));
+        if (fault_is(FAULT_REPEAT_QUEUED_TWICE))
+            options.key = 0;
+        manager = lock_manager_get(client->agent->principal, call->bucket);
+        reply.result = lock_manager_request(manager, client->agent, call->name, &options, &live);
+        reply.request = live;
+    }
+    notify_reply(client, channel, call, &reply);
+}
+
+/* The bucket, the agent and the id of what the call is about. */
+typedef struct {
+    LockManager *manager; /* borrowed; NULL: there is no such request */
+    Agent *agent;
+    guint64 id;
+} Target;
+
+static Target
+find_target(const Client *client, const LockCall *call)
+{
+    Target target = {NULL, client->agent, call->id};
+
+    if (call->key != 0) {
+        const LockRequest *live = agent_find_key(client->agent, call->key);
+
+        if (live != NULL) {
+            target.manager = live->queue->manager;
+            target.id = live->id;
+        }
+    } else {
+        target.manager = find_manager(client, call);
+        bus_faults_mistake_id(client, call->id, &target.manager, &target.agent);
+    }
+    return target;
+}
+
+static void
+release(Client *client, const Channel *channel, const LockCall *call)
+{
+    Target target = find_target(client, call);
+    LockReply reply = {LOCK_RESULT_NOT_HELD};
+
+    if (target.manager != NULL)
+        reply.result = lock_manager_release(target.manager, target.agent, target.id);
+    if (reply.result != LOCK_RESULT_OK && bus_faults_tell_name(client, call))
+        return;
+    if (reply.result == LOCK_RESULT_OK && fault_is(FAULT_ID_REUSED))
+        client->agent->last_id--;
+    notify_reply(client, channel, call, &reply);
+}
+
+static void
+abort_request(Client *client, const Channel *channel, const LockCall *call)
+{
+    Target target = find_target(client, call);
+    LockReply reply = {LOCK_RESULT_OK};
+
+    bus_faults_let_last_overtake(client, target.id);
+    reply.aborted =
+        target.manager != NULL && lock_manager_abort(target.manager, target.agent, target.id);
+    notify_reply(client, channel, call, &reply);
+}
+
+/* [2.6] What follows on the socket is of another agent with the same client id. The client is told
+ * nothing of what it ends itself. */
+static void
+end_agent(Client *client, const Channel *channel, const LockCall *call)
+{
+    const LockReply reply = {LOCK_RESULT_OK};
+
+    client->agent->edge_data = NULL;
+    user_agent_replace(&client->session->user_agent, client->agent);
+    notify_effects(server_of(client));
+    client->agent->edge_data = client;
+    channel->reply(client, call, &reply);
+}
+
+static void
+answer_sync(Client *client, const Channel *channel, const LockCall *call)
+{
+    const LockReply reply = {LOCK_RESULT_OK};
+
+    channel->reply(client, call, &reply);
+}
+
+/* ---- by the bus only */
+
+/* A reply with a list, made by `append`, which returns a negative errno if it does not fit. */
+static void
+send_list(Client *client, const LockCall *call, sd_bus_message *reply, int r, gsize n_bytes)
+{
+    if (r >= 0) {
+        bus_send(client, reply, n_bytes);
+        return;
+    }
+    sd_bus_message_unref(reply);
+    encode_errno(client, call, r);
+}
+
+static LockManager *
+find_manager_to_show(const Client *client, const LockCall *call)
+{
+    LockManager *foreign = bus_faults_find_manager(client, call->bucket);
+
+    return foreign != NULL ? foreign : find_manager(client, call);
+}
+
+static void
+query(Client *client, const LockCall *call)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    gsize n_bytes = 0;
+    int r = snapshots_append_query(reply, find_manager_to_show(client, call), &n_bytes);
+
+    send_list(client, call, reply, r, n_bytes);
+}
+
+static void
+inspect(Client *client, const LockCall *call)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    gsize n_bytes = 0;
+    int r = snapshots_append_inspect(reply, find_manager_to_show(client, call), &call->filter,
+                                     client->session->user_agent.now_us, &n_bytes);
+
+    send_list(client, call, reply, r, n_bytes);
+}
+
+static void
+buckets(Client *client, const LockCall *call)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    gsize n_bytes = 0;
+    int r = snapshots_append_buckets(reply, client->agent->principal, &n_bytes);
+
+    send_list(client, call, reply, r, n_bytes);
+}
+
+static void
+resync(Client *client, const LockCall *call)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    gsize n_bytes = 0;
+    int r =
+        snapshots_append_resync(reply, client->agent, client->session->user_agent.now_us, &n_bytes);
+
+    send_list(client, call, reply, r, n_bytes);
+}
+
+static void
+watch(Client *client, const LockCall *call)
+{
+    g_autoptr(LockManager) manager = lock_manager_get(client->agent->principal, call->bucket);
+    LockResult result = watches_set(client, manager, call->enable);
+
+    if (result == LOCK_RESULT_OK)
+        encode_done(client, call);
+    else
+        encode_result(client, call, result);
+}
+
+static gboolean
+has_request_without_key(const Agent *agent)
+{
+    for (const GList *link = agent->requests.head; link != NULL; link = link->next)
+        if (((const LockRequest *)link->data)->key == 0)
+            return TRUE;
+    return FALSE;
+}
+
+static sd_bus_message *
+new_socket_reply(const Client *client, const LockCall *call, int fd)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, WIRE_PARAMETER_VERSION, "u",
+                                  MIN(call->version, PACKET_VERSION), WIRE_PARAMETER_MAX_PACKET,
+                                  "u", PACKET_BYTES_MAX);
+
+    if (r >= 0)
+        return reply;
+    sd_bus_message_unref(reply);
+    return NULL;
+}
+
+static void
+open_socket(Client *client, const LockCall *call)
+{
+    Server *server = server_of(client);
+    sd_bus_message *reply = NULL;
+    int fd;
+
+    if (call->version == 0) {
+        encode_error(client, call, WIRE_ERROR_NOT_SUPPORTED, "There is no version 0 of packets");
+        return;
+    }
+    if (server->session.user_agent.shutting_down) {
+        encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
+        return;
+    }
+    if (has_request_without_key(client->agent)) {
+        encode_error(client, call, WIRE_ERROR_INVALID_STATE,
+                     "There is a live request without a key, which a socket could not name");
+        return;
+    }
+    packet_socket_close(client, PACKET_CLOSED_REPLACED);
+    if (!descriptors_are_scarce(DESCRIPTORS_FOR_SOCKETS) &&
+        packet_socket_open(server->sockets, client, &fd)) {
+        reply = new_socket_reply(client, call, fd); /* it has a copy of the descriptor */
+        close(fd);
+    }
+    if (reply != NULL) {
+        bus_send(client, reply, DESCRIPTOR_BYTES);
+        return;
+    }
+    packet_socket_close(client, 0);
+    encode_error(client, call, WIRE_ERROR_LIMITS_EXCEEDED,
+                 "There are no descriptors left for sockets");
+}
+
+/* ---- the way in */
+
+/* When the service ends, calls are served whether their clients read or not; but not those that
+ * only ask, whose replies may be long: the bus has to have read all of it, and has little time. */
+static gboolean
+is_too_late(const Client *client, const LockCall *call)
+{
+    const Server *server = server_of(client);
+
+    return lock_call_get_use(call) == LOCK_CALL_ASKS &&
+           (flow_control_is_behind(client->flow) ||
+            (server->is_ending && outbox_is_backed_up(&server->bus.outbox)));
+}
+
+/* Whether the call is answered without looking at what it asks for. */
+static gboolean
+refuse(Client *client, const Channel *channel, const LockCall *call)
+{
+    if (channel == &socket_channel)
+        return FALSE;
+    if (call->refusal_name != NULL)
+        encode_refusal(client, call);
+    else if (call->kind == LOCK_CALL_OTHER)
+        encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
+    else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
+        encode_error(client, call, WIRE_ERROR_INVALID_STATE,
+                     "While a lock socket is open, lock operations are its");
+    else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
+        return TRUE;
+    else if (is_too_late(client, call))
+        encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN);
+    else
+        return FALSE;
+    return TRUE;
+}
+
+static void
+serve(Client *client, const Channel *channel, const LockCall *call)
+{
+    switch (call->kind) {
+    case LOCK_CALL_REQUEST:
+        request(client, channel, call);
+        break;
+    case LOCK_CALL_RELEASE:
+        release(client, channel, call);
+        break;
+    case LOCK_CALL_ABORT:
+        abort_request(client, channel, call);
+        break;
+    case LOCK_CALL_SYNC:
+        answer_sync(client, channel, call);
+        break;
+    case LOCK_CALL_END:
+        end_agent(client, channel, call);
+        break;
+    case LOCK_CALL_QUERY:
+        query(client, call);
+        break;
+    case LOCK_CALL_INSPECT:
+        inspect(client, call);
+        break;
+    case LOCK_CALL_WATCH:
+        watch(client, call);
+        break;
+    case LOCK_CALL_BUCKETS:
+        buckets(client, call);
+        break;
+    case LOCK_CALL_RESYNC:
+        resync(client, call);
+        break;
+    case LOCK_CALL_OPEN_SOCKET:
+        open_socket(client, call);
+        break;
+    case LOCK_CALL_PING:
+        encode_done(client, call);
+        break;
+    case LOCK_CALL_OTHER:
+    default:
+        g_assert_not_reached();
+    }
+}
+
+void
+dispatch_call(Client *client, const Channel *channel, const LockCall *call)
+{
+    session_tick(client->session);
+    if (server_of(client)->verbose)
+        g_debug("%s: call of kind %d", client->unique_name, call->kind);
+    bus_faults_log(call, call->refusal_name != NULL);
+    if (!refuse(client, channel, call))
+        serve(client, channel, call);
+}

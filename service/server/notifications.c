@@ -1,0 +1,113 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "notifications.h"
+
+#include "encode.h"
+#include "fault.h"
+#include "faults.h"
+#include "lock-queue.h"
+#include "lock-request.h"
+#include "state.h"
+#include "watches.h"
+
+/* A reply that has not been sent yet, and by which way. */
+typedef struct {
+    Client *client; /* NULL: there is none, or it has been sent */
+    const Channel *channel;
+    const LockCall *call;
+    const LockReply *reply;
+} PendingReply;
+
+static void
+send_reply(PendingReply *pending)
+{
+    if (pending->client != NULL)
+        pending->channel->reply(pending->client, pending->call, pending->reply);
+    pending->client = NULL;
+}
+
+/* The client learns these from the reply to its own call. */
+static const gboolean owner_knows[N_EFFECT_KINDS] = {
+    [EFFECT_RELEASED] = TRUE,
+    [EFFECT_ABORTED] = TRUE,
+};
+
+/* What the core did is in its effects, and in the request that it answered with: if that waits, it
+ * is no effect. */
+static void
+note_changes(Server *server, const LockReply *reply)
+{
+    const Effects *effects = &server->session.user_agent.effects;
+
+    if (server->state == NULL)
+        return;
+    if (reply != NULL && reply->request != NULL)
+        state_note_request(server->state, (LockRequest *)reply->request);
+    for (guint i = 0; i < effects_get_length(effects); i++) {
+        const Effect *effect = effects_get(effects, i);
+
+        if (effect->kind != EFFECT_RELEASED || !fault_is(FAULT_RELEASE_NOT_PERSISTED))
+            state_note_request(server->state, effect->request);
+    }
+}
+
+/* Returns the client that is told, by its channel. A terminated agent has no client, unless it was
+ * terminated for what its client did. */
+static Client *
+tell_owner(const Effect *effect, gboolean is_answer)
+{
+    Client *owner = effect->request->agent->edge_data;
+
+    if (owner == NULL || is_answer || owner_knows[effect->kind])
+        return NULL;
+    if (effect->kind != EFFECT_GRANTED || !fault_is_one_in(FAULT_GRANTED_DROPPED, 20))
+        owner->channel->event(owner, effect);
+    return owner->channel == owner->default_channel ? owner : NULL;
+}
+
+static void
+notify(Server *server, PendingReply *pending)
+{
+    Effects *effects = &server->session.user_agent.effects;
+    const LockReply *reply = pending->reply;
+
+    note_changes(server, reply);
+    for (guint i = 0; i < effects_get_length(effects); i++) {
+        const Effect *effect = effects_get(effects, i);
+        const LockManager *manager = effect->request->queue->manager;
+        gboolean is_answer =
+            effect->kind == EFFECT_GRANTED && reply != NULL && effect->request == reply->request;
+        const Client *told;
+
+        if (is_answer)
+            send_reply(pending);
+        told = tell_owner(effect, is_answer);
+        for (GList *link = watches_of_bucket(server, manager); link != NULL; link = link->next) {
+            Watch *watch = link->data;
+
+            /* The signal for the owner serves a watcher too. */
+            if (watch->client != told && watches_admit(watch))
+                encode_effect(watch->client, effect);
+        }
+        bus_faults_tell_effect(server, effect);
+    }
+    send_reply(pending);
+    effects_clear(effects);
+}
+
+void
+notify_effects(Server *server)
+{
+    PendingReply none = {NULL};
+
+    notify(server, &none);
+}
+
+void
+notify_reply(Client *client, const Channel *channel, const LockCall *call, const LockReply *reply)
+{
+    PendingReply pending = {client, channel, call, reply};
+
+    notify(server_of(client), &pending);
+}

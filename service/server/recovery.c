@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "recovery.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "admission.h"
+#include "encode.h"
+#include "fault.h"
+#include "lifecycle.h"
+#include "notifications.h"
+#include "state.h"
+#include "wire-names.h"
+
+/* An instance that is about to leave has its last messages to send. */
+#define LOCK_PATIENCE_SECS 5
+#define LOCK_RETRY_US      2000
+
+static void
+set_bus_error(GError **error, const char *what, int r)
+{
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(-r), "%s: %s", what,
+                g_strerror(-r));
+}
+
+/* ---- asking the bus */
+
+static int
+ask_driver(Server *server, const char *method, sd_bus_message **out_reply)
+{
+    return sd_bus_call_method(server->bus.connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+                              WIRE_DRIVER_INTERFACE, method, NULL, out_reply, "");
+}
+
+/* The bus's own; what the handshake tells is that of an address. */
+static gboolean
+get_bus_id(Server *server, guint8 *out_id, GError **error)
+{
+    g_autoptr(SdBusMessage) reply = NULL;
+    const char *string;
+    sd_id128_t id;
+    int r = ask_driver(server, "GetId", &reply);
+
+    if (r >= 0)
+        r = sd_bus_message_read_basic(reply, 's', &string);
+    if (r >= 0)
+        r = sd_id128_from_string(string, &id);
+    if (r < 0) {
+        set_bus_error(error, "The bus doesn't say its id", r);
+        return FALSE;
+    }
+    memcpy(out_id, id.bytes, STATE_ID_BYTES);
+    return TRUE;
+}
+
+static gboolean
+get_boot_id(guint8 *out_id, GError **error)
+{
+    g_autofree char *string = NULL;
+    sd_id128_t id;
+
+    if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &string, NULL, error))
+        return FALSE;
+    if (sd_id128_from_string(g_strchomp(string), &id) < 0) {
+        set_bus_error(error, "The kernel doesn't say its boot id", -EINVAL);
+        return FALSE;
+    }
+    memcpy(out_id, id.bytes, STATE_ID_BYTES);
+    return TRUE;
+}
+
+/* The unique names on the bus, owned; NULL: it doesn't say. */
+static GHashTable *
+list_names(Server *server, GError **error)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(SdBusMessage) reply = NULL;
+    const char *name;
+    int r = ask_driver(server, "ListNames", &reply);
+
+    if (r >= 0)
+        r = sd_bus_message_enter_container(reply, 'a', "s");
+    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &name)) > 0)
+        if (name[0] == ':')
+            g_hash_table_add(names, g_strdup(name));
+    if (r >= 0)
+        return g_steal_pointer(&names);
+    set_bus_error(error, "The bus doesn't say who is there", r);
+    return NULL;
+}
+
+/* ---- the store is ours */
+
+static State *
+wait_for_state(Server *server, const StateOptions *options, GError **error)
+{
+    gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
+
+    for (;;) {
+        g_autoptr(GError) open_error = NULL;
+        State *state = state_open(options, &open_error);
+
+        if (state != NULL)
+            return state;
+        if (open_error != NULL) {
+            g_propagate_error(error, g_steal_pointer(&open_error));
+            return NULL;
+        }
+        /* Whoever has the name too stays; and it may have been taken from us again. */
+        if (lifecycle_is_name_taken(server) || g_get_monotonic_time() > deadline_us)
+            break;
+        g_usleep(LOCK_RETRY_US);
+    }
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_AGAIN, "Another instance has the state in %s",
+                options->directory);
+    return NULL;
+}
+
+/* ---- what it has */
+
+/* A request that is not restored; its client is told when it is known. */
+typedef struct {
+    Agent *agent;
+    guint64 id;
+    char *bucket;
+    char *name;
+    LockMode mode;
+} LostRequest;
+
+static void
+lost_request_clear(gpointer data)
+{
+    LostRequest *lost = data;
+
+    agent_unref(lost->agent);
+    g_free(lost->bucket);
+    g_free(lost->name);
+}
+
+static void
+on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
+{
+    const LostRequest lost = {
+        .agent = agent_ref(agent),
+        .id = id,
+        .bucket = g_strdup(record->bucket),
+        .name = g_strdup(record->name),
+        .mode = record->parts.mode,
+    };
+
+    g_array_append_val((GArray *)data, lost);
+}
+
+/* What is due has timed out before anybody's end makes it grantable: one outcome, whatever came
+ * first while nobody was here to see it. */
+static void
+catch_up(Server *server, GHashTable *names, GPtrArray *agents)
+{
+    UserAgent *user_agent = &server->session.user_agent;
+
+    user_agent_expire(user_agent);
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+
+        if (!g_hash_table_contains(names, agent->client_id) && !fault_is(FAULT_NO_LIVENESS_CHECK))
+            user_agent_terminate(user_agent, agent);
+    }
+    user_agent_process_all(user_agent);
+}
+
+static void
+tell_clients(Server *server, GPtrArray *agents, GArray *lost)
+{
+    for (guint i = 0; i < agents->len; i++) {
+        Agent *agent = agents->pdata[i];
+
+        if (!agent->terminated)
+            admission_restore_client(server, agent);
+    }
+    for (guint i = 0; i < lost->len; i++) {
+        const LostRequest *request = &g_array_index(lost, LostRequest, i);
+        Client *client = request->agent->edge_data;
+
+        if (client != NULL)
+            encode_lost(client, request->bucket, request->id, request->name, request->mode);
+    }
+    notify_effects(server);
+}
+
+static gboolean
+take_over(Server *server, State *state, GError **error)
+{
+    g_autoptr(GPtrArray) agents = NULL;
+    g_autoptr(GHashTable) names = list_names(server, error);
+    g_autoptr(GArray) lost = g_array_new(FALSE, FALSE, sizeof(LostRequest));
+    gboolean is_begun;
+
+    if (names == NULL)
+        return FALSE;
+    g_array_set_clear_func(lost, lost_request_clear);
+    session_tick(&server->session);
+    agents = state_restore(state, &server->session.user_agent, on_lost, lost, error);
+    if (agents == NULL)
+        return FALSE;
+    catch_up(server, names, agents);
+    is_begun = state_begin(state, &server->session.user_agent, agents, error);
+    tell_clients(server, agents, lost);
+    return is_begun;
+}
+
+gboolean
+recovery_run(Server *server, const char *directory, GError **error)
+{
+    StateOptions options = {.directory = directory};
+    State *state;
+
+    if (!get_bus_id(server, options.bus_id, error) || !get_boot_id(options.boot_id, error))
+        return FALSE;
+    state = wait_for_state(server, &options, error);
+    if (state == NULL)
+        return FALSE;
+    if (!take_over(server, state, error)) {
+        state_free(state);
+        return FALSE;
+    }
+    server->state = state;
+    return TRUE;
+}

@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "scheduler.h"
+
+#include "dispatch.h"
+#include "encode.h"
+#include "fault.h"
+#include "notifications.h"
+#include "principal.h"
+#include "watches.h"
+
+/* Clients that are served in one turn, and calls that each of them gets: so few that a client which
+ * comes meanwhile waits less than it takes to be given the processor. */
+#define CLIENTS_PER_TURN 64
+#define CALLS_PER_TURN   64
+/* When runnable clients are looked at again, if the bus takes no replies. */
+#define BUS_RETRY_US 20000L
+
+/* ---- lock sockets */
+
+/* [2.6] The packets make no sense, so nothing is known of what the client believes to have. */
+static void
+end_malformed(Client *client)
+{
+    Server *server = server_of(client);
+
+    g_debug("%s has sent a malformed packet", client->unique_name);
+    session_tick(client->session);
+    client->agent->edge_data = NULL;
+    user_agent_replace(&client->session->user_agent, client->agent);
+    notify_effects(server);
+    client->agent->edge_data = client;
+    packet_socket_close(client, PACKET_CLOSED_MALFORMED);
+}
+
+/* Up to so many calls, and not beyond that position. FALSE: there was nothing to read. */
+static gboolean
+serve_socket(Client *client, guint n_calls, guint64 position)
+{
+    PacketRead result = PACKET_READ_CALL;
+    LockCall call;
+
+    while (client->socket != NULL && n_calls-- > 0 && result == PACKET_READ_CALL) {
+        if (packet_socket_is_at(client, position))
+            break;
+        result = packet_socket_read(client, &call);
+        if (result == PACKET_READ_CALL)
+            dispatch_call(client, &socket_channel, &call);
+        else if (result == PACKET_READ_MALFORMED)
+            end_malformed(client);
+        else if (result == PACKET_READ_END)
+            packet_socket_close(client, 0);
+    }
+    if (client->socket != NULL)
+        packet_socket_pause(client);
+    else
+        turn_make_runnable(&client->session->turn, client); /* deferred calls wait for it no more */
+    return result != PACKET_READ_NOTHING;
+}
+
+gboolean
+scheduler_drain_socket(Client *client)
+{
+    gboolean has_more = TRUE;
+    guint64 position;
+
+    if (client->socket == NULL)
+        return TRUE;
+    position = packet_socket_get_end(client);
+    while (has_more && client->socket != NULL && !packet_socket_is_at(client, position)) {
+        has_more = serve_socket(client, CALLS_PER_TURN, position);
+        server_end_turn(server_of(client));
+    }
+    return socket_channel.is_writable(client);
+}
+
+/* ---- deferred calls */
+
+gboolean
+scheduler_may_serve(const Client *client)
+{
+    return client->agent != NULL && bus_channel.is_writable(client) &&
+           socket_channel.is_writable(client);
+}
+
+static void
+serve_deferred(Client *client, guint n_calls)
+{
+    Server *server = server_of(client);
+
+    while (n_calls-- > 0 && scheduler_may_serve(client) && !turn_is_full(&server->session.turn)) {
+        LockCall *call = call_queue_pop(&client->deferred);
+
+        if (call == NULL)
+            return;
+        dispatch_call(client, &bus_channel, call);
+        lock_call_free(call);
+    }
+}
+
+void
+scheduler_refuse_deferred(Client *client, LockResult result)
+{
+    LockCall *call;
+
+    while ((call = call_queue_pop(&client->deferred)) != NULL) {
+        encode_result(client, call, result);
+        lock_call_free(call);
+    }
+}
+
+/* ---- flooding clients */
+
+static void
+make_flood(Client *client)
+{
+    Server *server = server_of(client);
+
+    g_info("%s has too many deferred calls: its agent is terminated", client->unique_name);
+    call_queue_clear(&client->deferred);
+    watches_remove_client(client);
+    packet_socket_close(client, 0);
+    client->is_flood = TRUE;
+    server->n_floods++;
+    if (client->agent != NULL) {
+        session_tick(client->session);
+        user_agent_replace(&client->session->user_agent, client->agent);
+        notify_effects(server);
+    }
+    flow_control_ask(client->flow);
+}
+
+/* Of all clients that are counted there, or of all if it is NULL, the one with the most. */
+static Client *
+find_greatest(const Server *server, const gsize *group)
+{
+    Client *other, *greatest = NULL;
+    GHashTableIter iter;
+
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
+        if ((group == NULL || other->deferred.group == group) &&
+            (greatest == NULL || other->deferred.n_bytes > greatest->deferred.n_bytes))
+            greatest = other;
+    return greatest;
+}
+
+/* NULL: no client has too many deferred calls, as far as it is this one's doing. */
+static Client *
+find_flood(Client *client)
+{
+    const Server *server = server_of(client);
+    const Limits *limits = &server->session.user_agent.limits;
+    LimitId limit;
+
+    if (!call_queue_has_room(&client->deferred, 0, limits, &limit))
+        return client;
+    if (*client->deferred.group > limits->max[LIMIT_BYTES_WAITING_PER_UID])
+        return find_greatest(server, client->deferred.group);
+    if (server->session.deferred.n_bytes > limits->max[LIMIT_BYTES_WAITING_TOTAL])
+        return find_greatest(server, NULL);
+    return NULL;
+}
+
+void
+scheduler_defer(Client *client, const LockCall *call)
+{
+    Client *flood;
+
+    call_queue_push(&client->deferred, call, &client->session->user_agent.limits);
+    if (flow_control_is_full(client->flow))
+        flow_control_ask_or_allow(client->flow);
+    while ((flood = find_flood(client)) != NULL && !fault_is(FAULT_FLOOD_KEPT))
+        make_flood(flood);
+}
+
+static void
+forgive_flood(Client *client)
+{
+    if (!client->is_flood || flow_control_is_full(client->flow))
+        return;
+    client->is_flood = FALSE;
+    server_of(client)->n_floods--;
+}
+
+/* ---- turns */
+
+static void
+run_clients(Server *server)
+{
+    Turn *turn = &server->session.turn;
+    guint n_clients = MIN(turn->runnable.length, CLIENTS_PER_TURN);
+
+    if (n_clients > 0 && outbox_is_backed_up(&server->bus.outbox)) {
+        g_source_set_ready_time(server->scheduler, g_get_monotonic_time() + BUS_RETRY_US);
+        return;
+    }
+    for (; n_clients > 0 && !turn_is_full(turn); n_clients--) {
+        Client *client = turn_take_runnable(turn);
+
+        if (client == NULL)
+            return;
+        forgive_flood(client);
+        watches_tell_missed(client);
+        serve_deferred(client, CALLS_PER_TURN);
+        if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
+            turn_make_runnable(turn, client);
+    }
+    if (turn->runnable.length > 0)
+        g_source_set_ready_time(server->scheduler, 0);
+}
+
+/* Calls for each of so many. */
+static guint
+get_share(guint n_clients)
+{
+    return MAX(CALLS_PER_TURN / n_clients, 8);
+}
+
+static void
+serve_sockets(Server *server)
+{
+    Client *clients[CLIENTS_PER_TURN];
+    guint n_clients = packet_sockets_wait(server->sockets, clients, CLIENTS_PER_TURN, 0);
+
+    for (guint i = 0; i < n_clients; i++)
+        serve_socket(clients[i], get_share(n_clients), G_MAXUINT64);
+    if (packet_sockets_has_more(server->sockets))
+        g_source_set_ready_time(server->scheduler, 0);
+}
+
+typedef struct {
+    GSource parent;
+    Server *server;
+} Scheduler;
+
+static gboolean
+scheduler_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
+{
+    Server *server = ((Scheduler *)source)->server;
+
+    g_source_set_ready_time(source, -1);
+    run_clients(server);
+    serve_sockets(server);
+    server_end_turn(server);
+    return G_SOURCE_CONTINUE;
+}
+
+static GSourceFuncs scheduler_funcs = {.dispatch = scheduler_dispatch};
+
+void
+scheduler_start(Server *server)
+{
+    GSource *source = g_source_new(&scheduler_funcs, sizeof(Scheduler));
+
+    ((Scheduler *)source)->server = server;
+    g_source_set_static_name(source, "lock sockets and runnable clients");
+    g_source_add_unix_fd(source, packet_sockets_get_fd(server->sockets), G_IO_IN);
+    /* It does not recurse; but GLib would take the descriptor out of the poll set, and put it back,
+     * at each dispatch. */
+    g_source_set_can_recurse(source, TRUE);
+    g_source_attach(source, NULL);
+    server->scheduler = source;
+}
+
+void
+scheduler_stop(Server *server)
+{
+    g_source_destroy(server->scheduler);
+    g_clear_pointer(&server->scheduler, g_source_unref);
+}
+
+/* ---- the end of a client, and of the service */
+
+static void
+serve_all_deferred(Client *client)
+{
+    flow_control_exempt(client->flow);
+    while (!call_queue_is_empty(&client->deferred)) {
+        serve_deferred(client, CALLS_PER_TURN);
+        server_end_turn(server_of(client));
+    }
+}
+
+void
+scheduler_serve_last(Client *client)
+{
+    if (client->agent == NULL)
+        return; /* its calls wait to be identified, which is too late now */
+    client->is_gone = TRUE;
+    if (client->socket != NULL) {
+        packet_socket_mute(client);
+        scheduler_drain_socket(client);
+    }
+    packet_socket_close(client, 0);
+    serve_all_deferred(client);
+}
+
+void
+scheduler_serve_all(Server *server)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    server->is_ending = TRUE;
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        if (client->agent == NULL)
+            continue;
+        scheduler_drain_socket(client);
+        packet_socket_close(client, PACKET_CLOSED_SHUTDOWN);
+        serve_all_deferred(client);
+    }
+}

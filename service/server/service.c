@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "service.h"
+
+#include <errno.h>
+
+#include "admission.h"
+#include "fault.h"
+#include "intake.h"
+#include "interfaces.h"
+#include "notifications.h"
+#include "recovery.h"
+#include "scheduler.h"
+#include "sd-bus-source.h"
+#include "state.h"
+#include "sums.h"
+#include "watches.h"
+
+struct Service {
+    Server server;
+    GSource *bus_source;
+};
+
+static void
+after_batch(gpointer data)
+{
+    Server *server = data;
+
+    if (outbox_is_backed_up(&server->bus.outbox))
+        turn_add_output(&server->bus.outbox.output, 0); /* some may have been written */
+    server_end_turn(server);
+}
+
+static gboolean
+may_read(gpointer data)
+{
+    const Server *server = data;
+
+    return !outbox_is_backed_up(&server->bus.outbox) && !turn_is_full(&server->session.turn);
+}
+
+static void
+on_closed(gpointer data)
+{
+    lifecycle_bus_lost(data);
+}
+
+static const SdBusSourceHooks bus_hooks = {
+    .after_batch = after_batch,
+    .may_read = may_read,
+    .on_closed = on_closed,
+};
+
+static void
+after_turn(Server *server)
+{
+    if (FAULT_BUILD)
+        sums_check(server);
+    flow_controls_send_pings(&server->bus.flow);
+    lifecycle_go_on_stopping(server);
+}
+
+static void
+on_deadline(Server *server)
+{
+    user_agent_expire(&server->session.user_agent);
+    notify_effects(server);
+}
+
+Service *
+service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
+{
+    Service *service = g_new0(Service, 1);
+    Server *server = &service->server;
+
+    server_init(server, bus, limits, on_deadline);
+    server->session.client_free = admission_free_client;
+    server->after_turn = after_turn;
+    server->watches = watches_new();
+    server->lifecycle = lifecycle_new(options);
+    scheduler_start(server);
+    return service;
+}
+
+/* Ends what is left in the core without telling anybody. */
+static void
+end_requests(Server *server)
+{
+    UserAgent *user_agent = &server->session.user_agent;
+    GHashTableIter iter;
+    Client *client;
+
+    user_agent_shut_down(user_agent);
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        if (client->agent != NULL)
+            user_agent_lose(user_agent, client->agent);
+}
+
+void
+service_free(Service *service)
+{
+    Server *server = &service->server;
+
+    if (service->bus_source != NULL) {
+        g_source_destroy(service->bus_source);
+        g_source_unref(service->bus_source);
+    }
+    /* First, since a successor may be waiting for it; what ends below is not the clients' end. */
+    g_clear_pointer(&server->state, state_free);
+    g_clear_pointer(&server->name_owner_changed, sd_bus_slot_unref);
+    lifecycle_free(server->lifecycle);
+    end_requests(server);
+    server_fini(server);
+    scheduler_stop(server);
+    watches_free(server->watches);
+    g_free(service);
+}
+
+/* With --replace the name comes first: that is what makes the other instance leave. Calls that come
+ * meanwhile wait in the socket. */
+static int
+take_over(Server *server, gboolean replace, const char *state_directory)
+{
+    g_autoptr(GError) error = NULL;
+    int r = replace ? lifecycle_take_name(server) : 0;
+
+    if (r < 0)
+        return r;
+    if (!replace && lifecycle_is_name_taken(server))
+        return -EEXIST;
+    if (state_directory != NULL && !recovery_run(server, state_directory, &error)) {
+        if (lifecycle_is_name_taken(server))
+            return replace ? -ECANCELED : -EEXIST;
+        g_warning("%s", error->message);
+        return -EIO;
+    }
+    return replace ? 0 : lifecycle_take_name(server);
+}
+
+int
+service_start(Service *service, const char *state_directory)
+{
+    Server *server = &service->server;
+    sd_bus *bus = server->bus.connection;
+    gboolean replace = server->lifecycle->options.replace;
+    int r;
+
+    if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
+        (r = interfaces_export(&server->bus)) < 0 || (r = admission_subscribe(server)) < 0 ||
+        (r = take_over(server, replace, state_directory)) < 0)
+        return r;
+
+    server_end_turn(server); /* what happened while nobody was here */
+    service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
+    return 0;
+}
+
+int
+service_run(Service *service)
+{
+    return lifecycle_run(&service->server);
+}
+
+void
+service_stop(Service *service)
+{
+    lifecycle_stop(&service->server);
+}

@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The service on one bus: puts the parts of the server together.
+ *
+ * A call goes one way: intake (the bus) or scheduler (lock sockets) -> dispatch -> core ->
+ * notifications (effects to the store and to messages) -> the end of the turn (commit, send).
+ * Everything runs on the default main context, and nothing blocks after service_start(). */
+
+#pragma once
+
+#include "lifecycle.h"
+#include "limit-accounts.h"
+#include "sd-bus.h"
+
+typedef struct Service Service;
+
+/* Takes over the reference on `bus`, which is connected or connecting. */
+Service *service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
+void service_free(Service *service);
+
+/* Subscribes, puts up the objects, takes over the state in `state_directory` (NULL: nothing
+ * survives us), takes the bus name; may block. Negative errno on failure: -EEXIST if somebody else
+ * has the name, -ECANCELED if we were replaced ourselves before we began. */
+int service_start(Service *service, const char *state_directory);
+
+/* Runs until the service has ended; what the process is to exit with. */
+int service_run(Service *service);
+
+/* Ends it, in the order of lifecycle.h. */
+void service_stop(Service *service);

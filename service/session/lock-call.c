@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "lock-call.h"
+
+#include <string.h>
+
+LockCallUse
+lock_call_get_use(const LockCall *call)
+{
+    switch (call->kind) {
+    case LOCK_CALL_REQUEST:
+        return LOCK_CALL_GIVES_ID;
+    case LOCK_CALL_RELEASE:
+    case LOCK_CALL_ABORT:
+    case LOCK_CALL_SYNC:
+    case LOCK_CALL_END:
+    case LOCK_CALL_WATCH:
+        return LOCK_CALL_ACTS;
+    case LOCK_CALL_QUERY:
+    case LOCK_CALL_INSPECT:
+    case LOCK_CALL_BUCKETS:
+    case LOCK_CALL_RESYNC:
+    case LOCK_CALL_OPEN_SOCKET:
+    case LOCK_CALL_PING:
+    case LOCK_CALL_OTHER:
+    default:
+        return LOCK_CALL_ASKS;
+    }
+}
+
+/* ---- copies */
+
+/* The strings of a call, each with how much of it a copy keeps. */
+#define N_TEXTS 5
+
+typedef struct {
+    const char **text;
+    gsize max;
+} CallText;
+
+static void
+get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
+{
+    const gsize name_max = limits->max[LIMIT_NAME_BYTES], why_max = limits->max[LIMIT_WHY_BYTES];
+
+    out_texts[0] = (CallText){&call->bucket, G_MAXSIZE - 1};
+    out_texts[1] = (CallText){&call->name, name_max};
+    out_texts[2] = (CallText){&call->options.why, why_max};
+    out_texts[3] = (CallText){&call->filter.name, name_max};
+    out_texts[4] = (CallText){&call->filter.prefix, name_max};
+}
+
+LockCall *
+lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes)
+{
+    LockCall with_texts = *call;
+    CallText texts[N_TEXTS];
+    gsize lengths[N_TEXTS], n_bytes = sizeof *call;
+    LockCall *copy;
+    char *end;
+
+    get_texts(&with_texts, limits, texts);
+    for (guint i = 0; i < N_TEXTS; i++) {
+        lengths[i] = *texts[i].text != NULL ? strnlen(*texts[i].text, texts[i].max + 1) : 0;
+        n_bytes += lengths[i] + 1;
+    }
+    copy = g_malloc(n_bytes);
+    end = (char *)(copy + 1);
+    for (guint i = 0; i < N_TEXTS; i++) {
+        if (*texts[i].text == NULL)
+            continue;
+        memcpy(end, *texts[i].text, lengths[i]);
+        end[lengths[i]] = '\0';
+        *texts[i].text = end;
+        end += lengths[i] + 1;
+    }
+    *copy = with_texts;
+    copy->refusal_text = g_strdup(call->refusal_text);
+    *out_n_bytes = n_bytes + (call->refusal_text != NULL ? strlen(call->refusal_text) : 0);
+    return copy;
+}
+
+void
+lock_call_free(LockCall *call)
+{
+    lock_call_clear(call);
+    g_free(call);
+}
+
+void
+lock_call_clear(LockCall *call)
+{
+    g_clear_pointer(&call->refusal_text, g_free);
+}

@@ -1,0 +1,439 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "packet-socket.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "packet-codec.h"
+
+/* The sending buffer of the service's end, which the kernel doubles: what a client that does not
+ * read costs there. */
+#define KERNEL_BYTES (32 * 1024)
+/* The largest packet that is sent. It has to fit in there with the kernel's overhead. */
+#define SENT_BYTES_MAX (32 * 1024)
+
+#define EVENTS_MAX 64
+
+struct PacketSockets {
+    Session *session; /* not owned */
+    int epoll_fd;
+    GQueue with_rest;       /* of PacketSocket, by PacketSocket.in_rest */
+    PacketSocket *receiver; /* whose packet is in `buffer`, or NULL */
+    GString *name;          /* of the call that was read last */
+    GString *why;
+    guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
+};
+
+struct PacketSocket {
+    TurnOutput output;
+    PacketSockets *all; /* not owned */
+    Client *client;     /* not owned */
+    int fd;
+    guint32 events;      /* what epoll waits for */
+    guint64 position;    /* bytes that were received in all */
+    gboolean is_blocked; /* the kernel has taken not all of `out` */
+    gboolean is_muted;
+    GByteArray *out;
+    gsize out_offset;
+    void *rest;         /* the packet that is being read, if it is not in the shared buffer */
+    const void *packet; /* the same, wherever it is; NULL if there is none */
+    gsize packet_size;
+    gsize packet_offset; /* of what has not been read */
+    GList in_rest;
+    char *buckets[PACKET_N_BUCKETS];
+};
+
+/* ---- all sockets */
+
+PacketSockets *
+packet_sockets_new(Session *session)
+{
+    PacketSockets *self = g_new0(PacketSockets, 1);
+
+    self->session = session;
+    self->name = g_string_new(NULL);
+    self->why = g_string_new(NULL);
+    g_queue_init(&self->with_rest);
+    self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (self->epoll_fd < 0)
+        g_error("No epoll instance: %s", g_strerror(errno));
+    return self;
+}
+
+void
+packet_sockets_free(PacketSockets *self)
+{
+    g_assert(g_queue_is_empty(&self->with_rest));
+    close(self->epoll_fd);
+    g_string_free(self->name, TRUE);
+    g_string_free(self->why, TRUE);
+    g_free(self);
+}
+
+int
+packet_sockets_get_fd(const PacketSockets *self)
+{
+    return self->epoll_fd;
+}
+
+gboolean
+packet_sockets_has_more(const PacketSockets *self)
+{
+    return !g_queue_is_empty((GQueue *)&self->with_rest);
+}
+
+/* ---- sending */
+
+static void
+wait_for(PacketSocket *self, guint32 events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = self};
+
+    if (self->events == events)
+        return;
+    self->events = events;
+    epoll_ctl(self->all->epoll_fd, EPOLL_CTL_MOD, self->fd, &event);
+}
+
+static void
+drop_output(PacketSocket *self)
+{
+    g_byte_array_set_size(self->out, 0);
+    self->out_offset = 0;
+    self->is_blocked = FALSE;
+}
+
+/* Sends what the kernel takes. */
+static void
+flush(TurnOutput *output)
+{
+    PacketSocket *self = (PacketSocket *)output;
+
+    while (self->out_offset < self->out->len) {
+        gsize length = packet_get_length(self->out, self->out_offset, SENT_BYTES_MAX);
+        ssize_t n =
+            send(self->fd, self->out->data + self->out_offset, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)) {
+            self->is_blocked = TRUE;
+            wait_for(self, EPOLLOUT);
+            return;
+        }
+        if (n < 0) { /* the other end is closed; what it had sent can still be read */
+            self->is_muted = TRUE;
+            break;
+        }
+        self->out_offset += length;
+    }
+    drop_output(self);
+    wait_for(self, EPOLLIN);
+}
+
+static void
+put(PacketSocket *self, gsize n_bytes)
+{
+    turn_add_output(&self->output, n_bytes);
+}
+
+static void
+reply(Client *client, const LockCall *call, const LockReply *lock_reply)
+{
+    PacketSocket *self = client->socket;
+
+    if (self == NULL || self->is_muted || !call->wants_reply)
+        return;
+    encode_packet_reply(self->out, call, lock_reply);
+    put(self, sizeof(PacketAnswer));
+}
+
+static void
+event(Client *client, const Effect *effect)
+{
+    PacketSocket *self = client->socket;
+
+    if (self->is_muted)
+        return;
+    encode_packet_effect(self->out, effect);
+    put(self, sizeof(PacketEnded));
+}
+
+static gboolean
+is_writable(const Client *client)
+{
+    return client->socket == NULL || !client->socket->is_blocked;
+}
+
+const Channel socket_channel = {.reply = reply, .event = event, .is_writable = is_writable};
+
+void
+packet_socket_mute(Client *client)
+{
+    client->socket->is_muted = TRUE;
+    turn_remove_output(&client->socket->output);
+    drop_output(client->socket);
+}
+
+/* ---- waiting */
+
+static void
+write_on(PacketSocket *self)
+{
+    flush(&self->output);
+    if (!self->is_blocked)
+        turn_make_runnable(&self->all->session->turn, self->client);
+}
+
+guint
+packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms)
+{
+    struct epoll_event events[EVENTS_MAX];
+    GList *link = self->with_rest.head;
+    guint n_clients = 0;
+    int n_events;
+
+    /* Half of them at most, so that they do not keep others from being read. */
+    for (; link != NULL && n_clients < max / 2; link = link->next)
+        clients[n_clients++] = ((PacketSocket *)link->data)->client;
+    n_events = epoll_wait(self->epoll_fd, events, (int)MIN(max - n_clients, EVENTS_MAX),
+                          n_clients > 0 ? 0 : timeout_ms);
+    for (int i = 0; i < n_events; i++) {
+        PacketSocket *socket = events[i].data.ptr;
+
+        if (socket->is_blocked)
+            write_on(socket);
+        if (!socket->is_blocked && socket->in_rest.data == NULL)
+            clients[n_clients++] = socket->client;
+    }
+    return n_clients;
+}
+
+/* ---- reading */
+
+static void
+forget_packet(PacketSocket *self)
+{
+    if (self->all->receiver == self)
+        self->all->receiver = NULL;
+    if (self->in_rest.data != NULL)
+        g_queue_unlink(&self->all->with_rest, &self->in_rest);
+    self->in_rest.data = NULL;
+    g_clear_pointer(&self->rest, g_free);
+    self->packet = NULL;
+}
+
+/* Receives the next packet into the shared buffer. */
+static PacketRead
+receive(PacketSocket *self)
+{
+    PacketSockets *all = self->all;
+    gboolean was_reset = FALSE;
+    ssize_t n;
+
+    g_assert(all->receiver == NULL);
+    for (;;) {
+        n = recv(self->fd, all->buffer, sizeof all->buffer, MSG_DONTWAIT | MSG_TRUNC);
+        if (n >= 0)
+            break;
+        if (errno == EINTR)
+            continue;
+        /* The other end was closed with packets unread in it; what it had sent comes behind. */
+        if (errno != ECONNRESET || was_reset)
+            return errno == EAGAIN ? PACKET_READ_NOTHING : PACKET_READ_END;
+        was_reset = TRUE;
+        self->is_muted = TRUE;
+    }
+    if (n == 0)
+        return PACKET_READ_END;
+    self->position += (gsize)n;
+    if ((gsize)n > sizeof all->buffer)
+        return PACKET_READ_MALFORMED;
+    all->receiver = self;
+    self->packet = all->buffer;
+    self->packet_size = (gsize)n;
+    self->packet_offset = 0;
+    return PACKET_READ_CALL;
+}
+
+/* Whether a message is complete in itself, and no call: TRUE for BUCKET. */
+static gboolean
+bind_bucket(PacketSocket *self, const PacketBucket *message)
+{
+    g_autofree char *name = g_strndup(message->name, message->length);
+
+    if (!decode_packet_is_bucket(name))
+        return FALSE;
+    g_free(self->buckets[message->bucket]);
+    self->buckets[message->bucket] = g_steal_pointer(&name);
+    return TRUE;
+}
+
+static PacketRead
+read_request(PacketSocket *self, const PacketRequest *message, LockCall *out_call)
+{
+    PacketSockets *all = self->all;
+
+    if (self->buckets[message->bucket] == NULL)
+        return PACKET_READ_MALFORMED;
+    g_string_truncate(all->name, 0);
+    g_string_truncate(all->why, 0);
+    g_string_append_len(all->name, message->text, message->name_length);
+    g_string_append_len(all->why, message->text + message->name_length, message->why_length);
+    decode_packet_request(message, self->buckets[message->bucket], all->name->str, all->why->str,
+                          out_call);
+    return PACKET_READ_CALL;
+}
+
+PacketRead
+packet_socket_read(Client *client, LockCall *out_call)
+{
+    PacketSocket *self = client->socket;
+
+    while (!self->is_blocked) {
+        const PacketHead *head;
+
+        if (self->packet == NULL) {
+            PacketRead result = receive(self);
+
+            if (result != PACKET_READ_CALL)
+                return result;
+        }
+        if (self->packet_offset == self->packet_size) {
+            forget_packet(self);
+            continue;
+        }
+        head = packet_read_from_client(self->packet, self->packet_size, &self->packet_offset);
+        if (head == NULL)
+            return PACKET_READ_MALFORMED;
+        if (head->kind == PACKET_REQUEST)
+            return read_request(self, (const PacketRequest *)head, out_call);
+        if (head->kind != PACKET_BUCKET) {
+            decode_packet_other(head, out_call);
+            return PACKET_READ_CALL;
+        }
+        if (!bind_bucket(self, (const PacketBucket *)head))
+            return PACKET_READ_MALFORMED;
+    }
+    return PACKET_READ_NOTHING;
+}
+
+void
+packet_socket_pause(Client *client)
+{
+    PacketSocket *self = client->socket;
+    gsize n_left;
+
+    if (self == NULL || self->all->receiver != self)
+        return;
+    self->all->receiver = NULL;
+    n_left = self->packet_size - self->packet_offset;
+    if (n_left == 0) {
+        forget_packet(self);
+        return;
+    }
+    self->rest = g_memdup2((const guint8 *)self->packet + self->packet_offset, n_left);
+    self->packet = self->rest;
+    self->packet_size = n_left;
+    self->packet_offset = 0;
+    self->in_rest.data = self;
+    g_queue_push_tail_link(&self->all->with_rest, &self->in_rest);
+}
+
+guint64
+packet_socket_get_end(const Client *client)
+{
+    const PacketSocket *self = client->socket;
+    int n_bytes = 0;
+
+    if (ioctl(self->fd, SIOCINQ, &n_bytes) < 0)
+        n_bytes = 0;
+    return self->position + (guint64)n_bytes;
+}
+
+gboolean
+packet_socket_is_at(const Client *client, guint64 position)
+{
+    const PacketSocket *self = client->socket;
+
+    return self->position >= position &&
+           (self->packet == NULL || self->packet_offset == self->packet_size);
+}
+
+/* ---- beginning and end */
+
+static gboolean
+make_pair(int fds[2])
+{
+    const int kernel_bytes = KERNEL_BYTES;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) < 0)
+        return FALSE;
+    if (setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof kernel_bytes) == 0)
+        return TRUE;
+    close(fds[0]);
+    close(fds[1]);
+    return FALSE;
+}
+
+gboolean
+packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
+{
+    PacketSocket *self;
+    struct epoll_event event = {.events = EPOLLIN};
+    int fds[2];
+
+    g_assert(client->socket == NULL);
+    if (!make_pair(fds))
+        return FALSE;
+    self = g_new0(PacketSocket, 1);
+    event.data.ptr = self;
+    if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, fds[0], &event) < 0) {
+        close(fds[0]);
+        close(fds[1]);
+        g_free(self);
+        return FALSE;
+    }
+    self->output = (TurnOutput){.turn = &all->session->turn, .flush = flush};
+    self->all = all;
+    self->client = client;
+    self->fd = fds[0];
+    self->events = event.events;
+    self->out = g_byte_array_new();
+    client->socket = self;
+    client->channel = &socket_channel;
+    encode_packet_live(self->out, client->agent, all->session->user_agent.now_us);
+    put(self, self->out->len);
+    *out_fd = fds[1];
+    return TRUE;
+}
+
+void
+packet_socket_close(Client *client, PacketClosedReason reason)
+{
+    PacketSocket *self = client->socket;
+
+    if (self == NULL)
+        return;
+    turn_remove_output(&self->output);
+    if (reason != 0 && !self->is_muted) {
+        packet_write_closed(self->out, reason);
+        if (!self->is_blocked)
+            flush(&self->output);
+    }
+    forget_packet(self);
+    close(self->fd);
+    g_byte_array_unref(self->out);
+    for (guint i = 0; i < PACKET_N_BUCKETS; i++)
+        g_free(self->buckets[i]);
+    g_free(self);
+    client->socket = NULL;
+    client->channel = client->default_channel;
+}
