@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "common/wire-names.h"
-#include "service/bus/link.h"
-#include "service/bus/objects.h"
+#include "service/dbus/bucket-path.h"
+#include "service/dbus/bus.h"
 #include "tests/fuzz/fuzz.h"
 
 static gboolean
@@ -62,7 +62,7 @@ is_legal_name(const char *name)
 }
 
 static void
-try_name(Link *link, const char *name)
+try_name(Bus *bus, const char *name)
 {
     g_autofree char *path = NULL;
     g_autofree char *again = NULL;
@@ -71,13 +71,13 @@ try_name(Link *link, const char *name)
     if (!is_legal_name(name))
         return;
     label = encode(name);
-    path = objects_path_from_bucket(name);
+    path = bucket_path_encode(name);
     g_assert(g_str_has_prefix(path, WIRE_BUCKET_PREFIX "/"));
     g_assert_cmpstr(path + strlen(WIRE_BUCKET_PREFIX "/"), ==, label->str);
-    again = objects_bucket_from_path(path);
+    again = bucket_path_decode(path);
     g_assert_cmpstr(again, ==, name);
-    g_assert_cmpstr(link_get_bucket_path(link, name), ==, path);
-    g_assert_cmpstr(link_get_bucket(link, path), ==, name);
+    g_assert_cmpstr(bus_get_bucket_path(bus, name), ==, path);
+    g_assert_cmpstr(bus_get_bucket(bus, path), ==, name);
 }
 
 /* sd-bus lets no other paths through. */
@@ -88,7 +88,7 @@ is_path(const char *path)
 }
 
 static void
-try_label(Link *link, const char *label)
+try_label(Bus *bus, const char *label)
 {
     g_autofree char *path = g_strconcat(WIRE_BUCKET_PREFIX, "/", label, NULL);
     g_autofree char *bucket = NULL;
@@ -96,8 +96,8 @@ try_label(Link *link, const char *label)
 
     if (!is_path(path))
         return;
-    bucket = objects_bucket_from_path(path);
-    g_assert_cmpstr(link_get_bucket(link, path), ==, bucket);
+    bucket = bucket_path_decode(path);
+    g_assert_cmpstr(bus_get_bucket(bus, path), ==, bucket);
     if (bucket == NULL)
         return;
     /* It is legal, and there is no other path of that name. */
@@ -129,7 +129,7 @@ try_refused(const char *label)
     canonical = encode(name->str);
     if (!is_legal_name(name->str) || !g_str_equal(canonical->str, label))
         return;
-    bucket = objects_bucket_from_path(path);
+    bucket = bucket_path_decode(path);
     g_assert_cmpstr(bucket, ==, name->str);
 }
 
@@ -138,13 +138,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autofree char *text = g_strndup((const char *)data, size);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    Link link = {0};
+    Bus bus = {NULL};
 
     for (guint i = 0; lines[i] != NULL; i++) {
-        try_label(&link, lines[i]);
+        try_label(&bus, lines[i]);
         try_refused(lines[i]);
-        try_name(&link, lines[i]);
+        try_name(&bus, lines[i]);
     }
-    link_clear_bucket(&link);
+    g_free(bus.bucket_path);
+    g_free(bus.bucket);
     return 0;
 }

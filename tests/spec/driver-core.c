@@ -124,7 +124,7 @@ set_error(SpecAnswer *answer, LockResult result)
 
     if (result >= LOCK_RESULT_LIMIT) {
         answer->error = g_strdup("LimitsExceeded");
-        answer->message = g_strdup(limits_table[result - LOCK_RESULT_LIMIT].name);
+        answer->message = g_strdup(limit_id_get_name(result - LOCK_RESULT_LIMIT));
     } else if (errors[result] != NULL) {
         answer->error = g_strdup(errors[result]);
         answer->message = g_strdup(result == LOCK_RESULT_KEY_MISMATCH ? "key" : "");

@@ -6,12 +6,12 @@
  * rules say, which are here a second time and count by walking; what the accounts say is what there
  * is; and in the end that is nothing.
  *
- * Built once more with the faults of service/fault.h, it shows that it would notice them. A failure
+ * Built once more with the faults of service/base/fault.h, it shows that it would notice them. A failure
  * tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
 
 #include "service/core/audit.h"
 
-#include "service/fault.h"
+#include "service/base/fault.h"
 #include "tests/unit/core-fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -38,8 +38,6 @@ static const struct {
     guint n_max;
 } of_edge[] = {
     {CHARGE_WATCH, "watch", N_WATCHES},
-    {CHARGE_PRIVATE_SOCKET, "private socket", 1},
-    {CHARGE_UNREAD_BYTE, "unread byte", N_WATCHES},
 };
 
 typedef struct {
@@ -71,12 +69,6 @@ static const Limits small_limits = {{
     [LIMIT_WATCHES_PER_APP] = 7,
     [LIMIT_WATCHES_PER_UID] = 14,
     [LIMIT_WATCHES_TOTAL] = 40,
-    [LIMIT_PRIVATE_SOCKETS_PER_APP] = 2,
-    [LIMIT_PRIVATE_SOCKETS_PER_UID] = 5,
-    [LIMIT_PRIVATE_SOCKETS_TOTAL] = 12,
-    [LIMIT_UNREAD_BYTES_PER_APP] = 7,
-    [LIMIT_UNREAD_BYTES_PER_UID] = 14,
-    [LIMIT_UNREAD_BYTES_TOTAL] = 40,
 }};
 
 static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "", "-x", "toolong"};
@@ -123,8 +115,6 @@ count_of(const Slot *slot, ChargeKind kind)
             n += lock_request_get_text_bytes(link->data);
         return n;
     case CHARGE_WATCH:
-    case CHARGE_PRIVATE_SOCKET:
-    case CHARGE_UNREAD_BYTE:
         return slot->n[kind];
     case N_CHARGES:
     default:
@@ -196,8 +186,8 @@ check_answer(World *world, LimitId expected, gboolean is_admitted, LimitId limit
         world->n_refusals[expected]++;
     if (is_admitted != (expected == N_LIMITS) || (!is_admitted && limit != expected))
         fail(world, "expected %s, got %s",
-             expected == N_LIMITS ? "room" : limits_table[expected].name,
-             is_admitted ? "room" : limits_table[limit].name);
+             expected == N_LIMITS ? "room" : limit_id_get_name(expected),
+             is_admitted ? "room" : limit_id_get_name(limit));
 }
 
 static void
@@ -482,7 +472,7 @@ test_walk(void)
     for (guint i = 0; i < MAX(fixture_get_size(N_WORLDS), 4); i++)
         run_world(seed, i, n_refusals);
     for (guint i = 0; i < N_LIMITS; i++)
-        g_test_message("%s: in the way %u times", limits_table[i].name, n_refusals[i]);
+        g_test_message("%s: in the way %u times", limit_id_get_name(i), n_refusals[i]);
     for (guint kind = 0; kind < N_CHARGES; kind++)
         for (guint scope = 0; scope < N_SCOPES; scope++)
             g_assert_cmpuint(n_refusals[limits_get_id((ChargeKind)kind, (LimitsScope)scope)], >, 0);

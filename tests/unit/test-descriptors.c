@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* service/descriptors: the limit that it sets itself. The system's calls are replaced, since no
+/* service/base/descriptors: the limit that it sets itself. The system's calls are replaced, since no
  * system would let every test have each limit. */
 
 #include <glib.h>
 #include <sys/resource.h>
 
-#include "service/descriptors.h"
+#include "service/base/descriptors.h"
 
 static struct rlimit limit;
 

@@ -13,13 +13,12 @@ test_table(void)
 
     limits_init(&limits);
     for (guint i = 0; i < N_LIMITS; i++) {
-        g_assert_nonnull(limits_table[i].name);
-        g_assert_cmpuint(limits_table[i].default_value, >, 0);
-        g_assert_cmpuint(limits.max[i], ==, limits_table[i].default_value);
+        g_assert_nonnull(limit_id_get_name(i));
+        g_assert_cmpuint(limits.max[i], >, 0);
         g_assert_cmpint(lock_result_limit((LimitId)i), >=, LOCK_RESULT_LIMIT);
         g_assert_cmpint(lock_result_limit((LimitId)i), <, LOCK_RESULT_COUNT);
         for (guint k = 0; k < i; k++)
-            g_assert_cmpstr(limits_table[i].name, !=, limits_table[k].name);
+            g_assert_cmpstr(limit_id_get_name(i), !=, limit_id_get_name(k));
     }
 }
 
@@ -57,8 +56,8 @@ test_set_from_string(void)
     }
 
     for (guint i = 0; i < N_LIMITS; i++) {
-        g_autofree char *least = g_strdup_printf("%s=1", limits_table[i].name);
-        g_autofree char *most = g_strdup_printf("%s=2147483647", limits_table[i].name);
+        g_autofree char *least = g_strdup_printf("%s=1", limit_id_get_name(i));
+        g_autofree char *most = g_strdup_printf("%s=2147483647", limit_id_get_name(i));
 
         g_assert_true(limits_set_from_string(&limits, least));
         g_assert_cmpuint(limits.max[i], ==, 1);
