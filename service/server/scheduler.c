@@ -80,7 +80,8 @@ scheduler_drain_socket(Client *client)
 gboolean
 scheduler_may_serve(const Client *client)
 {
-    return client->agent != NULL && bus_channel.is_writable(client) &&
+    /* One that was never identified has only called what sd-bus answers. */
+    return client->admission == NULL && bus_channel.is_writable(client) &&
            socket_channel.is_writable(client);
 }
 

@@ -143,7 +143,7 @@ encode_packet_effect(GByteArray *out, const Effect *effect)
 void
 encode_packet_live(GByteArray *out, const Agent *agent, gint64 now_us)
 {
-    g_autofree PacketLiveEntry *entries = g_new(PacketLiveEntry, agent->requests.length);
+    g_autofree PacketLiveEntry *entries = g_new(PacketLiveEntry, agent->requests.length + 1);
     guint n_left = agent->requests.length, n = 0;
 
     for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
