@@ -3,6 +3,8 @@
 
 #include "scheduler.h"
 
+#include <poll.h>
+
 #include "dispatch.h"
 #include "encode.h"
 #include "fault.h"
@@ -16,6 +18,10 @@
 #define CALLS_PER_TURN   64
 /* When runnable clients are looked at again, if the bus takes no replies. */
 #define BUS_RETRY_US 20000L
+
+/* How long sockets are served without a turn of the main loop, and how long for none of them. */
+#define BUSY_US      4000
+#define BUSY_WAIT_MS 1
 
 /* ---- lock sockets */
 
@@ -219,16 +225,16 @@ get_share(guint n_clients)
     return MAX(CALLS_PER_TURN / n_clients, 8);
 }
 
-static void
-serve_sockets(Server *server)
+/* FALSE: there was nothing to do. */
+static gboolean
+serve_sockets(Server *server, int timeout_ms)
 {
     Client *clients[CLIENTS_PER_TURN];
-    guint n_clients = packet_sockets_wait(server->sockets, clients, CLIENTS_PER_TURN, 0);
+    guint n_clients = packet_sockets_wait(server->sockets, clients, CLIENTS_PER_TURN, timeout_ms);
 
     for (guint i = 0; i < n_clients; i++)
         serve_socket(clients[i], get_share(n_clients), G_MAXUINT64);
-    if (packet_sockets_has_more(server->sockets))
-        g_source_set_ready_time(server->scheduler, 0);
+    return n_clients > 0;
 }
 
 typedef struct {
@@ -236,15 +242,47 @@ typedef struct {
     Server *server;
 } Scheduler;
 
+/* Whether nothing but what is readable can be waiting in sd-bus. */
+static gboolean
+bus_is_quiet(const Server *server)
+{
+    uint64_t ready_us;
+
+    return !outbox_is_backed_up(&server->bus.outbox) &&
+           sd_bus_get_timeout(server->bus.connection, &ready_us) >= 0 && ready_us != 0 &&
+           sd_bus_get_events(server->bus.connection) == POLLIN;
+}
+
+/* A client that makes one call after the other sends the next one some microseconds after the
+ * answer. To wait for it here, rather than in the main loop, takes half of the system calls. It
+ * ends as soon as no socket has anything for a millisecond, or something comes by the bus, and
+ * after a few milliseconds in any case, so that timers and signals get their turn. */
+static void
+serve_busy_sockets(Server *server)
+{
+    gint64 until_us = g_get_monotonic_time() + BUSY_US;
+
+    packet_sockets_set_other_fd(server->sockets, sd_bus_get_fd(server->bus.connection));
+    while (server->session.turn.runnable.length == 0 && bus_is_quiet(server) &&
+           g_get_monotonic_time() < until_us && serve_sockets(server, BUSY_WAIT_MS))
+        server_end_turn(server);
+    packet_sockets_set_other_fd(server->sockets, -1);
+}
+
 static gboolean
 scheduler_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     Server *server = ((Scheduler *)source)->server;
+    gboolean is_busy;
 
     g_source_set_ready_time(source, -1);
     run_clients(server);
-    serve_sockets(server);
+    is_busy = serve_sockets(server, 0);
     server_end_turn(server);
+    if (is_busy)
+        serve_busy_sockets(server);
+    if (packet_sockets_has_more(server->sockets))
+        g_source_set_ready_time(source, 0);
     return G_SOURCE_CONTINUE;
 }
 

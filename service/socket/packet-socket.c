@@ -24,6 +24,7 @@
 struct PacketSockets {
     Session *session; /* not owned */
     int epoll_fd;
+    int other_fd;           /* -1: none */
     GQueue with_rest;       /* of PacketSocket, by PacketSocket.in_rest */
     PacketSocket *receiver; /* whose packet is in `buffer`, or NULL */
     GString *name;          /* of the call that was read last */
@@ -58,6 +59,7 @@ packet_sockets_new(Session *session)
     PacketSockets *self = g_new0(PacketSockets, 1);
 
     self->session = session;
+    self->other_fd = -1;
     self->name = g_string_new(NULL);
     self->why = g_string_new(NULL);
     g_queue_init(&self->with_rest);
@@ -192,6 +194,20 @@ write_on(PacketSocket *self)
         turn_make_runnable(&self->all->session->turn, self->client);
 }
 
+void
+packet_sockets_set_other_fd(PacketSockets *self, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    if (fd == self->other_fd)
+        return;
+    if (self->other_fd >= 0)
+        epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, self->other_fd, NULL);
+    if (fd >= 0 && epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+        g_error("epoll_ctl: %s", g_strerror(errno));
+    self->other_fd = fd;
+}
+
 guint
 packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms)
 {
@@ -208,6 +224,8 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
     for (int i = 0; i < n_events; i++) {
         PacketSocket *socket = events[i].data.ptr;
 
+        if (socket == NULL) /* the other descriptor */
+            continue;
         if (socket->is_blocked)
             write_on(socket);
         if (!socket->is_blocked && socket->in_rest.data == NULL)

@@ -40,9 +40,12 @@ int packet_sockets_get_fd(const PacketSockets *self);
 /* Whether a socket has messages left that were received in an earlier turn. */
 gboolean packet_sockets_has_more(const PacketSockets *self);
 
+/* Also wait for this descriptor to be readable (-1: no more) in packet_sockets_wait(). */
+void packet_sockets_set_other_fd(PacketSockets *self, int fd);
+
 /* Up to `max` clients whose sockets have something to read, including those that have some left;
- * waits up to `timeout_ms` for one. Sockets that had to wait to send are sent to, and their clients
- * made runnable. */
+ * waits up to `timeout_ms` for one, or for the other descriptor. Sockets that had to wait to send
+ * are sent to, and their clients made runnable. */
 guint packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms);
 
 /* Opens a socket for the client, which has none, with the list of what is live already in it.
