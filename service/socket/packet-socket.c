@@ -15,9 +15,9 @@
 
 /* The sending buffer of the service's end, which the kernel doubles: what a client that does not
  * read costs there. */
-#define KERNEL_BYTES (32 * 1024)
+#define KERNEL_BYTES 32768
 /* The largest packet that is sent. It has to fit in there with the kernel's overhead. */
-#define SENT_BYTES_MAX (32 * 1024)
+#define SENT_BYTES_MAX 32768UL
 
 #define EVENTS_MAX 64
 
