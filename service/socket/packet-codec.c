@@ -140,29 +140,31 @@ encode_packet_effect(GByteArray *out, const Effect *effect)
         packet_write_ended(out, request->key, reasons[effect->kind]);
 }
 
+static PacketLiveEntry
+make_entry(const LockRequest *request, gint64 now_us)
+{
+    gint64 left_ms = request->deadline_ms - now_us / 1000;
+
+    return (PacketLiveEntry){
+        .key = request->key,
+        .token = request->token,
+        .time_left_ms = request->deadline_ms != 0 ? (guint32)CLAMP(left_ms, 1, G_MAXUINT32) : 0,
+        .state = get_state(request),
+    };
+}
+
 void
 encode_packet_live(GByteArray *out, const Agent *agent, gint64 now_us)
 {
-    g_autofree PacketLiveEntry *entries = g_new(PacketLiveEntry, agent->requests.length + 1);
-    guint n_left = agent->requests.length, n = 0;
+    PacketLiveEntry entries[LIVE_ENTRIES_MAX];
+    guint n_entries = 0;
 
     for (const GList *link = agent->requests.head; link != NULL; link = link->next) {
-        const LockRequest *request = link->data;
-        gint64 left_ms = request->deadline_ms - now_us / 1000;
-
-        entries[n++] = (PacketLiveEntry){
-            .key = request->key,
-            .token = request->token,
-            .time_left_ms = request->deadline_ms != 0 ? (guint32)CLAMP(left_ms, 1, G_MAXUINT32) : 0,
-            .state = get_state(request),
-        };
+        if (n_entries == LIVE_ENTRIES_MAX) {
+            packet_write_live(out, entries, n_entries, TRUE);
+            n_entries = 0;
+        }
+        entries[n_entries++] = make_entry(link->data, now_us);
     }
-    n = 0;
-    do {
-        guint n_here = MIN(n_left, LIVE_ENTRIES_MAX);
-
-        n_left -= n_here;
-        packet_write_live(out, entries + n, n_here, n_left > 0);
-        n += n_here;
-    } while (n_left > 0);
+    packet_write_live(out, entries, n_entries, FALSE);
 }
