@@ -349,7 +349,8 @@ dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
     session_tick(client->session);
     if (server_of(client)->verbose)
-        g_debug("%s: call of kind %d", client->unique_name, call->kind);
+        g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
+                call->refusal_name != NULL ? ", not well-formed" : "");
     bus_faults_log(call, call->refusal_name != NULL);
     if (!refuse(client, channel, call))
         serve(client, channel, call);

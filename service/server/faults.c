@@ -145,7 +145,7 @@ void
 bus_faults_log(const LockCall *call, gboolean is_error)
 {
     if (fault_is(FAULT_LOG_UNLIMITED) && is_error)
-        g_warning("A call of kind %d has failed", call->kind);
+        g_warning("%s has failed", lock_call_get_name(call));
     if (fault_is(FAULT_LOG_UNESCAPED) && call->name != NULL)
         g_printerr("%s\n", call->name);
 }

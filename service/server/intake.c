@@ -48,7 +48,7 @@ wait_for_identity(Client *client, const LockCall *call)
 static gboolean
 may_serve_now(Client *client, const LockCall *call)
 {
-    if (scheduler_drain_socket(client) && call_queue_is_empty(&client->deferred) &&
+    if (scheduler_serve_before(client) && call_queue_is_empty(&client->deferred) &&
         scheduler_may_serve(client))
         return TRUE;
     scheduler_defer(client, call);

@@ -20,7 +20,7 @@
 #define BUS_RETRY_US 20000L
 
 /* How long sockets are served without a turn of the main loop, and how long for none of them. */
-#define BUSY_US      4000
+#define BUSY_US      1000
 #define BUSY_WAIT_MS 1
 
 /* ---- lock sockets */
@@ -60,25 +60,35 @@ serve_socket(Client *client, guint n_calls, guint64 position)
     }
     if (client->socket != NULL)
         packet_socket_pause(client);
-    else
-        turn_make_runnable(&client->session->turn, client); /* deferred calls wait for it no more */
+    if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
+        turn_make_runnable(&client->session->turn, client);
     return result != PACKET_READ_NOTHING;
 }
 
 gboolean
-scheduler_drain_socket(Client *client)
+scheduler_serve_before(Client *client)
 {
-    gboolean has_more = TRUE;
-    guint64 position;
-
     if (client->socket == NULL)
         return TRUE;
-    position = packet_socket_get_end(client);
-    while (has_more && client->socket != NULL && !packet_socket_is_at(client, position)) {
-        has_more = serve_socket(client, CALLS_PER_TURN, position);
+    client->deferred_behind = packet_socket_get_end(client);
+    serve_socket(client, CALLS_PER_TURN, client->deferred_behind);
+    return client->socket == NULL || packet_socket_is_at(client, client->deferred_behind);
+}
+
+/* Serves all that is there now, as far as the client reads the replies. */
+static void
+drain_socket(Client *client)
+{
+    gboolean has_more = TRUE;
+    guint64 end;
+
+    if (client->socket == NULL)
+        return;
+    end = packet_socket_get_end(client);
+    while (has_more && client->socket != NULL && !packet_socket_is_at(client, end)) {
+        has_more = serve_socket(client, CALLS_PER_TURN, end);
         server_end_turn(server_of(client));
     }
-    return socket_channel.is_writable(client);
 }
 
 /* ---- deferred calls */
@@ -87,8 +97,10 @@ gboolean
 scheduler_may_serve(const Client *client)
 {
     /* One that was never identified has only called what sd-bus answers. */
-    return client->admission == NULL && bus_channel.is_writable(client) &&
-           socket_channel.is_writable(client);
+    if (client->admission != NULL || !bus_channel.is_writable(client))
+        return FALSE;
+    return client->socket == NULL || (socket_channel.is_writable(client) &&
+                                      packet_socket_is_at(client, client->deferred_behind));
 }
 
 static void
@@ -264,8 +276,11 @@ serve_busy_sockets(Server *server)
 
     packet_sockets_set_other_fd(server->sockets, sd_bus_get_fd(server->bus.connection));
     while (server->session.turn.runnable.length == 0 && bus_is_quiet(server) &&
-           g_get_monotonic_time() < until_us && serve_sockets(server, BUSY_WAIT_MS))
+           g_get_monotonic_time() < until_us && serve_sockets(server, BUSY_WAIT_MS)) {
         server_end_turn(server);
+        if (packet_sockets_is_other_ready(server->sockets))
+            break;
+    }
     packet_sockets_set_other_fd(server->sockets, -1);
 }
 
@@ -330,7 +345,7 @@ scheduler_serve_last(Client *client)
     client->is_gone = TRUE;
     if (client->socket != NULL) {
         packet_socket_mute(client);
-        scheduler_drain_socket(client);
+        drain_socket(client);
     }
     packet_socket_close(client, 0);
     serve_all_deferred(client);
@@ -347,7 +362,7 @@ scheduler_serve_all(Server *server)
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
         if (client->agent == NULL)
             continue;
-        scheduler_drain_socket(client);
+        drain_socket(client);
         packet_socket_close(client, PACKET_CLOSED_SHUTDOWN);
         serve_all_deferred(client);
     }

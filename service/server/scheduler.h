@@ -4,8 +4,8 @@
 /* Which client is served next.
  *
  * A call by the bus is served when it comes, unless its client has deferred calls, has too much
- * unread, or is not identified yet; then it is deferred. Before it, the service serves what is in
- * the client's lock socket at that moment. Lower rooms make clients runnable when that may have
+ * unread, or is not identified yet; then it is deferred. Before it, the service serves what was in
+ * the client's lock socket when it came. Lower rooms make clients runnable when that may have
  * changed, and one source of the main loop runs them and reads the sockets, in turns: each client
  * gets a few calls, then the next one.
  *
@@ -22,9 +22,9 @@
 void scheduler_start(Server *server);
 void scheduler_stop(Server *server);
 
-/* Serves what is in the client's lock socket now. FALSE: it does not read the replies, so that
- * something is left. */
-gboolean scheduler_drain_socket(Client *client);
+/* Before a call by the bus: serves what is in the client's lock socket now, or a part of it if that
+ * is much. FALSE: something is left, which the call has to wait for. */
+gboolean scheduler_serve_before(Client *client);
 
 /* Whether a call of the client by the bus can be served now. */
 gboolean scheduler_may_serve(const Client *client);

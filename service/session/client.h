@@ -38,10 +38,11 @@ struct Client {
     Agent *agent;           /* NULL until identified; its edge_data is this client */
     const Channel *channel; /* by which it is told of events: that of its socket, if one is open */
     const Channel *default_channel;
-    CallQueue deferred; /* calls by the bus that wait */
-    gboolean is_flood;  /* ignored until it has read what it was sent */
-    gboolean is_gone;   /* its name has left the bus; its last calls are being served */
-    GList in_runnable;  /* of turn.c */
+    CallQueue deferred;      /* calls by the bus that wait */
+    guint64 deferred_behind; /* the position in its lock socket that has to be reached before */
+    gboolean is_flood;       /* ignored until it has read what it was sent */
+    gboolean is_gone;        /* its name has left the bus; its last calls are being served */
+    GList in_runnable;       /* of turn.c */
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */

@@ -31,6 +31,28 @@ lock_call_get_use(const LockCall *call)
     }
 }
 
+const char *
+lock_call_get_name(const LockCall *call)
+{
+    static const char *const names[] = {
+        [LOCK_CALL_REQUEST] = "Request",
+        [LOCK_CALL_RELEASE] = "Release",
+        [LOCK_CALL_ABORT] = "Abort",
+        [LOCK_CALL_SYNC] = "SYNC",
+        [LOCK_CALL_END] = "END",
+        [LOCK_CALL_QUERY] = "Query",
+        [LOCK_CALL_INSPECT] = "Inspect",
+        [LOCK_CALL_WATCH] = "Watch",
+        [LOCK_CALL_BUCKETS] = "Buckets",
+        [LOCK_CALL_RESYNC] = "Resync",
+        [LOCK_CALL_OPEN_SOCKET] = "OpenSocket",
+        [LOCK_CALL_PING] = "Ping",
+        [LOCK_CALL_OTHER] = "another call",
+    };
+
+    return names[call->kind];
+}
+
 /* ---- copies */
 
 /* The strings of a call, each with how much of it a copy keeps. */

@@ -84,6 +84,9 @@ typedef enum {
 } LockCallUse;
 LockCallUse lock_call_get_use(const LockCall *call);
 
+/* For the log; static. */
+const char *lock_call_get_name(const LockCall *call);
+
 /* An owned copy. A text that is longer than `limits` allow is cut to one byte more than that: it
  * will be refused in the same way. `*out_n_bytes` is what the copy takes. */
 LockCall *lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes);

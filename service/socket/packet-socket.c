@@ -24,7 +24,8 @@
 struct PacketSockets {
     Session *session; /* not owned */
     int epoll_fd;
-    int other_fd;           /* -1: none */
+    int other_fd; /* -1: none */
+    gboolean is_other_ready;
     GQueue with_rest;       /* of PacketSocket, by PacketSocket.in_rest */
     PacketSocket *receiver; /* whose packet is in `buffer`, or NULL */
     GString *name;          /* of the call that was read last */
@@ -208,6 +209,12 @@ packet_sockets_set_other_fd(PacketSockets *self, int fd)
     self->other_fd = fd;
 }
 
+gboolean
+packet_sockets_is_other_ready(const PacketSockets *self)
+{
+    return self->is_other_ready;
+}
+
 guint
 packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms)
 {
@@ -216,6 +223,7 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
     guint n_clients = 0;
     int n_events;
 
+    self->is_other_ready = FALSE;
     /* Half of them at most, so that they do not keep others from being read. */
     for (; link != NULL && n_clients < max / 2; link = link->next)
         clients[n_clients++] = ((PacketSocket *)link->data)->client;
@@ -224,8 +232,10 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
     for (int i = 0; i < n_events; i++) {
         PacketSocket *socket = events[i].data.ptr;
 
-        if (socket == NULL) /* the other descriptor */
+        if (socket == NULL) {
+            self->is_other_ready = TRUE;
             continue;
+        }
         if (socket->is_blocked)
             write_on(socket);
         if (!socket->is_blocked && socket->in_rest.data == NULL)
@@ -380,9 +390,9 @@ gboolean
 packet_socket_is_at(const Client *client, guint64 position)
 {
     const PacketSocket *self = client->socket;
+    gsize n_unread = self->packet != NULL ? self->packet_size - self->packet_offset : 0;
 
-    return self->position >= position &&
-           (self->packet == NULL || self->packet_offset == self->packet_size);
+    return self->position - n_unread >= position;
 }
 
 /* ---- beginning and end */
@@ -440,12 +450,12 @@ packet_socket_close(Client *client, PacketClosedReason reason)
 
     if (self == NULL)
         return;
-    turn_remove_output(&self->output);
     if (reason != 0 && !self->is_muted) {
         packet_write_closed(self->out, reason);
-        if (!self->is_blocked)
-            flush(&self->output);
+        put(self, sizeof(PacketClosed));
+        turn_flush(self->output.turn);
     }
+    turn_remove_output(&self->output);
     forget_packet(self);
     close(self->fd);
     g_byte_array_unref(self->out);

@@ -40,8 +40,10 @@ int packet_sockets_get_fd(const PacketSockets *self);
 /* Whether a socket has messages left that were received in an earlier turn. */
 gboolean packet_sockets_has_more(const PacketSockets *self);
 
-/* Also wait for this descriptor to be readable (-1: no more) in packet_sockets_wait(). */
+/* Also wait for this descriptor to be readable (-1: no more) in packet_sockets_wait(); and whether
+ * it was, the last time. */
 void packet_sockets_set_other_fd(PacketSockets *self, int fd);
+gboolean packet_sockets_is_other_ready(const PacketSockets *self);
 
 /* Up to `max` clients whose sockets have something to read, including those that have some left;
  * waits up to `timeout_ms` for one, or for the other descriptor. Sockets that had to wait to send
