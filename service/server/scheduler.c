@@ -139,14 +139,15 @@ make_flood(Client *client)
     g_info("%s has too many deferred calls: its agent is terminated", client->unique_name);
     call_queue_clear(&client->deferred);
     watches_remove_client(client);
-    packet_socket_close(client, 0);
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
         session_tick(client->session);
         user_agent_replace(&client->session->user_agent, client->agent);
         notify_effects(server);
+        server_end_turn(server);
     }
+    packet_socket_close(client, 0);
     flow_control_ask(client->flow);
 }
 

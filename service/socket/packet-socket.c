@@ -16,6 +16,8 @@
 /* The sending buffer of the service's end, which the kernel doubles: what a client that does not
  * read costs there. */
 #define KERNEL_BYTES 32768
+/* The same when it is closed: more than all that can be waiting, and what every system allows. */
+#define LAST_KERNEL_BYTES 212992
 /* The largest packet that is sent. It has to fit in there with the kernel's overhead. */
 #define SENT_BYTES_MAX 32768UL
 
@@ -26,7 +28,7 @@ struct PacketSockets {
     int epoll_fd;
     int other_fd; /* -1: none */
     gboolean is_other_ready;
-    GQueue with_rest;       /* of PacketSocket, by PacketSocket.in_rest */
+    GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit */
     PacketSocket *receiver; /* whose packet is in `buffer`, or NULL */
     GString *name;          /* of the call that was read last */
     GString *why;
@@ -48,7 +50,7 @@ struct PacketSocket {
     const void *packet; /* the same, wherever it is; NULL if there is none */
     gsize packet_size;
     gsize packet_offset; /* of what has not been read */
-    GList in_rest;
+    GList in_to_visit;   /* there is something to do that epoll does not tell */
     char *buckets[PACKET_N_BUCKETS];
 };
 
@@ -63,7 +65,7 @@ packet_sockets_new(Session *session)
     self->other_fd = -1;
     self->name = g_string_new(NULL);
     self->why = g_string_new(NULL);
-    g_queue_init(&self->with_rest);
+    g_queue_init(&self->to_visit);
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (self->epoll_fd < 0)
         g_error("No epoll instance: %s", g_strerror(errno));
@@ -73,7 +75,7 @@ packet_sockets_new(Session *session)
 void
 packet_sockets_free(PacketSockets *self)
 {
-    g_assert(g_queue_is_empty(&self->with_rest));
+    g_assert(g_queue_is_empty(&self->to_visit));
     close(self->epoll_fd);
     g_string_free(self->name, TRUE);
     g_string_free(self->why, TRUE);
@@ -89,7 +91,7 @@ packet_sockets_get_fd(const PacketSockets *self)
 gboolean
 packet_sockets_has_more(const PacketSockets *self)
 {
-    return !g_queue_is_empty((GQueue *)&self->with_rest);
+    return !g_queue_is_empty((GQueue *)&self->to_visit);
 }
 
 /* ---- sending */
@@ -103,6 +105,26 @@ wait_for(PacketSocket *self, guint32 events)
         return;
     self->events = events;
     epoll_ctl(self->all->epoll_fd, EPOLL_CTL_MOD, self->fd, &event);
+}
+
+static void
+visit(PacketSocket *self)
+{
+    Turn *turn = self->output.turn;
+
+    if (self->in_to_visit.data != NULL)
+        return;
+    self->in_to_visit.data = self;
+    g_queue_push_tail_link(&self->all->to_visit, &self->in_to_visit);
+    turn->wake_up(turn->data);
+}
+
+static void
+do_not_visit(PacketSocket *self)
+{
+    if (self->in_to_visit.data != NULL)
+        g_queue_unlink(&self->all->to_visit, &self->in_to_visit);
+    self->in_to_visit.data = NULL;
 }
 
 static void
@@ -128,11 +150,13 @@ flush(TurnOutput *output)
             continue;
         if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)) {
             self->is_blocked = TRUE;
+            do_not_visit(self);
             wait_for(self, EPOLLOUT);
             return;
         }
-        if (n < 0) { /* the other end is closed; what it had sent can still be read */
+        if (n < 0) { /* the other end reads no more; what it had sent can still be read */
             self->is_muted = TRUE;
+            visit(self);
             break;
         }
         self->out_offset += length;
@@ -191,8 +215,11 @@ static void
 write_on(PacketSocket *self)
 {
     flush(&self->output);
-    if (!self->is_blocked)
-        turn_make_runnable(&self->all->session->turn, self->client);
+    if (self->is_blocked)
+        return;
+    if (self->rest != NULL)
+        visit(self);
+    turn_make_runnable(&self->all->session->turn, self->client);
 }
 
 void
@@ -219,7 +246,7 @@ guint
 packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms)
 {
     struct epoll_event events[EVENTS_MAX];
-    GList *link = self->with_rest.head;
+    GList *link = self->to_visit.head;
     guint n_clients = 0;
     int n_events;
 
@@ -238,7 +265,7 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
         }
         if (socket->is_blocked)
             write_on(socket);
-        if (!socket->is_blocked && socket->in_rest.data == NULL)
+        if (!socket->is_blocked && socket->in_to_visit.data == NULL)
             clients[n_clients++] = socket->client;
     }
     return n_clients;
@@ -251,9 +278,7 @@ forget_packet(PacketSocket *self)
 {
     if (self->all->receiver == self)
         self->all->receiver = NULL;
-    if (self->in_rest.data != NULL)
-        g_queue_unlink(&self->all->with_rest, &self->in_rest);
-    self->in_rest.data = NULL;
+    do_not_visit(self);
     g_clear_pointer(&self->rest, g_free);
     self->packet = NULL;
 }
@@ -274,8 +299,10 @@ receive(PacketSocket *self)
         if (errno == EINTR)
             continue;
         /* The other end was closed with packets unread in it; what it had sent comes behind. */
+        if (errno == EAGAIN)
+            return self->is_muted ? PACKET_READ_END : PACKET_READ_NOTHING;
         if (errno != ECONNRESET || was_reset)
-            return errno == EAGAIN ? PACKET_READ_NOTHING : PACKET_READ_END;
+            return PACKET_READ_END;
         was_reset = TRUE;
         self->is_muted = TRUE;
     }
@@ -371,8 +398,8 @@ packet_socket_pause(Client *client)
     self->packet = self->rest;
     self->packet_size = n_left;
     self->packet_offset = 0;
-    self->in_rest.data = self;
-    g_queue_push_tail_link(&self->all->with_rest, &self->in_rest);
+    if (!self->is_blocked)
+        visit(self);
 }
 
 guint64
@@ -436,6 +463,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     self->events = event.events;
     self->out = g_byte_array_new();
     client->socket = self;
+    client->deferred_behind = 0; /* a position in this one from here on */
     client->channel = &socket_channel;
     encode_packet_live(self->out, client->agent, all->session->user_agent.now_us);
     put(self, self->out->len);
@@ -446,11 +474,14 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
 void
 packet_socket_close(Client *client, PacketClosedReason reason)
 {
+    const int last_bytes = LAST_KERNEL_BYTES;
     PacketSocket *self = client->socket;
 
     if (self == NULL)
         return;
     if (reason != 0 && !self->is_muted) {
+        /* There has to be room for it, and for what comes before it. */
+        setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
         packet_write_closed(self->out, reason);
         put(self, sizeof(PacketClosed));
         turn_flush(self->output.turn);
