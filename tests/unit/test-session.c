@@ -1,0 +1,246 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* session: deferred calls and what they count for, and the order of a turn. */
+
+#include <string.h>
+
+#include "service/core/principal.h"
+#include "service/session/client.h"
+
+typedef struct {
+    Session session;
+    GString *log; /* of what a turn does */
+} Fixture;
+
+static void
+forget_client(Client *client)
+{
+}
+
+static void
+commit(gpointer data)
+{
+    g_string_append(((Fixture *)data)->log, "commit ");
+}
+
+static void
+wake_up(gpointer data)
+{
+    g_string_append(((Fixture *)data)->log, "wake ");
+}
+
+static void
+set_up(Fixture *f, gconstpointer data)
+{
+    Limits limits;
+
+    limits_init(&limits);
+    limits.max[LIMIT_CALLS_WAITING] = 3;
+    session_init(&f->session, &limits);
+    f->session.client_free = forget_client;
+    f->log = g_string_new(NULL);
+    turn_init(&f->session.turn, commit, wake_up, f);
+}
+
+static void
+tear_down(Fixture *f, gconstpointer data)
+{
+    session_fini(&f->session);
+    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, 0);
+    g_string_free(f->log, TRUE);
+}
+
+static LockCall
+make_request(const char *name)
+{
+    return (LockCall){
+        .kind = LOCK_CALL_REQUEST,
+        .wants_reply = TRUE,
+        .serial = 7,
+        .bucket = "bucket",
+        .name = name,
+        .options = {.why = "why", .timeout_ms = 5, .key = 9},
+    };
+}
+
+static void
+identify(Fixture *f, Client *client, guint32 uid)
+{
+    const PrincipalIdentity identity = {.uid = uid, .app_id = ""};
+    Principal *principal = principal_get(&f->session.user_agent, &identity);
+    Agent *agent = NULL;
+
+    g_assert_cmpint(agent_new(principal, client->unique_name, &agent), ==, LOCK_RESULT_OK);
+    principal_unref(principal);
+    client_set_agent(client, agent);
+}
+
+/* A copy says what the call said, and refers to nothing of it. */
+static void
+test_copy(Fixture *f, gconstpointer data)
+{
+    g_autofree char *name = g_strdup("name");
+    const Limits *limits = &f->session.user_agent.limits;
+    LockCall call = make_request(name);
+    LockCall *copy;
+    gsize n_bytes;
+
+    call.refusal_text = g_strdup("refused");
+    copy = lock_call_copy(&call, limits, &n_bytes);
+    memset(name, 'x', 4);
+    lock_call_clear(&call);
+    g_assert_cmpint(copy->kind, ==, LOCK_CALL_REQUEST);
+    g_assert_cmpuint(copy->serial, ==, 7);
+    g_assert_cmpstr(copy->bucket, ==, "bucket");
+    g_assert_cmpstr(copy->name, ==, "name");
+    g_assert_cmpstr(copy->options.why, ==, "why");
+    g_assert_cmpuint(copy->options.key, ==, 9);
+    g_assert_null(copy->filter.name);
+    g_assert_cmpstr(copy->refusal_text, ==, "refused");
+    g_assert_cmpuint(n_bytes, >=, sizeof *copy);
+    g_assert_cmpuint(n_bytes, <, sizeof *copy + 100);
+    lock_call_free(copy);
+}
+
+/* One byte more than the limit is enough to be refused for. */
+static void
+test_copy_is_cut(Fixture *f, gconstpointer data)
+{
+    const Limits *limits = &f->session.user_agent.limits;
+    g_autofree char *name = g_strnfill(1 << 20, 'n');
+    LockCall call = make_request(name);
+    LockCall *copy;
+    gsize n_bytes;
+
+    call.options.why = name;
+    copy = lock_call_copy(&call, limits, &n_bytes);
+    g_assert_cmpuint(strlen(copy->name), ==, limits->max[LIMIT_NAME_BYTES] + 1);
+    g_assert_cmpuint(strlen(copy->options.why), ==, limits->max[LIMIT_WHY_BYTES] + 1);
+    g_assert_cmpuint(n_bytes, <, 2048);
+    lock_call_free(copy);
+}
+
+static void
+test_queue(Fixture *f, gconstpointer data)
+{
+    const Limits *limits = &f->session.user_agent.limits;
+    Client *client = session_add_client(&f->session, ":1.1", NULL);
+    LimitId limit;
+
+    for (guint64 serial = 1; serial <= 3; serial++) {
+        LockCall call = make_request("n");
+
+        g_assert_true(call_queue_has_room(&client->deferred, 1, limits, &limit));
+        call.serial = serial;
+        call.wants_reply = serial != 2;
+        call_queue_push(&client->deferred, &call, limits);
+    }
+    g_assert_cmpuint(client->deferred.n_awaited, ==, 2);
+    g_assert_false(call_queue_has_room(&client->deferred, 1, limits, &limit));
+    g_assert_cmpint(limit, ==, LIMIT_CALLS_WAITING);
+    for (guint64 serial = 1; serial <= 3; serial++) {
+        LockCall *call = call_queue_pop(&client->deferred);
+
+        g_assert_cmpuint(call->serial, ==, serial);
+        lock_call_free(call);
+    }
+    g_assert_true(call_queue_is_empty(&client->deferred));
+    g_assert_null(call_queue_pop(&client->deferred));
+    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 0);
+}
+
+/* Bytes are counted with those of the clients of the same user, once that is known. */
+static void
+test_queue_is_counted(Fixture *f, gconstpointer data)
+{
+    const Limits *limits = &f->session.user_agent.limits;
+    Client *one = session_add_client(&f->session, ":1.1", NULL);
+    Client *two = session_add_client(&f->session, ":1.2", NULL);
+    const LockCall call = make_request("n");
+    gsize n_bytes;
+
+    call_queue_push(&one->deferred, &call, limits);
+    n_bytes = one->deferred.n_bytes;
+    call_queue_push(&two->deferred, &call, limits);
+    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, 2 * n_bytes);
+    identify(f, one, 1000);
+    g_assert_cmpuint(f->session.deferred.n_bytes_unidentified, ==, n_bytes);
+    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
+    identify(f, two, 1000);
+    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, 2 * n_bytes);
+    g_assert_cmpuint(f->session.deferred.n_bytes, ==, 2 * n_bytes);
+    session_remove_client(two);
+    g_assert_cmpuint(one->agent->principal->account->n_bytes_waiting, ==, n_bytes);
+    g_assert_cmpuint(f->session.deferred.n_bytes, ==, n_bytes);
+}
+
+/* ---- turns */
+
+typedef struct {
+    TurnOutput output; /* the first member */
+    Fixture *fixture;
+    const char *name;
+} Output;
+
+static void
+flush(TurnOutput *output)
+{
+    const Output *self = (const Output *)output;
+
+    g_string_append_printf(self->fixture->log, "%s ", self->name);
+}
+
+/* The commit comes before anything is sent, and each output is flushed once. */
+static void
+test_turn(Fixture *f, gconstpointer data)
+{
+    Turn *turn = &f->session.turn;
+    Output a = {{.turn = turn, .flush = flush}, f, "a"},
+           b = {{.turn = turn, .flush = flush}, f, "b"};
+
+    turn_add_output(&a.output, 10);
+    turn_add_output(&b.output, 1 << 20);
+    turn_add_output(&a.output, 10);
+    g_assert_true(turn_is_full(turn));
+    turn_flush(turn);
+    g_assert_cmpstr(f->log->str, ==, "commit a b ");
+    g_assert_false(turn_is_full(turn));
+    g_string_truncate(f->log, 0);
+    turn_add_output(&a.output, 10);
+    turn_remove_output(&a.output);
+    turn_flush(turn);
+    g_assert_cmpstr(f->log->str, ==, "commit ");
+}
+
+static void
+test_runnable(Fixture *f, gconstpointer data)
+{
+    Turn *turn = &f->session.turn;
+    Client *one = session_add_client(&f->session, ":1.1", NULL);
+    Client *two = session_add_client(&f->session, ":1.2", NULL);
+
+    turn_make_runnable(turn, one);
+    turn_make_runnable(turn, two);
+    turn_make_runnable(turn, one);
+    g_assert_cmpstr(f->log->str, ==, "wake wake ");
+    session_remove_client(one);
+    g_assert_true(turn_take_runnable(turn) == two);
+    g_assert_null(turn_take_runnable(turn));
+}
+
+#define TEST(path, function) g_test_add(path, Fixture, NULL, set_up, function, tear_down)
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    TEST("/session/copy", test_copy);
+    TEST("/session/copy-is-cut", test_copy_is_cut);
+    TEST("/session/queue", test_queue);
+    TEST("/session/queue-is-counted", test_queue_is_counted);
+    TEST("/session/turn", test_turn);
+    TEST("/session/runnable", test_runnable);
+    return g_test_run();
+}
