@@ -225,7 +225,7 @@ lifecycle_go_on_stopping(Server *server)
     if (lifecycle->is_name_released) {
         /* Whoever called before that and isn't identified yet still has an answer to come. There
          * are no more of these: see clients_identify(). */
-        if (server->n_unidentified > 0)
+        if (server->n_unidentified > 0 || server->session.turn.runnable.length > 0)
             return;
         sd_bus_flush(server->bus.connection);
         end(server, EXIT_SUCCESS);

@@ -479,10 +479,11 @@ packet_socket_close(Client *client, PacketClosedReason reason)
 
     if (self == NULL)
         return;
-    if (reason != 0 && !self->is_muted) {
-        /* There has to be room for it, and for what comes before it. */
+    if (!self->is_muted && (reason != 0 || self->out->len > 0)) {
+        /* There has to be room for everything that was said. */
         setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
-        packet_write_closed(self->out, reason);
+        if (reason != 0)
+            packet_write_closed(self->out, reason);
         put(self, sizeof(PacketClosed));
         turn_flush(self->output.turn);
     }

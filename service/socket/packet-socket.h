@@ -54,8 +54,8 @@ guint packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int 
  * `*out_fd` is the client's end, to be closed by the caller. FALSE: there are no descriptors. */
 gboolean packet_socket_open(PacketSockets *self, Client *client, int *out_fd);
 
-/* Closes the client's socket, if it has one; events go by the bus from here on. `reason` is sent in
- * CLOSED, as far as there is room for it; 0: nothing is sent. */
+/* Closes the client's socket, if it has one, when everything has been sent; events go by the bus
+ * from here on. `reason` is sent in CLOSED, unless it is 0. */
 void packet_socket_close(Client *client, PacketClosedReason reason);
 
 typedef enum {
