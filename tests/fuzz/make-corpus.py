@@ -125,6 +125,58 @@ def inputs():
     yield 'hello-without-end', 0, 0, b'\0AUTH ' + b'E' * 600
 
 
+# Of docs/socket-protocol.md.
+BUCKET, REQUEST_, RELEASE, ABORT, SYNC, END = range(1, 7)
+ANSWER, GRANTED, ENDED_, LIVE, CLOSED = range(65, 70)
+
+
+def message(kind, body=b'', serial=0, flags=0):
+    """One message of a packet, with its padding."""
+    body += bytes(-len(body) % 8)
+    return struct.pack('=HHIQ', kind, flags, 16 + len(body), serial) + body
+
+
+def bind(number=0, name='b'):
+    name = name.encode()
+    return message(BUCKET, struct.pack('=IHH', number, len(name), 0) + name)
+
+
+def ask(key, name, why='', bucket=0, timeout=0, mode=0, options=0, serial=1):
+    name, why = name.encode(), why.encode()
+    return message(REQUEST_, struct.pack('=QIIBBHHH', key, bucket, timeout, mode, options, 0,
+                                         len(name), len(why)) + name + why, serial)
+
+
+def by_key(kind, key, flags=0, serial=2):
+    return message(kind, struct.pack('=Q', key), serial, flags)
+
+
+def packet_inputs():
+    client = [bind(), ask(1, 'x'), ask(2, 'x', 'to be seen', timeout=60000, mode=1),
+              by_key(ABORT, 2), by_key(RELEASE, 1), by_key(RELEASE, 9, flags=1),
+              message(SYNC, serial=3), message(END, serial=4)]
+    service = [message(ANSWER, struct.pack('=IIQBB6x', 0, 0, 5, 2, 0), 1),
+               message(ANSWER, struct.pack('=IIQBB6x', 5, 3, 0, 0, 0), 2),
+               message(GRANTED, struct.pack('=QQ', 2, 6)),
+               message(ENDED_, struct.pack('=QII', 2, 1, 0)),
+               message(LIVE, struct.pack('=II', 2, 0) + struct.pack('=QQII', 1, 5, 0, 2)
+                       + struct.pack('=QQII', 2, 0, 1000, 1)),
+               message(CLOSED, struct.pack('=II', 3, 0))]
+    yield 'client', b''.join(client)
+    yield 'service', b''.join(service)
+    for number, one in enumerate(client + service):
+        yield f'message-{number}', one
+    yield 'long', bind(63, 'b' * 255) + ask(2 ** 64 - 1, 'n' * 1024, 'w' * 256, 63, options=4)
+    yield 'empty', b''
+    yield 'half', ask(1, 'x')[:-3]
+    yield 'size-0', bytes(16)
+    yield 'size-wraps', struct.pack('=HHIQ', SYNC, 0, 2 ** 32 - 8, 1)
+    yield 'live-wraps', message(LIVE, struct.pack('=II', 2 ** 30, 0))
+    yield 'padding', ask(1, 'x')[:-1] + b'\1'
+    yield 'not-utf-8', ask(1, 'xyz').replace(b'xyz', b'x\xc3z')
+    yield 'half-a-character', ask(1, 'x', 'z').replace(b'xz', b'\xc3\xa4')
+
+
 # The manners of fuzz-state.c.
 RAW, LATE, ENDS_FIRST, ENDS_LAST, ASKS, STEALS, SKIPS = [1 << n for n in range(7)]
 SHARED, EXCLUSIVE = 1, 0
@@ -318,6 +370,8 @@ def write(folder, name, data):
 def main():
     for name, manner, piece, data in inputs():
         write('peer-bytes', name, bytes([manner, piece]) + data)
+    for name, data in packet_inputs():
+        write('packets', name, data)
     for name, manner, data in state_inputs():
         write('state', name, bytes([manner]) + data)
     for name, data in decoder_inputs():

@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "tests/unit/packet-copy.h"
+
+static void
+copy_request(GByteArray *bytes, const PacketRequest *request)
+{
+    g_autofree char *name = g_strndup(request->text, request->name_length);
+    g_autofree char *why = g_strndup(request->text + request->name_length, request->why_length);
+
+    packet_write_request(bytes, request->head.serial, request->key, request->bucket,
+                         request->timeout_ms, (LockMode)request->mode, request->options, name,
+                         request->why_length > 0 ? why : NULL);
+}
+
+void
+packet_copy_from_client(GByteArray *bytes, const PacketHead *message)
+{
+    const PacketBucket *bucket = (const PacketBucket *)message;
+    const guint at = bytes->len;
+
+    switch (message->kind) {
+    case PACKET_BUCKET: {
+        g_autofree char *name = g_strndup(bucket->name, bucket->length);
+
+        packet_write_bucket(bytes, bucket->bucket, name);
+        /* The writer's is 0; a reader need not look at it, since there is no answer. */
+        ((PacketHead *)(bytes->data + at))->serial = message->serial;
+        break;
+    }
+    case PACKET_REQUEST:
+        copy_request(bytes, (const PacketRequest *)message);
+        break;
+    case PACKET_RELEASE:
+    case PACKET_ABORT:
+        packet_write_key(bytes, message->kind, message->flags, message->serial,
+                         ((const PacketKey *)message)->key);
+        break;
+    case PACKET_SYNC:
+    case PACKET_END:
+        packet_write_head(bytes, message->kind, message->serial);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+}
+
+guint
+packet_check_from_client(const void *packet, gsize size)
+{
+    g_autofree guint8 *exact = g_memdup2(packet, size);
+    g_autoptr(GByteArray) copy = g_byte_array_new();
+    gsize offset = 0;
+    guint n = 0;
+
+    while (offset < size) {
+        const gsize before = offset;
+        const PacketHead *message = packet_read_from_client(exact, size, &offset);
+
+        if (message == NULL) {
+            g_assert_cmpuint(offset, ==, before);
+            break;
+        }
+        g_assert_true((const guint8 *)message == exact + before);
+        g_assert_cmpuint(offset, ==, before + message->size);
+        packet_copy_from_client(copy, message);
+        g_assert_cmpmem(copy->data, copy->len, exact, offset);
+        n++;
+    }
+    return n;
+}
+
+static void
+check_entries(const PacketLive *live)
+{
+    for (guint i = 0; i < live->n_entries; i++) {
+        const PacketLiveEntry *entry = &live->entries[i];
+
+        g_assert_cmpuint(entry->key, !=, 0);
+        if (entry->state == PACKET_STATE_HELD)
+            g_assert_cmpuint(entry->token, !=, 0);
+        else
+            g_assert_cmpuint(entry->state, ==, PACKET_STATE_WAITS);
+    }
+}
+
+guint
+packet_check_from_service(const void *packet, gsize size)
+{
+    g_autofree guint8 *exact = g_memdup2(packet, size);
+    gsize offset = 0;
+    guint n = 0;
+
+    while (offset < size) {
+        const gsize before = offset;
+        const PacketHead *message = packet_read_from_service(exact, size, &offset);
+
+        if (message == NULL) {
+            g_assert_cmpuint(offset, ==, before);
+            break;
+        }
+        g_assert_true((const guint8 *)message == exact + before);
+        g_assert_cmpuint(offset, ==, before + message->size);
+        g_assert_cmpuint(message->kind, >=, PACKET_ANSWER);
+        g_assert_cmpuint(message->kind, <=, PACKET_CLOSED);
+        if (message->kind == PACKET_LIVE)
+            check_entries((const PacketLive *)message);
+        n++;
+    }
+    return n;
+}

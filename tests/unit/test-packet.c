@@ -1,0 +1,686 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* packet: each kind of message written and read, the layouts as docs/socket-protocol.md has them,
+ * each way in which that page says a message can be malformed, and random bytes. */
+
+#include <string.h>
+
+#include "tests/unit/packet-copy.h"
+
+typedef const PacketHead *(*Read)(const void *packet, gsize size, gsize *offset);
+
+/* The only message of a packet; NULL if it is malformed. */
+static const PacketHead *
+read_one(Read read, const GByteArray *bytes)
+{
+    gsize offset = 0;
+    const PacketHead *message = read(bytes->data, bytes->len, &offset);
+
+    if (message != NULL) {
+        g_assert_cmpuint(offset, ==, bytes->len);
+        g_assert_cmpuint(message->size, ==, bytes->len);
+    } else {
+        g_assert_cmpuint(offset, ==, 0);
+    }
+    return message;
+}
+
+static void
+assert_head(const GByteArray *bytes, PacketKind kind, guint16 flags, gsize size, guint64 serial)
+{
+    const PacketHead *head = (const PacketHead *)bytes->data;
+
+    g_assert_cmpuint(bytes->len, ==, size);
+    g_assert_cmpuint(head->kind, ==, kind);
+    g_assert_cmpuint(head->flags, ==, flags);
+    g_assert_cmpuint(head->size, ==, size);
+    g_assert_cmpuint(head->serial, ==, serial);
+}
+
+/* ---- layouts */
+
+static guint64
+number_at(const GByteArray *bytes, gsize offset, gsize width)
+{
+    guint64 value = 0;
+
+    g_assert_cmpuint(offset + width, <=, bytes->len);
+    for (gsize i = 0; i < width; i++) {
+        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
+
+        value |= (guint64)bytes->data[offset + i] << (8 * place);
+    }
+    return value;
+}
+
+/* Offsets and sizes are those of the page, written once more. */
+static void
+test_layout_client(void)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+    packet_write_request(bytes, 0x1122334455667788, 0x99aabbccddeeff01, 63, 0xfffffffe,
+                         LOCK_MODE_SHARED, PACKET_OPTION_SIGNAL, "printer", "to print");
+    g_assert_cmpuint(bytes->len, ==, 56);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 2);
+    g_assert_cmphex(number_at(bytes, 2, 2), ==, 0);
+    g_assert_cmphex(number_at(bytes, 4, 4), ==, 56);
+    g_assert_cmphex(number_at(bytes, 8, 8), ==, 0x1122334455667788);
+    g_assert_cmphex(number_at(bytes, 16, 8), ==, 0x99aabbccddeeff01);
+    g_assert_cmphex(number_at(bytes, 24, 4), ==, 63);
+    g_assert_cmphex(number_at(bytes, 28, 4), ==, 0xfffffffe);
+    g_assert_cmphex(number_at(bytes, 32, 1), ==, 1);
+    g_assert_cmphex(number_at(bytes, 33, 1), ==, 4);
+    g_assert_cmphex(number_at(bytes, 34, 2), ==, 0);
+    g_assert_cmphex(number_at(bytes, 36, 2), ==, 7);
+    g_assert_cmphex(number_at(bytes, 38, 2), ==, 8);
+    g_assert_cmpmem(bytes->data + 40, 16, "printerto print\0", 16);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_bucket(bytes, 5, "default");
+    g_assert_cmpuint(bytes->len, ==, 32);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 1);
+    g_assert_cmphex(number_at(bytes, 4, 4), ==, 32);
+    g_assert_cmphex(number_at(bytes, 16, 4), ==, 5);
+    g_assert_cmphex(number_at(bytes, 20, 2), ==, 7);
+    g_assert_cmphex(number_at(bytes, 22, 2), ==, 0);
+    g_assert_cmpmem(bytes->data + 24, 8, "default\0", 8);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_key(bytes, PACKET_ABORT, PACKET_FLAG_NO_ANSWER, 3, 4);
+    g_assert_cmpuint(bytes->len, ==, 24);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 4);
+    g_assert_cmphex(number_at(bytes, 2, 2), ==, 1);
+    g_assert_cmphex(number_at(bytes, 16, 8), ==, 4);
+}
+
+static void
+test_layout_service(void)
+{
+    const PacketAnswer answer = {
+        .head.serial = 9,
+        .error = PACKET_ERROR_LIMITS_EXCEEDED,
+        .limit = 3,
+        .token = 0x0102030405060708,
+        .state = PACKET_STATE_HELD,
+        .aborted = 1,
+    };
+    const PacketLiveEntry entry = {
+        .key = 6, .token = 7, .time_left_ms = 8, .state = PACKET_STATE_HELD};
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+    packet_write_answer(bytes, &answer);
+    g_assert_cmpuint(bytes->len, ==, 40);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 65);
+    g_assert_cmphex(number_at(bytes, 8, 8), ==, 9);
+    g_assert_cmphex(number_at(bytes, 16, 4), ==, 5);
+    g_assert_cmphex(number_at(bytes, 20, 4), ==, 3);
+    g_assert_cmphex(number_at(bytes, 24, 8), ==, 0x0102030405060708);
+    g_assert_cmphex(number_at(bytes, 32, 1), ==, 2);
+    g_assert_cmphex(number_at(bytes, 33, 1), ==, 1);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_granted(bytes, 10, 11);
+    g_assert_cmpuint(bytes->len, ==, 32);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 66);
+    g_assert_cmphex(number_at(bytes, 16, 8), ==, 10);
+    g_assert_cmphex(number_at(bytes, 24, 8), ==, 11);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_ended(bytes, 12, PACKET_REASON_LOST);
+    g_assert_cmpuint(bytes->len, ==, 32);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 67);
+    g_assert_cmphex(number_at(bytes, 16, 8), ==, 12);
+    g_assert_cmphex(number_at(bytes, 24, 4), ==, 4);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_live(bytes, &entry, 1, TRUE);
+    g_assert_cmpuint(bytes->len, ==, 48);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 68);
+    g_assert_cmphex(number_at(bytes, 16, 4), ==, 1);
+    g_assert_cmphex(number_at(bytes, 20, 4), ==, 1);
+    g_assert_cmphex(number_at(bytes, 24, 8), ==, 6);
+    g_assert_cmphex(number_at(bytes, 32, 8), ==, 7);
+    g_assert_cmphex(number_at(bytes, 40, 4), ==, 8);
+    g_assert_cmphex(number_at(bytes, 44, 4), ==, 2);
+
+    g_byte_array_set_size(bytes, 0);
+    packet_write_closed(bytes, PACKET_CLOSED_SHUTDOWN);
+    g_assert_cmpuint(bytes->len, ==, 24);
+    g_assert_cmphex(number_at(bytes, 0, 2), ==, 69);
+    g_assert_cmphex(number_at(bytes, 16, 4), ==, 3);
+}
+
+/* ---- round trips */
+
+static void
+round_trip_request(const char *name, const char *why, gsize size)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const PacketRequest *request;
+
+    packet_write_request(bytes, 1, G_MAXUINT64, 0, G_MAXUINT32, LOCK_MODE_EXCLUSIVE,
+                         PACKET_OPTIONS_ALL, name, why);
+    assert_head(bytes, PACKET_REQUEST, 0, size, 1);
+    request = (const PacketRequest *)read_one(packet_read_from_client, bytes);
+    g_assert_nonnull(request);
+    g_assert_cmpuint(request->key, ==, G_MAXUINT64);
+    g_assert_cmpuint(request->timeout_ms, ==, G_MAXUINT32);
+    g_assert_cmpuint(request->options, ==, PACKET_OPTIONS_ALL);
+    g_assert_cmpmem(request->text, request->name_length, name, strlen(name));
+    g_assert_cmpmem(request->text + request->name_length, request->why_length, why,
+                    why != NULL ? strlen(why) : 0);
+}
+
+static void
+test_request(void)
+{
+    /* The longest that is possible, which fills a packet to the last 8 bytes. */
+    g_autofree char *longest = g_strnfill(65535 - 40, 'n');
+    g_autofree char *wide = g_strnfill(32000, 'w');
+
+    round_trip_request("", NULL, 40);
+    round_trip_request("", "w", 48);
+    round_trip_request("1234567", NULL, 48);
+    round_trip_request("12345678", NULL, 48);
+    round_trip_request("12345678", "9", 56);
+    round_trip_request("ä\xf0\x9f\x94\x92", "\xe2\x82\xac", 56);
+    round_trip_request("\xef\xbf\xbf", NULL, 48); /* U+FFFF: has a typed answer */
+    round_trip_request(longest, NULL, 65536);
+    round_trip_request(wide, wide, 64040);
+}
+
+static void
+test_bucket(void)
+{
+    for (gsize length = 1; length <= 255; length++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        g_autofree char *name = g_strnfill(length, 'b');
+        const PacketBucket *bucket;
+
+        packet_write_bucket(bytes, PACKET_N_BUCKETS - 1, name);
+        assert_head(bytes, PACKET_BUCKET, 0, 24 + (length + 7) / 8 * 8, 0);
+        bucket = (const PacketBucket *)read_one(packet_read_from_client, bytes);
+        g_assert_nonnull(bucket);
+        g_assert_cmpuint(bucket->bucket, ==, PACKET_N_BUCKETS - 1);
+        g_assert_cmpmem(bucket->name, bucket->length, name, length);
+    }
+}
+
+static void
+test_key(void)
+{
+    static const PacketKind kinds[] = {PACKET_RELEASE, PACKET_ABORT};
+
+    for (guint i = 0; i < 2 * G_N_ELEMENTS(kinds); i++) {
+        const PacketKind kind = kinds[i / 2];
+        const guint16 flags = i % 2 != 0 ? PACKET_FLAG_NO_ANSWER : 0;
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        const PacketKey *message;
+
+        packet_write_key(bytes, kind, flags, G_MAXUINT64, 1);
+        assert_head(bytes, kind, flags, 24, G_MAXUINT64);
+        message = (const PacketKey *)read_one(packet_read_from_client, bytes);
+        g_assert_nonnull(message);
+        g_assert_cmpuint(message->key, ==, 1);
+    }
+}
+
+static void
+test_head(void)
+{
+    static const PacketKind kinds[] = {PACKET_SYNC, PACKET_END};
+
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+        packet_write_head(bytes, kinds[i], 0);
+        assert_head(bytes, kinds[i], 0, 16, 0);
+        g_assert_nonnull(read_one(packet_read_from_client, bytes));
+    }
+}
+
+static void
+test_answer(void)
+{
+    for (guint error = 0; error < N_PACKET_ERRORS; error++) {
+        const PacketAnswer written = {
+            .head.serial = error + 1,
+            .error = error,
+            .limit = N_LIMITS,
+            .state = PACKET_STATE_WAITS,
+            .aborted = 1,
+        };
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        const PacketAnswer *answer;
+
+        packet_write_answer(bytes, &written);
+        assert_head(bytes, PACKET_ANSWER, 0, 40, error + 1);
+        answer = (const PacketAnswer *)read_one(packet_read_from_service, bytes);
+        g_assert_nonnull(answer);
+        g_assert_cmpuint(answer->error, ==, error);
+        g_assert_cmpuint(answer->limit, ==, N_LIMITS);
+        g_assert_cmpuint(answer->token, ==, 0);
+        g_assert_cmpuint(answer->state, ==, PACKET_STATE_WAITS);
+        g_assert_cmpuint(answer->aborted, ==, 1);
+    }
+}
+
+static void
+test_events(void)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const PacketGranted *granted;
+    const PacketEnded *ended;
+    const PacketClosed *closed;
+    gsize offset = 0;
+
+    packet_write_granted(bytes, 1, G_MAXUINT64);
+    packet_write_ended(bytes, G_MAXUINT64, PACKET_REASON_STOLEN);
+    packet_write_closed(bytes, PACKET_CLOSED_REPLACED);
+    granted = (const PacketGranted *)packet_read_from_service(bytes->data, bytes->len, &offset);
+    g_assert_nonnull(granted);
+    g_assert_cmpuint(granted->head.kind, ==, PACKET_GRANTED);
+    g_assert_cmpuint(granted->key, ==, 1);
+    g_assert_cmpuint(granted->token, ==, G_MAXUINT64);
+    ended = (const PacketEnded *)packet_read_from_service(bytes->data, bytes->len, &offset);
+    g_assert_nonnull(ended);
+    g_assert_cmpuint(ended->head.kind, ==, PACKET_ENDED);
+    g_assert_cmpuint(ended->key, ==, G_MAXUINT64);
+    g_assert_cmpuint(ended->reason, ==, PACKET_REASON_STOLEN);
+    closed = (const PacketClosed *)packet_read_from_service(bytes->data, bytes->len, &offset);
+    g_assert_nonnull(closed);
+    g_assert_cmpuint(closed->head.kind, ==, PACKET_CLOSED);
+    g_assert_cmpuint(closed->reason, ==, PACKET_CLOSED_REPLACED);
+    g_assert_cmpuint(offset, ==, bytes->len);
+}
+
+static void
+test_live(void)
+{
+    g_autofree PacketLiveEntry *entries = g_new0(PacketLiveEntry, PACKET_LIVE_ENTRIES_MAX);
+    const guint sizes[] = {0, 1, 2, PACKET_LIVE_ENTRIES_MAX};
+
+    for (guint i = 0; i < PACKET_LIVE_ENTRIES_MAX; i++) {
+        entries[i].key = i + 1;
+        entries[i].token = i % 2 != 0 ? i : 0;
+        entries[i].time_left_ms = i;
+        entries[i].state = i % 2 != 0 ? PACKET_STATE_HELD : PACKET_STATE_WAITS;
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        const PacketLive *live;
+
+        packet_write_live(bytes, entries, sizes[i], i % 2 != 0);
+        g_assert_cmpuint(bytes->len, <=, PACKET_BYTES_MAX);
+        live = (const PacketLive *)read_one(packet_read_from_service, bytes);
+        g_assert_nonnull(live);
+        g_assert_cmpuint(live->more, ==, i % 2);
+        g_assert_cmpmem(live->entries, live->n_entries * sizeof *live->entries, entries,
+                        sizes[i] * sizeof *entries);
+    }
+}
+
+/* Several messages in a packet, and a malformed one behind them. */
+static void
+test_several(void)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+    packet_write_bucket(bytes, 0, "b");
+    packet_write_request(bytes, 1, 1, 0, 0, LOCK_MODE_SHARED, 0, "x", "y");
+    packet_write_key(bytes, PACKET_RELEASE, 0, 2, 1);
+    packet_write_head(bytes, PACKET_SYNC, 3);
+    packet_write_head(bytes, PACKET_END, 4);
+    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 5);
+    packet_write_key(bytes, PACKET_RELEASE, 0, 5, 0);
+    packet_write_head(bytes, PACKET_SYNC, 6);
+    g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 5);
+}
+
+/* What does not fit into one packet goes into the next, at a boundary of messages. */
+static void
+test_length(void)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autofree char *name = g_strnfill(3000, 'n');
+    gsize offset = 0, n_packets = 0;
+    guint n_messages = 0;
+
+    g_assert_cmpuint(packet_get_length(bytes, 0, PACKET_BYTES_MAX), ==, 0);
+    for (guint i = 0; i < 100; i++)
+        packet_write_request(bytes, i, i + 1, 0, 0, LOCK_MODE_SHARED, 0, name, NULL);
+    while (offset < bytes->len) {
+        const gsize length = packet_get_length(bytes, offset, PACKET_BYTES_MAX);
+
+        g_assert_cmpuint(length, >, 0);
+        g_assert_cmpuint(length, <=, PACKET_BYTES_MAX);
+        n_messages += packet_check_from_client(bytes->data + offset, length);
+        offset += length;
+        n_packets++;
+    }
+    g_assert_cmpuint(offset, ==, bytes->len);
+    g_assert_cmpuint(n_messages, ==, 100);
+    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,040 bytes each */
+}
+
+/* ---- malformed */
+
+/* A number of a message that is valid otherwise. */
+typedef struct {
+    PacketKind kind;
+    const char *what;
+    gsize offset;
+    gsize width;
+    guint64 value;
+    gboolean is_good; /* the value next to one that is malformed */
+} Case;
+
+static const Case client_cases[] = {
+    {PACKET_BUCKET, "a flag", 2, 2, 1},
+    {PACKET_BUCKET, "too small for its name", 4, 4, 24},
+    {PACKET_BUCKET, "number 63", 16, 4, 63, TRUE},
+    {PACKET_BUCKET, "number 64", 16, 4, 64},
+    {PACKET_BUCKET, "the largest number", 16, 4, G_MAXUINT32},
+    {PACKET_BUCKET, "no name", 20, 2, 0},
+    {PACKET_BUCKET, "a name that is shorter than told", 20, 2, 8},
+    {PACKET_BUCKET, "a name that reaches beyond the message", 20, 2, 9},
+    {PACKET_BUCKET, "a name that wraps around", 20, 2, G_MAXUINT16},
+    {PACKET_BUCKET, "reserved", 22, 2, 1},
+    {PACKET_BUCKET, "reserved, high byte", 22, 2, 0x100},
+    {PACKET_BUCKET, "NUL in the name", 24, 1, 0},
+    {PACKET_BUCKET, "not UTF-8", 24, 1, 0xff},
+    {PACKET_BUCKET, "half a character at the end", 30, 1, 0xc3},
+    {PACKET_BUCKET, "padding", 31, 1, 1},
+    {PACKET_REQUEST, "the flag of others", 2, 2, 1},
+    {PACKET_REQUEST, "key 0", 16, 8, 0},
+    {PACKET_REQUEST, "key 1", 16, 8, 1, TRUE},
+    {PACKET_REQUEST, "bucket 64", 24, 4, 64},
+    {PACKET_REQUEST, "the longest time-out", 28, 4, G_MAXUINT32, TRUE},
+    {PACKET_REQUEST, "mode 1", 32, 1, 1, TRUE},
+    {PACKET_REQUEST, "mode 2", 32, 1, 2},
+    {PACKET_REQUEST, "mode 255", 32, 1, 255},
+    {PACKET_REQUEST, "all options", 33, 1, 7, TRUE},
+    {PACKET_REQUEST, "an unknown option", 33, 1, 8},
+    {PACKET_REQUEST, "the last option", 33, 1, 0x80},
+    {PACKET_REQUEST, "reserved", 34, 2, 1},
+    {PACKET_REQUEST, "reserved, high byte", 34, 2, 0x8000},
+    {PACKET_REQUEST, "a name that is longer", 36, 2, 7},
+    {PACKET_REQUEST, "a name that is shorter", 36, 2, 5},
+    {PACKET_REQUEST, "a name that wraps around", 36, 2, G_MAXUINT16},
+    {PACKET_REQUEST, "why is longer", 38, 2, 10},
+    {PACKET_REQUEST, "why is shorter", 38, 2, 8},
+    {PACKET_REQUEST, "no why", 38, 2, 0},
+    {PACKET_REQUEST, "why wraps around", 38, 2, G_MAXUINT16},
+    {PACKET_REQUEST, "NUL in the name", 40, 1, 0},
+    {PACKET_REQUEST, "not UTF-8", 40, 1, 0x80},
+    {PACKET_REQUEST, "a character that reaches into why", 45, 1, 0xc3},
+    {PACKET_REQUEST, "NUL in why", 46, 1, 0},
+    {PACKET_REQUEST, "not UTF-8 in why", 46, 1, 0xc0},
+    {PACKET_REQUEST, "padding", 55, 1, 1},
+    {PACKET_RELEASE, "the flag", 2, 2, 1, TRUE},
+    {PACKET_RELEASE, "another flag", 2, 2, 2},
+    {PACKET_RELEASE, "the last flag", 2, 2, 0x8001},
+    {PACKET_RELEASE, "key 0", 16, 8, 0},
+    {PACKET_RELEASE, "smaller than its fields", 4, 4, 16},
+    {PACKET_ABORT, "the flag", 2, 2, 1, TRUE},
+    {PACKET_ABORT, "another flag", 2, 2, 2},
+    {PACKET_ABORT, "key 0", 16, 8, 0},
+    {PACKET_SYNC, "a flag", 2, 2, 1},
+    {PACKET_SYNC, "smaller than its head", 4, 4, 8},
+    {PACKET_SYNC, "of no size", 4, 4, 0},
+    {PACKET_SYNC, "no multiple of 8", 4, 4, 12},
+    {PACKET_SYNC, "beyond its packet", 4, 4, 24},
+    {PACKET_SYNC, "the largest size", 4, 4, G_MAXUINT32},
+    {PACKET_SYNC, "the largest multiple of 8", 4, 4, G_MAXUINT32 - 7},
+    {PACKET_SYNC, "kind 0", 0, 2, 0},
+    {PACKET_SYNC, "kind 7", 0, 2, 7},
+    {PACKET_SYNC, "a kind of the service", 0, 2, PACKET_ANSWER},
+    {PACKET_SYNC, "the last kind", 0, 2, G_MAXUINT16},
+    {PACKET_SYNC, "kind 5 and something above it", 0, 2, 0x105},
+    {PACKET_END, "a flag", 2, 2, 1},
+};
+
+static const Case service_cases[] = {
+    {PACKET_ANSWER, "an unknown error", 16, 4, N_PACKET_ERRORS},
+    {PACKET_ANSWER, "an unknown state", 32, 1, 3},
+    {PACKET_ANSWER, "held without a token", 24, 8, 0},
+    {PACKET_ANSWER, "a token without being held", 32, 1, 1},
+    {PACKET_ANSWER, "a kind of the client", 0, 2, PACKET_SYNC},
+    {PACKET_GRANTED, "no token", 24, 8, 0},
+    {PACKET_GRANTED, "too small", 4, 4, 24},
+    {PACKET_ENDED, "too small", 4, 4, 24},
+    {PACKET_LIVE, "more is 2", 20, 4, 2},
+    {PACKET_LIVE, "more entries than there are", 16, 4, 3},
+    {PACKET_LIVE, "fewer entries than there are", 16, 4, 1},
+    {PACKET_LIVE, "so many that the size wraps around", 16, 4, 0x40000002},
+    {PACKET_LIVE, "an entry without key", 24, 8, 0},
+    {PACKET_LIVE, "held without a token", 32, 8, 0},
+    {PACKET_LIVE, "of no state", 44, 4, 0},
+    {PACKET_LIVE, "of an unknown state", 44, 4, 3},
+    {PACKET_LIVE, "a token without being held", 44, 4, 1},
+    {PACKET_CLOSED, "too small", 4, 4, 16},
+    {PACKET_CLOSED, "an unknown kind", 0, 2, 70},
+};
+
+/* A valid message of each kind. */
+static GByteArray *
+make_message(PacketKind kind)
+{
+    static const PacketLiveEntry entries[] = {
+        {.key = 1, .token = 1, .state = PACKET_STATE_HELD},
+        {.key = 2, .state = PACKET_STATE_WAITS},
+    };
+    const PacketAnswer answer = {.token = 1, .state = PACKET_STATE_HELD};
+    GByteArray *bytes = g_byte_array_new();
+
+    switch (kind) {
+    case PACKET_BUCKET:
+        packet_write_bucket(bytes, 1, "default"); /* and one byte of padding */
+        break;
+    case PACKET_REQUEST:
+        packet_write_request(bytes, 1, 2, 3, 4, LOCK_MODE_EXCLUSIVE, 0, "editor", "nine long");
+        break;
+    case PACKET_RELEASE:
+    case PACKET_ABORT:
+        packet_write_key(bytes, kind, 0, 1, 2);
+        break;
+    case PACKET_SYNC:
+    case PACKET_END:
+        packet_write_head(bytes, kind, 1);
+        break;
+    case PACKET_ANSWER:
+        packet_write_answer(bytes, &answer);
+        break;
+    case PACKET_GRANTED:
+        packet_write_granted(bytes, 1, 2);
+        break;
+    case PACKET_ENDED:
+        packet_write_ended(bytes, 1, PACKET_REASON_TIMEOUT);
+        break;
+    case PACKET_LIVE:
+        packet_write_live(bytes, entries, G_N_ELEMENTS(entries), FALSE);
+        break;
+    case PACKET_CLOSED:
+        packet_write_closed(bytes, PACKET_CLOSED_MALFORMED);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+    return bytes;
+}
+
+static void
+set_number(GByteArray *bytes, gsize offset, gsize width, guint64 value)
+{
+    g_assert_cmpuint(offset + width, <=, bytes->len);
+    for (gsize i = 0; i < width; i++) {
+        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
+
+        bytes->data[offset + i] = (guint8)(value >> (8 * place));
+    }
+}
+
+static void
+check_cases(Read read, const Case *cases, gsize n_cases)
+{
+    for (gsize i = 0; i < n_cases; i++) {
+        const Case *one = &cases[i];
+        g_autoptr(GByteArray) bytes = make_message(one->kind);
+
+        g_assert_nonnull(read_one(read, bytes));
+        set_number(bytes, one->offset, one->width, one->value);
+        if ((read_one(read, bytes) != NULL) != one->is_good)
+            g_error("kind %u, %s: expected it to be %s", one->kind, one->what,
+                    one->is_good ? "read" : "malformed");
+    }
+}
+
+static void
+test_malformed(gconstpointer data)
+{
+    if (data == client_cases)
+        check_cases(packet_read_from_client, client_cases, G_N_ELEMENTS(client_cases));
+    else
+        check_cases(packet_read_from_service, service_cases, G_N_ELEMENTS(service_cases));
+}
+
+static const PacketKind all_kinds[] = {
+    PACKET_BUCKET, PACKET_REQUEST, PACKET_RELEASE, PACKET_ABORT, PACKET_SYNC,   PACKET_END,
+    PACKET_ANSWER, PACKET_GRANTED, PACKET_ENDED,   PACKET_LIVE,  PACKET_CLOSED,
+};
+
+/* Nobody reads what only he himself may send. */
+static void
+test_direction(void)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(all_kinds); i++) {
+        g_autoptr(GByteArray) bytes = make_message(all_kinds[i]);
+        const gboolean is_of_client = all_kinds[i] < PACKET_ANSWER;
+
+        g_assert_cmpint(read_one(packet_read_from_client, bytes) != NULL, ==, is_of_client);
+        g_assert_cmpint(read_one(packet_read_from_service, bytes) != NULL, ==, !is_of_client);
+    }
+}
+
+/* A packet that ends anywhere in a message, and a message of any other size than its own. */
+static void
+test_sizes(void)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(all_kinds); i++) {
+        const gboolean is_of_client = all_kinds[i] < PACKET_ANSWER;
+        g_autoptr(GByteArray) bytes = make_message(all_kinds[i]);
+        const guint size = bytes->len;
+
+        for (guint n = 1; n < size; n++) {
+            g_assert_cmpuint(packet_check_from_client(bytes->data, n), ==, 0);
+            g_assert_cmpuint(packet_check_from_service(bytes->data, n), ==, 0);
+        }
+        /* Zeros behind it, which it may claim or not. */
+        g_byte_array_set_size(bytes, size + 64);
+        memset(bytes->data + size, 0, 64);
+        for (guint n = 0; n <= size + 64; n++) {
+            set_number(bytes, 4, 4, n);
+            g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==,
+                             is_of_client && n == size);
+            g_assert_cmpuint(packet_check_from_service(bytes->data, bytes->len), ==,
+                             !is_of_client && n == size);
+        }
+    }
+}
+
+/* Sequences that are no UTF-8, in each of the three texts. */
+static void
+test_text(void)
+{
+    static const char *const bad[] = {
+        "\x80",             /* continues nothing */
+        "\xc3",             /* ends too early */
+        "\xe2\x82",         /* the same */
+        "\xc0\xaf",         /* longer than it need be */
+        "\xe0\x80\xaf",     /* the same */
+        "\xed\xa0\x80",     /* a surrogate */
+        "\xf4\x90\x80\x80", /* behind the last character */
+        "\xf8\x88\x80\x80\x80",
+        "\xff",
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+        for (guint at = 0; at < 3; at++) {
+            g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+            if (at == 0)
+                packet_write_bucket(bytes, 0, bad[i]);
+            else
+                packet_write_request(bytes, 1, 1, 0, 0, LOCK_MODE_SHARED, 0, at == 1 ? bad[i] : "x",
+                                     at == 2 ? bad[i] : NULL);
+            g_assert_null(read_one(packet_read_from_client, bytes));
+        }
+    }
+}
+
+/* ---- random */
+
+#define N_ROUNDS 200000
+
+/* Valid messages with some bytes changed, and the sizes right more often than chance would have
+ * them. What is read has to be what packet-copy.h says. */
+static void
+test_random(void)
+{
+    guint n_read = 0, n_refused = 0;
+
+    for (guint round = 0; round < N_ROUNDS; round++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        const guint n_messages = (guint)g_test_rand_int_range(1, 4);
+        const guint n_changes = (guint)g_test_rand_int_range(0, 4);
+        guint n;
+
+        for (guint i = 0; i < n_messages; i++) {
+            const gint kind = g_test_rand_int_range(0, G_N_ELEMENTS(all_kinds));
+            g_autoptr(GByteArray) message = make_message(all_kinds[kind]);
+
+            g_byte_array_append(bytes, message->data, message->len);
+        }
+        for (guint i = 0; i < n_changes; i++) {
+            const gint at = g_test_rand_int_range(0, (gint)bytes->len);
+
+            bytes->data[at] = (guint8)(g_test_rand_bit() ? 1 << g_test_rand_int_range(0, 8)
+                                                         : g_test_rand_int_range(0, 256));
+        }
+        if (g_test_rand_int_range(0, 8) == 0)
+            g_byte_array_set_size(bytes, (guint)g_test_rand_int_range(1, (gint)bytes->len + 1));
+        n = packet_check_from_client(bytes->data, bytes->len) +
+            packet_check_from_service(bytes->data, bytes->len);
+        n_read += n;
+        n_refused += n < n_messages;
+    }
+    /* Else it would have shown nothing. */
+    g_assert_cmpuint(n_read, >, N_ROUNDS / 4);
+    g_assert_cmpuint(n_refused, >, N_ROUNDS / 4);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/packet/layout/client", test_layout_client);
+    g_test_add_func("/packet/layout/service", test_layout_service);
+    g_test_add_func("/packet/request", test_request);
+    g_test_add_func("/packet/bucket", test_bucket);
+    g_test_add_func("/packet/key", test_key);
+    g_test_add_func("/packet/head", test_head);
+    g_test_add_func("/packet/answer", test_answer);
+    g_test_add_func("/packet/events", test_events);
+    g_test_add_func("/packet/live", test_live);
+    g_test_add_func("/packet/several", test_several);
+    g_test_add_func("/packet/length", test_length);
+    g_test_add_data_func("/packet/malformed/client", client_cases, test_malformed);
+    g_test_add_data_func("/packet/malformed/service", service_cases, test_malformed);
+    g_test_add_func("/packet/direction", test_direction);
+    g_test_add_func("/packet/sizes", test_sizes);
+    g_test_add_func("/packet/text", test_text);
+    g_test_add_func("/packet/random", test_random);
+    return g_test_run();
+}
