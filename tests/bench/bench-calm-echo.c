@@ -120,25 +120,13 @@ start_neighbour(pid_t *children, const char *way, int same_fd)
     return start_echo(children, &pair[1], 1) + start_client(children + 1, pair[0], 1);
 }
 
-/* ---- the calm one */
-
-static void
-ask_twice(gpointer data)
-{
-    const int *fd = data;
-
-    for (guint i = 0; i < 2; i++) {
-        bench_tell(*fd);
-        bench_hear(*fd);
-    }
-}
-
 int
 main(int argc, char **argv)
 {
     int pair[2], ends[MAX_NEIGHBOURS + 1], fds[MAX_NEIGHBOURS + 1];
     pid_t children[2 * MAX_NEIGHBOURS + 1];
     guint n_neighbours, count, n_children;
+    Calm calm = {calm_echo_twice, NULL, NULL};
 
     if (argc != 4) {
         fprintf(stderr, "usage: bench-calm-echo busy|pairs|same NEIGHBOURS COUNT\n");
@@ -153,11 +141,14 @@ main(int argc, char **argv)
         fds[i] = pair[0];
         ends[i] = pair[1];
     }
+    calm.data = &fds[n_neighbours];
     n_children = start_echo(children, ends, n_neighbours + 1);
-    calm_measure(ask_twice, &fds[n_neighbours], count, "alone-");
+    calm.prefix = "alone-";
+    calm_measure(&calm, 1, count);
     for (guint i = 0; i < n_neighbours; i++)
         n_children += start_neighbour(children + n_children, argv[1], fds[i]);
-    calm_measure(ask_twice, &fds[n_neighbours], count, "beside-");
+    calm.prefix = "beside-";
+    calm_measure(&calm, 1, count);
     for (guint i = 0; i < n_children; i++)
         bench_kill(children[i]);
     return EXIT_SUCCESS;

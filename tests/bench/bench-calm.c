@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A calm client among noisy neighbours: one lock requested and released after the other, awaited,
- * alone and then while other processes ask for as many locks as they can get.
+ * alone and then while other processes ask for as many locks as they can get. In turn with each
+ * lock, two bytes to an echo and back: what the kernel alone makes one wait beside the same
+ * neighbours.
  *
- *     bench-calm ADDRESS PATH NEIGHBOURS IN-FLIGHT COUNT
+ *     bench-calm ADDRESS NEIGHBOURS IN-FLIGHT COUNT
  *
- * Prints `alone-...` and `beside-...` with mean, p50 and p99, of COUNT pairs each, or of as many as
- * there were in a while. */
+ * Prints `alone-...`, `beside-...`, `echo-alone-...` and `echo-beside-...` with mean, p50 and p99,
+ * of COUNT each, or of as many as there were in a while. */
 
 #include "calm.h"
 #include "load.h"
@@ -33,6 +35,19 @@ start_neighbour(const Load *load, guint index, int fd)
     _exit(EXIT_SUCCESS);
 }
 
+static pid_t
+start_echo(int fd)
+{
+    pid_t child = bench_fork();
+
+    if (child != 0)
+        return child;
+    while (TRUE) {
+        bench_hear(fd);
+        bench_tell(fd);
+    }
+}
+
 static void
 request_and_release(gpointer manager)
 {
@@ -41,40 +56,53 @@ request_and_release(gpointer manager)
     bench_release(lock);
 }
 
+static void
+measure(WebLocksManager *manager, int echo, gboolean is_alone, guint count)
+{
+    const Calm calms[] = {
+        {request_and_release, manager, is_alone ? "alone-" : "beside-"},
+        {calm_echo_twice, &echo, is_alone ? "echo-alone-" : "echo-beside-"},
+    };
+
+    calm_measure(calms, G_N_ELEMENTS(calms), count);
+}
+
 int
 main(int argc, char **argv)
 {
     g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
-    pid_t neighbours[MAX_NEIGHBOURS];
+    pid_t neighbours[MAX_NEIGHBOURS], echo;
     Load load = {.n_pairs = G_MAXUINT};
     guint n_neighbours, count;
-    int pair[2];
+    int pair[2], echo_pair[2];
 
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench-calm ADDRESS PATH NEIGHBOURS IN-FLIGHT COUNT\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-calm ADDRESS NEIGHBOURS IN-FLIGHT COUNT\n");
         return 2;
     }
     load.address = argv[1];
-    load.path = argv[2];
-    n_neighbours = bench_number(argv[3]);
-    load.in_flight = bench_number(argv[4]);
-    count = bench_number(argv[5]);
+    n_neighbours = bench_number(argv[2]);
+    load.in_flight = bench_number(argv[3]);
+    count = bench_number(argv[4]);
     if (n_neighbours > MAX_NEIGHBOURS)
         bench_die("neighbours", "too many");
     bench_make_pair(pair);
+    bench_make_pair(echo_pair);
     for (guint i = 0; i < n_neighbours; i++)
         neighbours[i] = start_neighbour(&load, i, pair[1]);
+    echo = start_echo(echo_pair[1]);
 
-    agent = bench_agent_new(load.address, load.path);
+    agent = bench_agent_new(load.address);
     manager = bench_manager_new(agent, "calm");
-    calm_measure(request_and_release, manager, count, "alone-");
+    measure(manager, echo_pair[0], TRUE, count);
     for (guint i = 0; i < n_neighbours; i++)
         bench_tell(pair[0]);
     for (guint i = 0; i < n_neighbours; i++)
         bench_hear(pair[0]);
-    calm_measure(request_and_release, manager, count, "beside-");
+    measure(manager, echo_pair[0], FALSE, count);
     for (guint i = 0; i < n_neighbours; i++)
         bench_kill(neighbours[i]);
+    bench_kill(echo);
     return EXIT_SUCCESS;
 }

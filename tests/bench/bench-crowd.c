@@ -3,7 +3,7 @@
 
 /* What it costs to be one of very many.
  *
- *     bench-crowd ADDRESS PATH SERVICE-PID STATE N
+ *     bench-crowd ADDRESS SERVICE-PID STATE N
  *
  * STATE is
  *   held     one client holds N locks, each of its own name;
@@ -132,9 +132,9 @@ obey(Bench *bench, const char *line)
 
 /* Each agent is kept by its manager. */
 static WebLocksManager *
-connect_manager(const char *address, const char *path)
+connect_manager(const char *address)
 {
-    g_autoptr(WebLocksAgent) agent = bench_agent_new(address, path);
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(address);
 
     return bench_manager_new(agent, "crowd");
 }
@@ -146,21 +146,21 @@ main(int argc, char **argv)
     char line[256];
     guint n;
 
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench-crowd ADDRESS PATH SERVICE-PID held|waiting N\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-crowd ADDRESS SERVICE-PID held|waiting N\n");
         return 2;
     }
-    bench.service = (pid_t)bench_number(argv[3]);
-    bench.crowd = connect_manager(argv[1], argv[2]);
-    bench.other = connect_manager(argv[1], argv[2]);
-    n = bench_number(argv[5]);
-    if (g_str_equal(argv[4], "held")) {
+    bench.service = (pid_t)bench_number(argv[2]);
+    bench.crowd = connect_manager(argv[1]);
+    bench.other = connect_manager(argv[1]);
+    n = bench_number(argv[4]);
+    if (g_str_equal(argv[3], "held")) {
         crowd_hold(bench.crowd, n);
-    } else if (g_str_equal(argv[4], "waiting")) {
+    } else if (g_str_equal(argv[3], "waiting")) {
         bench.gate = bench_request(bench.crowd, CROWD_GATE);
         crowd_wait(bench.crowd, n, on_granted, &bench);
     } else {
-        bench_die(argv[4], "neither held nor waiting");
+        bench_die(argv[3], "neither held nor waiting");
     }
     bench_print("ready", n);
     while (fgets(line, sizeof line, stdin) != NULL) {

@@ -3,7 +3,7 @@
 
 /* A client with very many locks is killed: how long until the next one has its lock.
  *
- *     bench-death ADDRESS PATH HELD WAITING
+ *     bench-death ADDRESS HELD WAITING
  *
  * Prints `death`: microseconds from SIGKILL of a process that holds HELD locks and has WAITING
  * requests waiting until another process's request for the last of these locks is granted. */
@@ -18,7 +18,6 @@
 
 typedef struct {
     const char *address;
-    const char *path;
     guint n_held;
     guint n_waiting;
 } Scene;
@@ -36,7 +35,7 @@ live_as_victim(const Scene *scene, int fd)
     WebLocksManager *manager;
 
     bench_hear(fd); /* the gate is held */
-    agent = bench_agent_new(scene->address, scene->path);
+    agent = bench_agent_new(scene->address);
     manager = bench_manager_new(agent, "crowd");
     crowd_hold(manager, scene->n_held);
     crowd_wait(manager, scene->n_waiting, on_never_granted, NULL);
@@ -58,7 +57,7 @@ on_granted(GObject *source, GAsyncResult *result, gpointer data)
 static void
 measure(const Scene *scene, pid_t victim, int fd)
 {
-    g_autoptr(WebLocksAgent) agent = bench_agent_new(scene->address, scene->path);
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(scene->address);
     g_autoptr(WebLocksManager) manager = bench_manager_new(agent, "crowd");
     g_autoptr(WebLocksLock) gate = bench_request(manager, CROWD_GATE);
     g_autofree char *name = g_strdup_printf("document %u", scene->n_held - 1);
@@ -87,14 +86,13 @@ main(int argc, char **argv)
     int pair[2];
     pid_t victim;
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-death ADDRESS PATH HELD WAITING\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: bench-death ADDRESS HELD WAITING\n");
         return 2;
     }
     scene.address = argv[1];
-    scene.path = argv[2];
-    scene.n_held = bench_number(argv[3]);
-    scene.n_waiting = bench_number(argv[4]);
+    scene.n_held = bench_number(argv[2]);
+    scene.n_waiting = bench_number(argv[3]);
     bench_make_pair(pair);
     victim = bench_fork();
     if (victim == 0) {

@@ -1,43 +1,104 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An uncontended lock requested and released by hand (hand.h), every call awaited. What the library
- * is compared with.
+/* An uncontended lock requested and released by hand, every call awaited. What the library is
+ * compared with.
  *
- *     bench-hand-pair ADDRESS PATH COUNT
- */
-
-#include "hand.h"
+ *     bench-hand-pair ADDRESS WAY COUNT
+ *
+ * WAY is
+ *   packets  on a lock socket (hand.h);
+ *   sd-bus   sync calls of sd-bus through the bus, as of a client without a lock socket. */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/sd-bus.h"
+#include "common/wire-names.h"
+#include "hand.h"
+
 #define WARM_UP   200
 #define LOCK_NAME "printer"
+#define PATH      WIRE_BUCKET_PREFIX "/bench"
+
+typedef void (*Way)(const char *address, guint count, BenchSamples *samples);
+
+static void
+run_packets(const char *address, guint count, BenchSamples *samples)
+{
+    Hand *hand = hand_new(address);
+    gboolean held;
+
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        hand_release(hand, hand_request(hand, LOCK_NAME, &held));
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+    hand_free(hand);
+}
+
+static void
+request_and_release(sd_bus *bus)
+{
+    g_autoptr(SdBusMessage) reply = NULL;
+    uint64_t id, token;
+
+    bench_check(sd_bus_call_method(bus, WIRE_BUS_NAME, PATH, WIRE_LOCKS_INTERFACE, "Request", NULL,
+                                   &reply, "sa{sv}", LOCK_NAME, 0),
+                "Request");
+    bench_check(sd_bus_message_read(reply, "tt", &id, &token), "Request");
+    bench_check(sd_bus_call_method(bus, WIRE_BUS_NAME, PATH, WIRE_LOCKS_INTERFACE, "Release", NULL,
+                                   NULL, "t", id),
+                "Release");
+}
+
+static void
+run_sd_bus(const char *address, guint count, BenchSamples *samples)
+{
+    sd_bus *bus = NULL;
+
+    bench_check(sd_bus_new(&bus), "sd_bus_new");
+    bench_check(sd_bus_set_address(bus, address), address);
+    bench_check(sd_bus_set_bus_client(bus, TRUE), address);
+    bench_check(sd_bus_start(bus), address);
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        request_and_release(bus);
+        /* The service asks by the bus now and then whether it is read. */
+        while (i % 16 == 0 && sd_bus_process(bus, NULL) > 0)
+            ;
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+    sd_bus_flush_close_unref(bus);
+}
+
+static Way
+find_way(const char *name)
+{
+    if (g_str_equal(name, "packets"))
+        return run_packets;
+    if (g_str_equal(name, "sd-bus"))
+        return run_sd_bus;
+    bench_die(name, "neither packets nor sd-bus");
+}
 
 int
 main(int argc, char **argv)
 {
     BenchSamples *samples;
-    guint64 token;
     guint count;
-    Hand *hand;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench-hand-pair ADDRESS bus|private COUNT\n");
+        fprintf(stderr, "usage: bench-hand-pair ADDRESS packets|sd-bus COUNT\n");
         return 2;
     }
     count = bench_number(argv[3]);
     samples = bench_samples_new_shared(count);
-    hand = hand_new(argv[1], argv[2]);
-    for (guint i = 0; i < WARM_UP + count; i++) {
-        guint64 begin = bench_now();
-
-        hand_release(hand, hand_request(hand, LOCK_NAME, &token));
-        if (i >= WARM_UP)
-            bench_samples_add(samples, begin, bench_now());
-    }
+    find_way(argv[2])(argv[1], count, samples);
     bench_samples_print(samples, "");
-    hand_free(hand);
     return EXIT_SUCCESS;
 }

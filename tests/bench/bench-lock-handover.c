@@ -3,7 +3,7 @@
 
 /* A lock handed over: from the holder's release until the callback of the process that waits.
  *
- *     bench-lock-handover ADDRESS PATH COUNT
+ *     bench-lock-handover ADDRESS COUNT
  */
 
 #include "handover.h"
@@ -21,11 +21,11 @@ typedef struct {
 } Player;
 
 static gpointer
-begin(const char *address, const char *path, gboolean first)
+begin(const char *address, gboolean first)
 {
     Player *player = g_new0(Player, 1);
 
-    player->agent = bench_agent_new(address, path);
+    player->agent = bench_agent_new(address);
     player->manager = bench_manager_new(player->agent, "bench");
     if (first)
         player->lock = bench_request(player->manager, LOCK_NAME);
@@ -90,10 +90,10 @@ main(int argc, char **argv)
 {
     static const Handover handover = {begin, queue, acquire, let_go};
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-lock-handover ADDRESS PATH COUNT\n");
+    if (argc != 3) {
+        fprintf(stderr, "usage: bench-lock-handover ADDRESS COUNT\n");
         return 2;
     }
-    handover_run(&handover, argv[1], argv[2], bench_number(argv[3]));
+    handover_run(&handover, argv[1], bench_number(argv[2]));
     return EXIT_SUCCESS;
 }

@@ -3,7 +3,7 @@
 
 /* Locks requested and released by many clients at a time, or many at a time by one.
  *
- *     bench-lock-load ADDRESS PATH CLIENTS IN-FLIGHT COUNT
+ *     bench-lock-load ADDRESS CLIENTS IN-FLIGHT COUNT
  *
  * COUNT pairs in all, shared evenly. Every client is a process. Prints `rate`, pairs per second. */
 
@@ -18,15 +18,14 @@ main(int argc, char **argv)
     guint n_clients;
     Load load;
 
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench-lock-load ADDRESS PATH CLIENTS IN-FLIGHT COUNT\n");
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-lock-load ADDRESS CLIENTS IN-FLIGHT COUNT\n");
         return 2;
     }
-    n_clients = bench_number(argv[3]);
+    n_clients = bench_number(argv[2]);
     load.address = argv[1];
-    load.path = argv[2];
-    load.in_flight = bench_number(argv[4]);
-    load.n_pairs = MAX(1, bench_number(argv[5]) / n_clients);
+    load.in_flight = bench_number(argv[3]);
+    load.n_pairs = MAX(1, bench_number(argv[4]) / n_clients);
     bench_print("rate", load_measure(&load, n_clients, load_connect_locks, load_run_locks));
     return EXIT_SUCCESS;
 }

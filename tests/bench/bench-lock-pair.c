@@ -3,14 +3,12 @@
 
 /* An uncontended lock requested and released through the library, one after the other.
  *
- *     bench-lock-pair ADDRESS PATH WAY COUNT
- *     bench-lock-pair paths
+ *     bench-lock-pair ADDRESS WAY COUNT
  *
  * WAY is
  *   sync    the sync calls;
  *   async   the asynchronous ones in a main loop, each awaited before the next;
- *   unref   asynchronous, and the release is that the last reference goes, which awaits nothing.
- * PATH is `private` or `bus`; the second form prints those that this library has, best first. */
+ *   unref   asynchronous, and the release is that the last reference goes, which awaits nothing. */
 
 #include "bench.h"
 
@@ -125,15 +123,6 @@ find_way(const char *name)
     bench_die(name, "none of sync, async, unref");
 }
 
-static int
-print_paths(void)
-{
-    if (bench_has_private_socket())
-        puts(BENCH_PATH_PRIVATE);
-    puts(BENCH_PATH_BUS);
-    return EXIT_SUCCESS;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -141,18 +130,16 @@ main(int argc, char **argv)
     Pairs pairs = {.n_left = WARM_UP};
     Way run;
 
-    if (argc == 2 && g_str_equal(argv[1], "paths"))
-        return print_paths();
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-lock-pair ADDRESS PATH sync|async|unref COUNT\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: bench-lock-pair ADDRESS sync|async|unref COUNT\n");
         return 2;
     }
-    run = find_way(argv[3]);
-    agent = bench_agent_new(argv[1], argv[2]);
+    run = find_way(argv[2]);
+    agent = bench_agent_new(argv[1]);
     pairs.manager = bench_manager_new(agent, "bench");
     run(&pairs);
 
-    pairs.n_left = bench_number(argv[4]);
+    pairs.n_left = bench_number(argv[3]);
     pairs.samples = bench_samples_new_shared(pairs.n_left);
     run(&pairs);
     bench_samples_print(pairs.samples, "");

@@ -30,7 +30,7 @@ call(Player *player, const RawCall *what, guint32 expected)
 }
 
 static gpointer
-begin(const char *address, const char *way, gboolean first)
+begin(const char *address, gboolean first)
 {
     Player *player = g_new0(Player, 1);
 
@@ -75,6 +75,6 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: bench-name-handover ADDRESS COUNT\n");
         return 2;
     }
-    handover_run(&handover, argv[1], NULL, bench_number(argv[2]));
+    handover_run(&handover, argv[1], bench_number(argv[2]));
     return EXIT_SUCCESS;
 }

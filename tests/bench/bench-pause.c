@@ -4,7 +4,7 @@
 /* How long an application notices that the service was killed: it requests and releases a lock, one
  * pair after the other, while the service dies and comes back.
  *
- *     bench-pause ADDRESS PATH
+ *     bench-pause ADDRESS
  *
  * For each line of standard input it kills the process that owns the service's name, and prints
  * `pause`: how long the longest pair took until the service had answered again. All the while it
@@ -76,15 +76,15 @@ main(int argc, char **argv)
     g_autoptr(GError) error = NULL;
     char line[16];
 
-    if (argc != 3)
-        bench_die("usage", "bench-pause ADDRESS PATH");
+    if (argc != 2)
+        bench_die("usage", "bench-pause ADDRESS");
     connection =
         g_dbus_connection_new_for_address_sync(argv[1],
                                                G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
                                                    G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
                                                NULL, NULL, &error);
     bench_check_error(error, "the bus");
-    agent = bench_agent_new(argv[1], argv[2]);
+    agent = bench_agent_new(argv[1]);
     manager = bench_manager_new(agent, "bench");
     held = bench_request(manager, "held");
     while (fgets(line, sizeof line, stdin) != NULL) {

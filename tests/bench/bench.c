@@ -222,7 +222,8 @@ bench_hear(int fd)
 void
 bench_make_pair(int pair[2])
 {
-    bench_check_errno(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, "socketpair");
+    bench_check_errno(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0,
+                      "socketpair");
 }
 
 void
@@ -244,33 +245,13 @@ bench_join(pid_t pid)
 
 /* ---- the library */
 
-gboolean
-bench_has_private_socket(void)
-{
-    GObjectClass *class = g_type_class_ref(WEB_LOCKS_TYPE_AGENT);
-    gboolean has = g_object_class_find_property(class, "private-socket") != NULL;
-
-    g_type_class_unref(class);
-    return has;
-}
-
 WebLocksAgent *
-bench_agent_new(const char *address, const char *path)
+bench_agent_new(const char *address)
 {
     g_autoptr(GError) error = NULL;
-    gboolean private = g_strcmp0(path, BENCH_PATH_PRIVATE) == 0;
-    WebLocksAgent *agent;
+    WebLocksAgent *agent =
+        g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", G_BUS_TYPE_NONE, "address", address, NULL);
 
-    if (!private && g_strcmp0(path, BENCH_PATH_BUS) != 0)
-        bench_die(path, "neither private nor bus");
-    if (private && !bench_has_private_socket())
-        bench_die(path, "this library has no private sockets");
-    if (bench_has_private_socket())
-        agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", G_BUS_TYPE_NONE, "address", address,
-                             "private-socket", private, NULL);
-    else
-        agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "bus-type", G_BUS_TYPE_NONE, "address", address,
-                             NULL);
     web_locks_agent_connect_sync(agent, NULL, &error);
     bench_check_error(error, "connecting");
     return agent;

@@ -44,7 +44,7 @@ void bench_samples_print(BenchSamples *samples, const char *prefix);
 
 /* fork(), whose child dies with its parent. */
 pid_t bench_fork(void);
-/* One byte from process to process. */
+/* One byte from process to process, over a socketpair of the type that lock sockets have. */
 void bench_tell(int fd);
 void bench_hear(int fd);
 void bench_make_pair(int pair[2]);
@@ -53,14 +53,8 @@ void bench_kill(pid_t pid);
 /* Waits for a child, which has to end well. */
 void bench_join(pid_t pid);
 
-#define BENCH_PATH_PRIVATE "private"
-#define BENCH_PATH_BUS     "bus"
-
-/* Whether the library has private sockets to the service, or only a way through the bus. */
-gboolean bench_has_private_socket(void);
-/* A connected agent on the bus at that address. `path` says how its calls go: `private` or `bus`.
- */
-WebLocksAgent *bench_agent_new(const char *address, const char *path);
+/* A connected agent on the bus at that address. */
+WebLocksAgent *bench_agent_new(const char *address);
 WebLocksManager *bench_manager_new(WebLocksAgent *agent, const char *bucket);
 /* Returns when the service has dealt with all that the agent sent before. */
 void bench_barrier(WebLocksAgent *agent);

@@ -7,8 +7,17 @@
 
 #include "bench.h"
 
-typedef void (*CalmOperation)(gpointer data);
+/* One thing that it does. */
+typedef struct {
+    void (*operation)(gpointer data);
+    gpointer data;
+    const char *prefix;
+} Calm;
 
-/* Prints PREFIXmean, PREFIXp50, and so on, of `count` operations, or of as many as there were in a
- * while. */
-void calm_measure(CalmOperation operation, gpointer data, guint count, const char *prefix);
+/* Does each of them in turn, `count` times or as often as there is time for. Prints PREFIXmean,
+ * PREFIXp50, and so on, of each. */
+void calm_measure(const Calm *calms, guint n_calms, guint count);
+
+/* Two round trips of a byte over a socketpair (`data` points to the descriptor), which is what a
+ * request and a release cost at least. */
+void calm_echo_twice(gpointer data);

@@ -3,7 +3,7 @@
 
 #include "crowd.h"
 
-/* Calls without a reply at a time: buses allow no endless number. */
+/* Requests without an answer at a time. */
 #define AT_A_TIME 500
 
 static void

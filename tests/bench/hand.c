@@ -5,83 +5,74 @@
 
 #include <fcntl.h>
 
-#include "common/wire-names.h"
-
-#define BENCH_BUCKET WIRE_BUCKET_PREFIX "/bench"
-
-static sd_bus *
-open_bus(const char *address)
-{
-    sd_bus *bus = NULL;
-
-    bench_check(sd_bus_new(&bus), "sd_bus_new");
-    bench_check(sd_bus_set_address(bus, address), address);
-    bench_check(sd_bus_set_bus_client(bus, TRUE), address);
-    bench_check(sd_bus_start(bus), address);
-    return bus;
-}
-
-static sd_bus *
-open_private_socket(sd_bus *bus)
-{
-    g_autoptr(SdBusMessage) reply = NULL;
-    sd_bus *socket = NULL;
-    int fd;
-
-    bench_check(sd_bus_call_method(bus, WIRE_BUS_NAME, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
-                                   "OpenPeer", NULL, &reply, ""),
-                "OpenPeer");
-    bench_check(sd_bus_message_read(reply, "h", &fd), "OpenPeer");
-    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    bench_check_errno(fd >= 0, "OpenPeer");
-    bench_check(sd_bus_new(&socket), "sd_bus_new");
-    bench_check(sd_bus_set_fd(socket, fd, fd), "private socket");
-    bench_check(sd_bus_start(socket), "private socket");
-    return socket;
-}
+#define BUCKET "bench"
 
 Hand *
-hand_new(const char *address, const char *path)
+hand_new(const char *address)
 {
+    g_autoptr(GError) error = NULL;
     Hand *hand = g_new0(Hand, 1);
+    int flags;
 
-    hand->bus = open_bus(address);
-    if (g_str_equal(path, BENCH_PATH_PRIVATE))
-        hand->socket = open_private_socket(hand->bus);
-    hand->way = hand->socket != NULL ? hand->socket : hand->bus;
+    hand->connection =
+        g_dbus_connection_new_for_address_sync(address,
+                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
+                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
+                                               NULL, NULL, &error);
+    bench_check_error(error, address);
+    hand->client = raw_client_new(hand->connection);
+    flags = fcntl(hand->client->fd, F_GETFL);
+    bench_check_errno(fcntl(hand->client->fd, F_SETFL, flags & ~O_NONBLOCK) == 0, "blocking");
+    raw_client_expect(hand->client, PACKET_LIVE);
+    packet_write_bucket(hand->client->out, 0, BUCKET);
     return hand;
 }
 
 void
 hand_free(Hand *hand)
 {
-    sd_bus_flush_close_unref(hand->socket);
-    sd_bus_flush_close_unref(hand->bus);
+    raw_client_free(hand->client);
+    g_object_unref(hand->connection);
     g_free(hand);
 }
 
-guint64
-hand_request(Hand *hand, const char *name, guint64 *out_token)
+static const PacketAnswer *
+await_answer(Hand *hand, const char *what)
 {
-    g_autoptr(SdBusMessage) reply = NULL;
-    uint64_t id, token;
+    const PacketAnswer *answer;
 
-    bench_check(sd_bus_call_method(hand->way, WIRE_BUS_NAME, BENCH_BUCKET, WIRE_LOCKS_INTERFACE,
-                                   "Request", NULL, &reply, "sa{sv}", name, 1, WIRE_OPTION_KEY, "t",
-                                   ++hand->key),
-                "Request");
-    bench_check(sd_bus_message_read(reply, "tt", &id, &token), "Request");
-    *out_token = token;
-    return id;
+    raw_client_send(hand->client);
+    answer = (const PacketAnswer *)raw_client_expect(hand->client, PACKET_ANSWER);
+    if (answer->error != PACKET_ERROR_NONE)
+        bench_die(what, "an answer that was not expected");
+    return answer;
+}
+
+guint64
+hand_request(Hand *hand, const char *name, gboolean *out_held)
+{
+    const guint64 key = ++hand->key;
+
+    packet_write_request(hand->client->out, raw_client_next_serial(hand->client), key, 0, 0,
+                         LOCK_MODE_EXCLUSIVE, 0, name, NULL);
+    *out_held = await_answer(hand, "REQUEST")->state == PACKET_STATE_HELD;
+    return key;
 }
 
 void
-hand_release(Hand *hand, guint64 id)
+hand_await_granted(Hand *hand, guint64 key)
 {
-    bench_check(sd_bus_call_method(hand->way, WIRE_BUS_NAME, BENCH_BUCKET, WIRE_LOCKS_INTERFACE,
-                                   "Release", NULL, NULL, "t", id),
-                "Release");
-    /* The service asks by the bus now and then whether it is read. */
-    while (hand->way == hand->bus && hand->key % 16 == 0 && sd_bus_process(hand->bus, NULL) > 0)
-        ;
+    const PacketGranted *granted;
+
+    granted = (const PacketGranted *)raw_client_expect(hand->client, PACKET_GRANTED);
+    if (granted->key != key)
+        bench_die("GRANTED", "of another request");
+}
+
+void
+hand_release(Hand *hand, guint64 key)
+{
+    packet_write_key(hand->client->out, PACKET_RELEASE, 0, raw_client_next_serial(hand->client),
+                     key);
+    await_answer(hand, "RELEASE");
 }

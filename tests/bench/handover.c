@@ -58,7 +58,7 @@ play(Side *side, guint count)
 }
 
 void
-handover_run(const Handover *handover, const char *address, const char *way, guint count)
+handover_run(const Handover *handover, const char *address, guint count)
 {
     Side side = {.handover = handover, .samples = bench_samples_new_shared(count)};
     int pair[2];
@@ -75,7 +75,7 @@ handover_run(const Handover *handover, const char *address, const char *way, gui
     /* The first has it before the second gets in line. */
     if (!side.first)
         bench_hear(side.fd);
-    side.player = handover->begin(address, way, side.first);
+    side.player = handover->begin(address, side.first);
     if (side.first)
         bench_tell(side.fd);
     play(&side, count);

@@ -11,7 +11,7 @@
 
 typedef struct {
     /* In the process that plays, before the first turn: connects; `first` acquires. */
-    gpointer (*begin)(const char *address, const char *way, gboolean first);
+    gpointer (*begin)(const char *address, gboolean first);
     /* Gets in line, and returns when that is sure. */
     void (*queue)(gpointer player);
     /* Waits until it is ours. */
@@ -21,4 +21,4 @@ typedef struct {
 } Handover;
 
 /* `count` hand-overs; prints mean, p50, p99. */
-void handover_run(const Handover *handover, const char *address, const char *way, guint count);
+void handover_run(const Handover *handover, const char *address, guint count);

@@ -77,7 +77,7 @@ typedef struct {
 gpointer
 load_connect_locks(const Load *load, guint index)
 {
-    g_autoptr(WebLocksAgent) agent = bench_agent_new(load->address, load->path);
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(load->address);
     LockClient *client = g_new0(LockClient, 1);
 
     client->manager = bench_manager_new(agent, "bench");

@@ -9,9 +9,8 @@
 
 typedef struct {
     const char *address;
-    const char *path; /* for locks */
-    guint in_flight;  /* pairs that a client has under way at a time */
-    guint n_pairs;    /* of each client; G_MAXUINT for ever */
+    guint in_flight; /* pairs that a client has under way at a time */
+    guint n_pairs;   /* of each client; G_MAXUINT for ever */
 } Load;
 
 /* Connects, whatever that takes, and returns what `run` gets. `index` tells clients apart. */

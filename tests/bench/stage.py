@@ -20,7 +20,6 @@ from buses import (  # pylint: disable=wrong-import-position
 
 PATIENCE = 120
 BATCH = 10
-PEOPLE = {'private': 'private socket', 'bus': 'through the bus'}
 # More than anything here asks for.
 LIMITS = ('requestsPerClient=200000', 'requestsPerUid=400000', 'requestsTotal=400000')
 
@@ -47,18 +46,10 @@ class Settings:
             self.kinds.append('dbus-broker')
         else:
             self.skip('dbus-broker: it was not there when this was built')
-        output = subprocess.run([self.program('lock-pair'), 'paths'], check=True, text=True,
-                                stdout=subprocess.PIPE).stdout
-        # How the library reaches the service, best way first.
-        self.paths = output.split()
 
     @property
     def best_kind(self):
         return self.kinds[-1]
-
-    @property
-    def best_path(self):
-        return self.paths[0]
 
     def program(self, name):
         return str(self.build / f'tests/bench/bench-{name}')
@@ -164,9 +155,8 @@ class Crowd:
 
     def __init__(self, scene, state, count):
         settings = scene.settings
-        self.process = spawn([settings.program('crowd'), scene.address, settings.best_path,
-                              str(scene.pid), state, str(count)], text=True,
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = spawn([settings.program('crowd'), scene.address, str(scene.pid), state,
+                              str(count)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._answer()
 
     def _answer(self):

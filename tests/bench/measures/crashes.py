@@ -24,7 +24,7 @@ def row_of(how, percentile):
 
 def declare(settings):
     table = Table('crashes', 'When the service dies',
-                  'Request and release: one client, sync calls, private socket, on '
+                  'Request and release: one client, sync calls, on '
                   f'{settings.best_kind}. The pause is the longest that a pair took while the '
                   f'service was killed with SIGKILL and started again, {kills(settings)} times in '
                   'each repetition; the client holds another lock over all of it.',
@@ -46,8 +46,7 @@ def pair_way(settings, kept, not_kept):
     count = settings.count(1500, 200)
 
     def ask():
-        times = [run(settings, 'lock-pair', scene.address, settings.best_path, 'sync',
-                     count)['steady'] for scene in (kept, not_kept)]
+        times = [run(settings, 'lock-pair', scene.address, 'sync', count)['steady'] for scene in (kept, not_kept)]
         return {KEPT: times[0], NOT_KEPT: times[1], COMMITS: times[0] - times[1]}
     return Way([KEPT, NOT_KEPT, COMMITS], ask)
 
@@ -74,8 +73,7 @@ def restarting(scene):
 
 
 def pauses(settings, address):
-    program = spawn([settings.program('pause'), address, settings.best_path], text=True,
-                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program = spawn([settings.program('pause'), address], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     samples = []
     try:
         for _ in range(kills(settings)):

@@ -43,7 +43,7 @@ def death(settings, kind):
 def declare(settings):
     smallest = sizes(settings)[0]
     table = Table('growth', 'Growth',
-                  'Through the library, by the best path, with so many others in the service, on '
+                  'Through the library, with so many others in the service, on '
                   f'{settings.best_kind}. A '
                   'grant is a release and the callback of the next that waits for the same name. '
                   '"The service alone" is processor time of its process. The ratio is to the '
@@ -87,8 +87,6 @@ def crowd_ways(settings, stack):
     for size in sizes(settings):
         one = crowd('held', size)
         yield crowd_way(pair(size), one, 'pairs', settings.count(500, 50), 'pair')
-        if size == query_size(settings):
-            yield query_way(one, size, settings.count(10, 2))
 
 
 def chromium_ways(settings, chromium):
@@ -101,15 +99,20 @@ def chromium_ways(settings, chromium):
             row: chromium.tell('grants', settings.count(500, 50), name)})
 
 
-def measure_query_in_chromium(settings, table, which):
-    """By itself: its query() tells all locks of the page's origin, whatever they are for."""
+def measure_queries(settings, table, which):
+    """With a page of Chromium of its own: its query() tells all locks of the page's origin,
+    whatever they are for."""
+    held = query_size(settings)
     with contextlib.ExitStack() as stack:
+        scene = stack.enter_context(Scene(settings, settings.best_kind))
+        crowd = stack.enter_context(Crowd(scene, 'held', held))
+        ways = [query_way(crowd, held, settings.count(10, 2))]
         chromium = available(settings, stack, 'chromium')
         if chromium:
-            row = CHROMIUM + query(query_size(settings))
-            chromium.tell('hold', query_size(settings))
-            way = Way(row, lambda: {row: chromium.tell('queries', settings.count(10, 2))})
-            measure_in_turns(settings, table, which, [way], settings.few_repetitions)
+            row = CHROMIUM + query(held)
+            chromium.tell('hold', held)
+            ways.append(Way(row, lambda: {row: chromium.tell('queries', settings.count(10, 2))}))
+        measure_in_turns(settings, table, which, ways, settings.few_repetitions)
 
 
 def measure_deaths(settings, table, which):
@@ -120,8 +123,7 @@ def measure_deaths(settings, table, which):
             scene = stack.enter_context(Scene(settings, kind))
             row = death(settings, kind)
             ways.append(Way(row, lambda row=row, scene=scene: {
-                row: run(settings, 'death', scene.address, settings.best_path, count,
-                         count)['death']}))
+                row: run(settings, 'death', scene.address, count, count)['death']}))
         measure_in_turns(settings, table, which, ways, settings.few_repetitions)
 
 
@@ -134,5 +136,5 @@ def measure(settings, table):
                 if chromium:
                     ways += chromium_ways(settings, chromium)
                 measure_in_turns(settings, table, which, ways, settings.few_repetitions)
-            measure_query_in_chromium(settings, table, which)
+            measure_queries(settings, table, which)
             measure_deaths(settings, table, which)

@@ -6,17 +6,17 @@
 import contextlib
 
 from figures import CORES, Table
-from stage import PEOPLE, Scene, cores, measure_in_turns, steady_of
+from stage import Scene, cores, measure_in_turns, steady_of
 
 WAKE_UP = 'socketpair, wake-up'
 
 
-def ours(settings, kind, path=None):
-    return f'lock, {PEOPLE[path or settings.best_path]}, on {kind}'
+def ours(kind):
+    return f'lock, on {kind}'
 
 
-def by_hand(settings, kind):
-    return f'lock by hand, sync calls of sd-bus, {PEOPLE[settings.best_path]}, on {kind}'
+def by_hand(kind):
+    return f'lock by hand, bare packets, on {kind}'
 
 
 def name(kind):
@@ -26,18 +26,16 @@ def name(kind):
 def declare(settings):
     table = Table('handovers', 'Hand-over',
                   'From release until the callback of the process that sleeps and waits, two '
-                  'processes in strict alternation. By hand: until it has seen Granted. For a name: '
+                  'processes in strict alternation. By hand: until it has read GRANTED. For a name: '
                   'from ReleaseName until the process that is queued for it has seen NameAcquired. '
-                  'For a socketpair: a byte. The ratio is ours, by the best path on the same bus, '
-                  'to the row.',
+                  'For a socketpair: a byte. The ratio is ours, on the same bus, to the row.',
                   'us', 'ours / it')
     for kind in settings.kinds:
-        for path in settings.paths:
-            table.row(ours(settings, kind, path))
-        table.row(by_hand(settings, kind), (ours(settings, kind), 'self'))
+        table.row(ours(kind))
+        table.row(by_hand(kind), (ours(kind), 'self'))
     for kind in settings.kinds:
-        table.row(name(kind), (ours(settings, kind), 'self'))
-    table.row(WAKE_UP, (ours(settings, settings.best_kind), 'self'))
+        table.row(name(kind), (ours(kind), 'self'))
+    table.row(WAKE_UP, (ours(settings.best_kind), 'self'))
     return table
 
 
@@ -48,10 +46,8 @@ def measure(settings, table):
             ways = [steady_of(WAKE_UP, settings, 'socketpair', 'wake-up', count)]
             for kind in settings.kinds:
                 scene = stack.enter_context(Scene(settings, kind))
-                ways += [steady_of(ours(settings, kind, path), settings,
-                                 'lock-handover', scene.address, path, count)
-                         for path in settings.paths]
-                ways.append(steady_of(by_hand(settings, kind), settings, 'hand-handover',
-                                      scene.address, settings.best_path, count))
-                ways.append(steady_of(name(kind), settings, 'name-handover', scene.address, count))
+                ways += [steady_of(row, settings, program, scene.address, count)
+                         for row, program in ((ours(kind), 'lock-handover'),
+                                              (by_hand(kind), 'hand-handover'),
+                                              (name(kind), 'name-handover'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

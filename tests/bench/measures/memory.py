@@ -10,16 +10,15 @@ import sys
 import tempfile
 
 from figures import Table
-from stage import PEOPLE, Crowd, Scene, Way, measure_in_turns, run, smaps
+from stage import Crowd, Scene, Way, measure_in_turns, run, smaps
 
 IDLE = 'resident when idle, KiB'
 HELD = 'per held lock, bytes'
 WAITING = 'per waiting request, bytes'
+INSTRUCTIONS = 'instructions of the service per request and release'
 STATES = {HELD: 'held', WAITING: 'waiting'}
 
 
-def instructions(path):
-    return f'instructions of the service per request and release, {PEOPLE[path]}'
 
 
 def resident(settings, state=None, count=0):
@@ -45,24 +44,24 @@ def per_request(settings, row):
     return {row: more * 1024 / count}
 
 
-def count_instructions(settings, path, pairs, directory):
-    output = os.path.join(directory, f'callgrind.{path}.{pairs}')
+def count_instructions(settings, pairs, directory):
+    output = os.path.join(directory, f'callgrind.{pairs}')
     wrapper = ['valgrind', '--quiet', '--tool=callgrind', f'--callgrind-out-file={output}']
     with Scene(settings, settings.best_kind, wrapper) as scene:
-        run(settings, 'lock-pair', scene.address, path, 'sync', pairs)
+        run(settings, 'lock-pair', scene.address, 'sync', pairs)
         scene.stop_service()
     with open(output, encoding='utf-8', errors='replace') as file:
         return next(int(line.split()[1]) for line in file
                     if line.startswith(('summary:', 'totals:')))
 
 
-def instructions_per_pair(settings, path):
+def instructions_per_pair(settings):
     """Of two runs of which one has twice the pairs, so that start and end don't count."""
     pairs = settings.count(1000, 100)
     with tempfile.TemporaryDirectory(prefix='weblocks-bench-') as directory:
-        once, twice = (count_instructions(settings, path, n, directory)
+        once, twice = (count_instructions(settings, n, directory)
                        for n in (pairs, 2 * pairs))
-    return {instructions(path): (twice - once) / pairs}
+    return {INSTRUCTIONS: (twice - once) / pairs}
 
 
 def valgrind_has_pidfds():
@@ -78,7 +77,7 @@ def declare(settings):
                   f'memory, the difference of {2 * crowd(settings):,} and {crowd(settings):,}, '
                   'divided. Instructions are those that callgrind counts, of the service alone.',
                   '')
-    for row in (IDLE, *STATES, *map(instructions, settings.paths)):
+    for row in (IDLE, *STATES, INSTRUCTIONS):
         table.row(row)
     return table
 
@@ -93,6 +92,5 @@ def measure(settings, table):
     if not valgrind_has_pidfds():
         settings.skip('instructions: this valgrind has no pidfd_open()')
         return
-    ways = [Way(instructions(path), lambda path=path: instructions_per_pair(settings, path))
-            for path in settings.paths]
-    measure_in_turns(settings, table, 'free', ways, 1)
+    way = Way(INSTRUCTIONS, lambda: instructions_per_pair(settings))
+    measure_in_turns(settings, table, 'free', [way], 1)

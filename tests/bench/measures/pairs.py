@@ -7,7 +7,7 @@ import contextlib
 
 from figures import CORES, Table
 from peers import available
-from stage import PEOPLE, Scene, Way, cores, measure_in_turns, steady, steady_of
+from stage import Scene, Way, cores, measure_in_turns, steady, steady_of
 
 ROUND_TRIP = 'socketpair, one round trip'
 REDIS = 'Redis, SET NX PX and DEL'
@@ -19,11 +19,11 @@ WAYS = {
     'async': 'asynchronous calls',
     'unref': 'release by last unref',
 }
+HANDS = {'packets': 'bare packets', 'sd-bus': 'sync calls of sd-bus through the bus'}
 
 
-def ours(settings, way, kind, path=None):
-    path = path or settings.best_path
-    return f'lock, {WAYS[way]}, {PEOPLE[path]}, on {kind}'
+def ours(way, kind):
+    return f'lock, {WAYS[way]}, on {kind}'
 
 
 def name(kind, client='raw'):
@@ -31,52 +31,44 @@ def name(kind, client='raw'):
     return f'name on {kind}, client {people}'
 
 
-def by_hand(kind, path):
-    return f'lock by hand, sync calls of sd-bus, {PEOPLE[path]}, on {kind}'
-
-
-def best_name(table, kind, which_cores):
-    """The row of the faster client: that is the peer."""
-    rows = [name(kind, client) for client in ('raw', 'sd-bus')
-            if table.get(name(kind, client), which_cores)]
-    return min(rows, key=lambda row: table.get(row, which_cores).median, default=name(kind))
+def by_hand(kind, way='packets'):
+    return f'lock by hand, {HANDS[way]}, on {kind}'
 
 
 def declare(settings):
+    best = settings.best_kind
     table = Table('pairs', 'Request and release',
                   'One client, every call awaited before the next; with "release by last unref" '
                   'only the request is, and the release is on its way. A name is RequestName and '
-                  'ReleaseName. The ratio is asynchronous calls, by the best path on the same bus, '
-                  'to the row; for calls by hand, sync calls; for the socketpair, release by last '
-                  'unref.',
+                  'ReleaseName. By hand is without the library. The ratio is sync calls on the '
+                  'same bus to the row; for Chromium, which has no others, asynchronous calls; for '
+                  'the socketpair, release by last unref.',
                   'us', 'ours / it')
     for kind in settings.kinds:
-        for path in settings.paths:
-            for way in WAYS:
-                table.row(ours(settings, way, kind, path))
+        for way in WAYS:
+            table.row(ours(way, kind))
     for kind in settings.kinds:
-        for path in settings.paths:
-            table.row(by_hand(kind, path), (ours(settings, 'sync', kind), 'self'))
+        for way in HANDS:
+            table.row(by_hand(kind, way), (ours('sync', kind), 'self'))
         for client in ('raw', 'sd-bus'):
-            table.row(name(kind, client), (ours(settings, 'async', kind), 'self'))
-    base = ours(settings, 'async', settings.best_kind)
-    table.row(ROUND_TRIP, (ours(settings, 'unref', settings.best_kind), 'self'))
-    for row in (REDIS, REDIS_CHECKED, CHROMIUM, WORKER):
-        table.row(row, (base, 'self'))
+            table.row(name(kind, client), (ours('sync', kind), 'self'))
+    table.row(ROUND_TRIP, (ours('unref', best), 'self'))
+    for row in (REDIS, REDIS_CHECKED):
+        table.row(row, (ours('sync', best), 'self'))
+    for row in (CHROMIUM, WORKER):
+        table.row(row, (ours('async', best), 'self'))
     return table
 
 
 def bus_ways(settings, scene):
     count = settings.count(1500, 200)
-    for path in settings.paths:
-        for way in WAYS:
-            yield steady_of(ours(settings, way, scene.kind, path), settings,
-                          'lock-pair', scene.address, path, way, count)
-        yield steady_of(by_hand(scene.kind, path), settings, 'hand-pair', scene.address, path,
-                        count)
+    for way in WAYS:
+        yield steady_of(ours(way, scene.kind), settings, 'lock-pair', scene.address, way, count)
+    for way in HANDS:
+        yield steady_of(by_hand(scene.kind, way), settings, 'hand-pair', scene.address, way, count)
     for client in ('raw', 'sd-bus'):
         yield steady_of(name(scene.kind, client), settings, 'name-pair', scene.address, client,
-                      count)
+                        count)
 
 
 def redis_ways(settings, redis):
@@ -115,6 +107,6 @@ def measure(settings, table):
                 peer = available(settings, stack, key)
                 if peer:
                     way = peer_way(settings, peer)
-                    table.row(way.rows[0], (ours(settings, 'async', settings.best_kind), 'self'))
+                    table.row(way.rows[0], (ours('sync', settings.best_kind), 'self'))
                     ways.append(way)
             measure_in_turns(settings, table, which, ways, settings.repetitions)

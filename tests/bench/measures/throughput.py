@@ -39,7 +39,7 @@ def ways_of(settings, scene):
     for clients, in_flight in loads(settings):
         count = settings.count(4000 if in_flight == 1 else 8000, 256)
         yield rate_of(ours(scene.kind, clients, in_flight), settings, 'lock-load', scene.address,
-                      settings.best_path, clients, in_flight, count)
+                      clients, in_flight, count)
         yield rate_of(names(scene.kind, clients, in_flight), settings, 'name-load', scene.address,
                       clients, in_flight, count)
 
@@ -48,7 +48,7 @@ def declare(settings):
     table = Table('throughput', 'Throughput',
                   'Pairs in a second, of all clients together; each client is a process, works on '
                   'names of its own, and has one pair under way, or 64. Locks by asynchronous '
-                  'calls and the best path; bus names by clients on bare sockets. The ratio is '
+                  'calls; bus names by clients on bare sockets. The ratio is '
                   'ours to the names: more is better.',
                   'pairs/s', 'ours / it')
     for kind in settings.kinds:
