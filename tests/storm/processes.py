@@ -29,8 +29,6 @@ class ClientProcess:
                 f'--directory={storm.directory}', f'--number={number}',
                 f'--bus={storm.bus_number}',
                 f'--seed={(storm.seed * 1000003 + number) & 0x7fffffff}']
-        if storm.uses_socket(slot):
-            argv.append('--private-socket')
         if storm.options.steal:
             argv.append('--steal')
         if storm.options.full:

@@ -92,7 +92,6 @@ static int number;
 static int bus;
 static int seed;
 static int uid = -1;
-static gboolean private_socket;
 static gboolean has_steals, may_be_refused;
 
 static const GOptionEntry options[] = {
@@ -102,7 +101,6 @@ static const GOptionEntry options[] = {
     {"bus", 0, 0, G_OPTION_ARG_INT, &bus, "Which bus this is", "N"},
     {"seed", 0, 0, G_OPTION_ARG_INT, &seed, "Of what it does", "N"},
     {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "As whom", "UID"},
-    {"private-socket", 0, 0, G_OPTION_ARG_NONE, &private_socket, "Not by the bus", NULL},
     {"steal", 0, 0, G_OPTION_ARG_NONE, &has_steals, "Steals too", NULL},
     {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For want of room", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -697,8 +695,7 @@ client_connect(Client *self, GError **error)
 {
     static const char *const buckets[N_BUCKETS] = {"storm", "storm.other"};
 
-    self->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, "private-socket",
-                               private_socket, NULL);
+    self->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", address, NULL);
     if (!web_locks_agent_connect_sync(self->agent, NULL, error))
         return FALSE;
     self->unique =

@@ -37,7 +37,6 @@ def parse_arguments(argv=None):
     parser.add_argument('--seed', type=int, default=None)
     parser.add_argument('--bus', choices=['dbus-daemon', 'dbus-broker', 'both'], default='both',
                         help='both: in turns')
-    parser.add_argument('--path', choices=['bus', 'private', 'mixed'], default='mixed')
     parser.add_argument('--steal', action='store_true', help='with steals')
     parser.add_argument('--activation', action='store_true',
                         help='the bus starts the service (dbus-daemon only)')
@@ -191,7 +190,7 @@ def raise_storm(options, say=print):
 
 def main():
     options = parse_arguments()
-    print(f'seed {options.seed}, {options.seconds:.0f} s, bus {options.bus}, path {options.path}'
+    print(f'seed {options.seed}, {options.seconds:.0f} s, bus {options.bus}'
           f'{", steals" if options.steal else ""}', flush=True)
     try:
         outcome = raise_storm(options, lambda line: print(line, flush=True))

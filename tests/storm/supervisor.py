@@ -80,10 +80,6 @@ class Storm:
     def program(self, name):
         return os.path.join(self.options.build, 'tests', 'storm', name)
 
-    def uses_socket(self, slot):
-        path = self.options.path
-        return path == 'private' or (path == 'mixed' and slot % 2 == 0)
-
     def is_other(self, slot):
         return len(self.uids) > 1 and slot % 4 == 3
 

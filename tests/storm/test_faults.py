@@ -39,7 +39,7 @@ class Faults(StormCase):
         self.catch('abort-breaks-fifo', '--kill-service=0')
 
     def test_terminate_before_drain(self):
-        self.catch('terminate-before-drain', '--kill-service=0', '--path=private', '--steal',
+        self.catch('terminate-before-drain', '--kill-service=0', '--steal',
                    '--quiet-every=0.5')
 
     def test_repeat_queued_twice(self):

@@ -29,13 +29,13 @@ class Storms(StormCase):
         self.weather('--bus=dbus-daemon', '--restart-bus=1')
 
     def test_on_dbus_broker(self):
-        self.weather('--bus=dbus-broker', '--path=private')
+        self.weather('--bus=dbus-broker')
 
     def test_with_steals(self):
         self.weather('--bus=dbus-broker', '--steal')
 
     def test_with_a_service_that_the_bus_starts(self):
-        self.weather('--bus=dbus-daemon', '--path=bus', '--activation')
+        self.weather('--bus=dbus-daemon', '--activation')
 
     @unittest.skipUnless(has_own_mounts(), 'needs to be root for mounts of its own')
     def test_without_room(self):
