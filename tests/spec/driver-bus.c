@@ -184,22 +184,6 @@ listen(Session *session, Client *client, const char *bucket, WlWebLocks *proxy)
 
 /* ---- objects */
 
-/* The contract's encoding: a letter stands for itself, a digit too unless it is the first, and any
- * other byte is "_xx". */
-static char *
-make_path(const char *bucket)
-{
-    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
-
-    for (const char *c = bucket; *c != '\0'; c++) {
-        if (g_ascii_isalpha(*c) || (g_ascii_isdigit(*c) && c != bucket))
-            g_string_append_c(path, *c);
-        else
-            g_string_append_printf(path, "_%02x", (guchar)*c);
-    }
-    return g_string_free(path, FALSE);
-}
-
 static Client *
 get_client(Session *session, char letter)
 {
@@ -212,7 +196,7 @@ get_proxy(Session *session, char letter, const char *bucket)
 {
     Client *client = get_client(session, letter);
     WlWebLocks *proxy = g_hash_table_lookup(client->buckets, bucket);
-    g_autofree char *path = make_path(bucket);
+    g_autofree char *path = private_bus_make_path(bucket);
     g_autoptr(GError) error = NULL;
 
     if (proxy != NULL)

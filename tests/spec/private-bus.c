@@ -252,6 +252,35 @@ private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
 
 /* ---- the service */
 
+/* The contract's encoding: a letter stands for itself, a digit too unless it is the first, and any
+ * other byte is "_xx". */
+char *
+private_bus_make_path(const char *bucket)
+{
+    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
+
+    for (const char *c = bucket; *c != '\0'; c++) {
+        if (g_ascii_isalpha(*c) || (g_ascii_isdigit(*c) && c != bucket))
+            g_string_append_c(path, *c);
+        else
+            g_string_append_printf(path, "_%02x", (guchar)*c);
+    }
+    return g_string_free(path, FALSE);
+}
+
+void
+private_bus_ping_service(PrivateBus *bus)
+{
+    g_autoptr(GVariant) reply = NULL;
+    g_autoptr(GError) error = NULL;
+
+    reply = g_dbus_connection_call_sync(bus->observer, WIRE_BUS_NAME, WIRE_SERVICE_PATH,
+                                        "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
+                                        G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(reply);
+}
+
 void
 private_bus_start_service(PrivateBus *bus, const char *const *limits)
 {

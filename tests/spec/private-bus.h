@@ -38,6 +38,12 @@ GDBusConnection *private_bus_connect(PrivateBus *bus);
 /* Cuts the connection as if its process had died, and waits until the bus says so. */
 void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);
 
+/* The object path of a bucket. */
+char *private_bus_make_path(const char *bucket);
+
+/* On return the service has dealt with all that the bus sent to it before. */
+void private_bus_ping_service(PrivateBus *bus);
+
 /* Runs the main context until it is true; FALSE if it isn't after 20 seconds. */
 typedef gboolean (*PrivateBusCondition)(gpointer data);
 gboolean private_bus_wait(PrivateBusCondition condition, gpointer data);

@@ -70,6 +70,7 @@ typedef struct {
 
 extern const SpecDriver spec_driver_core;
 extern const SpecDriver spec_driver_bus;
+extern const SpecDriver spec_driver_socket;
 extern const SpecDriver spec_driver_library;
 
 void spec_answer_clear(SpecAnswer *answer);

@@ -1,0 +1,382 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Runs cases on weblocksd by packets: each agent has a connection to the bus, and a lock socket for
+ * all but queries. What the case calls an id is the key of the request. */
+
+#include <poll.h>
+
+#include "common/wire-names.h"
+#include "tests/socket/raw-client.h"
+#include "tests/spec/private-bus.h"
+#include "tests/spec/spec-driver.h"
+
+#define PATIENCE_MS 20000
+
+/* Keys of ours are far from those of the cases. */
+#define FIRST_KEY 1000000u
+
+typedef struct {
+    char letter;
+    GDBusConnection *connection;
+    RawClient *socket;
+    GPtrArray *buckets;   /* of char *: the index is the number on the socket */
+    GHashTable *requests; /* key -> const SpecRequest of the case */
+    GQueue events;        /* of SpecEvent */
+} Client;
+
+typedef struct {
+    Client *clients[SPEC_AGENTS]; /* NULL: not there */
+    GHashTable *letters;          /* unique name -> letter, as string; the dead too */
+    guint64 last_key;
+} Session;
+
+static PrivateBus *the_bus;
+
+static const char *
+why_not_step(const SpecStep *step)
+{
+    const char *mode = step->request.mode;
+
+    if (step->verb == SPEC_RELEASE || step->verb == SPEC_ABORT) {
+        if (step->bucket != NULL)
+            return "RELEASE and ABORT name no bucket";
+        if (g_strcmp0(step->label, "0") == 0)
+            return "key 0 is malformed";
+    }
+    if (mode != NULL && !g_str_equal(mode, "shared") && !g_str_equal(mode, "exclusive"))
+        return "a mode is a number";
+    return NULL;
+}
+
+static const char *
+why_not(const SpecCase *spec)
+{
+    const char *reason = NULL;
+
+    for (guint i = 0; reason == NULL && i < spec->steps->len; i++)
+        reason = why_not_step(spec->steps->pdata[i]);
+    return reason;
+}
+
+static void
+set_up(void)
+{
+    the_bus = private_bus_new();
+}
+
+static void
+tear_down(void)
+{
+    private_bus_free(the_bus);
+}
+
+/* ---- clients */
+
+static gpointer
+start(const char *const *limits)
+{
+    Session *session = g_new0(Session, 1);
+
+    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    session->last_key = FIRST_KEY;
+    private_bus_start_service(the_bus, limits);
+    return session;
+}
+
+static void
+stop(gpointer self)
+{
+    Session *session = self;
+
+    private_bus_stop_service(the_bus);
+    g_hash_table_unref(session->letters);
+    g_free(session);
+}
+
+static void
+join(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_new0(Client, 1);
+
+    client->letter = letter;
+    client->connection = private_bus_connect(the_bus);
+    client->buckets = g_ptr_array_new_with_free_func(g_free);
+    client->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    client->socket = raw_client_new(client->connection);
+    g_assert_cmpuint(
+        ((const PacketLive *)raw_client_expect(client->socket, PACKET_LIVE))->n_entries, ==, 0);
+    g_hash_table_insert(session->letters,
+                        g_strdup(g_dbus_connection_get_unique_name(client->connection)),
+                        g_strndup(&letter, 1));
+    session->clients[letter - 'A'] = client;
+}
+
+static void
+die(gpointer self, char letter)
+{
+    Session *session = self;
+    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+
+    private_bus_kill_connection(the_bus, client->connection);
+    raw_client_free(client->socket);
+    g_object_unref(client->connection);
+    g_ptr_array_unref(client->buckets);
+    g_hash_table_unref(client->requests);
+    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
+    g_free(client);
+}
+
+static Client *
+get_client(Session *session, char letter)
+{
+    g_assert_nonnull(session->clients[letter - 'A']);
+    return session->clients[letter - 'A'];
+}
+
+/* ---- messages of the service */
+
+static SpecEvent *
+add_event(Client *client, gboolean is_granted, guint64 key)
+{
+    const SpecRequest *request = g_hash_table_lookup(client->requests, &key);
+    SpecEvent *event = spec_event_new(is_granted, key, client->letter);
+
+    g_assert_nonnull(request);
+    event->bucket = g_strdup(request->bucket);
+    event->name = g_strdup(request->name);
+    event->mode = g_strdup(request->mode != NULL ? request->mode : "exclusive");
+    g_queue_push_tail(&client->events, event);
+    return event;
+}
+
+static void
+take_event_message(Client *client, const PacketHead *head)
+{
+    static const char *const reasons[] = {
+        [PACKET_REASON_STOLEN] = "stolen",
+        [PACKET_REASON_TIMEOUT] = "timeout",
+        [PACKET_REASON_TERMINATED] = "terminated",
+        [PACKET_REASON_LOST] = "lost",
+    };
+
+    if (head->kind == PACKET_GRANTED) {
+        const PacketGranted *granted = (const PacketGranted *)head;
+
+        add_event(client, TRUE, granted->key)->token = granted->token;
+    } else {
+        const PacketEnded *ended = (const PacketEnded *)head;
+
+        g_assert_cmpuint(head->kind, ==, PACKET_ENDED);
+        g_assert_cmpuint(ended->reason, <, G_N_ELEMENTS(reasons));
+        add_event(client, FALSE, ended->key)->reason = g_strdup(reasons[ended->reason]);
+    }
+}
+
+/* Sends what has been written, and returns the answer to its last call. */
+static const PacketAnswer *
+call(Client *client)
+{
+    const guint64 serial = client->socket->last_serial;
+    const PacketHead *head;
+
+    raw_client_send(client->socket);
+    for (;;) {
+        head = raw_client_receive(client->socket);
+        g_assert_nonnull(head);
+        if (head->kind == PACKET_ANSWER)
+            break;
+        take_event_message(client, head);
+    }
+    g_assert_cmpuint(head->serial, ==, serial);
+    return (const PacketAnswer *)head;
+}
+
+/* ---- calls */
+
+static void
+take_answer(const PacketAnswer *from, SpecAnswer *answer)
+{
+    static const struct {
+        const char *name;
+        const char *message; /* the packet has none: what it can be about */
+    } errors[N_PACKET_ERRORS] = {
+        [PACKET_ERROR_INVALID_ARGS] = {"InvalidArgs", "timeout, key, name or why"},
+        [PACKET_ERROR_NOT_SUPPORTED] = {"NotSupported", "name, steal or signal"},
+        [PACKET_ERROR_INVALID_STATE] = {"InvalidState", ""},
+        [PACKET_ERROR_NOT_HELD] = {"NotHeld", ""},
+        [PACKET_ERROR_LIMITS_EXCEEDED] = {"LimitsExceeded", NULL},
+    };
+
+    answer->token = from->token;
+    answer->aborted = from->aborted;
+    answer->error = g_strdup(errors[from->error].name);
+    answer->message = g_strdup(from->error == PACKET_ERROR_LIMITS_EXCEEDED && from->limit > 0
+                                   ? limit_id_get_name(from->limit - 1)
+                                   : errors[from->error].message);
+}
+
+static guint32
+bind_bucket(Client *client, const char *name)
+{
+    guint number;
+
+    if (!g_ptr_array_find_with_equal_func(client->buckets, name, g_str_equal, &number)) {
+        number = client->buckets->len;
+        g_ptr_array_add(client->buckets, g_strdup(name));
+        packet_write_bucket(client->socket->out, number, name);
+    }
+    return number;
+}
+
+static void
+request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
+{
+    Session *session = self;
+    Client *client = get_client(session, letter);
+    const guint64 key = wanted->key != 0 ? wanted->key : ++session->last_key;
+    const guint32 bucket = bind_bucket(client, wanted->bucket);
+    const PacketAnswer *reply;
+    guint8 options = 0;
+
+    if (wanted->if_available)
+        options |= PACKET_OPTION_IF_AVAILABLE;
+    if (wanted->steal || wanted->steal_method)
+        options |= PACKET_OPTION_STEAL;
+    if (wanted->signal)
+        options |= PACKET_OPTION_SIGNAL;
+    packet_write_request(client->socket->out, raw_client_next_serial(client->socket), key, bucket,
+                         wanted->timeout_ms,
+                         g_strcmp0(wanted->mode, "shared") == 0 ? LOCK_MODE_SHARED
+                                                                : LOCK_MODE_EXCLUSIVE,
+                         options, wanted->name, wanted->why);
+    reply = call(client);
+    take_answer(reply, answer);
+    answer->id = reply->state != PACKET_STATE_NONE ? key : 0;
+    /* A repeated one changes nothing about the first. */
+    if (answer->id != 0 && !g_hash_table_contains(client->requests, &key))
+        g_hash_table_insert(client->requests, g_memdup2(&key, sizeof key), (gpointer)wanted);
+}
+
+static void
+call_with_key(Session *session, char letter, PacketKind kind, guint64 key, SpecAnswer *answer)
+{
+    Client *client = get_client(session, letter);
+
+    packet_write_key(client->socket->out, kind, 0, raw_client_next_serial(client->socket), key);
+    take_answer(call(client), answer);
+    if (answer->error == NULL && (kind == PACKET_RELEASE || answer->aborted))
+        g_hash_table_remove(client->requests, &key);
+}
+
+static void
+release_lock(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    call_with_key(self, letter, PACKET_RELEASE, id, answer);
+}
+
+static void
+abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAnswer *answer)
+{
+    call_with_key(self, letter, PACKET_ABORT, id, answer);
+}
+
+static void
+append_entries(const Session *session, GVariant *entries, GPtrArray *texts)
+{
+    const char *name, *mode, *client_id;
+    GVariantIter iter;
+
+    g_variant_iter_init(&iter, entries);
+    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id)) {
+        const char *letter = g_hash_table_lookup(session->letters, client_id);
+
+        g_ptr_array_add(texts,
+                        g_strdup_printf("%s %s %s", name, mode, letter != NULL ? letter : "?"));
+    }
+}
+
+static void
+query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
+{
+    g_autoptr(GVariant) reply = NULL, held_entries = NULL, pending_entries = NULL;
+    g_autofree char *path = private_bus_make_path(bucket);
+    g_autoptr(GError) error = NULL;
+
+    reply = g_dbus_connection_call_sync(
+        get_client(self, letter)->connection, WIRE_BUS_NAME, path, WIRE_LOCKS_INTERFACE, "Query",
+        NULL, G_VARIANT_TYPE("(a(sss)a(sss))"), G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
+    g_assert_no_error(error);
+    g_variant_get(reply, "(@a(sss)@a(sss))", &held_entries, &pending_entries);
+    append_entries(self, held_entries, held);
+    append_entries(self, pending_entries, pending);
+}
+
+/* ---- time */
+
+/* What the bus has told the service, such as the end of others, comes before the ping; and what
+ * that brings about, before the answer to SYNC. */
+static void
+settle(gpointer self)
+{
+    Session *session = self;
+
+    private_bus_ping_service(the_bus);
+    for (guint i = 0; i < SPEC_AGENTS; i++) {
+        Client *client = session->clients[i];
+
+        if (client == NULL)
+            continue;
+        packet_write_head(client->socket->out, PACKET_SYNC, raw_client_next_serial(client->socket));
+        call(client);
+    }
+}
+
+/* What an event brings about for others is sent in the same turn, so it is there after settle(). */
+static void
+await(gpointer self, char letter)
+{
+    Client *client = get_client(self, letter);
+    struct pollfd polled = {.fd = client->socket->fd, .events = POLLIN};
+
+    if (client->events.length == 0)
+        poll(&polled, 1, PATIENCE_MS);
+    settle(self);
+}
+
+static gint64
+get_time_us(gpointer self)
+{
+    return g_get_monotonic_time();
+}
+
+static SpecEvent *
+take_event(gpointer self, char letter)
+{
+    Client *client = get_client(self, letter);
+    SpecEvent *event = g_queue_pop_head(&client->events);
+
+    if (event != NULL && !event->is_granted)
+        g_hash_table_remove(client->requests, &event->id);
+    return event;
+}
+
+const SpecDriver spec_driver_socket = {
+    .name = "socket",
+    .why_not = why_not,
+    .set_up = set_up,
+    .tear_down = tear_down,
+    .start = start,
+    .stop = stop,
+    .join = join,
+    .die = die,
+    .request = request_lock,
+    .release = release_lock,
+    .abort = abort_request,
+    .query = query,
+    .settle = settle,
+    .await = await,
+    .get_time_us = get_time_us,
+    .take_event = take_event,
+};
