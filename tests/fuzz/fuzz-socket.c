@@ -1,0 +1,291 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What clients may send on their lock sockets and by the bus, in any order: packets of any bytes,
+ * lengths and kinds, calls meanwhile, sockets that are closed or opened again, clients that do not
+ * read, and clients that die with all of that unread.
+ *
+ * The first byte of an input tells how it ends. Then each byte is a step (see `steps`) of the
+ * client that its highest bit chooses, and what follows it is the step's. What must hold is in
+ * socket-world.h; afterwards nothing may be left, no descriptor either. */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "packet.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/socket-world.h"
+#include "wire-names.h"
+
+#define BUCKET_PATH     WIRE_BUCKET_PREFIX "/b"
+#define PACKET_MADE_MAX (2 * PACKET_BYTES_MAX)
+
+typedef struct {
+    const uint8_t *at;
+    size_t left;
+    SocketWorld world;
+    Party *party;
+    GByteArray *packet; /* that is being made */
+} Play;
+
+static guint
+take_byte(Play *play)
+{
+    if (play->left == 0)
+        return 0;
+    play->left--;
+    return *play->at++;
+}
+
+/* One of some texts, which can be long. */
+static const char *
+take_text(Play *play)
+{
+    static const char *const texts[] = {
+        "", "x", "y", "-reserved", "\xc3\xa4", "\xef\xbf\xbf", "b", "document",
+    };
+    static char longest[2000];
+    const guint chosen = take_byte(play);
+
+    if (chosen < 0xf0)
+        return texts[chosen % G_N_ELEMENTS(texts)];
+    memset(longest, 'n', sizeof longest - 1);
+    /* About as long as names, buckets and whys may be, and much longer. */
+    return longest + (sizeof longest - 1) - (gsize[]){255, 256, 257, 1024, 1025, 1999}[chosen % 6];
+}
+
+/* ---- steps */
+
+static void
+add_bytes(Play *play)
+{
+    const size_t wanted = take_byte(play), n = MIN(wanted, play->left);
+
+    g_byte_array_append(play->packet, play->at, (guint)n);
+    play->at += n;
+    play->left -= n;
+}
+
+static void
+add_bucket(Play *play)
+{
+    const guint number = take_byte(play);
+
+    packet_write_bucket(play->packet, number, take_text(play));
+}
+
+static void
+add_request(Play *play)
+{
+    const guint64 key = take_byte(play);
+    const guint chosen = take_byte(play);
+    const char *name = take_text(play);
+
+    packet_write_request(
+        play->packet, ++play->party->serial, key, chosen >> 5, chosen & 16 ? 1000000 : 0,
+        chosen & 8 ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE, chosen & 7, name, take_text(play));
+}
+
+static void
+add_release_or_abort(Play *play)
+{
+    const guint chosen = take_byte(play);
+
+    packet_write_key(play->packet, chosen & 128 ? PACKET_ABORT : PACKET_RELEASE,
+                     chosen & 64 ? PACKET_FLAG_NO_ANSWER : 0, ++play->party->serial, chosen & 63);
+}
+
+static void
+add_sync(Play *play)
+{
+    packet_write_head(play->packet, PACKET_SYNC, ++play->party->serial);
+}
+
+static void
+add_end(Play *play)
+{
+    packet_write_head(play->packet, PACKET_END, ++play->party->serial);
+}
+
+static void
+spoil_byte(Play *play)
+{
+    const guint at = take_byte(play) | take_byte(play) << 8, change = take_byte(play);
+
+    if (play->packet->len > 0)
+        play->packet->data[at % play->packet->len] ^= (guint8)change;
+}
+
+static void
+cut_packet(Play *play)
+{
+    const guint wanted = take_byte(play), n = MIN(wanted, play->packet->len);
+
+    g_byte_array_set_size(play->packet, play->packet->len - n);
+}
+
+static void
+repeat_packet(Play *play)
+{
+    const guint times = take_byte(play), size = play->packet->len;
+
+    for (guint i = 0; size > 0 && i < times && play->packet->len + size <= PACKET_MADE_MAX; i++) {
+        g_byte_array_set_size(play->packet, play->packet->len + size);
+        memcpy(play->packet->data + play->packet->len - size, play->packet->data, size);
+    }
+}
+
+static void
+send_packet(Play *play)
+{
+    socket_world_send(&play->world, play->party, play->packet->data, play->packet->len);
+    g_byte_array_set_size(play->packet, 0);
+}
+
+static void
+send_packet_often(Play *play)
+{
+    for (guint times = take_byte(play); times > 0; times--)
+        socket_world_send(&play->world, play->party, play->packet->data, play->packet->len);
+    g_byte_array_set_size(play->packet, 0);
+}
+
+static void
+serve(Play *play)
+{
+    socket_world_serve(&play->world);
+}
+
+static void
+call(Play *play, const char *path, const char *interface, const char *member, GVariant *body)
+{
+    if (play->party->is_there)
+        socket_world_call(&play->world, play->party, path, interface, member, body);
+    else if (body != NULL)
+        g_variant_unref(g_variant_ref_sink(body));
+}
+
+static void
+open_socket(Play *play)
+{
+    const guint version = take_byte(play);
+    GVariantDict options;
+
+    g_variant_dict_init(&options, NULL);
+    if (version < 3)
+        g_variant_dict_insert(&options, "version", "u", version);
+    call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket",
+         g_variant_new("(@a{sv})", g_variant_dict_end(&options)));
+}
+
+static void
+look_by_bus(Play *play)
+{
+    const guint chosen = take_byte(play);
+
+    switch (chosen % 6) {
+    case 0:
+        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Query", NULL);
+        break;
+    case 1:
+        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Inspect",
+             g_variant_new_parsed("(@a{sv} {},)"));
+        break;
+    case 2:
+        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Watch",
+             g_variant_new("(b)", chosen & 128 ? TRUE : FALSE));
+        break;
+    case 3:
+        call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Buckets", NULL);
+        break;
+    case 4:
+        call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Resync", NULL);
+        break;
+    default:
+        call(play, WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL);
+    }
+}
+
+static void
+lock_by_bus(Play *play)
+{
+    const guint chosen = take_byte(play), number = take_byte(play);
+    GVariantDict options;
+
+    if (chosen & 1) {
+        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
+             g_variant_new("(t)", (guint64)number));
+        return;
+    }
+    g_variant_dict_init(&options, NULL);
+    if (number > 0)
+        g_variant_dict_insert(&options, WIRE_OPTION_KEY, "t", (guint64)number);
+    if (chosen & 4)
+        g_variant_dict_insert(&options, WIRE_OPTION_STEAL, "b", TRUE);
+    call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Request",
+         g_variant_new("(s@a{sv})", chosen & 8 ? "x" : "y", g_variant_dict_end(&options)));
+}
+
+static void
+close_socket(Play *play)
+{
+    socket_world_close(play->party);
+}
+
+static void
+be_deaf(Play *play)
+{
+    play->party->is_deaf = !play->party->is_deaf;
+    play->party->is_unsure = TRUE;
+}
+
+static void
+leave_or_come_back(Play *play)
+{
+    if (play->party->is_there) {
+        socket_world_leave(&play->world, play->party);
+        return;
+    }
+    socket_world_serve(&play->world);
+    socket_world_close(play->party);
+    socket_world_come_back(&play->world, play->party);
+}
+
+static void (*const steps[])(Play *play) = {
+    add_bytes,   add_bucket,  add_request,   add_release_or_abort, add_sync, add_end,
+    spoil_byte,  cut_packet,  repeat_packet, send_packet,          serve,    send_packet_often,
+    open_socket, look_by_bus, lock_by_bus,   close_socket,         be_deaf,  leave_or_come_back,
+};
+
+/* ---- an input */
+
+static int
+lowest_free_descriptor(void)
+{
+    const int fd = dup(STDOUT_FILENO);
+
+    close(fd);
+    return fd;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const int descriptor = lowest_free_descriptor();
+    Play play = {.at = data, .left = size};
+    gboolean is_shutdown;
+
+    is_shutdown = take_byte(&play) & 1;
+    play.packet = g_byte_array_new();
+    socket_world_init(&play.world);
+    while (play.left > 0) {
+        const guint chosen = take_byte(&play);
+
+        play.party = &play.world.parties[chosen >> 7];
+        steps[(chosen & 127) % G_N_ELEMENTS(steps)](&play);
+    }
+    socket_world_fini(&play.world, is_shutdown);
+    g_byte_array_unref(play.packet);
+    g_assert_cmpint(lowest_free_descriptor(), ==, descriptor);
+    return 0;
+}

@@ -1,0 +1,549 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "tests/fuzz/socket-world.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "admission.h"
+#include "audit.h"
+#include "intake.h"
+#include "interfaces.h"
+#include "notifications.h"
+#include "packet.h"
+#include "principal.h"
+#include "scheduler.h"
+#include "watches.h"
+#include "wire-names.h"
+#include "wire-string.h"
+
+/* A service that has not come to rest by then never will. */
+#define TURNS_MAX 100000
+
+/* Calls by the bus of one client that may have made it a flooding one. */
+#define CALLS_MAX 64
+
+#define UID 1000
+
+/* ---- the server */
+
+static void
+on_deadline(Server *server)
+{
+    user_agent_expire(&server->session.user_agent);
+    notify_effects(server);
+}
+
+static void
+after_turn(Server *server)
+{
+    flow_controls_send_pings(&server->bus.flow);
+}
+
+/* A connection on which the handshake is over as soon as sd-bus looks; it says no Hello, and asks
+ * nobody for matches. */
+static sd_bus *
+connect_bus(int *out_fd)
+{
+    static const char answers[] =
+        "DATA\r\nOK 576562204c6f636b7300000000000001\r\nAGREE_UNIX_FD\r\n";
+    char words[256];
+    sd_bus *bus = NULL;
+    int fds[2], r;
+
+    r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
+    g_assert_cmpint(r, ==, 0);
+    g_assert_cmpint(write(fds[1], answers, sizeof answers - 1), ==, sizeof answers - 1);
+    if (sd_bus_new(&bus) < 0 || sd_bus_set_fd(bus, fds[0], fds[0]) < 0 ||
+        sd_bus_negotiate_fds(bus, TRUE) < 0 || sd_bus_start(bus) < 0)
+        g_error("No connection");
+    while (sd_bus_is_ready(bus) == 0)
+        g_assert_cmpint(sd_bus_process(bus, NULL), >=, 0);
+    g_assert_cmpint(recv(fds[1], words, sizeof words, MSG_DONTWAIT), <, sizeof words);
+    *out_fd = fds[1];
+    return bus;
+}
+
+static void
+start_server(SocketWorld *world)
+{
+    Server *server = &world->server;
+    Limits limits;
+    sd_bus *bus;
+
+    limits_init(&limits);
+    bus = connect_bus(&world->bus_fd);
+    server_init(server, bus, &limits, on_deadline);
+    server->session.client_free = admission_free_client;
+    server->after_turn = after_turn;
+    server->watches = watches_new();
+    scheduler_start(server);
+    if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
+        interfaces_export(&server->bus) < 0 || admission_subscribe(server) < 0)
+        g_error("No interfaces");
+}
+
+/* As service.c does it. */
+static void
+stop_server(SocketWorld *world)
+{
+    Server *server = &world->server;
+    GHashTableIter iter;
+    Client *client;
+
+    sd_bus_slot_unref(server->name_owner_changed);
+    user_agent_shut_down(&server->session.user_agent);
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        user_agent_lose(&server->session.user_agent, client->agent);
+    server_fini(server);
+    scheduler_stop(server);
+    watches_free(server->watches);
+}
+
+static void
+check_sums(const SocketWorld *world)
+{
+    const Session *session = &world->server.session;
+    g_autofree char *wrong = NULL;
+    GHashTableIter iter;
+    const Client *client;
+    Audit audit;
+
+    audit_init(&audit, &session->user_agent);
+    g_hash_table_iter_init(&iter, session->clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
+        audit_count(&audit, client->agent->principal->account, CHARGE_WATCH,
+                    client->watches.length);
+    wrong = audit_compare(&audit, &session->user_agent);
+    audit_fini(&audit);
+    g_assert_cmpstr(wrong, ==, NULL);
+}
+
+/* ---- what the bus sends */
+
+static void
+send_by_bus(SocketWorld *world, GDBusMessage *message, const char *sender)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree guchar *blob = NULL;
+    gsize size, at = 0;
+
+    g_dbus_message_set_sender(message, sender);
+    g_dbus_message_set_serial(message, ++world->bus_serial);
+    blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, &error);
+    g_assert_no_error(error);
+    while (at < size) {
+        ssize_t n = send(world->bus_fd, blob + at, size - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n > 0)
+            at += (gsize)n;
+        else
+            sd_bus_process(world->server.bus.connection, NULL);
+    }
+}
+
+void
+socket_world_call(SocketWorld *world,
+                  Party *party,
+                  const char *path,
+                  const char *interface,
+                  const char *member,
+                  GVariant *body)
+{
+    g_autoptr(GDBusMessage) call =
+        g_dbus_message_new_method_call(WIRE_BUS_NAME, path, interface, member);
+
+    if (body != NULL)
+        g_dbus_message_set_body(call, body);
+    send_by_bus(world, call, party->name);
+    party->n_calls++;
+    party->n_opened += g_str_equal(member, "OpenSocket") ? 1 : 0;
+}
+
+/* ---- what the service sends by the bus */
+
+static Party *
+find_party(SocketWorld *world, const char *name)
+{
+    for (guint i = 0; i < N_PARTIES; i++)
+        if (world->parties[i].is_there && g_strcmp0(world->parties[i].name, name) == 0)
+            return &world->parties[i];
+    return NULL;
+}
+
+static void
+forget_socket(Party *party)
+{
+    g_array_set_size(party->awaited, 0);
+    party->bound = 0;
+    party->has_live = party->is_closed = party->is_broken = FALSE;
+    party->is_unsure = party->is_deaf;
+}
+
+void
+socket_world_close(Party *party)
+{
+    if (party->fd >= 0)
+        close(party->fd);
+    party->fd = -1;
+    forget_socket(party);
+}
+
+static gboolean read_socket(Party *party);
+
+/* Its new socket, in place of another one that has been closed before. */
+static void
+take_socket(Party *party, int fd)
+{
+    if (party->fd >= 0) {
+        while (read_socket(party))
+            ;
+        /* What it sends now goes nowhere, but it need not have noticed. */
+        g_assert_true(party->fd < 0 || party->is_deaf);
+    }
+    socket_world_close(party);
+    party->fd = fd;
+}
+
+static void
+answer_ping(SocketWorld *world, GDBusMessage *call)
+{
+    g_autoptr(GDBusMessage) answer = g_dbus_message_new_method_reply(call);
+
+    send_by_bus(world, answer, g_dbus_message_get_destination(call));
+}
+
+static void
+take_bus_message(SocketWorld *world, GDBusMessage *message)
+{
+    Party *party = find_party(world, g_dbus_message_get_destination(message));
+    guint n_descriptors = g_dbus_message_get_num_unix_fds(message);
+
+    g_assert_nonnull(g_dbus_message_get_destination(message));
+    g_assert_cmpuint(n_descriptors, <=, world->descriptors.length);
+    while (n_descriptors-- > 0) {
+        int fd = GPOINTER_TO_INT(g_queue_pop_head(&world->descriptors));
+
+        if (party != NULL)
+            take_socket(party, fd);
+        else
+            close(fd);
+    }
+    if (party != NULL && !party->is_deaf &&
+        g_strcmp0(g_dbus_message_get_member(message), "Ping") == 0)
+        answer_ping(world, message);
+}
+
+static void
+take_bus_messages(SocketWorld *world)
+{
+    GByteArray *bytes = world->received;
+    gssize needed = 0;
+
+    while (bytes->len >= 16) {
+        g_autoptr(GDBusMessage) message = NULL;
+        g_autoptr(GError) error = NULL;
+
+        needed = g_dbus_message_bytes_needed(bytes->data, bytes->len, &error);
+        g_assert_no_error(error);
+        if ((gsize)needed > bytes->len)
+            break;
+        message = g_dbus_message_new_from_blob(bytes->data, (gsize)needed,
+                                               G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING, &error);
+        g_assert_no_error(error);
+        take_bus_message(world, message);
+        g_byte_array_remove_range(bytes, 0, (guint)needed);
+    }
+}
+
+static void
+keep_descriptors(SocketWorld *world, struct msghdr *header)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+        const int *fds = (const int *)CMSG_DATA(c);
+
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            for (gsize i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
+                g_queue_push_tail(&world->descriptors, GINT_TO_POINTER(fds[i]));
+    }
+}
+
+/* FALSE: there was nothing. */
+static gboolean
+read_bus(SocketWorld *world)
+{
+    static guint8 bytes[1 << 16];
+    char control[CMSG_SPACE(16 * sizeof(int))];
+    struct iovec vector = {bytes, sizeof bytes};
+    struct msghdr header = {
+        .msg_iov = &vector,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t n = recvmsg(world->bus_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (n <= 0)
+        return FALSE;
+    keep_descriptors(world, &header);
+    g_byte_array_append(world->received, bytes, (guint)n);
+    take_bus_messages(world);
+    return TRUE;
+}
+
+/* ---- lock sockets: what a client sends */
+
+/* FALSE: it is malformed, which only the service can see that knows what was bound before. */
+static gboolean
+note_message(Party *party, const PacketHead *head)
+{
+    const PacketBucket *bucket = (const PacketBucket *)head;
+
+    if (head->kind == PACKET_BUCKET) {
+        g_autofree char *name = g_strndup(bucket->name, bucket->length);
+
+        party->bound |= G_GUINT64_CONSTANT(1) << bucket->bucket;
+        return bucket->length <= WIRE_BUCKET_BYTES_MAX && wire_string_is_carriable(name);
+    }
+    if (head->kind == PACKET_REQUEST &&
+        !(party->bound >> ((const PacketRequest *)head)->bucket & 1))
+        return FALSE;
+    if (!(head->flags & PACKET_FLAG_NO_ANSWER))
+        g_array_append_val(party->awaited, head->serial);
+    return TRUE;
+}
+
+/* Notes what has to be answered. */
+static void
+note_packet(Party *party, const void *packet, gsize size)
+{
+    gsize offset = 0;
+
+    if (party->is_broken)
+        return;
+    party->is_broken = size == 0 || size > PACKET_BYTES_MAX;
+    while (!party->is_broken && offset < size) {
+        const PacketHead *head = packet_read_from_client(packet, size, &offset);
+
+        party->is_broken = head == NULL || !note_message(party, head);
+    }
+}
+
+void
+socket_world_send(SocketWorld *world, Party *party, const void *packet, gsize size)
+{
+    g_autofree void *aligned = g_memdup2(packet, size);
+    ssize_t n;
+
+    if (party->fd < 0)
+        return;
+    n = send(party->fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EAGAIN && !party->is_deaf) {
+        socket_world_serve(world);
+        if (party->fd >= 0)
+            n = send(party->fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    if (n >= 0)
+        note_packet(party, aligned, size);
+}
+
+/* ---- lock sockets: what the service sends */
+
+static void
+take_answer(Party *party, const PacketAnswer *answer)
+{
+    g_assert_cmpuint(party->awaited->len, >, 0);
+    g_assert_cmpuint(answer->head.serial, ==, g_array_index(party->awaited, guint64, 0));
+    g_assert_cmpuint(answer->limit, <=, N_LIMITS);
+    g_assert_true(answer->limit == 0 || answer->error == PACKET_ERROR_LIMITS_EXCEEDED);
+    g_array_remove_index(party->awaited, 0);
+}
+
+/* What was sent before the call that replaced the socket was served before it. */
+static void
+take_closed(Party *party, const PacketClosed *closed)
+{
+    g_assert_true(closed->reason != PACKET_CLOSED_MALFORMED || party->is_broken);
+    g_assert_true(closed->reason != PACKET_CLOSED_REPLACED || party->awaited->len == 0 ||
+                  party->is_broken);
+    party->is_closed = TRUE;
+}
+
+static void
+take_message(Party *party, const PacketHead *head)
+{
+    g_assert_nonnull(head);
+    g_assert_false(party->is_closed);
+    g_assert_cmpuint(head->flags, ==, 0);
+    g_assert_true(party->has_live || head->kind == PACKET_LIVE || head->kind == PACKET_CLOSED);
+    if (head->kind == PACKET_ANSWER)
+        take_answer(party, (const PacketAnswer *)head);
+    else if (head->kind == PACKET_LIVE)
+        party->has_live = ((const PacketLive *)head)->more == 0;
+    else if (head->kind == PACKET_CLOSED)
+        take_closed(party, (const PacketClosed *)head);
+}
+
+/* There may have been no room for CLOSED, if it asked for another socket without reading this one.
+ */
+static void
+take_end(Party *party)
+{
+    g_assert_true(party->is_closed || party->is_broken || party->is_unsure || !party->is_there ||
+                  party->n_opened > 1 || party->n_calls > CALLS_MAX);
+    socket_world_close(party);
+}
+
+/* FALSE: there was nothing, or there is nothing any more. */
+static gboolean
+read_socket(Party *party)
+{
+    static guint64 packet[(PACKET_BYTES_MAX + 8) / sizeof(guint64)];
+    gsize offset = 0;
+    ssize_t n;
+
+    if (party->fd < 0)
+        return FALSE;
+    n = recv(party->fd, packet, sizeof packet, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == ECONNRESET;
+    if (n == 0) {
+        take_end(party);
+        return FALSE;
+    }
+    g_assert_cmpint(n, <=, PACKET_BYTES_MAX);
+    while (offset < (gsize)n)
+        take_message(party, packet_read_from_service(packet, (gsize)n, &offset));
+    return TRUE;
+}
+
+/* ---- turns */
+
+static gboolean
+serve_once(SocketWorld *world)
+{
+    gboolean has_done = FALSE;
+
+    while (sd_bus_process(world->server.bus.connection, NULL) > 0)
+        has_done = TRUE;
+    server_end_turn(&world->server);
+    has_done |= g_main_context_iteration(NULL, FALSE);
+    has_done |= read_bus(world);
+    for (guint i = 0; i < N_PARTIES; i++)
+        if (!world->parties[i].is_deaf)
+            has_done |= read_socket(&world->parties[i]);
+    return has_done;
+}
+
+static void
+check_party(const SocketWorld *world, const Party *party)
+{
+    const Client *client = session_find_client(&world->server.session, party->name);
+
+    g_assert_true((client != NULL) == party->is_there);
+    if (client == NULL || party->is_deaf || party->n_calls > CALLS_MAX)
+        return;
+    /* A socket that is broken is closed. */
+    g_assert_true(party->fd < 0 || (party->has_live && !party->is_broken));
+    g_assert_cmpuint(party->awaited->len, ==, 0);
+    g_assert_true(party->fd < 0 || client->socket != NULL);
+    g_assert_true(call_queue_is_empty(&client->deferred));
+}
+
+void
+socket_world_serve(SocketWorld *world)
+{
+    guint n_turns = 0;
+
+    while (serve_once(world))
+        g_assert_cmpuint(++n_turns, <, TURNS_MAX);
+    for (guint i = 0; i < N_PARTIES; i++)
+        check_party(world, &world->parties[i]);
+    check_sums(world);
+}
+
+/* ---- clients */
+
+void
+socket_world_come_back(SocketWorld *world, Party *party)
+{
+    const PrincipalIdentity identity = {.uid = UID, .kind = PRINCIPAL_UNSANDBOXED, .app_id = ""};
+    Principal *principal = principal_get(&world->server.session.user_agent, &identity);
+    g_autoptr(Agent) agent = NULL;
+    LockResult result;
+
+    g_snprintf(party->name, sizeof party->name, ":1.%u", ++world->n_names);
+    result = agent_new(principal, party->name, &agent);
+    g_assert_cmpint(result, ==, LOCK_RESULT_OK);
+    admission_restore_client(&world->server, agent);
+    principal_unref(principal);
+    party->is_there = TRUE;
+    party->n_calls = party->n_opened = 0;
+}
+
+void
+socket_world_leave(SocketWorld *world, Party *party)
+{
+    g_autoptr(GDBusMessage) signal =
+        g_dbus_message_new_signal(WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "NameOwnerChanged");
+
+    g_dbus_message_set_body(signal, g_variant_new("(sss)", party->name, party->name, ""));
+    send_by_bus(world, signal, WIRE_DRIVER_NAME);
+    party->is_there = FALSE;
+}
+
+void
+socket_world_init(SocketWorld *world)
+{
+    memset(world, 0, sizeof *world);
+    g_queue_init(&world->descriptors);
+    world->received = g_byte_array_new();
+    start_server(world);
+    for (guint i = 0; i < N_PARTIES; i++) {
+        world->parties[i].fd = -1;
+        world->parties[i].awaited = g_array_new(FALSE, FALSE, sizeof(guint64));
+        socket_world_come_back(world, &world->parties[i]);
+    }
+}
+
+static void
+check_nothing_left(const SocketWorld *world)
+{
+    const Session *session = &world->server.session;
+
+    g_assert_cmpuint(g_hash_table_size(session->clients), ==, 0);
+    g_assert_cmpuint(session->deferred.n_bytes, ==, 0);
+    g_assert_cmpuint(session->user_agent.agents.length, ==, 0);
+    g_assert_cmpuint(g_hash_table_size(session->user_agent.total->by_uid), ==, 0);
+    g_assert_cmpuint(g_hash_table_size(session->user_agent.principals), ==, 0);
+    g_assert_false(packet_sockets_has_more(world->server.sockets));
+}
+
+void
+socket_world_fini(SocketWorld *world, gboolean is_shutdown)
+{
+    for (guint i = 0; i < N_PARTIES; i++)
+        world->parties[i].is_deaf = FALSE;
+    socket_world_serve(world);
+    if (is_shutdown)
+        scheduler_serve_all(&world->server);
+    for (guint i = 0; !is_shutdown && i < N_PARTIES; i++)
+        if (world->parties[i].is_there)
+            socket_world_leave(world, &world->parties[i]);
+    while (serve_once(world))
+        ;
+    if (!is_shutdown)
+        check_nothing_left(world);
+    stop_server(world);
+    for (guint i = 0; i < N_PARTIES; i++) {
+        g_assert_cmpint(world->parties[i].fd, <, 0); /* it has been closed at the other end */
+        g_array_unref(world->parties[i].awaited);
+    }
+    g_assert_cmpuint(world->descriptors.length, ==, 0);
+    g_byte_array_unref(world->received);
+    close(world->bus_fd);
+}
