@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "packet.h"
+#include "common/packet.h"
+#include "common/wire-names.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/socket-world.h"
-#include "wire-names.h"
 
 #define BUCKET_PATH     WIRE_BUCKET_PREFIX "/b"
 #define PACKET_MADE_MAX (2 * PACKET_BYTES_MAX)

@@ -8,17 +8,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "admission.h"
-#include "audit.h"
-#include "intake.h"
-#include "interfaces.h"
-#include "notifications.h"
-#include "packet.h"
-#include "principal.h"
-#include "scheduler.h"
-#include "watches.h"
-#include "wire-names.h"
-#include "wire-string.h"
+#include "common/packet.h"
+#include "common/wire-names.h"
+#include "common/wire-string.h"
+#include "service/core/audit.h"
+#include "service/core/principal.h"
+#include "service/dbus/interfaces.h"
+#include "service/server/admission.h"
+#include "service/server/intake.h"
+#include "service/server/notifications.h"
+#include "service/server/scheduler.h"
+#include "service/server/watches.h"
+#include "tests/fuzz/fuzz-bus.h"
 
 /* A service that has not come to rest by then never will. */
 #define TURNS_MAX 100000
@@ -43,30 +44,6 @@ after_turn(Server *server)
     flow_controls_send_pings(&server->bus.flow);
 }
 
-/* A connection on which the handshake is over as soon as sd-bus looks; it says no Hello, and asks
- * nobody for matches. */
-static sd_bus *
-connect_bus(int *out_fd)
-{
-    static const char answers[] =
-        "DATA\r\nOK 576562204c6f636b7300000000000001\r\nAGREE_UNIX_FD\r\n";
-    char words[256];
-    sd_bus *bus = NULL;
-    int fds[2], r;
-
-    r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
-    g_assert_cmpint(r, ==, 0);
-    g_assert_cmpint(write(fds[1], answers, sizeof answers - 1), ==, sizeof answers - 1);
-    if (sd_bus_new(&bus) < 0 || sd_bus_set_fd(bus, fds[0], fds[0]) < 0 ||
-        sd_bus_negotiate_fds(bus, TRUE) < 0 || sd_bus_start(bus) < 0)
-        g_error("No connection");
-    while (sd_bus_is_ready(bus) == 0)
-        g_assert_cmpint(sd_bus_process(bus, NULL), >=, 0);
-    g_assert_cmpint(recv(fds[1], words, sizeof words, MSG_DONTWAIT), <, sizeof words);
-    *out_fd = fds[1];
-    return bus;
-}
-
 static void
 start_server(SocketWorld *world)
 {
@@ -75,7 +52,7 @@ start_server(SocketWorld *world)
     sd_bus *bus;
 
     limits_init(&limits);
-    bus = connect_bus(&world->bus_fd);
+    bus = fuzz_bus_new(&world->bus_fd);
     server_init(server, bus, &limits, on_deadline);
     server->session.client_free = admission_free_client;
     server->after_turn = after_turn;

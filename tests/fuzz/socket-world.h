@@ -12,7 +12,7 @@
 
 #include <gio/gio.h>
 
-#include "server.h"
+#include "service/server/server.h"
 
 #define N_PARTIES 2
 
@@ -30,9 +30,9 @@ typedef struct {
     gboolean is_closed; /* CLOSED has come */
     gboolean is_broken; /* sent something malformed, or an empty packet: no more is served */
     gboolean
-        is_unsure; /* it did not read for a while: what was closed then may be without CLOSED */
-    guint n_calls; /* by the bus, since it came */
-    guint n_opened;     /* of these: OpenSocket */
+        is_unsure;  /* it did not read for a while: what was closed then may be without CLOSED */
+    guint n_calls;  /* by the bus, since it came */
+    guint n_opened; /* of these: OpenSocket */
 } Party;
 
 typedef struct {

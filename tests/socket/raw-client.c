@@ -83,7 +83,7 @@ raw_client_send(RawClient *self)
     gsize offset = 0;
 
     while (offset < self->out->len) {
-        gsize length = packet_get_length(self->out, offset);
+        gsize length = packet_get_length(self->out, offset, PACKET_BYTES_MAX);
 
         if (send(self->fd, self->out->data + offset, length, MSG_NOSIGNAL) >= 0) {
             offset += length;
