@@ -19,6 +19,8 @@
 
 #define BUCKET_PATH     WIRE_BUCKET_PREFIX "/b"
 #define PACKET_MADE_MAX (2 * PACKET_BYTES_MAX)
+/* Of an input: more than a client can have unread, and not so much that inputs take long. */
+#define SENT_BYTES_MAX (4 * PACKET_BYTES_MAX)
 
 typedef struct {
     const uint8_t *at;
@@ -26,6 +28,7 @@ typedef struct {
     SocketWorld world;
     Party *party;
     GByteArray *packet; /* that is being made */
+    gsize n_bytes_sent;
 } Play;
 
 static guint
@@ -136,18 +139,27 @@ repeat_packet(Play *play)
 }
 
 static void
+send_times(Play *play, guint times)
+{
+    const GByteArray *packet = play->packet;
+
+    for (; times > 0 && play->n_bytes_sent < SENT_BYTES_MAX; times--) {
+        socket_world_send(&play->world, play->party, packet->data, packet->len);
+        play->n_bytes_sent += packet->len + 1;
+    }
+    g_byte_array_set_size(play->packet, 0);
+}
+
+static void
 send_packet(Play *play)
 {
-    socket_world_send(&play->world, play->party, play->packet->data, play->packet->len);
-    g_byte_array_set_size(play->packet, 0);
+    send_times(play, 1);
 }
 
 static void
 send_packet_often(Play *play)
 {
-    for (guint times = take_byte(play); times > 0; times--)
-        socket_world_send(&play->world, play->party, play->packet->data, play->packet->len);
-    g_byte_array_set_size(play->packet, 0);
+    send_times(play, take_byte(play));
 }
 
 static void
