@@ -14,20 +14,17 @@ import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
+sys.path[:0] = [os.path.join(HERE, '..', 'bus'), os.path.join(HERE, '..', 'socket')]
 
 import gi  # noqa: E402
 gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib  # noqa: E402
 
-from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, bucket_path  # noqa: E402
-from rawbus import PrivateSocket, lock_call, method_call, open_peer_call  # noqa: E402
+import client as packets  # noqa: E402
+from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path  # noqa: E402
+from rawbus import lock_call, method_call  # noqa: E402
 
 CORPUS = os.path.join(HERE, 'corpus')
-
-# The manners of fuzz-peer-bytes.c.
-SAYS_HELLO, IN_PIECES, DEAF, CLOSES, DIES, CALLS_BY_BUS, IS_WAITED_FOR = [1 << n for n in range(7)]
-STANDARD = 'org.freedesktop.DBus.'
 
 
 def blobs(*messages, big=False):
@@ -45,136 +42,97 @@ def lock(member, subject=None, **kw):
     return lock_call(member, subject, 'b', **kw)
 
 
-def standard(interface, member, path=ROOT, body=None):
-    return method_call(SERVICE, path, STANDARD + interface, member, body)
-
-
-def a_life():
-    """One of each call, in an order that makes sense."""
-    return [
-        lock('Request', 'y', why='to be seen', key=7), lock('Request', 'x', timeout=60000),
-        lock('Request', 'x', mode='shared'), lock('Request', 'x', ifAvailable=True),
-        method_call(SERVICE, bucket_path('b'), LOCKS, 'Watch', GLib.Variant('(b)', (True,))),
-        lock('Steal', 'x'), lock('Query'), lock('Abort', 3), lock('Release', 1), lock('Release', 99),
-        method_call(SERVICE, bucket_path('b'), LOCKS, 'Inspect',
-                    GLib.Variant('(a{sv})', ({'prefix': GLib.Variant('s', 'x')},))),
-        method_call(SERVICE, ROOT, ADMIN, 'Buckets'), open_peer_call(),
-        standard('Peer', 'Ping'), standard('Introspectable', 'Introspect', bucket_path('b')),
-        method_call(SERVICE, ROOT, PROPERTIES, 'GetAll', GLib.Variant('(s)', (ADMIN,))),
-    ]
-
-
-def odd():
-    """What no client of ours sends."""
-    forged = Gio.DBusMessage.new_signal('/org/freedesktop/DBus', 'org.freedesktop.DBus',
-                                        'NameOwnerChanged')
-    forged.set_sender('org.freedesktop.DBus')
-    forged.set_body(GLib.Variant('(sss)', (':1.2', ':1.2', '')))
-    reply = Gio.DBusMessage.new()
-    reply.set_message_type(Gio.DBusMessageType.METHOD_RETURN)
-    reply.set_reply_serial(1)
-    silent = lock('Steal', 'x', reply=False)
-    nowhere = method_call(None, bucket_path('b'), LOCKS, 'Query')
-    return [forged, reply, silent, nowhere, standard('Peer', 'GetMachineId'),
-            method_call('org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus',
-                        'Hello'),
-            method_call(SERVICE, ROOT + '/bucket/_zz', LOCKS, 'Query'),
-            method_call(SERVICE, bucket_path('b'), LOCKS, 'Request',
-                        GLib.Variant('(sa{sv})', ('x', {'color': GLib.Variant('s', 'blue')})))]
-
-
-def inputs():
-    hello = PrivateSocket.HANDSHAKE
-    steals = blobs(*[lock('Steal', f'{number}') for number in range(20)])
-    life, strange = blobs(*a_life()), blobs(*odd())
-    long_name = blobs(lock('Request', 'n' * 2000))
-    header = b'l\1\0\1' + b'\0\0\1\0' + b'\1\0\0\0'
-    yield 'life', SAYS_HELLO, 0, life
-    yield 'life-big-endian', SAYS_HELLO, 0, blobs(*a_life(), big=True)
-    yield 'life-in-pieces', SAYS_HELLO | IN_PIECES, 12, life
-    yield 'life-unread', SAYS_HELLO | DEAF, 0, life
-    yield 'life-and-death', SAYS_HELLO | DIES, 0, life
-    yield 'life-and-death-unread', SAYS_HELLO | DEAF | DIES | CLOSES, 0, life
-    yield 'life-and-close', SAYS_HELLO | CLOSES, 0, life
-    yield 'life-then-bus', SAYS_HELLO | CALLS_BY_BUS | IS_WAITED_FOR, 0, life
-    yield 'odd', SAYS_HELLO, 0, strange
-    yield 'odd-and-death', SAYS_HELLO | DIES | IN_PIECES, 99, strange
-    yield 'steals-half', SAYS_HELLO | CLOSES, 0, steals[:-10]
-    yield 'steals-half-in-pieces', SAYS_HELLO | IN_PIECES | DIES, 100, steals[:-10]
-    yield 'waiting', SAYS_HELLO | IS_WAITED_FOR, 0, blobs(lock('Request', 'x'))
-    yield 'waiting-closed', SAYS_HELLO | IS_WAITED_FOR | CLOSES, 0, blobs(lock('Request', 'x'))
-    yield 'long-name', SAYS_HELLO, 0, long_name
-    yield 'too-long', SAYS_HELLO, 0, header + b'\0\0\1\0' + b'x' * 100
-    yield 'too-long-behind', SAYS_HELLO, 0, steals + header + b'\0\0\1\0'
-    # sd-bus drops a message without a type, and reads on.
-    none = b'l\0\0\1' + bytes(4) + b'\1\0\0\0' + bytes(4)
-    yield 'too-long-behind-none', SAYS_HELLO | IN_PIECES, 31, \
-        none + b'l\1\0\1' + b'\0\0\0\4' + b'\1\0\0\0' + bytes(4) + steals
-    yield 'length-wraps', SAYS_HELLO, 0, b'l\1\0\1' + b'\xff' * 4 + b'\1\0\0\0' + b'\xff' * 100
-    yield 'not-a-message', SAYS_HELLO, 0, b'GET / HTTP/1.1\r\nHost: example.org\r\n\r\n'
-    yield 'hello', 0, 0, hello + life
-    yield 'hello-in-pieces', IN_PIECES, 0, hello + blobs(lock('Query'))
-    yield 'hello-and-death', DIES | CLOSES, 0, hello + steals
-    yield 'hello-half', CLOSES, 0, hello[:-3]
-    yield 'hello-with-uid', 0, 0, b'\0AUTH EXTERNAL 31303030\r\nBEGIN\r\n' + blobs(lock('Query'))
-    yield 'hello-with-data', 0, 0, b'\0AUTH EXTERNAL\r\nDATA 31303030\r\nBEGIN\r\n'
-    yield 'hello-of-another', 0, 0, b'\0AUTH EXTERNAL 30\r\nBEGIN\r\n' + steals
-    yield 'hello-anonymous', 0, 0, b'\0AUTH ANONYMOUS\r\nCANCEL\r\nERROR\r\nAUTH\r\nBEGIN\r\n'
-    yield 'hello-with-fds', 0, 0, hello[:-7] + b'NEGOTIATE_UNIX_FD\r\nBEGIN\r\n'
-    yield 'hello-too-soon', 0, 0, b'\0BEGIN\r\n' + steals
-    yield 'hello-without-end', 0, 0, b'\0AUTH ' + b'E' * 600
-
-
-# Of docs/socket-protocol.md.
-BUCKET, REQUEST_, RELEASE, ABORT, SYNC, END = range(1, 7)
-ANSWER, GRANTED, ENDED_, LIVE, CLOSED = range(65, 70)
-
-
-def message(kind, body=b'', serial=0, flags=0):
-    """One message of a packet, with its padding."""
-    body += bytes(-len(body) % 8)
-    return struct.pack('=HHIQ', kind, flags, 16 + len(body), serial) + body
-
-
-def bind(number=0, name='b'):
-    name = name.encode()
-    return message(BUCKET, struct.pack('=IHH', number, len(name), 0) + name)
-
-
-def ask(key, name, why='', bucket=0, timeout=0, mode=0, options=0, serial=1):
-    name, why = name.encode(), why.encode()
-    return message(REQUEST_, struct.pack('=QIIBBHHH', key, bucket, timeout, mode, options, 0,
-                                         len(name), len(why)) + name + why, serial)
-
-
-def by_key(kind, key, flags=0, serial=2):
-    return message(kind, struct.pack('=Q', key), serial, flags)
-
-
 def packet_inputs():
-    client = [bind(), ask(1, 'x'), ask(2, 'x', 'to be seen', timeout=60000, mode=1),
-              by_key(ABORT, 2), by_key(RELEASE, 1), by_key(RELEASE, 9, flags=1),
-              message(SYNC, serial=3), message(END, serial=4)]
-    service = [message(ANSWER, struct.pack('=IIQBB6x', 0, 0, 5, 2, 0), 1),
-               message(ANSWER, struct.pack('=IIQBB6x', 5, 3, 0, 0, 0), 2),
-               message(GRANTED, struct.pack('=QQ', 2, 6)),
-               message(ENDED_, struct.pack('=QII', 2, 1, 0)),
-               message(LIVE, struct.pack('=II', 2, 0) + struct.pack('=QQII', 1, 5, 0, 2)
-                       + struct.pack('=QQII', 2, 0, 1000, 1)),
-               message(CLOSED, struct.pack('=II', 3, 0))]
+    message = packets.message
+
+    def by_key(kind, key, **kw):
+        return packets.with_key(kind, 2, key, **kw)
+    client = [packets.bucket(0, 'b'), packets.request(1, 1, 0, 'x'),
+              packets.request(1, 2, 0, 'x', 'shared', timeout=60000, why='to be seen'),
+              by_key(packets.ABORT, 2), by_key(packets.RELEASE, 1),
+              by_key(packets.RELEASE, 9, flags=packets.NO_ANSWER),
+              message(packets.SYNC, 3), message(packets.END, 4)]
+    service = [message(packets.ANSWER, 1, struct.pack('=IIQBB6x', 0, 0, 5, 2, 0)),
+               message(packets.ANSWER, 2, struct.pack('=IIQBB6x', 5, 3, 0, 0, 0)),
+               message(packets.GRANTED, 0, struct.pack('=QQ', 2, 6)),
+               message(packets.ENDED, 0, struct.pack('=QII', 2, 1, 0)),
+               message(packets.LIVE, 0, struct.pack('=II', 2, 0)
+                       + struct.pack('=QQII', 1, 5, 0, 2) + struct.pack('=QQII', 2, 0, 1000, 1)),
+               message(packets.CLOSED, 0, struct.pack('=II', 3, 0))]
+    one = packets.request(1, 1, 0, 'xyz')
     yield 'client', b''.join(client)
     yield 'service', b''.join(service)
-    for number, one in enumerate(client + service):
-        yield f'message-{number}', one
-    yield 'long', bind(63, 'b' * 255) + ask(2 ** 64 - 1, 'n' * 1024, 'w' * 256, 63, options=4)
+    for number, data in enumerate(client + service):
+        yield f'message-{number}', data
+    yield 'long', packets.bucket(63, 'b' * 255) + packets.request(
+        1, 2 ** 64 - 1, 63, 'n' * 1024, options=packets.SIGNAL, why='w' * 256)
     yield 'empty', b''
-    yield 'half', ask(1, 'x')[:-3]
+    yield 'half', one[:-3]
     yield 'size-0', bytes(16)
-    yield 'size-wraps', struct.pack('=HHIQ', SYNC, 0, 2 ** 32 - 8, 1)
-    yield 'live-wraps', message(LIVE, struct.pack('=II', 2 ** 30, 0))
-    yield 'padding', ask(1, 'x')[:-1] + b'\1'
-    yield 'not-utf-8', ask(1, 'xyz').replace(b'xyz', b'x\xc3z')
-    yield 'half-a-character', ask(1, 'x', 'z').replace(b'xz', b'\xc3\xa4')
+    yield 'size-wraps', struct.pack('=HHIQ', packets.SYNC, 0, 2 ** 32 - 8, 1)
+    yield 'live-wraps', message(packets.LIVE, 0, struct.pack('=II', 2 ** 30, 0))
+    yield 'padding', one[:-1] + b'\1'
+    yield 'not-utf-8', one.replace(b'xyz', b'x\xc3z')
+    yield 'half-a-character', packets.request(1, 1, 0, 'x', why='z').replace(b'xz', b'\xc3\xa4')
+
+
+# Of fuzz-socket.c: the steps, in their order there, and some of what they take.
+(BYTES, BUCKET, REQUEST_LOCK, RELEASE_OR_ABORT, SYNC, END, SPOIL, CUT, REPEAT, SEND, SERVE, SEND_OFTEN,
+ OPEN, LOOK, LOCK_BY_BUS, CLOSE, DEAF, LEAVE) = range(18)
+SHUTDOWN = 1
+ABORTS, NO_ANSWER = 128, 64
+NAME_X, NAME_B, LONGEST = 1, 6, 0xf5
+
+
+def steps(*all_steps, end=0):
+    return bytes([end]) + b''.join(bytes(step) for step in all_steps)
+
+
+def of_other(*all_steps):
+    return [[128 | step, *rest] for step, *rest in all_steps]
+
+
+def socket_inputs():
+    opened = [[OPEN, 9], [SERVE], [BUCKET, 0, NAME_B]]
+    ask, wait = [[REQUEST_LOCK, key, 0, NAME_X, 0] for key in (1, 2)]
+    life = [*opened, ask, wait, [RELEASE_OR_ABORT, 2 | ABORTS], [RELEASE_OR_ABORT, 1], [SYNC], [END]]
+    crowd = [*opened, [SEND], ask, [REPEAT, 200], [SEND]]
+    flood = [*opened, [SEND], [SYNC], [REPEAT, 250], [REPEAT, 7], [SEND_OFTEN, 30]]
+    yield 'life', steps(*life, [SEND], [SERVE])
+    yield 'life-and-death', steps(*life, [SEND], [LEAVE])
+    yield 'life-and-close', steps(*life, [SEND], [CLOSE], [SERVE], [OPEN, 1])
+    yield 'life-and-shutdown', steps(*life, [SEND], end=SHUTDOWN)
+    yield 'life-unread', steps([DEAF], *life, [SEND], [SERVE], [LEAVE])
+    yield 'two', steps(*opened, ask, [SEND], *of_other(*opened, wait, [SEND], [SERVE]),
+                       [RELEASE_OR_ABORT, 1 | NO_ANSWER], [SEND], [SERVE])
+    yield 'stolen', steps(*opened, ask, [SEND], *of_other(
+        *opened, [REQUEST_LOCK, 1, 2, NAME_X, 0], [SEND], [SERVE]))
+    yield 'granted-by-death', steps(*opened, ask, [SEND], *of_other(*opened, wait, [SEND], [SERVE]),
+                                    [LEAVE], [SERVE])
+    yield 'granted-while-closed', steps(*opened, ask, [SEND], *of_other(
+        *opened, wait, [SEND], [SERVE], [CLOSE]), [RELEASE_OR_ABORT, 1], [SEND], [SERVE],
+        *of_other([OPEN, 1]))
+    yield 'crowd', steps(*crowd, [SERVE], [LOOK, 0], [LOOK, 4])
+    yield 'crowd-opens-again', steps(*crowd, [SERVE], [CLOSE], [OPEN, 1])
+    yield 'opens-twice', steps(*life, [SEND], [OPEN, 1], [SERVE], [SYNC], [SEND])
+    yield 'flood', steps(*flood, [SERVE])
+    yield 'flood-unread', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [DEAF], [SERVE])
+    yield 'flood-then-look', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 0], [OPEN, 1],
+                                   [LOOK, 5], [SERVE], [DEAF], [SERVE])
+    yield 'flood-and-death', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 2], [LEAVE])
+    yield 'flood-and-shutdown', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], end=SHUTDOWN)
+    yield 'malformed', steps(*opened, ask, [SEND], ask, [SPOIL, 34, 0, 1], [SEND], [SERVE], [OPEN, 1])
+    yield 'never-bound', steps([OPEN, 1], [SERVE], ask, [SEND], [SERVE])
+    yield 'half', steps(*life, [CUT, 3], [SEND], [SERVE])
+    yield 'empty-packet', steps(*life, [SEND], [SEND], [SYNC], [SEND], [SERVE])
+    yield 'too-long', steps(*opened, ask, [REPEAT, 250], [REPEAT, 250], [SEND], [SERVE])
+    yield 'too-long-bucket', steps([OPEN, 1], [SERVE], [BUCKET, 0, LONGEST], [SEND], [SERVE])
+    yield 'key-by-bus', steps([LOCK_BY_BUS, 8, 1], [OPEN, 1], [SERVE], [RELEASE_OR_ABORT, 1], [SEND],
+                              [SERVE], [LOCK_BY_BUS, 8, 1])
+    yield 'no-key-by-bus', steps([LOCK_BY_BUS, 8, 0], [OPEN, 1], [SERVE], [LOCK_BY_BUS, 3, 1],
+                                 [OPEN, 1], [SERVE])
+    yield 'no-version', steps([OPEN, 0], [SERVE])
+    yield 'bytes', steps([OPEN, 1], [SERVE], [BYTES, 16, *struct.pack('=HHIQ', 5, 0, 16, 7)], [SEND])
 
 
 # The manners of fuzz-state.c.
@@ -241,10 +199,10 @@ def state_inputs():
 
 
 # Of fuzz-decoder.c: the members, the manners, and the bytes that choose.
-REQUEST, STEAL, INSPECT = range(3)
+REQUEST, STEAL, INSPECT, OPEN_SOCKET = range(4)
 IS_RAW, IS_BIG_ENDIAN = 4, 8
 KEYS = ['mode', 'ifAvailable', 'steal', 'signal', 'timeout', 'why', 'key',
-        'name', 'prefix', 'state', 'after', 'limit']
+        'name', 'prefix', 'state', 'after', 'limit', None, 'version']
 TYPES = ['s', 'b', 'u', 't', 'y', 'n', 'q', 'i', 'x', 'd', 'o', 'g', 'v', 'as', 'ay', 'a{sv}',
          '(s)', 'ab']
 RIGHT = 255
@@ -258,7 +216,7 @@ def own_text(string):
 
 def entry(key, value, type_=RIGHT):
     """A key and its value, of the type that it should have or of another."""
-    chosen = bytes([KEYS.index(key) if key in KEYS else 13])
+    chosen = bytes([KEYS.index(key) if key in KEYS else 14])
     chosen += b'' if key in KEYS else own_text(key)
     chosen += bytes([RIGHT if type_ == RIGHT else TYPES.index(type_)])
     if isinstance(value, bool):
@@ -277,7 +235,7 @@ def body(message, big=False):
 
 def decoder_inputs():
     def call(member, *entries, name='x'):
-        return bytes([member]) + (b'' if member == INSPECT else own_text(name)) + b''.join(entries)
+        return bytes([member]) + own_text(name) + b''.join(entries)
     full = [entry('mode', 'shared'), entry('ifAvailable', False), entry('steal', False),
             entry('signal', True), entry('timeout', 2 ** 32 - 1), entry('why', 'to be seen'),
             entry('key', 2 ** 64 - 1)]
@@ -302,6 +260,9 @@ def decoder_inputs():
     yield 'inspect-name', call(INSPECT, entry('name', 'x'), entry('limit', 0))
     yield 'inspect-state', call(INSPECT, entry('state', 'shared'))
     yield 'inspect-mode', call(INSPECT, entry('mode', 'shared'))
+    yield 'open-socket', call(OPEN_SOCKET, entry('version', 2 ** 32 - 1))
+    yield 'open-socket-signed', call(OPEN_SOCKET, entry('version', 1, 'i'))
+    yield 'open-socket-mode', call(OPEN_SOCKET, entry('mode', 'shared'))
     message = lock('Request', 'x', mode='shared', timeout=5, why='to be seen', key=7)
     raw = body(message)
     yield 'raw', bytes([REQUEST | IS_RAW]) + raw
@@ -368,8 +329,8 @@ def write(folder, name, data):
 
 
 def main():
-    for name, manner, piece, data in inputs():
-        write('peer-bytes', name, bytes([manner, piece]) + data)
+    for name, data in socket_inputs():
+        write('socket', name, data)
     for name, data in packet_inputs():
         write('packets', name, data)
     for name, manner, data in state_inputs():
