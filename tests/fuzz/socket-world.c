@@ -412,11 +412,14 @@ read_socket(Party *party)
 static gboolean
 serve_once(SocketWorld *world)
 {
+    Server *server = &world->server;
     gboolean has_done = FALSE;
 
-    while (sd_bus_process(world->server.bus.connection, NULL) > 0)
+    while (sd_bus_process(server->bus.connection, NULL) > 0)
         has_done = TRUE;
-    server_end_turn(&world->server);
+    if (outbox_is_backed_up(&server->bus.outbox))
+        turn_add_output(&server->bus.outbox.output, 0); /* as service.c does it */
+    server_end_turn(server);
     has_done |= g_main_context_iteration(NULL, FALSE);
     has_done |= read_bus(world);
     for (guint i = 0; i < N_PARTIES; i++)
