@@ -195,12 +195,17 @@ take_socket(Party *party, int fd)
     party->fd = fd;
 }
 
-static void
-answer_ping(SocketWorld *world, GDBusMessage *call)
+/* FALSE: it has not been asked. */
+static gboolean
+answer_ping(SocketWorld *world, Party *party)
 {
-    g_autoptr(GDBusMessage) answer = g_dbus_message_new_method_reply(call);
+    g_autoptr(GDBusMessage) ping = g_steal_pointer(&party->ping), answer = NULL;
 
-    send_by_bus(world, answer, g_dbus_message_get_destination(call));
+    if (ping == NULL)
+        return FALSE;
+    answer = g_dbus_message_new_method_reply(ping);
+    send_by_bus(world, answer, party->name);
+    return TRUE;
 }
 
 static void
@@ -219,9 +224,8 @@ take_bus_message(SocketWorld *world, GDBusMessage *message)
         else
             close(fd);
     }
-    if (party != NULL && !party->is_deaf &&
-        g_strcmp0(g_dbus_message_get_member(message), "Ping") == 0)
-        answer_ping(world, message);
+    if (party != NULL && g_strcmp0(g_dbus_message_get_member(message), "Ping") == 0)
+        g_set_object(&party->ping, message);
 }
 
 static void
@@ -423,8 +427,10 @@ serve_once(SocketWorld *world)
     has_done |= g_main_context_iteration(NULL, FALSE);
     has_done |= read_bus(world);
     for (guint i = 0; i < N_PARTIES; i++)
-        if (!world->parties[i].is_deaf)
+        if (!world->parties[i].is_deaf) {
+            has_done |= answer_ping(world, &world->parties[i]);
             has_done |= read_socket(&world->parties[i]);
+        }
     return has_done;
 }
 
@@ -483,6 +489,7 @@ socket_world_leave(SocketWorld *world, Party *party)
     g_dbus_message_set_body(signal, g_variant_new("(sss)", party->name, party->name, ""));
     send_by_bus(world, signal, WIRE_DRIVER_NAME);
     party->is_there = FALSE;
+    g_clear_object(&party->ping);
 }
 
 void
@@ -531,6 +538,7 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
     for (guint i = 0; i < N_PARTIES; i++) {
         g_assert_cmpint(world->parties[i].fd, <, 0); /* it has been closed at the other end */
         g_array_unref(world->parties[i].awaited);
+        g_clear_object(&world->parties[i].ping);
     }
     g_assert_cmpuint(world->descriptors.length, ==, 0);
     g_byte_array_unref(world->received);
