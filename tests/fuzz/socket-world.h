@@ -33,6 +33,7 @@ typedef struct {
         is_unsure;  /* it did not read for a while: what was closed then may be without CLOSED */
     guint n_calls;  /* by the bus, since it came */
     guint n_opened; /* of these: OpenSocket */
+    GDBusMessage *ping; /* that the service sent it by the bus, and it has not answered */
 } Party;
 
 typedef struct {
