@@ -8,7 +8,6 @@ of their own: self.unique().
 """
 
 import faulthandler
-import functools
 import json
 import os
 import shlex
@@ -26,8 +25,9 @@ from gi.repository import Gio, GLib
 import buses
 from buses import (FACTOR, PATIENCE, Bus, can_be_others, end, environment, full_size, spawn,
                    wait_exit)
-from calls import ADMIN, ROOT, SERVICE, DBusError, Event, LockCalls
-from rawbus import DRIVER, DRIVER_PATH, Monitor, PrivateSocket, RawClient
+from calls import SERVICE, DBusError, Event, LockCalls
+from rawbus import DRIVER, DRIVER_PATH, Monitor, RawClient
+from sockets import LockError, SocketClient, open_socket
 from tap import diagnostic, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -126,42 +126,6 @@ class Client(LockCalls):
         if not self.connection.is_closed():
             self.connection.signal_unsubscribe(self._subscription)
             self.connection.close_sync(None)
-
-
-class PeerClient(Client):
-    """The same on a private socket, by GDBus too; its name on the bus is `bus`'s."""
-
-    def __init__(self, address):
-        super().__init__(address)
-        self.bus, self._bus_subscription = self.connection, self._subscription
-        reply, descriptors = self.bus.call_with_unix_fd_list_sync(
-            SERVICE, ROOT, ADMIN, 'OpenPeer', None, None, Gio.DBusCallFlags.NONE,
-            int(PATIENCE * 1000), None, None)
-        sock = Gio.Socket.new_from_fd(descriptors.get(reply.unpack()[0]))
-        stream = sock.connection_factory_create_connection()
-        self.connection = Gio.DBusConnection.new_sync(
-            stream, None, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT, None, None)
-        self.connection.set_exit_on_close(False)
-        self._subscription = self.connection.signal_subscribe(
-            None, SERVICE, None, None, None, Gio.DBusSignalFlags.NO_MATCH_RULE, self._on_signal)
-
-    def _on_signal(self, connection, sender, *rest):
-        # Who speaks on a private socket need not say who it is.
-        if sender is None:
-            sender = self.owner
-        super()._on_signal(connection, sender, *rest)
-
-    @functools.cached_property
-    def owner(self):
-        return self.bus.call_sync(DRIVER, DRIVER_PATH, DRIVER, 'GetNameOwner',
-                                  GLib.Variant('(s)', (SERVICE,)), None,
-                                  Gio.DBusCallFlags.NONE, -1, None).unpack()[0]
-
-    def close(self):
-        super().close()
-        if not self.bus.is_closed():
-            self.bus.signal_unsubscribe(self._bus_subscription)
-            self.bus.close_sync(None)
 
 
 class ProcessClient:
@@ -455,13 +419,19 @@ class BusTestCase(unittest.TestCase):
     def raw_client(self, **kw):
         return self._adopt(RawClient(self.bus.address, **kw))
 
-    def private_socket(self, client=None, **kw):
-        """The private socket of a raw client with descriptors, of a new one if none is given."""
-        peer = PrivateSocket(client or self.raw_client(descriptors=True), **kw)
-        self.addCleanup(peer.close)
+    def lock_socket(self, client=None, **options):
+        """The lock socket of a raw client with descriptors, of a new one if none is given."""
+        sock = open_socket(client or self.raw_client(descriptors=True), **options)
+        self.addCleanup(sock.close)
         # The monitor is sent the descriptor too, and until it has read that, a close is none.
         self.monitor.position()
-        return peer
+        return sock
+
+    def socket_client(self, **kw):
+        """Lock operations by a socket, all else by the bus."""
+        client = self._adopt(SocketClient(RawClient(self.bus.address, descriptors=True, **kw)))
+        self.monitor.position()
+        return client
 
     def process_client(self):
         return self._adopt(ProcessClient(self.bus.address, self.bus.environment()))
@@ -471,11 +441,11 @@ class BusTestCase(unittest.TestCase):
         self._names.append(client.name)
         return client
 
-    def other_uid_client(self, uid=65534):
+    def other_uid_client(self, uid=65534, **kw):
         """A client of another user, which only root can make."""
         if not can_be_others():
             self.skipTest('needs root, to connect as another user')
-        return self.raw_client(uid=uid)
+        return self.raw_client(uid=uid, **kw)
 
     def wait_gone(self, *names):
         """Waits until the bus knows none of these unique names, and the service saw it."""
@@ -488,9 +458,14 @@ class BusTestCase(unittest.TestCase):
             self.control.ping()
 
     def assert_error(self, short, function, *args, mentions='', **kw):
-        """The call fails with that error of the contract, and its message names a thing."""
+        """The call fails with that error of the contract, and its message names a thing; also on
+        a lock socket, where that is the limit."""
         try:
             result = function(*args, **kw)
+        except LockError as error:
+            self.assertEqual(error.short, short)
+            self.assertEqual(error.message, mentions or error.message)
+            return error
         except DBusError as error:
             self.assertEqual(error.name, error_name(short), error.message)
             self.assertIn(mentions, error.message)
@@ -505,7 +480,7 @@ class BusTestCase(unittest.TestCase):
 
 
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
-           'GLib', 'Gio', 'Monitor', 'PATIENCE', 'PeerClient', 'PrivateSocket', 'ProcessClient',
-           'RawClient', 'Service', 'buses', 'diagnostic', 'environment', 'error_name', 'full_size',
+           'GLib', 'Gio', 'LockError', 'Monitor', 'PATIENCE', 'ProcessClient', 'RawClient', 'Service',
+           'SocketClient', 'buses', 'diagnostic', 'environment', 'error_name', 'full_size',
            'main', 'owner_of', 'pid_of', 'service_command', 'start_and_use', 'wait_exit',
            'wait_for']

@@ -8,7 +8,6 @@ Only the encoding of a message is GLib's.
 """
 
 import os
-import select
 import socket
 import threading
 import time
@@ -16,8 +15,7 @@ import time
 from gi.repository import Gio, GLib
 
 import buses
-from calls import (ADMIN, LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_path,
-                   options)
+from calls import LOCKS, SERVICE, DBusError, Event, LockCalls, bucket_path, options
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
@@ -93,10 +91,6 @@ def lock_call(member, subject=None, bucket='default', reply=True, **kw):
     if not reply:
         message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
     return message
-
-
-def open_peer_call():
-    return method_call(SERVICE, ROOT, ADMIN, 'OpenPeer')
 
 
 def split(data):
@@ -277,95 +271,12 @@ class RawClient(LockCalls):
         self._driver('AddMatch', GLib.Variant('(s)', (rule,)))
 
 
-class PrivateSocket(RawClient):
-    """A private socket of a client that was made with `descriptors`: its stream alone, so the
-    signals that come by the bus are the client's. Without `handshake` nothing is said on it."""
-
-    def __init__(self, client, handshake=True):
-        client.result(client.send(open_peer_call()))
-        self._take_over(client.descriptors.pop(), client.name, handshake)
-
-    @classmethod
-    def of(cls, descriptor, name, handshake=True):
-        """One that is there already: somebody else asked for it, or it is asked for by hand."""
-        self = cls.__new__(cls)
-        self._take_over(descriptor, name, handshake)
-        return self
-
-    def _take_over(self, descriptor, name, handshake):
-        self._begin(socket.socket(fileno=descriptor))
-        self.socket.setblocking(True)
-        self.socket.settimeout(buses.PATIENCE)
-        self.name = name
-        if handshake:
-            self.shake_hands()
-
-    # On a private socket nobody says who they are.
-    sender = SERVICE
-
-    # What a client says, and the beginnings of the lines that it is answered.
-    HANDSHAKE = b'\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n'
-    ANSWERS = (b'DATA', b'OK')
-
-    def shake_hands(self, words=HANDSHAKE, answers=ANSWERS):
-        self.socket.sendall(words)
-        self.read_answers(answers)
-
-    def read_answers(self, answers=ANSWERS):
-        for answer in answers:
-            line = read_line(self.socket)
-            if not line.startswith(answer):
-                raise RuntimeError(f'the service answered {line!r}, not {answer!r}')
-
-    def send_all(self, messages):
-        """In one write, as far as there is room. Then it reads in between: who doesn't read is not
-        read."""
-        pairs = [self.encode(message) for message in messages]
-        data = memoryview(b''.join(blob for blob, _ in pairs))
-        poll = select.poll()
-        poll.register(self.socket, select.POLLIN | select.POLLOUT)
-        self.socket.setblocking(False)
-        while data:
-            try:
-                data = data[self.socket.send(data):]
-            except BlockingIOError:
-                poll.poll()
-                self.pump()
-        self.socket.settimeout(buses.PATIENCE)
-        return [serial for _, serial in pairs]
-
-    def _take(self, message):
-        message.set_sender(message.get_sender() or self.sender)
-        super()._take(message)
-
-    def read_to_end(self):
-        """All bytes up to the end, whatever they are; fails if it doesn't come."""
-        data = b''
-        try:
-            while chunk := self.socket.recv(1 << 16):
-                data += chunk
-        except ConnectionResetError:
-            pass
-        return data
-
-    def at_end(self, timeout=buses.PATIENCE):
-        """Whether the service has closed it: waits for that, and takes in what comes before."""
-        deadline = time.monotonic() + timeout
-        try:
-            while time.monotonic() < deadline:
-                self.pump(deadline - time.monotonic())
-        except ConnectionError:
-            return True
-        return False
-
-
 class Judge:
     """Whether each signal went to whom it is for; is told the messages in their order."""
 
     def __init__(self, address):
         self._address = address
         self._watches = set()
-        self._with_socket = set()
 
     def take(self, message, services, others_broadcast):
         """None, or what is wrong, as text."""
@@ -375,9 +286,6 @@ class Judge:
         if message.get_member() == 'Watch':
             # Turning it off is no matter: what was sent before may be on its way.
             self._watches.add((message.get_sender(), message.get_path()))
-        elif message.get_member() == 'OpenPeer':
-            # What it asks for there, nobody else sees.
-            self._with_socket.add(message.get_sender())
         return None
 
     def _look_at_signal(self, message, services, others_broadcast):
@@ -393,7 +301,7 @@ class Judge:
         about = unpack(message)[3] if message.get_member() in ('Granted', 'Released') else None
         if to == about:
             return None
-        if (to, message.get_path()) not in self._watches and to not in self._with_socket:
+        if (to, message.get_path()) not in self._watches:
             return f'{to} does not watch'
         if about is not None and self._principal(to) != self._principal(about):
             return f'{to} is a stranger to {about}'
@@ -486,7 +394,7 @@ class Monitor:
         problems = []
         for blob in blobs:
             # A cheap look first: these are all that matter.
-            if blob[1] == 4 or blob[1] == 1 and (b'Watch' in blob or b'OpenPeer' in blob):
+            if blob[1] == 4 or blob[1] == 1 and b'Watch' in blob:
                 message = parse(blob)
                 if message.get_interface() != self.MARK:
                     problems.append(self._judge.take(message, services, others_broadcast))

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Lock sockets for the bus tests: OpenSocket, and a client whose lock operations go by a socket.
+
+The socket itself is tests/socket/client.py, which knows nothing of the other tests.
+"""
+
+import os
+import select
+import sys
+import time
+
+from gi.repository import GLib
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'socket'))
+
+import buses
+import client as packets  # tests/socket/client.py
+from calls import ADMIN, ROOT, SERVICE, Event, LockCalls, bucket_path
+from client import LockError, LockSocket
+from rawbus import DRIVER, DRIVER_PATH, method_call
+
+
+def open_socket_call(**options):
+    """`version` as a number; anything else as a GLib.Variant."""
+    if isinstance(options.get('version'), int):
+        options['version'] = GLib.Variant('u', options['version'])
+    return method_call(SERVICE, ROOT, ADMIN, 'OpenSocket', GLib.Variant('(a{sv})', (options,)))
+
+
+def open_socket(client, **options):
+    """The socket of a raw client that was made with `descriptors`. Its first message is read."""
+    client.result(client.send(open_socket_call(**options)))
+    sock = LockSocket(client.descriptors.pop(), buses.PATIENCE)
+    sock.read_live()
+    return sock
+
+
+class _EventSocket(LockSocket):
+    """Passes grants and ends on."""
+
+    def __init__(self, descriptor, on_event):
+        super().__init__(descriptor, buses.PATIENCE)
+        self.on_event = on_event
+
+    def _take(self, found):
+        super()._take(found)
+        if isinstance(found, (packets.Granted, packets.Ended)):
+            self.on_event(found)
+
+
+class SocketClient(LockCalls):
+    """A raw client that does lock operations by its socket and all else by the bus. The ids of its
+    requests are their keys, which begin at 1000, so that they are not the service's. `events` has
+    what came either way, as a client of the bus would see it."""
+
+    def __init__(self, bus):
+        self.bus, self.name = bus, bus.name
+        self.events = bus.events
+        self._requests = {}
+        self._open()
+        self.socket.key = 1000
+
+    def _open(self):
+        bus = self.bus
+        bus.result(bus.send(open_socket_call()))
+        self.owner, = bus.call(DRIVER_PATH, DRIVER, 'GetNameOwner',
+                               GLib.Variant('(s)', (SERVICE,)), destination=DRIVER)
+        self.socket = _EventSocket(bus.descriptors.pop(), self._on_event)
+        self.socket.read_live()
+
+    def reopen(self):
+        """Another socket, and the keys go on; what is live."""
+        old = self.socket
+        self._open()
+        self.socket.key = old.key
+        old.close()
+        return self.socket.live
+
+    def _on_event(self, found):
+        bucket, name, mode = self._requests[found.key]
+        is_grant = isinstance(found, packets.Granted)
+        self.events.append(Event.of('Granted' if is_grant else 'Released', bucket_path(bucket), (
+            found.key, name, mode, self.name, found.token if is_grant else found.reason), self.owner))
+        self.on_event(self.events[-1])
+
+    def on_event(self, event):
+        """As of Client, in harness.py."""
+
+    def call(self, *args, **kw):
+        return self.bus.call(*args, **kw)
+
+    def request(self, name, bucket='default', key=None, mode='exclusive', **options):
+        if key is None:
+            self.socket.key += 1
+            key = self.socket.key
+        self._requests[key] = (bucket, name, mode)
+        return self.socket.request(name, bucket, key=key, mode=mode, **options)
+
+    def steal(self, name, bucket='default', **options):
+        return self.request(name, bucket, steal=True, **options)
+
+    def release(self, id_, bucket=None):
+        self.socket.release(id_)
+
+    def abort(self, id_, bucket=None):
+        return self.socket.abort(id_)
+
+    def pump(self, timeout=0.0):
+        """Both ways."""
+        poll = select.poll()
+        for sock in (self.bus.socket, self.socket.socket):
+            poll.register(sock, select.POLLIN)
+        poll.poll(max(0, timeout) * 1000)
+        return any([self.bus.pump(), self.socket.pump()])
+
+    def wait_for(self, condition, timeout=buses.PATIENCE, what='condition'):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'{what}: not within {timeout} s; events: {self.events}')
+            self.pump(left)
+
+    def sync(self):
+        """All that the service sent before has arrived, either way."""
+        self.ping()
+        self.socket.sync()
+
+    def wait_granted(self, id_):
+        self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
+        return self.signals('Granted', id=id_)[0]
+
+    def wait_released(self, id_, reason):
+        self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
+                      what=f'Released of {id_} ({reason})')
+        return self.signals('Released', id=id_, reason=reason)[0]
+
+    def close(self):
+        """Both, so that it leaves the bus."""
+        self.socket.close()
+        self.bus.close()
+
+
+__all__ = ['LockError', 'LockSocket', 'SocketClient', 'open_socket', 'open_socket_call', 'packets']

@@ -1,0 +1,656 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Lock sockets: how one is opened, which way lock operations may go, and every message and error of
+docs/socket-protocol.md. The tables of malformed packets are in test_socket_malformed.py."""
+
+import os
+import socket
+import stat
+
+from calls import ADMIN, ROOT
+from harness import BusTestCase, GLib, main, wait_for
+from rawbus import lock_call
+from sockets import LockSocket, open_socket_call, packets
+
+
+class SocketCase(BusTestCase):
+    """`raw` is a client with the lock socket `sock`, `other` one by the bus."""
+
+    def setUp(self):
+        super().setUp()
+        self.bucket = self.unique('bucket')
+        self.raw = self.raw_client(descriptors=True)
+        self.other = self.raw_client()
+
+    def count_descriptors(self):
+        return self.daemon.count_descriptors()
+
+    def wait_descriptors(self, number):
+        wait_for(lambda: self.count_descriptors() == number, every=0.005,
+                 what=f'{number} descriptors of the service')
+
+    def assert_nothing_live(self, client=None):
+        """The client has nothing, and may open a socket."""
+        client = client or self.raw
+        self.assertEqual(client.resync(), [])
+        again = self.lock_socket(client)
+        self.assertEqual(again.live, [])
+        return again
+
+
+class Opening(SocketCase):
+    def parameters(self, **options):
+        handle, parameters = self.raw.result(self.raw.send(open_socket_call(**options)))
+        self.assertEqual(handle, 0)
+        sock = LockSocket(self.raw.descriptors.pop())
+        self.addCleanup(sock.close)
+        self.assertEqual(sock.read_live(), [])
+        return parameters, sock
+
+    def test_parameters(self):
+        for options in ({}, {'version': 1}, {'version': 2}, {'version': 2 ** 32 - 1}):
+            with self.subTest(options):
+                parameters, sock = self.parameters(**options)
+                self.assertEqual(parameters, {'version': 1, 'maxPacket': packets.MAX_PACKET})
+                sock.sync()
+
+    def test_the_descriptor(self):
+        _, sock = self.parameters()
+        kind = sock.socket.getsockopt(socket.SOL_SOCKET, socket.SO_TYPE)
+        self.assertEqual((sock.socket.family, kind), (socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        self.assertFalse(os.get_blocking(sock.socket.fileno()))
+        self.assertTrue(stat.S_ISSOCK(os.fstat(sock.socket.fileno()).st_mode))
+
+    def refused(self, short, **options):
+        serial = self.raw.send(open_socket_call(**options))
+        error = self.assert_error(short, self.raw.result, serial)
+        self.assertEqual(self.raw.descriptors, [])
+        return error
+
+    def test_refused_options(self):
+        before = self.count_descriptors()
+        self.refused('NotSupported', version=0)
+        for name, value in (('version', GLib.Variant('s', '1')), ('version', GLib.Variant('t', 1)),
+                            ('version', GLib.Variant('i', 1)), ('', GLib.Variant('u', 1)),
+                            ('maxPacket', GLib.Variant('u', 1))):
+            with self.subTest(name, value=value):
+                self.assertIn(name, self.refused('InvalidArgs', **{name: value}).message)
+        for body in (None, GLib.Variant('(s)', ('x',))):
+            self.assert_error('InvalidArgs', self.raw.call, ROOT, ADMIN, 'OpenSocket', body)
+        self.assertEqual(self.count_descriptors(), before)
+
+    def test_the_old_method_is_gone(self):
+        self.assert_error('UnknownMethod', self.raw.call, ROOT, ADMIN, 'OpenPeer')
+
+    def test_refused_options_leave_the_socket(self):
+        sock = self.lock_socket(self.raw)
+        self.refused('NotSupported', version=0)
+        self.refused('InvalidArgs', nothing=GLib.Variant('b', True))
+        sock.sync()
+        self.assertIsNone(sock.closed)
+
+    def test_a_second_replaces_the_first(self):
+        before = self.count_descriptors()
+        first = self.lock_socket(self.raw)
+        key, token = first.request('x', self.bucket)
+        # Sent before the call, so it is served, and its answer can be read.
+        data, serial, _ = first.encode_request('y', self.bucket)
+        first.send(data)
+        second = self.lock_socket(self.raw)
+        self.assertEqual(first.read_to_end(), 'replaced')
+        self.assertNotEqual(first.answer(serial).token, 0)
+        self.assertEqual(second.live[0], (key, token, 0, packets.HELD))
+        second.release(key)
+        second.release(second.live[1].key)
+        first.close()
+        second.close()
+        self.wait_descriptors(before)
+
+    def test_events_that_were_not_read_are_in_the_list(self):
+        first = self.lock_socket(self.raw)
+        held, _ = self.other.request('x', self.bucket)
+        keys = [key for key, _ in first.request_all('x' * 50, self.bucket, mode='shared')]
+        self.other.release(held, self.bucket)
+        second = self.lock_socket(self.raw)
+        self.assertEqual([entry.key for entry in second.live if entry.token], keys)
+        self.other.steal('x', self.bucket)
+        second.wait_for(lambda: len(second.events) == 50, what='50 losses')
+        self.assertEqual([tuple(event) for event in second.events],
+                         [(key, 'stolen') for key in keys])
+
+    def test_a_live_request_without_a_key(self):
+        held, _ = self.raw.request('x', self.bucket)
+        self.refused('InvalidState')
+        waiting, _ = self.raw.request('x', self.bucket)
+        self.raw.release(held, self.bucket)
+        self.refused('InvalidState')
+        self.raw.release(waiting, self.bucket)
+        self.lock_socket(self.raw).sync()
+
+    def test_first_calls_of_a_client(self):
+        """They wait until the service knows who it is, and keep their order."""
+        raw = self.raw_client(descriptors=True)
+        request, opening, by_bus = raw.send_all([
+            lock_call('Request', 'x', self.bucket, key=7), open_socket_call(),
+            lock_call('Request', 'y', self.bucket)])
+        self.assertNotEqual(raw.result(request)[1], 0)
+        raw.result(opening)
+        self.assert_error('InvalidState', raw.result, by_bus)
+        sock = LockSocket(raw.descriptors.pop())
+        self.addCleanup(sock.close)
+        self.assertEqual([entry.key for entry in sock.read_live()], [7])
+
+    def test_a_client_that_takes_no_descriptors(self):
+        """The bus can't deliver the reply; nobody else is affected."""
+        deaf = self.raw_client()
+        deaf.send(open_socket_call())
+        try:
+            deaf.ping()
+            # It has a socket for all that the service knows.
+            self.assert_error('InvalidState', deaf.request, 'x', self.bucket)
+        except ConnectionError:
+            pass  # dbus-broker ends it
+        self.other.query(self.bucket)
+
+    def test_another_principal(self):
+        stranger = self.other_uid_client(descriptors=True)
+        sock, own = self.lock_socket(stranger), self.lock_socket(self.raw)
+        self.assertNotEqual(own.request('x', self.bucket)[1], 0)
+        self.assertNotEqual(sock.request('x', self.bucket)[1], 0)
+        self.assertEqual(stranger.query(self.bucket), ([('x', 'exclusive', stranger.name)], []))
+        self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.raw.name)], []))
+
+
+class OneWayAtATime(SocketCase):
+    """While a socket is open, lock operations by the bus are InvalidState."""
+
+    CALLS = (('Request', 'y', {}), ('Request', '-reserved', {}), ('Steal', 'y', {}),
+             ('Request', 'y', {'steal': True, 'ifAvailable': True}),
+             ('Request', 'n' * 1025, {}), ('Steal', '-', {'mode': 'shared'}),
+             ('Release', 1, {}), ('Release', 99, {}), ('Abort', 2, {}), ('Abort', 99, {}))
+
+    def setUp(self):
+        super().setUp()
+        self.held, self.token = self.raw.request('x', self.bucket, key=1)
+        self.raw.request('x', self.bucket, key=2)
+        self.before = self.other.inspect(self.bucket)[0]
+        self.sock = self.lock_socket(self.raw)
+
+    def test_every_call_before_any_other_check(self):
+        for member, subject, options in self.CALLS:
+            with self.subTest(member, subject=subject, options=options):
+                for reply in (False, True):
+                    call = lock_call(member, subject, self.bucket, reply=reply, **options)
+                    serial = self.raw.send(call)
+                    if reply:
+                        self.assert_error('InvalidState', self.raw.result, serial)
+        # A key that is live, too.
+        self.assert_error('InvalidState', self.raw.request, 'x', self.bucket, key=1)
+        self.assertEqual([{**entry, 'age': 0} for entry in self.other.inspect(self.bucket)[0]],
+                         [{**entry, 'age': 0} for entry in self.before])
+        self.assertEqual(self.sock.events, [])
+
+    def test_what_cannot_be_decoded_is_still_invalid(self):
+        for body in (GLib.Variant('(sa{sv})', ('x', {'nothing': GLib.Variant('b', True)})),
+                     GLib.Variant('(sa{sv})', ('x', {'key': GLib.Variant('s', '')})),
+                     GLib.Variant('(s)', ('x',))):
+            self.assert_error('InvalidArgs', self.raw.locks, self.bucket, 'Request', body)
+
+    def test_everything_else_stays_on_the_bus(self):
+        self.assertEqual(len(self.raw.query(self.bucket)[0]), 1)
+        self.assertEqual(len(self.raw.inspect(self.bucket)[0]), 2)
+        self.assertIn(self.bucket, self.raw.buckets())
+        self.assertEqual([line[2] for line in self.raw.resync()], [1, 2])
+        self.raw.watch(bucket=self.bucket)
+        self.other.release(self.other.request('w', self.bucket)[0], self.bucket)
+        self.raw.ping()
+        self.assertEqual([event.signal for event in self.raw.events], ['Granted', 'Released'])
+
+    def test_allowed_again_when_the_socket_is_closed(self):
+        """The client closed it before it called, so the service knows."""
+        for number in range(20):
+            self.sock.close()
+            self.assertEqual(self.raw.request('x', self.bucket, key=1), (self.held, self.token))
+            self.assertNotEqual(self.raw.request(f'{number}', self.bucket, key=100 + number)[1], 0)
+            self.sock = self.lock_socket(self.raw)
+        self.assertEqual(len(self.sock.live), 22)
+
+    def test_requests_of_the_bus_go_on_by_the_socket(self):
+        """In the order in which they were made; named by their keys."""
+        self.assertEqual([tuple(entry) for entry in self.sock.live],
+                         [(1, self.token, 0, packets.HELD), (2, 0, 0, packets.WAITS)])
+        self.assertEqual(self.sock.request('x', self.bucket, key=1), (1, self.token))
+        self.sock.release(1)
+        self.assertGreater(self.sock.wait_granted(2), self.token)
+        self.other.steal('x', self.bucket)
+        self.assertEqual(self.sock.wait_ended(2), 'stolen')
+        self.raw.ping()
+        self.assertEqual(self.raw.events, [])
+
+    def test_requests_of_the_socket_go_on_by_the_bus(self):
+        """With their keys, and with the ids that Resync tells."""
+        self.sock.request('y', self.bucket, key=3)
+        self.sock.close()
+        ids = {line[2]: line[1] for line in self.raw.resync()}
+        self.assertEqual(self.raw.request('y', self.bucket, key=3)[0], ids[3])
+        self.raw.release(ids[3], self.bucket)
+        self.raw.release(self.held, self.bucket)
+        self.raw.wait_for(lambda: self.raw.granted(ids[2]), what='Granted by the bus')
+
+
+class Live(SocketCase):
+    """The list with which a socket begins."""
+
+    arguments = ('--limit', 'requestsPerClient=6000')
+
+    def test_time_left_and_states(self):
+        first = self.lock_socket(self.raw)
+        first.request('x', self.bucket, key=2 ** 64 - 1)
+        first.request('x', self.bucket, key=5, timeout=600_000)
+        first.request('x', self.bucket, key=4, timeout=2 ** 32 - 1)
+        first.request('x', self.bucket, key=6)
+        live = self.lock_socket(self.raw).live
+        self.assertEqual([(entry.key, entry.state) for entry in live],
+                         [(2 ** 64 - 1, packets.HELD), (5, packets.WAITS), (4, packets.WAITS),
+                          (6, packets.WAITS)])
+        left = [entry.time_left for entry in live]
+        self.assertTrue(0 < left[1] <= 600_001 < left[2] < 2 ** 32, left)
+        self.assertEqual((left[0], left[3]), (0, 0))
+
+    def test_more_than_one_message(self):
+        first = self.lock_socket(self.raw)
+        keys = [key for key, _ in first.request_all((f'{n}' for n in range(6000)), self.bucket)]
+        again = self.lock_socket(self.raw)
+        lists = [found for found in again.log if isinstance(found, packets.Live)]
+        self.assertGreater(len(lists), 1)
+        self.assertEqual([found.more for found in lists], [True] * (len(lists) - 1) + [False])
+        self.assertEqual([entry.key for entry in again.live], keys)
+        again.release_without_answer(*keys)
+        again.sync()
+        self.assertEqual(self.lock_socket(self.raw).live, [])
+
+
+class Operations(SocketCase):
+    """Each kind of message, and each error."""
+
+    def setUp(self):
+        super().setUp()
+        self.sock = self.lock_socket(self.raw)
+
+    def refused(self, short, name, limit='', **options):
+        """The request fails so, and leaves no trace."""
+        self.assert_error(short, self.sock.request, name, self.bucket, mentions=limit, **options)
+
+    def answer_of(self, *messages, serial):
+        self.sock.send(*messages)
+        return self.sock.answer(serial)
+
+    def test_request_and_release(self):
+        key, token = self.sock.request('x', self.bucket, why='printing')
+        self.assertNotEqual(token, 0)
+        waiting, nothing = self.sock.request('x', self.bucket, mode='shared')
+        self.assertEqual(nothing, 0)
+        self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.raw.name)],
+                                                         [('x', 'shared', self.raw.name)]))
+        entry = self.other.inspect(self.bucket)[0][0]
+        self.assertEqual((entry['why'], entry['pid'], entry['token']),
+                         ('printing', os.getpid(), token))
+        self.sock.release(key)
+        self.assertGreater(self.sock.wait_granted(waiting), token)
+        self.sock.release(waiting)
+        self.assertEqual(self.other.buckets(), [])
+
+    def test_the_ids_are_the_services(self):
+        """Inspect, Watch and Resync show one kind of id, whichever way a request came."""
+        self.other.watch(bucket=self.bucket)
+        key, _ = self.sock.request('x', self.bucket, key=77_000)
+        waiting, _ = self.sock.request('x', self.bucket, key=88_000)
+        lines = self.raw.resync()
+        self.assertEqual([line[2] for line in lines], [key, waiting])
+        ids = [line[1] for line in lines]
+        self.assertEqual(ids, sorted(set(ids)))
+        self.assertNotIn(key, ids)
+        self.sock.release(key)
+        self.sock.abort(waiting)
+        self.other.ping()
+        self.assertEqual([(event.signal, event.id, event.args[3]) for event in self.other.events],
+                         [('Granted', ids[0], self.raw.name), ('Released', ids[0], self.raw.name),
+                          ('Granted', ids[1], self.raw.name)])
+
+    def test_watching_oneself(self):
+        """A watcher hears of its own by the bus too, as of everybody's."""
+        self.raw.watch(bucket=self.bucket)
+        key, _ = self.sock.request('x', self.bucket)
+        self.other.steal('x', self.bucket)
+        self.assertEqual(self.sock.wait_ended(key), 'stolen')
+        self.raw.ping()
+        self.assertEqual([(event.signal, event.args[-1]) for event in self.raw.events
+                          if event.signal == 'Released'], [('Released', 'stolen')])
+
+    def test_an_answer_comes_before_its_grant(self):
+        key, _ = self.sock.request('x', self.bucket)
+        for _ in range(50):
+            at = len(self.sock.log)
+            data, serial, waiting = self.sock.encode_request('x', self.bucket)
+            release, _ = self.sock.encode(packets.RELEASE, key)
+            self.sock.send(data, release)
+            self.sock.wait_granted(waiting)
+            self.assertEqual(self.sock.answer(serial).state, packets.WAITS)
+            self.assertEqual(self.sock.log[at].serial, serial)
+            key = waiting
+
+    def test_answers_come_in_order_whatever_the_serials(self):
+        serials = [2 ** 64 - 1, 0, 7, 7, 3]
+        self.sock.send(*(packets.message(packets.SYNC, serial) for serial in serials[:3]))
+        self.sock.wait_for(lambda: len(self.sock.log) == 4, what='answers')
+        self.sock._answers.clear()
+        self.sock.send(*(packets.message(packets.SYNC, serial) for serial in serials[3:]))
+        self.sock.wait_for(lambda: len(self.sock.log) == 6, what='answers')
+        self.assertEqual([answer.serial for answer in self.sock.log[1:]], serials)
+
+    def test_many_messages_in_a_packet(self):
+        names = [f'{number}' for number in range(1000)]
+        calls = [self.sock.encode_request(name, self.bucket) for name in names]
+        self.sock.send_all(data for data, _, _ in calls)
+        tokens = [self.sock.answer(serial).token for _, serial, _ in calls]
+        self.assertEqual(tokens, sorted(set(tokens) - {0}))
+        self.assertEqual([name for name, _, _ in self.other.query(self.bucket)[0]], names)
+
+    def test_packets_of_any_size(self):
+        """Up to the largest; what is too long for a name is no matter of the packet."""
+        self.refused('LimitsExceeded', 'n' * 65_000, limit='nameBytes')
+        binding = self.sock.bind('largest')[1]
+        head = len(packets.request(1, 1, 0, '', why=''))
+        room = packets.MAX_PACKET - len(binding) - head
+        packet = binding + packets.request(99, 9, 1, 'n' * (room - 100), why='w' * 100)
+        self.assertEqual(len(packet), packets.MAX_PACKET)
+        self.assert_error('LimitsExceeded', self.answer_of, packet, serial=99, mentions='nameBytes')
+        count = packets.MAX_PACKET // 16
+        self.sock.serial = 1000
+        calls = [self.sock.encode(packets.SYNC) for _ in range(count)]
+        self.sock.send_all(data for data, _ in calls)
+        for _, serial in calls:
+            self.sock.answer(serial)
+
+    def test_if_available(self):
+        self.other.request('x', self.bucket)
+        self.assertEqual(self.sock.request('x', self.bucket, key=5, ifAvailable=True), (0, 0))
+        self.assertEqual(self.raw.resync(), [])
+        # It left no trace: the key is free.
+        self.assertNotEqual(self.sock.request('y', self.bucket, key=5, ifAvailable=True)[1], 0)
+
+    def test_steal(self):
+        victim = self.lock_socket()
+        lost, before = victim.request('x', self.bucket)
+        own, _ = self.sock.request('y', self.bucket)
+        waiting, _ = self.sock.request('x', self.bucket)
+        key, token = self.sock.steal('x', self.bucket, why='stuck')
+        self.assertGreater(token, before)
+        self.assertEqual(victim.wait_ended(lost), 'stolen')
+        self.assert_error('NotHeld', victim.release, lost)
+        again, _ = self.sock.steal('y', self.bucket)
+        self.assertEqual(self.sock.wait_ended(own), 'stolen')
+        self.sock.release(key)
+        self.sock.wait_granted(waiting)
+        self.assertEqual(len(self.sock.events), 2)
+        self.sock.release(again)
+
+    def test_abort(self):
+        self.other.request('x', self.bucket)
+        key, _ = self.sock.request('x', self.bucket, signal=True)
+        self.assertIs(self.sock.abort(key), True)
+        self.assertIs(self.sock.abort(key), False)
+        held, _ = self.sock.request('y', self.bucket)
+        for which in (held, 99, 2 ** 64 - 1):
+            self.assertIs(self.sock.abort(which), False)
+        self.assertEqual(self.other.query(self.bucket)[1], [])
+        self.assertEqual(self.sock.events, [])
+
+    def test_time_out(self):
+        held, _ = self.other.request('x', self.bucket)
+        keys = [self.sock.request('x', self.bucket, timeout=ms)[0]
+                for ms in (30, 1, 0, 2 ** 32 - 1)]
+        self.assertEqual(self.sock.wait_ended(keys[0]), 'timeout')
+        self.assertEqual([(event.key, event.reason) for event in self.sock.events],
+                         [(keys[1], 'timeout'), (keys[0], 'timeout')])
+        self.assert_error('NotHeld', self.sock.release, keys[0])
+        self.other.release(held, self.bucket)
+        self.sock.wait_granted(keys[2])
+
+    def test_without_an_answer(self):
+        held = [key for key, _ in self.sock.request_all('abc', self.bucket)]
+        waiting, _ = self.sock.request('a', self.bucket)
+        flagged = packets.NO_ANSWER
+        data, serial = self.sock.encode(packets.SYNC)
+        at = len(self.sock.log)
+        self.sock.send(packets.with_key(packets.RELEASE, 0, held[1], flagged),
+                       packets.with_key(packets.RELEASE, 12, held[2], flagged),
+                       packets.with_key(packets.ABORT, 0, waiting, flagged),
+                       # What fails, fails in silence.
+                       packets.with_key(packets.RELEASE, 0, 99, flagged),
+                       packets.with_key(packets.ABORT, 0, 99, flagged), data)
+        self.sock.answer(serial)
+        self.assertEqual(len(self.sock.log), at + 1)
+        self.assertEqual(self.other.query(self.bucket), ([('a', 'exclusive', self.raw.name)], []))
+
+    def test_not_held(self):
+        waiting = self.sock.request_all('xx', self.bucket)[1][0]
+        foreign = self.lock_socket()
+        foreign.request('y', self.bucket, key=4242)
+        for key in (waiting, 4242, 2 ** 64 - 1):
+            self.assert_error('NotHeld', self.sock.release, key)
+        self.sock.abort(waiting)
+        self.assertEqual(len(self.other.query(self.bucket)[0]), 2)
+
+    def test_not_supported(self):
+        self.refused('NotSupported', '-')
+        self.refused('NotSupported', '-x', ifAvailable=True)
+        self.refused('NotSupported', 'x', steal=True, ifAvailable=True)
+        self.refused('NotSupported', 'x', steal=True, mode='shared')
+        self.refused('NotSupported', 'x', steal=True, signal=True)
+        self.refused('NotSupported', 'x', ifAvailable=True, signal=True)
+        # As in the contract: a name is looked at before the options, and these before a key.
+        self.refused('NotSupported', '-', ifAvailable=True, timeout=5)
+        self.assertEqual(self.raw.resync(), [])
+
+    def test_invalid_args(self):
+        self.refused('InvalidArgs', 'x', ifAvailable=True, timeout=1)
+        for code in (0xffff, 0xfffe, 0xfdd0, 0xfdef, 0x1ffff, 0x10fffe):
+            self.refused('InvalidArgs', f'a{chr(code)}')
+            self.refused('InvalidArgs', 'x', why=chr(code))
+        self.assertEqual(self.raw.resync(), [])
+        # What D-Bus can carry.
+        for name in ('', '\x01', '\ufffd', '\U0001f512', '\ufdcf', 'ä' * 512):
+            self.assertNotEqual(self.sock.request(name, self.bucket)[1], 0)
+
+    def test_key_repeats(self):
+        held = self.sock.request('x', self.bucket, key=7)
+        self.assertEqual(self.sock.request('x', self.bucket, key=7), held)
+        self.assertEqual(self.sock.request('x', self.bucket, key=7, why='why', steal=True), held)
+        self.assertEqual(self.sock.request('x', self.bucket, key=8), (8, 0))
+        self.assertEqual(self.sock.request('x', self.bucket, key=8, timeout=5), (8, 0))
+        self.assertEqual(len(self.raw.resync()), 2)
+        for key in (7, 8):
+            for name, bucket, mode in (('y', self.bucket, 'exclusive'),
+                                       ('x', self.unique('bucket'), 'exclusive'),
+                                       ('x', self.bucket, 'shared')):
+                self.assert_error('InvalidArgs', self.sock.request, name, bucket, key=key,
+                                  mode=mode)
+        # A request that waits can't become a theft.
+        self.refused('InvalidArgs', 'x', key=8, steal=True)
+        self.sock.release(7)
+        self.assertEqual(self.sock.request('x', self.bucket, key=8)[1], self.sock.wait_granted(8))
+        # A key of what has ended is free.
+        self.assertNotEqual(self.sock.request('z', self.bucket, key=7)[1], 0)
+
+    def test_text_limits(self):
+        self.assertNotEqual(self.sock.request('ä' * 512, self.bucket, why='w' * 256)[1], 0)
+        self.refused('LimitsExceeded', 'ä' * 512 + 'n', limit='nameBytes')
+        self.refused('LimitsExceeded', 'x', why='w' * 257, limit='whyBytes')
+        self.assertEqual(len(self.raw.resync()), 1)
+
+    def test_requests_per_client(self):
+        self.sock.request_all((f'{number}' for number in range(1024)), self.bucket)
+        self.refused('LimitsExceeded', 'x', limit='requestsPerClient')
+        self.sock.end()
+        self.assertNotEqual(self.sock.request('x', self.bucket)[1], 0)
+
+
+class OtherLimits(SocketCase):
+    """An answer tells which limit it was, by a number."""
+
+    service = False
+
+    def test_which(self):
+        for limit, value in (('requestsPerUid', 2), ('requestsTotal', 2), ('textBytesPerUid', 30),
+                             ('textBytesTotal', 30)):
+            with self.subTest(limit):
+                service = self.start_service('--limit', f'{limit}={value}')
+                sock = self.lock_socket()
+                sock.request_all('ab', 'bucket')
+                self.assert_error('LimitsExceeded', sock.request, 'x' * 20, 'bucket',
+                                  mentions=limit)
+                sock.sync()
+                self.assertEqual(service.stop(), 0)
+
+
+class Buckets(SocketCase):
+    """Numbers for names of buckets."""
+
+    def setUp(self):
+        super().setUp()
+        self.sock = self.lock_socket(self.raw)
+
+    def request(self, number, key):
+        serial = self.sock.next_serial()
+        self.sock.send(packets.request(serial, key, number, 'x'))
+        return self.sock.answer(serial)
+
+    def test_all_numbers(self):
+        names = [f'{self.bucket}.{number}' for number in range(packets.N_BUCKETS)]
+        self.sock.send(*(packets.bucket(number, name) for number, name in enumerate(names)))
+        for number in range(packets.N_BUCKETS):
+            self.assertNotEqual(self.request(number, number + 1).token, 0)
+        self.assertEqual(self.other.buckets(), sorted(names))
+
+    def test_names(self):
+        """The shortest and the longest, and with any character."""
+        names = ['b', 'b' * 255, 'ä' * 127, 'org.example.Editor', '\x01/ %', 'default']
+        for key, name in enumerate(names, 1):
+            self.sock.send(packets.bucket(0, name))
+            self.request(0, key)
+            self.assertEqual(self.other.query(name)[0], [('x', 'exclusive', self.raw.name)])
+
+    def test_bound_again(self):
+        """What was requested before stays where it is."""
+        one, two = self.unique('bucket'), self.unique('bucket')
+        self.other.request('x', one)
+        self.sock.send(packets.bucket(5, one))
+        self.assertEqual(self.request(5, 1).state, packets.WAITS)
+        self.sock.send(packets.bucket(5, two))
+        self.assertEqual(self.request(5, 2).state, packets.HELD)
+        self.assertEqual([entry[2] for entry in self.other.query(one)[1]], [self.raw.name])
+        self.other.steal('x', two)
+        self.assertEqual(self.sock.wait_ended(2), 'stolen')
+        # The same request again is another one now, and in its old bucket the same.
+        with self.assertRaises(packets.LockError):
+            self.request(5, 1)
+        self.sock.send(packets.bucket(5, one))
+        self.assertEqual(self.request(5, 1).state, packets.WAITS)
+
+    def test_more_buckets_than_numbers(self):
+        for number in range(3 * packets.N_BUCKETS):
+            self.assertNotEqual(self.sock.request('x', f'{self.bucket}.{number}')[1], 0)
+        self.assertEqual(len(self.other.buckets()), 3 * packets.N_BUCKETS)
+
+
+class End(SocketCase):
+    """END ends the agent, and leaves the socket for another one."""
+
+    def test_everything_ends_in_one_step(self):
+        sock = self.lock_socket(self.raw)
+        self.other.watch(bucket=self.bucket)
+        held, _ = sock.request('x', self.bucket)
+        queued, _ = sock.request('x', self.bucket)
+        other_bucket = self.unique('bucket')
+        sock.request('x', other_bucket)
+        mine, _ = self.other.request('x', self.bucket)
+        ids = [line[1] for line in self.raw.resync()]
+        self.other.events.clear()
+        sock.end()
+        self.assertEqual(sock.events, [])
+        self.other.ping()
+        # As of one that leaves the bus: what waits ends first, then what is held.
+        self.assertEqual([(event.signal, event.id) for event in self.other.events],
+                         [('Released', ids[1]), ('Released', ids[0]), ('Granted', mine)])
+        self.assertEqual({event.args[-1] for event in self.other.signals('Released')},
+                         {'terminated'})
+        self.assertEqual(self.other.query(other_bucket), ([], []))
+        # Another agent on the same socket.
+        for key in (held, queued):
+            self.assert_error('NotHeld', sock.release, key)
+        again, token = sock.request('y', self.bucket, key=held)
+        self.assertNotEqual(token, 0)
+        self.assertNotIn(self.raw.resync()[0][1], ids)
+        sock.release(again)
+        self.assert_nothing_live()
+
+    def test_with_nothing(self):
+        sock = self.lock_socket(self.raw)
+        for _ in range(3):
+            sock.end()
+        sock.sync()
+
+    def test_behind_and_before_other_messages(self):
+        """In one packet."""
+        sock = self.lock_socket(self.raw)
+        first, serial, _ = sock.encode_request('x', self.bucket, key=1)
+        second, again, _ = sock.encode_request('x', self.bucket, key=1)
+        end, ended = sock.encode(packets.END)
+        sock.send(first, end, second)
+        before, after = sock.answer(serial).token, sock.answer(again).token
+        self.assertGreater(after, before)
+        sock.answer(ended)
+        self.assertEqual(len(self.raw.resync()), 1)
+
+    def test_buckets_of_others_stay(self):
+        sock = self.lock_socket(self.raw)
+        held, _ = self.other.request('x', self.bucket)
+        sock.request('x', self.bucket)
+        sock.end()
+        self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.other.name)],
+                                                         []))
+        self.other.release(held, self.bucket)
+
+
+class Observed(SocketCase):
+    """Watchers hear of it by the bus, as of everything."""
+
+    def test_a_watcher(self):
+        sock = self.lock_socket(self.raw)
+        self.other.watch(bucket=self.bucket)
+        held, token = sock.request('x', self.bucket)
+        sock.request('x', self.bucket, timeout=1)
+        sock.wait_for(lambda: sock.events, what='time-out')
+        late, _ = sock.request('x', self.bucket)
+        sock.abort(late)
+        sock.release(held)
+        sock.steal('y', self.bucket)
+        sock.steal('y', self.bucket)
+        sock.end()
+        self.other.ping()
+        told = [(event.signal, event.args[1], event.args[-1] if event.signal == 'Released' else '')
+                for event in self.other.events]
+        self.assertEqual(told, [
+            ('Granted', 'x', ''), ('Released', 'x', 'timeout'), ('Released', 'x', 'aborted'),
+            ('Released', 'x', 'released'), ('Granted', 'y', ''), ('Released', 'y', 'stolen'),
+            ('Granted', 'y', ''), ('Released', 'y', 'terminated')])
+        self.assertEqual(self.other.events[0].args[2:], ('exclusive', self.raw.name, token))
+        # And to its own client nothing comes by the bus while the socket is open.
+        self.raw.ping()
+        self.assertEqual(self.raw.events, [])
+
+
+if __name__ == '__main__':
+    main()

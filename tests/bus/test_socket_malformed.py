@@ -1,0 +1,296 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Malformed packets: every row of that table in docs/socket-protocol.md ends the agent that sent it,
+and nothing else; and what is well-formed, however odd, does not."""
+
+import random
+import socket
+import struct
+
+from harness import diagnostic, full_size, main
+from sockets import packets
+from test_socket import SocketCase
+
+BOUND = packets.bucket(1, 'bound')
+
+
+def head(kind, size, flags=0, serial=0):
+    return struct.pack('=HHIQ', kind, flags, size, serial)
+
+
+def changed(data, offset, new):
+    """The message with these bytes instead."""
+    return data[:offset] + new + data[offset + len(new):]
+
+
+def bucket(number=1, name=b'name', length=None, reserved=0):
+    fields = struct.pack('=IHH', number, len(name) if length is None else length, reserved)
+    return packets.message(packets.BUCKET, 0, fields + name)
+
+
+def request(key=9, number=1, mode=0, options=0, reserved=0, name=b'name', why=b'why', lengths=None,
+            flags=0):
+    fields = struct.pack('=QIIBBHHH', key, number, 0, mode, options, reserved,
+                         *(lengths or (len(name), len(why))))
+    return packets.message(packets.REQUEST, 1, fields + name + why, flags)
+
+
+RELEASE, ABORT = [packets.with_key(kind, 1, 9) for kind in (packets.RELEASE, packets.ABORT)]
+SYNC, END = [packets.message(kind, 1) for kind in (packets.SYNC, packets.END)]
+EACH = {'BUCKET': bucket(), 'REQUEST': request(), 'RELEASE': RELEASE, 'ABORT': ABORT, 'SYNC': SYNC,
+        'END': END}
+
+
+def sizes():
+    yield 'a packet of more than maxPacket', SYNC * (packets.MAX_PACKET // 16 + 1)
+    yield 'a packet of 128 KiB', SYNC * (2 * packets.MAX_PACKET // 16)
+    yield 'the largest request and one', request(name=b'n' * 65497, why=b'')
+    for count in (1, 7, 8, 15):
+        yield f'a packet of {count} bytes', SYNC[:count]
+        yield f'{count} bytes behind a message', SYNC + SYNC[:count]
+    for name, data in EACH.items():
+        size = len(data)
+        yield f'{name} beyond its packet', changed(data, 4, struct.pack('=I', size + 8))
+        yield f'{name} cut short', data[:-8] if size > 16 else data[:8]
+        for wrong in (0, 8, 15, size - 1, size + 1, size + 4, 2 ** 31, 2 ** 32 - 8, 2 ** 32 - 1):
+            yield f'{name} with the size {wrong}', changed(data, 4, struct.pack('=I', wrong)) + SYNC
+        yield f'{name} with 8 bytes more', \
+            changed(data, 4, struct.pack('=I', size + 8)) + bytes(8)
+    for name, minimum in (('BUCKET', 24), ('REQUEST', 40), ('RELEASE', 24), ('ABORT', 24)):
+        yield f'{name} smaller than its fixed part', \
+            changed(EACH[name][:minimum - 8], 4, struct.pack('=I', minimum - 8))
+    yield 'BUCKET with a longer length', bucket(length=9)
+    yield 'BUCKET with a shorter length', bucket(name=b'n' * 16, length=8)
+    yield 'REQUEST with longer lengths', request(lengths=(4, 5))
+    yield 'REQUEST with shorter lengths', request(name=b'n' * 16, lengths=(4, 3))
+    yield 'REQUEST with lengths that wrap', request(lengths=(65535, 65535))
+
+
+def kinds_and_flags():
+    for kind in (0, 7, 64, 128, 256 + packets.SYNC, 65535, packets.ANSWER, packets.GRANTED,
+                 packets.ENDED, packets.LIVE, packets.CLOSED):
+        yield f'kind {kind}', changed(SYNC, 0, struct.pack('=H', kind))
+    for name, data in EACH.items():
+        for flags in (1, 2, 3, 256, 0x8001, 0xffff):
+            if flags != packets.NO_ANSWER or name not in ('RELEASE', 'ABORT'):
+                yield f'{name} with flags {flags}', changed(data, 2, struct.pack('=H', flags))
+
+
+def reserved():
+    yield 'BUCKET with something reserved', bucket(reserved=1)
+    yield 'REQUEST with something reserved', request(reserved=0x100)
+    for name, data in (('BUCKET', bucket(name=b'n')), ('REQUEST', request(name=b'n', why=b''))):
+        for offset in range(len(data) - 7, len(data)):
+            yield f'{name} with padding at {offset}', changed(data, offset, b'\1')
+
+
+def numbers():
+    for name in ('REQUEST', 'RELEASE', 'ABORT'):
+        yield f'{name} with key 0', changed(EACH[name], 16, bytes(8))
+    for number in (64, 65, 2 ** 32 - 1):
+        yield f'BUCKET {number}', bucket(number)
+        yield f'REQUEST in bucket {number}', request(number=number)
+    yield 'REQUEST in a bucket that was never bound', request(number=2)
+    for mode in (2, 3, 255):
+        yield f'mode {mode}', request(mode=mode)
+    for options in (8, 15, 128, 255):
+        yield f'options {options}', request(options=options)
+    yield 'a bucket without a name', bucket(name=b'')
+    yield 'a bucket with a name of 256 bytes', bucket(name=b'b' * 256)
+    yield 'a bucket with a name of 60,000 bytes', bucket(name=b'b' * 60_000)
+
+
+NOT_UTF8 = (b'\xff', b'\x80', b'a\xc3', b'\xc0\x80', b'\xed\xa0\x80', b'\xf4\x90\x80\x80', b'\0',
+            b'a\0b', b'\0\0\0')
+
+
+def texts():
+    for text in NOT_UTF8:
+        yield f'a bucket called {text}', bucket(name=text)
+        yield f'a name {text}', request(name=text)
+        yield f'a why {text}', request(why=text)
+    # Both together would be a character.
+    yield 'a character cut in two', request(name=b'\xc3', why=b'\xa4')
+    for code in (0xffff, 0xfffe, 0xfdd0, 0x1ffff):
+        yield f'a bucket called U+{code:X}', bucket(name=chr(code).encode())
+
+
+class Rows(SocketCase):
+    """Each row, one after the other, by a client that holds a lock and waits for one. A neighbour
+    waits for what it holds, and holds what it waits for."""
+
+    def setUp(self):
+        super().setUp()
+        owner = self.raw_client(descriptors=True)
+        self.name = owner.name
+        self.neighbour = self.lock_socket(owner)
+        self.held, _ = self.neighbour.request('hers', self.bucket)
+        self.other.watch(bucket=self.bucket)
+
+    def check_ends(self, data, served=()):
+        """`data` ends the agent; `served` are the serials that are answered before."""
+        sock = self.lock_socket(self.raw)
+        self.assertEqual(sock.live, [])
+        sock.request('mine', self.bucket)
+        sock.request('hers', self.bucket)
+        mine, _ = self.neighbour.request('mine', self.bucket)
+        sock.send(BOUND)
+        try:
+            sock.socket.send(data)
+        except OSError as error:
+            self.fail(f'{len(data)} bytes could not be sent: {error}')
+        # Its neighbour has the lock now.
+        self.neighbour.wait_granted(mine)
+        self.assertEqual(sock.read_to_end(), 'malformed')
+        answers = [found.serial for found in sock.log if isinstance(found, packets.Answer)]
+        self.assertEqual(answers[2:], list(served))
+        self.assertEqual({(event.key, event.reason) for event in sock.events}
+                         - {(1, 'terminated'), (2, 'terminated')}, set())
+        self.assertEqual(self.other.query(self.bucket), (
+            [('hers', 'exclusive', self.name), ('mine', 'exclusive', self.name)], []))
+        self.neighbour.release(mine)
+        self.neighbour.events.clear()
+        sock.close()
+
+    def check_all(self, rows):
+        before = None
+        count = 0
+        for what, data in rows:
+            with self.subTest(what):
+                self.check_ends(data)
+                before = before or self.count_descriptors()
+                count += 1
+        self.wait_descriptors(before)
+        diagnostic(f'{count} rows')
+        self.neighbour.sync()
+        self.assertEqual(self.neighbour.ended(self.held), None)
+        self.other.ping()
+        self.assertEqual({event.args[-1] for event in self.other.signals('Released')
+                          if event.args[3] == self.raw.name}, {'terminated'})
+
+    def test_sizes(self):
+        self.check_all(sizes())
+
+    def test_kinds_and_flags(self):
+        self.check_all(kinds_and_flags())
+
+    def test_reserved(self):
+        self.check_all(reserved())
+
+    def test_numbers(self):
+        self.check_all(numbers())
+
+    def test_texts(self):
+        self.check_all(texts())
+
+    def test_messages_before_it_in_its_packet_are_served(self):
+        victim = self.lock_socket()
+        lost, _ = victim.request('victim', self.bucket)
+        steal = packets.request(77, 70, 1, 'victim', options=packets.STEAL)
+        self.check_ends(packets.bucket(1, self.bucket) + steal + head(0, 16), served=[77])
+        self.assertEqual(victim.wait_ended(lost), 'stolen')
+
+    def test_messages_behind_it_are_not(self):
+        sock = self.lock_socket(self.raw)
+        victim = self.lock_socket()
+        kept, _ = victim.request('victim', self.bucket)
+        steal = packets.request(77, 70, 0, 'victim', options=packets.STEAL)
+        bound = packets.bucket(0, self.bucket)
+        self.daemon.pause()
+        try:
+            sock.send(bound, head(0, 16), steal)
+            sock.send(bound, steal)
+        finally:
+            self.daemon.resume()
+        self.assertEqual(sock.read_to_end(), 'malformed')
+        victim.sync()
+        self.assertIsNone(victim.ended(kept))
+        self.assert_nothing_live().sync()
+
+    def test_its_calls_by_the_bus_go_on(self):
+        """It is an agent again that has nothing."""
+        sock = self.lock_socket(self.raw)
+        sock.request('x', self.bucket, key=3)
+        sock.send(head(0, 16))
+        self.assertEqual(self.raw.query(self.bucket)[0],
+                         [('hers', 'exclusive', self.name)])
+        self.assertNotEqual(self.raw.request('x', self.bucket, key=3)[1], 0)
+        self.assertEqual(sock.read_to_end(), 'malformed')
+
+    def test_watches_stay(self):
+        """They are the connection's, and are nothing that an agent holds."""
+        self.raw.watch(bucket=self.bucket)
+        sock = self.lock_socket(self.raw)
+        sock.send(head(0, 16))
+        self.assertEqual(sock.read_to_end(), 'malformed')
+        self.raw.ping()
+        self.raw.events.clear()
+        self.neighbour.request('new', self.bucket)
+        self.raw.ping()
+        self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
+
+    def test_random_changes(self):
+        """Of what is right: it ends, or answers; never both."""
+        rand = random.Random(7)
+        outcomes = {True: 0, False: 0}
+        whole = b''.join([BOUND, request(), RELEASE, ABORT, request(key=3), SYNC])
+        for _ in range(full_size(300, 5000)):
+            data = bytearray(whole)
+            for _ in range(rand.choice((1, 1, 2, 20))):
+                data[rand.randrange(len(data))] = rand.choice((0, 1, 2, 8, 0x7f, 0xff))
+            sock = self.lock_socket(self.raw)
+            sock.send(bytes(data))
+            end = packets.message(packets.END, 2 ** 63)
+            try:
+                sock.socket.send(end)
+            except BrokenPipeError:
+                pass
+            sock.wait_for(lambda s=sock: s.eof or s.has_answer(2 ** 63), what='end or answer')
+            self.assertNotEqual(sock.eof, sock.has_answer(2 ** 63))
+            self.assertEqual(sock.closed, 'malformed' if sock.eof else None)
+            outcomes[sock.eof] += 1
+            sock.close()
+        diagnostic(f'{outcomes[True]} malformed, {outcomes[False]} not')
+        self.assertGreater(min(outcomes.values()), 10)
+        self.assert_nothing_live()
+
+
+class WellFormed(SocketCase):
+    """Not in the table."""
+
+    def test_serials_are_not_looked_at(self):
+        sock = self.lock_socket(self.raw)
+        sock.send(changed(BOUND, 8, b'\xff' * 8), SYNC,
+                  changed(packets.with_key(packets.RELEASE, 0, 5, packets.NO_ANSWER), 8, b'\1' * 8))
+        sock.answer(1)
+        sock.sync()
+
+    def test_an_empty_packet_is_the_end(self):
+        """It can't be told from the end of file, which ends nothing else."""
+        before = self.count_descriptors()
+        sock = self.lock_socket(self.raw)
+        _, token = sock.request('x', self.bucket, key=4)
+        sock.socket.send(b'')
+        self.assertIsNone(sock.read_to_end())
+        self.assertEqual(self.raw.request('x', self.bucket, key=4)[1], token)
+        self.assertEqual([entry.key for entry in self.lock_socket(self.raw).live], [4])
+        sock.close()
+        self.wait_descriptors(before + 1)
+
+    def test_descriptors_sent_along_are_closed(self):
+        sock = self.lock_socket(self.raw)
+        before = self.count_descriptors()
+        for _ in range(20):
+            with open('/dev/null', 'rb') as file:
+                socket.send_fds(sock.socket, [SYNC], [file.fileno()] * 10)
+            sock.wait_for(lambda: sock.has_answer(1) or sock.eof, what='answer or end')
+            if sock.eof:
+                sock = self.lock_socket(self.raw)
+            sock._answers.clear()
+        self.wait_descriptors(before)
+        self.lock_socket(self.raw).sync()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,353 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A client of the lock socket, written from docs/socket-protocol.md and nothing else: the tests that
+use it show that the page is enough. Whatever the page does not allow is a ValueError here.
+
+It is given the descriptor that OpenSocket returned; calling OpenSocket is a matter of the bus.
+"""
+
+import collections
+import select
+import socket
+import struct
+import time
+
+BUCKET, REQUEST, RELEASE, ABORT, SYNC, END = range(1, 7)
+ANSWER, GRANTED, ENDED, LIVE, CLOSED = range(65, 70)
+NO_ANSWER = 1
+IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
+NONE, WAITS, HELD = range(3)
+MODES = ('exclusive', 'shared')
+ERRORS = ('', 'InvalidArgs', 'NotSupported', 'InvalidState', 'NotHeld', 'LimitsExceeded')
+END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost')
+CLOSE_REASONS = ('', 'replaced', 'malformed', 'shutdown')
+LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'requestsPerUid',
+          'requestsTotal', 'textBytesPerApp', 'textBytesPerUid', 'textBytesTotal',
+          'clientsPerApp', 'clientsPerUid', 'clientsTotal', 'callsWaiting', 'bytesWaiting',
+          'bytesWaitingPerUid', 'bytesWaitingTotal', 'watchesPerClient', 'watchesPerApp',
+          'watchesPerUid', 'watchesTotal')
+MAX_PACKET = 65536
+N_BUCKETS = 64
+
+Answer = collections.namedtuple('Answer', 'serial error limit token state aborted')
+Granted = collections.namedtuple('Granted', 'key token')
+Ended = collections.namedtuple('Ended', 'key reason')
+Live = collections.namedtuple('Live', 'entries more')
+Entry = collections.namedtuple('Entry', 'key token time_left state')
+Closed = collections.namedtuple('Closed', 'reason')
+
+
+class LockError(Exception):
+    """An ANSWER with an error: `short` is the error's name, `message` the limit's."""
+
+    def __init__(self, short, message=''):
+        super().__init__(f'{short}: {message}')
+        self.short = short
+        self.message = message
+
+    def __reduce__(self):
+        return LockError, (self.short, self.message)
+
+
+# ---- writing
+
+def message(kind, serial=0, fields=b'', flags=0):
+    """One message, padded."""
+    size = 16 + len(fields) + -len(fields) % 8
+    return struct.pack('=HHIQ', kind, flags, size, serial) + fields + bytes(-len(fields) % 8)
+
+
+def bucket(number, name):
+    name = name.encode()
+    return message(BUCKET, 0, struct.pack('=IHH', number, len(name), 0) + name)
+
+
+def request(serial, key, number, name, mode='exclusive', options=0, timeout=0, why=''):
+    name, why = name.encode(), why.encode()
+    return message(REQUEST, serial, struct.pack('=QIIBBHHH', key, number, timeout,
+                                                MODES.index(mode), options, 0, len(name),
+                                                len(why)) + name + why)
+
+
+def with_key(kind, serial, key, flags=0):
+    """RELEASE or ABORT."""
+    return message(kind, serial, struct.pack('=Q', key), flags)
+
+
+def packets(messages):
+    """As many messages in each packet as it may have."""
+    packet = b''
+    for data in messages:
+        if len(packet) + len(data) > MAX_PACKET:
+            yield packet
+            packet = b''
+        packet += data
+    if packet:
+        yield packet
+
+
+# ---- reading
+
+def _check(holds, what):
+    if not holds:
+        raise ValueError(f'the service sent {what}')
+
+
+def _answer(serial, body):
+    error, limit, token, state, aborted, rest = struct.unpack('=IIQBB6s', body)
+    _check(rest == bytes(6), 'an answer with something reserved')
+    _check(limit == 0 or ERRORS[error] == 'LimitsExceeded', 'a limit without its error')
+    _check((token != 0) == (state == HELD), 'a token of what is not held, or none')
+    _check(aborted in (0, 1) and state <= HELD, 'an unknown state')
+    return Answer(serial, ERRORS[error], LIMITS[limit], token, state, aborted == 1)
+
+
+def _granted(_serial, body):
+    result = Granted(*struct.unpack('=QQ', body))
+    _check(result.key and result.token, 'a grant of nothing')
+    return result
+
+
+def _ended(_serial, body):
+    key, reason, rest = struct.unpack('=QII', body)
+    _check(key and reason and not rest, 'an end of nothing, or for nothing')
+    return Ended(key, END_REASONS[reason])
+
+
+def _live(_serial, body):
+    count, more = struct.unpack_from('=II', body)
+    _check(len(body) == 8 + 24 * count and more in (0, 1), 'another list than it says')
+    entries = [Entry(*fields) for fields in struct.iter_unpack('=QQII', body[8:])]
+    for entry in entries:
+        _check(entry.key and entry.state in (WAITS, HELD), 'something that is not live')
+        _check((entry.token != 0) == (entry.state == HELD), 'a token of what waits, or none')
+    return Live(entries, more == 1)
+
+
+def _closed(_serial, body):
+    reason, rest = struct.unpack('=II', body)
+    _check(reason and not rest, 'an end for nothing')
+    return Closed(CLOSE_REASONS[reason])
+
+
+READERS = {ANSWER: _answer, GRANTED: _granted, ENDED: _ended, LIVE: _live, CLOSED: _closed}
+
+
+def decode(packet):
+    """The messages of a packet from the service."""
+    at, found = 0, []
+    while at < len(packet):
+        kind, flags, size, serial = struct.unpack_from('=HHIQ', packet, at)
+        _check(size >= 16 and size % 8 == 0 and at + size <= len(packet), f'a size of {size}')
+        _check(flags == 0 and kind in READERS, f'a message of kind {kind} with flags {flags}')
+        _check(serial == 0 or kind == ANSWER, 'a serial in what is no answer')
+        try:
+            found.append(READERS[kind](serial, packet[at + 16:at + size]))
+        except (struct.error, IndexError) as error:
+            raise ValueError(f'the service sent a message of kind {kind}: {error}') from error
+        at += size
+    return found
+
+
+# ---- a socket
+
+class LockSocket:
+    """One lock socket. `log` has every message of the service, in order; `live` what the socket
+    began with, `events` the grants and ends, `closed` the reason of CLOSED, `eof` the end."""
+
+    def __init__(self, descriptor, patience=20.0):
+        self.socket = socket.socket(fileno=descriptor)
+        self.patience = patience
+        self.log, self.live, self.events = [], None, []
+        self.closed, self.eof, self.n_resets = None, False, 0
+        self.serial = self.key = 0
+        self._entries = []
+        self._answers = {}
+        self._buckets = {}
+
+    def close(self):
+        self.socket.close()
+
+    # ---- what comes
+
+    def _poll(self, events, timeout):
+        poll = select.poll()
+        poll.register(self.socket, events)
+        return bool(poll.poll(max(0, timeout) * 1000))
+
+    def pump(self, timeout=0.0):
+        """Takes in a packet, if there is one within that time."""
+        if self.eof or not self._poll(select.POLLIN, timeout):
+            return False
+        try:
+            packet = self.socket.recv(MAX_PACKET + 1)
+        except ConnectionResetError:
+            # The other end was closed; what it had sent before comes now.
+            self.n_resets += 1
+            return True
+        except BlockingIOError:
+            return False
+        _check(len(packet) <= MAX_PACKET, f'{len(packet)} bytes')
+        self.eof = packet == b''
+        for found in decode(packet):
+            self._take(found)
+        return not self.eof
+
+    def _take(self, found):
+        _check(self.closed is None, 'something behind CLOSED')
+        _check(self.live is not None or isinstance(found, Live), 'something before LIVE')
+        self.log.append(found)
+        if isinstance(found, Answer):
+            self._answers[found.serial] = found
+        elif isinstance(found, Live):
+            _check(self.live is None, 'another list')
+            self._entries += found.entries
+            if not found.more:
+                self.live = self._entries
+        elif isinstance(found, Closed):
+            self.closed = found.reason
+        else:
+            self.events.append(found)
+
+    def wait_for(self, condition, timeout=None, what='condition'):
+        """Reads until it holds."""
+        deadline = time.monotonic() + (self.patience if timeout is None else timeout)
+        while not condition():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'{what}: not in time; the last was {self.log[-3:]}')
+            if not self.pump(left) and self.eof and not condition():
+                raise ConnectionError(f'{what}: the service closed the socket ({self.closed})')
+
+    def read_live(self):
+        self.wait_for(lambda: self.live is not None, what='LIVE')
+        return self.live
+
+    def read_to_end(self, timeout=None):
+        """Waits for the end of file. The reason of CLOSED, or None."""
+        self.wait_for(lambda: self.eof, timeout, 'end of the socket')
+        return self.closed
+
+    def granted(self, key):
+        """The token, when GRANTED has come."""
+        return next((event.token for event in self.events
+                     if isinstance(event, Granted) and event.key == key), None)
+
+    def ended(self, key):
+        """The reason, when ENDED has come."""
+        return next((event.reason for event in self.events
+                     if isinstance(event, Ended) and event.key == key), None)
+
+    def wait_granted(self, key):
+        self.wait_for(lambda: self.granted(key), what=f'GRANTED of {key}')
+        return self.granted(key)
+
+    def wait_ended(self, key):
+        self.wait_for(lambda: self.ended(key), what=f'ENDED of {key}')
+        return self.ended(key)
+
+    # ---- what is sent
+
+    def send_packet(self, packet):
+        """Reads while there is no room: a client that does not read is not read."""
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                self.socket.send(packet, socket.MSG_NOSIGNAL)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError('the service does not read') from None
+                self._poll(select.POLLIN | select.POLLOUT, deadline - time.monotonic())
+                self.pump()
+
+    def send(self, *messages):
+        """In one packet."""
+        self.send_packet(b''.join(messages))
+
+    def send_all(self, messages):
+        for packet in packets(messages):
+            self.send_packet(packet)
+
+    def next_serial(self):
+        self.serial += 1
+        return self.serial
+
+    def bind(self, name):
+        """The bucket's number, and the message that binds it unless it is bound already."""
+        if name in self._buckets:
+            return self._buckets[name], b''
+        number = len(self._buckets)
+        if number == N_BUCKETS:
+            # The one that was bound first gives its number up.
+            number = self._buckets.pop(next(iter(self._buckets)))
+        self._buckets[name] = number
+        return number, bucket(number, name)
+
+    def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
+                       **options):
+        """(the bytes, serial, key); options are ifAvailable, steal, signal."""
+        number, binding = self.bind(bucket)
+        if key is None:
+            self.key += 1
+            key = self.key
+        bits = sum({'ifAvailable': IF_AVAILABLE, 'steal': STEAL, 'signal': SIGNAL}[option]
+                   for option, is_set in options.items() if is_set)
+        serial = self.next_serial()
+        return (binding + request(serial, key, number, name, mode, bits, timeout, why),
+                serial, key)
+
+    def encode(self, kind, key=None):
+        """(the bytes, serial) of any other call."""
+        serial = self.next_serial()
+        return (message(kind, serial) if key is None else with_key(kind, serial, key)), serial
+
+    def answer(self, serial, timeout=None):
+        """Waits for it; an error is raised."""
+        self.wait_for(lambda: serial in self._answers, timeout, f'answer to {serial}')
+        answer = self._answers.pop(serial)
+        if answer.error:
+            raise LockError(answer.error, answer.limit)
+        return answer
+
+    def has_answer(self, serial):
+        return serial in self._answers
+
+    def call(self, kind, key=None):
+        data, serial = self.encode(kind, key)
+        self.send(data)
+        return self.answer(serial)
+
+    # ---- calls that wait for their answer
+
+    def request(self, name, bucket='default', **options):
+        """(key, token): the token is 0 if it waits; the key too if it was not available."""
+        data, serial, key = self.encode_request(name, bucket, **options)
+        self.send(data)
+        answer = self.answer(serial)
+        return (0 if answer.state == NONE else key), answer.token
+
+    def request_all(self, names, bucket='default', **options):
+        """In as few packets as possible. (key, token) of each."""
+        calls = [self.encode_request(name, bucket, **options) for name in names]
+        self.send_all(data for data, _, _ in calls)
+        return [(key, self.answer(serial).token) for _, serial, key in calls]
+
+    def steal(self, name, bucket='default', **options):
+        return self.request(name, bucket, steal=True, **options)
+
+    def release(self, key):
+        self.call(RELEASE, key)
+
+    def release_without_answer(self, *keys):
+        self.send_all(with_key(RELEASE, 0, key, NO_ANSWER) for key in keys)
+
+    def abort(self, key):
+        return self.call(ABORT, key).aborted
+
+    def sync(self):
+        self.call(SYNC)
+
+    def end(self):
+        self.call(END)
