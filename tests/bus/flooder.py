@@ -16,7 +16,8 @@ gi.require_version('Gio', '2.0')
 from gi.repository import GLib
 
 from calls import LOCKS, ROOT, SERVICE, bucket_path, options
-from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, open_peer_call
+from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call
+from sockets import open_socket_call
 
 STANDARD = 'org.freedesktop.DBus.'
 # Messages that are written together.
@@ -38,7 +39,7 @@ KINDS = {
     'unknown-path': lambda: method_call(SERVICE, '/nowhere', LOCKS, 'Query'),
     'ping': lambda: method_call(SERVICE, ROOT, STANDARD + 'Peer', 'Ping'),
     'introspect': lambda: method_call(SERVICE, ROOT, STANDARD + 'Introspectable', 'Introspect'),
-    'open-peer': open_peer_call,
+    'open-socket': open_socket_call,
     # The control, of which the service knows nothing.
     'the-bus-itself': lambda: method_call(DRIVER, DRIVER_PATH, DRIVER, 'GetId'),
 }

@@ -8,6 +8,8 @@ The socket itself is tests/socket/client.py, which knows nothing of the other te
 
 import os
 import select
+import signal
+import socket
 import sys
 import time
 
@@ -35,6 +37,35 @@ def open_socket(client, **options):
     sock = LockSocket(client.descriptors.pop(), buses.PATIENCE)
     sock.read_live()
     return sock
+
+
+def flood(socks, packet, without=()):
+    """A process that sends the packet on all these sockets over and over, reads what comes, and
+    ends when the last of them has been closed. `without` is closed there first. Its pid."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        buses.die_with_parent()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for sock in without:
+            sock.close()
+        poll, at = select.poll(), {sock.socket.fileno(): sock.socket for sock in socks}
+        for descriptor in at:
+            poll.register(descriptor, select.POLLIN | select.POLLOUT)
+        while at:
+            for descriptor, events in poll.poll():
+                try:
+                    if events & select.POLLIN and not at[descriptor].recv(1 << 17):
+                        raise ConnectionError
+                    at[descriptor].send(packet, socket.MSG_NOSIGNAL)
+                except BlockingIOError:
+                    pass
+                except ConnectionError:
+                    poll.unregister(descriptor)
+                    del at[descriptor]
+    finally:
+        os._exit(0)
 
 
 class _EventSocket(LockSocket):
@@ -88,8 +119,11 @@ class SocketClient(LockCalls):
     def on_event(self, event):
         """As of Client, in harness.py."""
 
-    def call(self, *args, **kw):
-        return self.bus.call(*args, **kw)
+    def __getattr__(self, name):
+        """Whatever else a raw client has."""
+        if name.startswith('_') or name == 'bus':
+            raise AttributeError(name)
+        return getattr(self.bus, name)
 
     def request(self, name, bucket='default', key=None, mode='exclusive', **options):
         if key is None:
@@ -143,4 +177,5 @@ class SocketClient(LockCalls):
         self.bus.close()
 
 
-__all__ = ['LockError', 'LockSocket', 'SocketClient', 'open_socket', 'open_socket_call', 'packets']
+__all__ = ['LockError', 'LockSocket', 'SocketClient', 'flood', 'open_socket', 'open_socket_call',
+           'packets']

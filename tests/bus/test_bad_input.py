@@ -339,7 +339,8 @@ class BadInput(BusTestCase):
         descriptors = self.open_descriptors()
         calls = [(PATH, LOCKS, 'Query', None), (PATH, LOCKS, 'Inspect', V('(a{sv})', ({},))),
                  (PATH, LOCKS, 'Watch', V('(b)', (False,))), (ROOT, ADMIN, 'Buckets', None),
-                 (ROOT, ADMIN, 'OpenPeer', None), (ROOT, ADMIN, 'Resync', None),
+                 (ROOT, ADMIN, 'OpenSocket', V('(a{sv})', ({},))),
+                 (ROOT, ADMIN, 'Resync', None), (ROOT, ADMIN, 'OpenSocket', None),
                  (PATH, LOCKS, 'Query', V('(s)', ('x',))), (PATH, LOCKS, 'Release', V('(t)', (9,))),
                  (PATH, LOCKS, 'Frobnicate', None), ('/nowhere', LOCKS, 'Query', None),
                  (PATH, LOCKS, 'Inspect', V('(a{sv})', ({'colour': V('s', 'blue')},))),

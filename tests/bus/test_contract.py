@@ -23,9 +23,7 @@ DEFAULT_LIMITS = {
     'clientsPerApp': 256, 'clientsPerUid': 1024, 'clientsTotal': 4096,
     'callsWaiting': 4096, 'bytesWaiting': 4 << 20, 'bytesWaitingPerUid': 32 << 20,
     'bytesWaitingTotal': 64 << 20,
-    'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384,
-    'privateSocketsPerApp': 64, 'privateSocketsPerUid': 256, 'privateSocketsTotal': 1024,
-    'unreadBytesPerApp': 8 << 20, 'unreadBytesPerUid': 32 << 20, 'unreadBytesTotal': 64 << 20}
+    'watchesPerClient': 64, 'watchesPerApp': 1024, 'watchesPerUid': 4096, 'watchesTotal': 16384}
 
 GOOD_NAMES = ['default', 'a', 'Z', '0', '1abc', '_', '-', '.', '..', ' ', 'a/b', 'a b', '%s',
               'org.example.Editor', '\x01', '\x7f', 'é', 'e\u0301', '€' * 85, '😀', '\ufffd',

@@ -7,6 +7,7 @@ something else."""
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, LockCalls, bucket_path, options
 from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, main
 from rawbus import method_call, split
+from sockets import open_socket, packets
 
 SERVICE = 'org.w3.WebLocks'
 PATH = bucket_path('default')
@@ -85,10 +86,25 @@ class Flood(BusTestCase):
         diagnostic(f'{count} bad calls: {before} descriptors before and after, '
                    f'{self.daemon.stderr().count(chr(10)) - self.lines} lines in the log')
 
+    def flood_socket(self, count):
+        """The same on a lock socket, as far as it has such calls."""
+        sock = self.lock_socket()
+        before = self.descriptors()
+        number, binding = sock.bind('default')
+        sock.send(binding)
+        serials = iter(range(1, count + 1))
+        while batch := [serial for serial, _ in zip(serials, range(BATCH))]:
+            sock.send_all(packets.with_key(packets.RELEASE, serial, 999) if serial % 3 else
+                          packets.request(serial, 1, number, '-\x1b[2J\n') for serial in batch)
+            for serial in batch:
+                self.assert_error('NotHeld' if serial % 3 else 'NotSupported', sock.answer, serial)
+            sock.log.clear()
+        self.assertEqual(self.descriptors(), before)
+
     def test_bad_calls(self):
-        """A hundred thousand, most of them by a private socket; or a million."""
+        """A hundred thousand, most of them by a lock socket; or a million."""
         self.flood(self.raw_client(), full_size(20_000, 200_000))
-        self.flood(self.private_socket(), full_size(80_000, 800_000))
+        self.flood_socket(full_size(80_000, 800_000))
 
     def test_bad_calls_of_another_user(self):
         self.flood(self.other_uid_client(), 5000)
@@ -115,20 +131,15 @@ class Flood(BusTestCase):
                 refused += 1
         self.assertGreater(refused, 2000)
 
-    def test_private_sockets_that_go_wrong(self):
-        """Words that are no handshake; messages that are none, and half ones; nothing at all."""
+    def test_lock_sockets_that_go_wrong(self):
+        """Malformed packets, and nothing at all."""
         client = self.raw_client(descriptors=True)
         for number in range(150):
-            peer = self.private_socket(client, handshake=number % 3 != 0)
-            if number % 3 == 0:
-                peer.socket.sendall(b'\0\x1b[2J\r\nAUTH \n\n' + b'x' * 20000)
-            elif number % 3 == 1:
-                peer.socket.sendall(b'\x1b[2J\n' * 10)
-            else:
-                peer.socket.sendall(b'l\1\0\1' + b'\xff' * 12)
-            if number % 2:
-                self.assertTrue(peer.at_end() if number % 3 else True)
-            peer.close()
+            sock = open_socket(client)
+            if number % 3:
+                sock.socket.send((b'\x1b[2J\n' * 10, b'GET / HTTP/1.1\r\n\r\n')[number % 2])
+                self.assertEqual(sock.read_to_end(), 'malformed')
+            sock.close()
 
     def test_clients_that_come_and_go(self):
         for _ in range(200):

@@ -4,8 +4,9 @@
 """Sending fails: for want of room, and then nothing may be lost; or for good, and then the service
 leaves, and the next one knows everything.
 
-strace makes every so-manieth sendmsg() of the service fail. Clients by the bus and on private
-sockets work on one lock meanwhile; each counts on every answer and every signal.
+strace makes every so-manieth sendmsg() of the service fail, and every so-manieth send() on a lock
+socket. Clients by the bus and on lock sockets work on one lock meanwhile; each counts on every answer
+and every event.
 """
 
 import os

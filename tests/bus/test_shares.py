@@ -13,7 +13,7 @@ from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from harness import (BusTestCase, DBusError, GLib, diagnostic, environment, full_size, main,
                      wait_for)
-from rawbus import lock_call, method_call, open_peer_call
+from rawbus import lock_call, method_call
 
 # Some that the system knows: dbus-daemon takes no others.
 FLOOD_UID = 65534
@@ -38,7 +38,7 @@ class FloodCase(BusTestCase):
     """One uid may have all of everything, if it weren't for the others."""
 
     N_CLIENTS = 256
-    REQUESTS, CLIENTS, WATCHES, SOCKETS = 8192, 320, 1024, 64
+    REQUESTS, CLIENTS, WATCHES = 8192, 320, 1024
     service = False
     program = None
     env = None
@@ -48,7 +48,7 @@ class FloodCase(BusTestCase):
         super().setUpClass()
         limits = []
         for name, value in (('requests', cls.REQUESTS), ('clients', cls.CLIENTS),
-                            ('watches', cls.WATCHES), ('privateSockets', cls.SOCKETS)):
+                            ('watches', cls.WATCHES)):
             limits += ['--limit', f'{name}PerUid={value}', '--limit', f'{name}Total={value}']
         cls.daemon = cls.start_service(*limits, program=cls.program, env=cls.env)
 
@@ -112,9 +112,6 @@ class Flood(FloodCase):
         served, errors = self.take(flood, self.watches(8))
         self.assertEqual(served, self.WATCHES * 3 // 4)
         self.check_refusals(errors, 'watchesTotal', self.WATCHES)
-        served, errors = self.take(flood, [open_peer_call()])
-        self.assertEqual(served, self.SOCKETS * 3 // 4)
-        self.check_refusals(errors, 'privateSocketsTotal', self.SOCKETS)
 
         # All of it is there, and the others have what is left.
         others, errors = self.connect(OTHER_UID, self.CLIENTS // 4 + 1)
@@ -126,8 +123,6 @@ class Flood(FloodCase):
         self.check_refusals(errors, 'requestsTotal', self.REQUESTS)
         served, errors = self.take(others, self.watches(4))
         self.assertEqual(served, self.WATCHES // 4)
-        served, errors = self.take(others, [open_peer_call()])
-        self.assertEqual(served, self.SOCKETS // 4)
 
         # And all of them end.
         self.close_all(flood)

@@ -12,8 +12,9 @@ import struct
 
 from buses import FACTOR, KEEPS_LITTLE, status_kib
 from calls import LOCKS, SERVICE, DBusError, bucket_path
-from harness import GLib, PrivateSocket, RawClient, diagnostic, main, wait_for
+from harness import GLib, RawClient, diagnostic, main, wait_for
 from rawbus import lock_call, method_call
+from sockets import open_socket
 from test_pressure import OwnBus, wait_quiet
 
 BUCKET = 'unread'
@@ -42,9 +43,9 @@ class UnreadCase(OwnBus):
         return client
 
     def socket(self, client):
-        peer = PrivateSocket(client)
-        self.addCleanup(peer.close)
-        return peer
+        sock = open_socket(client)
+        self.addCleanup(sock.close)
+        return sock
 
     def one_that_is_not_served(self):
         """By the bus: since it answers no Ping."""
@@ -58,10 +59,8 @@ class UnreadCase(OwnBus):
     def fill(self):
         """A bucket with long names, which makes the answers long."""
         for number in range(2):
-            peer = self.socket(self.raw())
-            serials = peer.send_all([lock_call('Request', f'{number} {i} '.ljust(1000, 'n'), BUCKET)
-                                     for i in range(REQUESTS // 2)])
-            peer.result(serials[-1])
+            self.socket(self.raw()).request_all((f'{number} {i} '.ljust(1000, 'n')
+                                                 for i in range(REQUESTS // 2)), BUCKET)
 
     def mark(self):
         """From here on the greatest size counts."""
@@ -197,53 +196,6 @@ class Answers(UnreadCase):
         self.control.ping()
         self.check_grown('one that has left', SLACK_MIB)
 
-    def test_on_private_sockets(self):
-        """They are not read: nobody gets more past the limit, until somebody reads or leaves."""
-        limit = 8
-        self.service = self.begin('--limit', f'unreadBytesPerUid={limit * MIB}')
-        self.fill()
-        sockets = [self.socket(self.raw()) for _ in range(self.CLIENTS)]
-        self.mark()
-        self.service.pause()
-        serials = [peer.send(lock_call('Query', bucket=BUCKET)) for peer in sockets]
-        self.service.resume()
-        self.check_grown('on private sockets', limit + 2 * ANSWER_MIB + SLACK_MIB)
-
-        outcomes = [self.outcome(peer, serial) for peer, serial in zip(sockets, serials)]
-        diagnostic(f'{outcomes.count("")} of {self.CLIENTS} were answered')
-        self.assertGreaterEqual(outcomes.count(''), limit // ANSWER_MIB)
-        refused = {outcome for outcome in outcomes if outcome}
-        self.assertEqual(len(refused), 1, outcomes)
-        self.assertRegex(refused.pop(), '^LimitsExceeded: .*unreadBytesPerUid')
-        # All has been read by now.
-        for peer in sockets[:3]:
-            wait_for(lambda p=peer: self.outcome(p, p.send(lock_call('Query', bucket=BUCKET))) == '',
-                     what='an answer')
-        for peer in sockets:
-            peer.close()
-        self.assert_clean_end(self.service)
-
-    @staticmethod
-    def outcome(peer, serial):
-        try:
-            peer.result(serial)
-            return ''
-        except DBusError as error:
-            return f'{error.short}: {error.message}'
-
-    def test_a_lock_is_got_all_the_same(self):
-        """What is no list is small, and not refused."""
-        self.service = self.begin('--limit', 'unreadBytesPerUid=1')
-        self.fill()
-        stuck, other = self.socket(self.raw()), self.socket(self.raw())
-        stuck.send(lock_call('Query', bucket=BUCKET))
-        self.control.ping()
-        wait_for(lambda: self.outcome(other, other.send(lock_call('Query', bucket=BUCKET))) != '',
-                 what='refusal')
-        id_, token = other.request('mine', BUCKET)
-        self.assertGreater(token, 0)
-        other.release(id_, BUCKET)
-
 
 class Watchers(UnreadCase):
     """One end can be news for many, about many requests."""
@@ -253,13 +205,13 @@ class Watchers(UnreadCase):
     TOLD_MIB = 6
 
     def check(self, listeners):
-        """Each is told of all, one way or the other."""
+        """Each is told of all, by signals or by Missed."""
         victim = self.raw()
-        peer = self.socket(victim)
-        peer.result(peer.send_all([lock_call('Request', 'x', BUCKET) for _ in range(1024)])[-1])
+        sock = self.socket(victim)
+        sock.request_all('x' * 1024, BUCKET)
         self.mark()
         # Nobody is in a hurry to read, or else there would be nothing to keep.
-        peer.close()
+        sock.close()
         victim.close()
         wait_for(lambda: victim.name not in self.known_names(), what='its end')
         self.control.ping()
@@ -278,21 +230,15 @@ class Watchers(UnreadCase):
         return (len(listener.signals('Released'))
                 + sum(event.args[0] for event in listener.signals('Missed')))
 
-    def make(self, wrap):
+    def test_by_the_bus(self):
         self.service = self.begin()
         listeners = []
         for _ in range(self.WATCHERS):
-            listener = wrap(self.raw())
+            listener = self.raw()
             listener.answers_pings = False
             listener.locks(BUCKET, 'Watch', GLib.Variant('(b)', (True,)))
             listeners.append(listener)
-        return listeners
-
-    def test_by_the_bus(self):
-        self.check(self.make(lambda client: client))
-
-    def test_on_private_sockets(self):
-        self.check(self.make(self.socket))
+        self.check(listeners)
 
 
 if __name__ == '__main__':

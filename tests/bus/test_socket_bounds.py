@@ -1,0 +1,425 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What lock sockets can cost the service and its other clients: clients that do not read, or are
+stopped; descriptors; how many sockets there may be."""
+
+import os
+import resource
+import signal
+import socket
+
+import buses
+from calls import DBusError
+from harness import FACTOR, Gio, RawClient, diagnostic, full_size, main
+from rawbus import lock_call
+from sockets import LockSocket, open_socket, open_socket_call, packets
+from test_pressure import wait_quiet
+from test_socket import SocketCase
+
+KIB = 1024
+SYNC = packets.message(packets.SYNC, 1)
+# The largest packet of them; the answers to it are what is buffered for a client at most.
+MOST = SYNC * (packets.MAX_PACKET // len(SYNC))
+ANSWERS_KIB = packets.MAX_PACKET // len(SYNC) * 40 // KIB
+
+
+class BoundsCase(SocketCase):
+    service = False
+    limits = ()
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon = cls.start_service(*cls.limits, env=buses.KEEPS_LITTLE)
+
+    def rss_kib(self):
+        return buses.status_kib(self.daemon.process.pid, 'VmRSS:')
+
+    def assert_grown(self, before, most_kib):
+        grown = self.rss_kib() - before
+        diagnostic(f'the service grew by {grown} KiB')
+        # Sanitizers need several times as much.
+        self.assertLess(grown, most_kib * FACTOR)
+
+    def fill(self, sock, packet=MOST):
+        """As many of these packets as service and kernel take while nothing is read."""
+        count = 0
+        while True:
+            try:
+                sock.socket.send(packet)
+                count += 1
+                self.assertLess(count, 100_000, 'the service takes everything')
+            except BlockingIOError:
+                # Once more, if there is room when the service has nothing left to do.
+                wait_quiet(self.daemon)
+                if not sock._poll(packets.select.POLLOUT, 0):
+                    return count
+
+
+class DoesNotRead(BoundsCase):
+    """A client that does not read is not read, and costs the answers to one packet."""
+
+    time_limit = 120.0
+
+    def read_all(self, sock, count):
+        """Everything that was sent is answered in the end."""
+        sock.wait_for(lambda: len(sock.log) >= count, what=f'{count} messages')
+        sock.sync()
+        self.assertEqual(len(sock.log), count + 1)
+
+    def check_cost(self, packet):
+        sock = self.lock_socket(self.raw)
+        before = self.rss_kib()
+        count = self.fill(sock, packet)
+        diagnostic(f'{count} packets of {len(packet)} bytes')
+        self.assert_grown(before, ANSWERS_KIB + 512)
+        wait_quiet(self.daemon)
+        # LIVE, and one answer for each.
+        self.read_all(sock, 1 + count * (len(packet) // 16))
+        sock.close()
+
+    def test_large_packets(self):
+        self.check_cost(MOST)
+
+    def test_small_packets(self):
+        self.check_cost(SYNC)
+
+    def test_many_clients(self):
+        count = 60
+        socks = [self.lock_socket() for _ in range(count)]
+        before = self.rss_kib()
+        for sock in socks:
+            # More than a socket holds both ways.
+            while True:
+                try:
+                    sock.socket.send(MOST)
+                except BlockingIOError:
+                    break
+        wait_quiet(self.daemon)
+        self.assert_grown(before, count * (ANSWERS_KIB + 64) + 1024)
+        for sock in socks:
+            sock.close()
+        self.other.query(self.bucket)
+
+    def test_others_are_served(self):
+        sock, other = self.lock_socket(self.raw), self.lock_socket()
+        self.fill(sock)
+        for _ in range(50):
+            other.release(other.request('x', self.bucket)[0])
+            self.other.query(self.bucket)
+
+    def test_its_calls_by_the_bus_wait(self):
+        """Whichever they are, and in their order."""
+        sock = self.lock_socket(self.raw)
+        sock.request('x', self.bucket)
+        self.fill(sock)
+        data, _, key = sock.encode_request('last', self.bucket)
+        calls = self.raw.send_all([lock_call('Query', bucket=self.bucket),
+                                   lock_call('Release', 1, self.bucket),
+                                   lock_call('Query', bucket=self.bucket)])
+        self.raw.ping_the_bus()
+        self.control.ping()
+        wait_quiet(self.daemon)
+        while self.raw.pump():
+            pass
+        self.assertFalse(set(calls) & set(self.raw._replies), 'answered before it has read')
+        sock.send(data)
+        sock.wait_for(lambda: len(sock.log) > 10_000, what='answers')
+        while self.raw.pump():
+            pass
+        sock.wait_for(lambda: not sock.pump() and self.raw.pump(0.05), what='the bus')
+        self.assertIn(len(self.raw.result(calls[0])[0]), (1, 2))
+        self.assert_error('InvalidState', self.raw.result, calls[1])
+        self.raw.result(calls[2])
+        sock.sync()
+        self.assertEqual(len(self.raw.query(self.bucket)[0]), 2)
+        self.assertGreater(key, 0)
+
+    def make_events(self, sock):
+        """It doesn't read while 1,000 of its requests are granted and then stolen."""
+        names = [f'{number}' for number in range(1000)]
+        holder = self.lock_socket()
+        held = [key for key, _ in holder.request_all(names, self.bucket)]
+        keys = [key for key, _ in sock.request_all(names, self.bucket)]
+        self.fill(sock)
+        before = self.rss_kib()
+        holder.release_without_answer(*held)
+        thief = self.lock_socket()
+        thief.request_all(names, self.bucket, steal=True)
+        wait_quiet(self.daemon)
+        self.assert_grown(before, 1024)
+        return keys
+
+    def test_no_event_is_lost(self):
+        sock = self.lock_socket(self.raw)
+        keys = self.make_events(sock)
+        sock.wait_for(lambda: len({event.key for event in sock.events
+                                   if isinstance(event, packets.Ended)}) == len(keys),
+                      what='ends')
+        sock.sync()
+        seen = {key: [event for event in sock.events if event.key == key] for key in keys[::50]}
+        for key, events in seen.items():
+            self.assertEqual(events[-1], packets.Ended(key, 'stolen'))
+            self.assertLessEqual(len(events), 2)
+        self.assertEqual(len([event for event in sock.events
+                              if isinstance(event, packets.Ended)]), len(keys))
+        self.raw.ping()
+        self.assertEqual(self.raw.events, [])
+
+    def test_a_socket_that_is_replaced_unread(self):
+        """The list of the next one has what was not read of the first."""
+        sock = self.lock_socket(self.raw)
+        self.make_events(sock)
+        sock.close()
+        self.assertEqual(self.lock_socket(self.raw).live, [])
+
+    def check_end(self, end):
+        before = self.count_descriptors()
+        sock = self.lock_socket(self.raw)
+        sock.request('x', self.bucket)
+        waiting, _ = self.other.request('x', self.bucket)
+        self.fill(sock)
+        self.raw.send(lock_call('Query', bucket=self.bucket))
+        end(sock)
+        self.other.wait_for(lambda: self.other.granted(waiting), what='grant')
+        sock.close()
+        self.wait_descriptors(before)
+
+    def test_it_leaves_the_bus(self):
+        self.check_end(lambda sock: self.raw.close())
+
+    def test_it_ends_its_agent(self):
+        """END is behind all that it has not read the answers of."""
+        def end(sock):
+            sock.send(packets.message(packets.END, 2))
+            sock.wait_for(lambda: sock.has_answer(2), what='answer')
+        self.check_end(end)
+
+
+class Floods(BoundsCase):
+    """A client with more deferred calls than the limit is treated as flooding: its agent ends."""
+
+    limits = ('--limit', 'callsWaiting=50')
+
+    def test_terminated(self):
+        sock = self.lock_socket(self.raw)
+        keys = [key for key, _ in sock.request_all('xyz', self.bucket)]
+        waiting, _ = self.other.request('x', self.bucket)
+        self.fill(sock)
+        self.raw.send_all([lock_call('Query', bucket=self.bucket)] * 200)
+        self.other.wait_for(lambda: self.other.granted(waiting), what='lock of the flooder')
+        self.assertEqual(len(self.other.query(self.bucket)[0]), 1)
+        sock.wait_for(lambda: sock.eof or len(sock.events) == 3, what='ends')
+        self.assertEqual({tuple(event) for event in sock.events},
+                         {(key, 'terminated') for key in keys})
+        if not sock.eof:
+            sock.sync()
+            self.assertNotEqual(sock.request('again', self.bucket)[1], 0)
+        sock.close()
+        self.assertEqual(self.lock_socket().live, [])
+
+    def test_calls_by_the_bus_behind_a_socket_that_is_read(self):
+        """None is refused, however many: they wait for packets, not for the client."""
+        sock = self.lock_socket(self.raw)
+        self.raw.query(self.bucket)
+        self.daemon.pause()
+        try:
+            sock.send_all(sock.encode_request(f'{name}', self.bucket)[0] for name in range(800))
+            calls = self.raw.send_all([lock_call('Query', bucket=self.bucket)] * 20)
+        finally:
+            self.daemon.resume()
+        for serial in calls:
+            self.assertEqual(len(self.raw.result(serial)[0]), 800)
+
+
+class Stopped(BoundsCase):
+    """A client that is stopped keeps its locks, and is told of the rest when it goes on."""
+
+    def test_stopped(self):
+        blocker, _ = self.other.request('y', self.bucket)
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                buses.die_with_parent()
+                client = RawClient(self.bus.address, descriptors=True)
+                sock = open_socket(client)
+                held, _ = sock.request('x', self.bucket)
+                waiting, _ = sock.request('y', self.bucket)
+                os.write(write, b'.')
+                sock.wait_granted(waiting)
+                sock.release(held)
+                signal.pause()
+            finally:
+                os._exit(1)
+        try:
+            os.read(read, 1)
+            os.kill(pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, pid, os.WSTOPPED)
+            wanted, _ = self.other.request('x', self.bucket)
+            self.other.release(blocker, self.bucket)
+            wait_quiet(self.daemon)
+            self.other.ping()
+            self.assertFalse(self.other.granted(wanted))
+            self.assertEqual(len(self.other.query(self.bucket)[0]), 2)
+            os.kill(pid, signal.SIGCONT)
+            self.other.wait_for(lambda: self.other.granted(wanted), what='lock')
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            os.close(read)
+            os.close(write)
+
+
+class Descriptors(BoundsCase):
+    """Ten thousand sockets come and go, or some thousands."""
+
+    time_limit = 120.0
+
+    def setUp(self):
+        super().setUp()
+        self.raw.query(self.bucket)
+        self.before = self.count_descriptors()
+
+    def test_the_client_closes(self):
+        for _ in range(full_size(1000, 3000)):
+            open_socket(self.raw).close()
+        self.wait_descriptors(self.before)
+
+    def test_a_second_opens(self):
+        """While the first is open, which is then closed by the service; or by the client."""
+        for number in range(full_size(1000, 4000)):
+            self.raw.result(self.raw.send(open_socket_call()))
+            if number % 10 and len(self.raw.descriptors) > 1:
+                os.close(self.raw.descriptors.pop(0))
+        for descriptor in self.raw.descriptors:
+            os.close(descriptor)
+        self.wait_descriptors(self.before)
+
+    def test_the_client_dies(self):
+        for number in range(full_size(300, 1000)):
+            client = self.raw_client(descriptors=True)
+            sock = open_socket(client)
+            if number % 3 == 0:
+                sock.send(SYNC * 100)
+            client.close()
+            if number % 5:
+                sock.close()
+            else:
+                self.addCleanup(sock.close)
+        self.wait_descriptors(self.before)
+
+    def test_the_service_closes(self):
+        for _ in range(full_size(500, 2000)):
+            sock = open_socket(self.raw)
+            sock.socket.send(b'?' * 16)
+            sock.read_to_end()
+            sock.close()
+        self.wait_descriptors(self.before)
+
+    def test_never_taken(self):
+        """Descriptors that stay with the bus, since the client does not read there."""
+        clients = [self.raw_client(descriptors=True) for _ in range(50)]
+        for client in clients:
+            client.send(open_socket_call())
+        self.control.ping()
+        for client in clients:
+            client.socket.shutdown(socket.SHUT_RDWR)
+            client.close()
+        self.wait_descriptors(self.before)
+
+    def test_many_at_the_same_time(self):
+        """As many as there may be clients of a user."""
+        count = full_size(300, 1000)
+        socks = [open_socket(self.raw_client(descriptors=True)) for _ in range(count)]
+        calls = [sock.encode_request('x', self.bucket, mode='shared') for sock in socks]
+        for sock, (data, _, _) in zip(socks, calls):
+            sock.send(data)
+        for sock, (_, serial, _) in zip(socks, calls):
+            self.assertNotEqual(sock.answer(serial).token, 0)
+        self.assertEqual(len(self.other.query(self.bucket)[0]), count)
+        self.assertEqual(self.count_descriptors(), self.before + count)
+        for sock in socks:
+            sock.close()
+        self.wait_descriptors(self.before)
+
+
+class AsManyAsClients(SocketCase):
+    """There is no limit but that of clients."""
+
+    arguments = ('--limit', 'clientsPerUid=12')
+
+    def test_limit(self):
+        clients, socks = [], []
+        while True:
+            client = self.raw_client(descriptors=True)
+            try:
+                socks.append(open_socket(client))
+                clients.append(client)
+            except DBusError as error:
+                self.assertEqual(error.short, 'LimitsExceeded')
+                self.assertIn('clientsPerUid', error.message)
+                self.assertEqual(client.descriptors, [])
+                break
+        # What else calls the service here is a client, too.
+        self.assertIn(len(clients), (10, 11, 12))
+        for own, sock in zip(clients, socks):
+            sock.sync()
+            self.addCleanup(sock.close)
+            # In place of its own.
+            self.addCleanup(open_socket(own).close)
+        self.assert_error('LimitsExceeded', client.query, mentions='clientsPerUid')
+        if self.can_be_others():
+            self.lock_socket(self.other_uid_client(descriptors=True)).sync()
+        clients[0].close()
+
+        def opened():
+            try:
+                self.addCleanup(open_socket(client).close)
+                return True
+            except DBusError:
+                return False
+        client.wait_for(opened, what='room for a client')
+
+    @staticmethod
+    def can_be_others():
+        return buses.can_be_others()
+
+
+class Scarce(BoundsCase):
+    """When the service has few descriptors left, sockets are refused, and the rest works."""
+
+    def test_scarce(self):
+        held, _ = self.other.request('x', self.bucket)
+        pid = self.daemon.process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        used = self.count_descriptors()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, ((used + 10) * 8 // 5, before[1]))
+        try:
+            socks = []
+            for _ in range(20):
+                client = self.raw_client(descriptors=True)
+                reply = client.reply_to(client.send(open_socket_call()))
+                if reply.get_message_type() == Gio.DBusMessageType.ERROR:
+                    self.assertEqual(reply.get_error_name(),
+                                     'org.freedesktop.DBus.Error.LimitsExceeded')
+                    # By the bus it is served.
+                    client.release(client.request(client.name, self.bucket)[0], self.bucket)
+                else:
+                    socks.append(LockSocket(client.descriptors.pop()))
+                    self.addCleanup(socks[-1].close)
+            diagnostic(f'{len(socks)} of 20 sockets')
+            self.assertGreater(len(socks), 3)
+            self.assertLess(len(socks), 15)
+            for sock in socks:
+                sock.sync()
+            self.assertEqual(len(self.other.query(self.bucket)[0]), 1)
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        self.lock_socket().sync()
+        self.other.release(held, self.bucket)
+
+
+if __name__ == '__main__':
+    main()

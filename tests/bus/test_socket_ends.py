@@ -1,0 +1,345 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""How lock sockets end: by the client, which ends nothing else; with its name; and with the service,
+whose successor knows everything that was answered."""
+
+import signal
+import socket
+
+import buses
+from calls import DBusError
+from harness import FACTOR, Bus, RawClient, Service, diagnostic, full_size, main, start_and_use
+from rawbus import lock_call
+from sockets import open_socket, packets
+from statecase import StateCase
+from test_socket import SocketCase
+
+SYNC = packets.message(packets.SYNC, 1)
+
+
+class ByTheClient(SocketCase):
+    """A closed socket ends nothing."""
+
+    def prepare(self):
+        """A socket whose client holds a lock, and waits for one that `other` holds."""
+        sock = self.lock_socket(self.raw)
+        blocker, _ = self.other.request('x', self.bucket)
+        held, waiting = [sock.request(name, self.bucket)[0] for name in ('mine', 'x')]
+        return sock, held, waiting, blocker
+
+    def check_lives_on(self, held, waiting, blocker):
+        """What happens now is told by the bus, and the bus may be used."""
+        ids = {line[2]: line[1] for line in self.raw.resync()}
+        self.assertEqual(set(ids), {held, waiting})
+        self.other.release(blocker, self.bucket)
+        self.raw.wait_for(lambda: self.raw.granted(ids[waiting]), what='grant by the bus')
+        self.other.steal('x', self.bucket)
+        self.raw.wait_for(lambda: self.raw.signals('Released', id=ids[waiting], reason='stolen'),
+                          what='loss by the bus')
+        self.raw.release(ids[held], self.bucket)
+        self.assertEqual(len(self.raw.events), 2)
+        self.raw.events.clear()
+        self.other.release(self.other.resync()[0][1], self.bucket)
+        self.assert_nothing_live().close()
+
+    def test_close(self):
+        before = self.count_descriptors()
+        sock, *rest = self.prepare()
+        sock.close()
+        self.wait_descriptors(before)
+        self.check_lives_on(*rest)
+
+    def test_shutdown_of_either_direction(self):
+        for how in (socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR):
+            with self.subTest(how):
+                sock, *rest = self.prepare()
+                sock.socket.shutdown(how)
+                if how != socket.SHUT_RD:
+                    sock.wait_for(lambda s=sock: s.eof, what='end')
+                else:
+                    # Whatever is sent to it finds that nobody will read it.
+                    sock.socket.send(SYNC)
+                self.check_lives_on(*rest)
+
+    def test_with_unread_answers(self):
+        """Then the service's end breaks while it writes."""
+        for paused in (False, True):
+            with self.subTest(paused=paused):
+                sock, *rest = self.prepare()
+                sock.send(SYNC * 20)
+                if paused:
+                    self.daemon.pause()
+                sock.send(SYNC * 4000)
+                sock.close()
+                self.daemon.resume()
+                self.check_lives_on(*rest)
+
+    def test_a_grant_that_is_on_its_way(self):
+        """It comes by the bus, or was sent on the socket before that was closed; it is never lost."""
+        by_bus = 0
+        for _ in range(full_size(10, 50)):
+            sock, held, waiting, blocker = self.prepare()
+            self.daemon.pause()
+            try:
+                self.other.send(lock_call('Release', blocker, self.bucket))
+                self.other.ping_the_bus()
+                sock.close()
+            finally:
+                self.daemon.resume()
+            self.raw.query(self.bucket)
+            by_bus += len(self.raw.events)
+            again = self.lock_socket(self.raw)
+            self.assertEqual([(entry.key, entry.state) for entry in again.live],
+                             [(held, packets.HELD), (waiting, packets.HELD)])
+            again.end()
+            again.close()
+            self.raw.events.clear()
+        diagnostic(f'{by_bus} came by the bus')
+
+    def test_the_last_packets_of_a_closed_socket(self):
+        for paused in (False, True):
+            sock = self.lock_socket(self.raw)
+            if paused:
+                self.daemon.pause()
+            sock.send(sock.encode_request('x', self.bucket, key=5)[0])
+            sock.close()
+            self.daemon.resume()
+            again = self.lock_socket(self.raw)
+            self.assertEqual([entry.key for entry in again.live], [5])
+            again.end()
+
+    def test_it_ends_with_the_name(self):
+        sock, *_ = self.prepare()
+        self.raw.close()
+        self.assertIsNone(sock.read_to_end())
+        self.assertEqual(sock.events, [], 'nothing is told to a client that is gone')
+        self.wait_gone(self.raw.name)
+        self.assertEqual(len(self.other.query(self.bucket)[0]), 1)
+
+
+class ByTheService(StateCase):
+    """The next service has everything."""
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.raw, self.waiter = [self.raw_client(descriptors=True) for _ in range(2)]
+        self.sock, self.second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
+        self.held, self.token = self.sock.request('x')
+        self.waiting, _ = self.second.request('x')
+        self.timed, _ = self.second.request('x', timeout=3_600_000)
+
+    def check_kept(self, reason):
+        """All of it, in the order of before; nobody was told of a loss."""
+        for sock in (self.sock, self.second):
+            self.assertEqual(sock.read_to_end(), reason)
+            self.assertEqual(sock.events, [])
+        first, second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
+        self.assertEqual([tuple(entry) for entry in first.live],
+                         [(self.held, self.token, 0, packets.HELD)])
+        self.assertEqual([(entry.key, entry.state, entry.time_left > 0) for entry in second.live],
+                         [(self.waiting, packets.WAITS, False), (self.timed, packets.WAITS, True)])
+        # A repeated request is the same, and a repeated release fails if the first was served.
+        self.assertEqual(first.request('x', key=self.held), (self.held, self.token))
+        first.release(self.held)
+        self.assert_error('NotHeld', first.release, self.held)
+        token = second.wait_granted(self.waiting)
+        self.assertGreater(token, self.token)
+        second.release(self.waiting)
+        self.assertGreater(second.wait_granted(self.timed), token)
+
+    def test_killed(self):
+        self.restart()
+        self.check_kept(None)
+
+    def test_killed_again_and_again(self):
+        for _ in range(5):
+            self.restart()
+            self.sock, self.second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
+            self.assertEqual(self.sock.request('x', key=self.held)[1], self.token)
+        self.restart()
+        self.check_kept(None)
+
+    def test_sigterm(self):
+        self.current.signal(signal.SIGTERM)
+        self.assertEqual(self.current.wait_exit(), 0)
+        self.start()
+        self.check_kept('shutdown')
+
+    def test_replaced(self):
+        self.assertEqual(self.current.stop(), 0)
+        first = self.start('--replace')
+        self.sock, self.second = self.lock_socket(self.raw), self.lock_socket(self.waiter)
+        self.start('--replace')
+        self.assertEqual(first.wait_exit(), 0)
+        self.check_kept('shutdown')
+
+    def test_tokens_rise_over_crashes(self):
+        tokens = [self.token]
+        for number in range(4):
+            sock = self.lock_socket(self.raw)
+            tokens += [sock.request(f'{number}.{n}')[1] for n in range(3)]
+            self.restart()
+        tokens.append(self.lock_socket(self.raw).steal('x')[1])
+        self.assertEqual(tokens, sorted(set(tokens)))
+
+    def test_what_was_sent_before_is_read(self):
+        """Also when the service dies with packets unread, of which the kernel tells once."""
+        answered, serial, key = self.sock.encode_request('y')
+        self.sock.send(answered)
+        buses.readable(self.sock.socket, buses.PATIENCE)
+        self.current.pause()
+        lost, never, other_key = self.sock.encode_request('z')
+        self.sock.send(lost)
+        self.restart()
+        self.assertIsNone(self.sock.read_to_end())
+        self.assertEqual(self.sock.n_resets, 1)
+        self.assertNotEqual(self.sock.answer(serial).token, 0)
+        self.assertFalse(self.sock.has_answer(never))
+        again = self.lock_socket(self.raw)
+        self.assertEqual([entry.key for entry in again.live], [self.held, key])
+        self.assertNotEqual(again.request('z', key=other_key)[1], 0)
+
+    def check_race(self, *arguments):
+        """Requests and SIGTERM find the service together. What each came to."""
+        self.assertEqual(self.current.stop(), 0)
+        service = self.start(*arguments, state=not arguments)
+        sock = self.lock_socket(self.raw)
+        calls = [sock.encode_request(f'{number}', 'race') for number in range(200)]
+        service.pause()
+        for data, _, _ in calls:
+            sock.send(data)
+        service.signal(signal.SIGTERM)
+        service.resume()
+        self.assertEqual(sock.read_to_end(), 'shutdown')
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+        return sock, calls
+
+    def test_requests_on_the_way_out(self):
+        served = 0
+        for _ in range(5):
+            sock, calls = self.check_race()
+            tokens = {key: sock.answer(serial).token for _, serial, key in calls
+                      if sock.has_answer(serial)}
+            served += len(tokens)
+            self.start()
+            again = self.lock_socket(self.raw)
+            live = {entry.key: entry.token for entry in again.live}
+            self.assertEqual({key: live.get(key) for key in tokens}, tokens)
+            for data, _, key in calls:
+                token = again.request(f'{key - calls[0][2]}', 'race', key=key)[1]
+                self.assertEqual(live.get(key, token), token)
+            again.end()
+        diagnostic(f'{served} of 1000 were served on the way out')
+
+    def test_requests_on_the_way_out_without_state(self):
+        """Each is answered, and then lost; or refused, or not read."""
+        for _ in range(5):
+            sock, calls = self.check_race('--no-state')
+            held, outcomes = [], set()
+            for _, serial, key in calls:
+                try:
+                    if sock.has_answer(serial) and sock.answer(serial).token:
+                        held.append(key)
+                except packets.LockError as error:
+                    outcomes.add(error.short)
+            self.assertLessEqual(outcomes, {'InvalidState'})
+            self.assertEqual([tuple(event) for event in sock.events],
+                             [(key, 'lost') for key in held])
+
+    def test_without_state_everybody_is_told(self):
+        self.assertEqual(self.current.stop(), 0)
+        service = self.start('--no-state', state=False)
+        socks = [self.lock_socket() for _ in range(3)]
+        for sock in socks:
+            sock.request_all((f'{number}' for number in range(20)), 'b')
+        service.signal(signal.SIGTERM)
+        for sock in socks:
+            self.assertEqual(sock.read_to_end(), 'shutdown')
+            self.assertEqual(sorted(tuple(event) for event in sock.events),
+                             [(key, 'lost') for key in range(1, 21)])
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+        self.start('--no-state', state=False)
+        self.assertEqual(self.lock_socket(self.raw).live, [])
+
+    def test_calls_by_the_bus_that_wait_for_the_socket(self):
+        """They are answered, one way or the other."""
+        for _ in range(5):
+            self.restart()
+            sock = self.lock_socket(self.raw)
+            self.current.pause()
+            sock.send_all(sock.encode_request(f'{number}', 'b')[0] for number in range(800))
+            calls = self.raw.send_all([lock_call('Query', bucket='b') for _ in range(10)])
+            self.raw.ping_the_bus()
+            self.current.signal(signal.SIGTERM)
+            self.current.resume()
+            for serial in calls:
+                try:
+                    self.raw.result(serial)
+                except DBusError as error:
+                    self.assertEqual(error.short, 'InvalidState', error.message)
+            self.assertEqual(self.current.wait_exit(), 0)
+
+    def test_the_end_is_not_held_up_by_one_that_does_not_read(self):
+        thief = self.lock_socket()
+        self.sock.request_all((f'{number}' for number in range(500)), 'b')
+        while True:
+            try:
+                self.sock.socket.send(SYNC * 4000)
+            except BlockingIOError:
+                break
+        thief.request_all((f'{number}' for number in range(500)), 'b', steal=True)
+        self.current.signal(signal.SIGTERM)
+        self.assertEqual(self.current.wait_exit(), 0, self.current.stderr())
+
+
+class IdleAndBus(StateCase):
+    def start_and_use(self, use):
+        return start_and_use(lambda: self.start('--idle-exit=0.3', ready=False), self.control, use)
+
+    def test_idle_sockets_keep_no_service(self):
+        def use():
+            socks = [self.lock_socket() for _ in range(3)]
+            socks[0].release(socks[0].request('x')[0])
+            return socks
+
+        service, socks = self.start_and_use(use)
+        for sock in socks:
+            self.assertEqual(sock.read_to_end(), 'shutdown')
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+    def test_packets_put_it_off_and_a_lock_keeps_it(self):
+        def use():
+            sock = self.lock_socket()
+            return sock, sock.request('x')[0]
+
+        service, (sock, key) = self.start_and_use(use)
+        with self.assertRaises(TimeoutError):
+            service.wait_exit(0.9 * FACTOR)
+        self.assertIsNone(sock.closed)
+        sock.release(key)
+        self.assertEqual(sock.read_to_end(), 'shutdown')
+        self.assertEqual(service.wait_exit(), 0, service.stderr())
+
+    def test_the_bus_ends(self):
+        """The service ends then, and the sockets with it."""
+        bus = Bus().start()
+        self.addCleanup(bus.stop)
+        service = Service(bus)
+        self.addCleanup(service.end)
+        control, client = RawClient(bus.address), RawClient(bus.address, descriptors=True)
+        for each in (control, client):
+            self.addCleanup(each.close)
+        service.wait_ready(control)
+        sock = open_socket(client)
+        self.addCleanup(sock.close)
+        sock.request('x')
+        bus.kill()
+        self.assertIn(sock.read_to_end(), (None, 'shutdown'))
+        self.assertEqual(sock.events, [])
+        self.assertEqual(service.wait_exit(), 1)
+
+
+if __name__ == '__main__':
+    main()

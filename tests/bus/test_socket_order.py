@@ -1,0 +1,515 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The socket comes first: what a client sent on it takes effect before its next call by the bus, and
+before its end.
+
+Between a socket and the bus there is no order but the one that the service makes. So the cases are
+races, run many times: also with the service stopped, so that both sides of the race wait for it
+together, and with clients that die without having read.
+"""
+
+import fcntl
+import mmap
+import os
+import select
+import signal
+import socket
+import struct
+
+import buses
+from calls import ROOT, SERVICE
+from harness import PATIENCE, BusTestCase, RawClient, diagnostic, full_size, main, wait_for
+from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call
+from sockets import LockSocket, flood, open_socket, open_socket_call, packets
+from test_socket import SocketCase
+
+# What a client sends last.
+WORDS = 26
+NAMES = [f'{number}' for number in range(WORDS)]
+SYNC = packets.message(packets.SYNC, 1)
+# A packet whose answers are 160,000 bytes: two of them are more than a socket holds.
+NOISE = SYNC * 4000
+
+
+class Speaker:
+    """A client that dies while or after it sends its last packets, in a process of its own. The
+    connections are made here and used there, so that their ends are that process's death."""
+
+    def __init__(self, client, sock, words, dies_by_itself):
+        self.name = client.name
+        self.words = words
+        # Packets that the kernel took, and whether it takes no more.
+        self.shared = mmap.mmap(-1, 16)
+        go_read, self.go_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                buses.die_with_parent()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                os.close(self.go_write)
+                os.read(go_read, 1)
+                self._speak(sock.socket)
+                if not dies_by_itself:
+                    signal.pause()
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.close(go_read)
+        sock.close()
+        client.close()
+
+    def _speak(self, sock):
+        poll = select.poll()
+        poll.register(sock, select.POLLOUT)
+        sent = 0
+        while sent < len(self.words):
+            try:
+                sock.send(self.words[sent], socket.MSG_NOSIGNAL)
+                sent += 1
+                self.shared[:] = struct.pack('qq', sent, 0)
+            except BlockingIOError:
+                self.shared[:] = struct.pack('qq', sent, 1)
+                poll.poll()
+
+    def n_sent(self):
+        return struct.unpack('qq', self.shared)[0]
+
+    def go(self):
+        os.write(self.go_write, b'.')
+
+    def kill_at(self, number):
+        """Once the kernel has taken so many packets, or takes no more."""
+        while True:
+            sent, is_full = struct.unpack('qq', self.shared)
+            if sent >= number or is_full:
+                break
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait_dead(self):
+        os.waitpid(self.pid, 0)
+        os.close(self.go_write)
+
+
+class Slot:
+    """One of the races that run side by side: a bucket, and a client to which things happen."""
+
+    def __init__(self, case, number):
+        self.bucket = f'{case.id()}.{number}'
+        self.victim = case.raw_client()
+
+    def heard(self, reason):
+        """The names of which that was heard, in the order in which it was."""
+        self.victim.ping()
+        return [event.args[1] for event in self.victim.signals('Released', reason=reason)]
+
+    def clean(self):
+        self.victim.answer_pings()
+        self.victim.events.clear()
+        self.victim.forget()
+
+
+class Steals(Slot):
+    """The speaker steals from the victim, which is told of each."""
+
+    def prepare(self, sock):
+        for serial in self.victim.send_all([lock_call('Request', name, self.bucket)
+                                            for name in NAMES]):
+            self.victim.result(serial)
+        _, binding = sock.bind(self.bucket)
+        sock.send(binding)
+
+    def words(self, sock):
+        return [sock.encode_request(name, self.bucket, steal=True)[0] for name in NAMES]
+
+    def done(self):
+        return self.heard('stolen')
+
+
+class Releases(Slot):
+    """The speaker releases what it has, without asking for an answer. If that comes too late, the
+    watching victim hears `terminated` instead of `released`."""
+
+    def __init__(self, case, number):
+        super().__init__(case, number)
+        self.victim.watch(bucket=self.bucket)
+
+    def prepare(self, sock):
+        self.keys = [key for key, _ in sock.request_all(NAMES, self.bucket)]
+
+    def words(self, sock):
+        return [packets.with_key(packets.RELEASE, 0, key, packets.NO_ANSWER) for key in self.keys]
+
+    def done(self):
+        return self.heard('released')
+
+
+class LastWords(BusTestCase):
+    """Races between what a client sent last and its end."""
+
+    time_limit = 90.0
+    SLOTS = 10
+
+    def speaker(self, slot, dies_by_itself, unread, late_end):
+        client = RawClient(self.bus.address, descriptors=True)
+        sock = open_socket(client)
+        if late_end:
+            # When a process ends, the kernel closes its descriptors in their order.
+            late = fcntl.fcntl(client.socket, fcntl.F_DUPFD_CLOEXEC, sock.socket.fileno() + 1)
+            client.socket.close()
+            client.socket = socket.socket(fileno=late)
+            client.socket.settimeout(PATIENCE)
+        slot.prepare(sock)
+        words = [NOISE] * unread + slot.words(sock)
+        return Speaker(client, sock, words, dies_by_itself)
+
+    def run_round(self, slots, paused, kill_at, unread):
+        speakers = [self.speaker(slot, kill_at is None, unread, number % 2 == 0)
+                    for number, slot in enumerate(slots)]
+        if paused:
+            self.daemon.pause()
+        try:
+            for speaker in speakers:
+                speaker.go()
+            for number, speaker in enumerate(speakers):
+                if kill_at is not None:
+                    speaker.kill_at(kill_at(speaker, number))
+                speaker.wait_dead()
+            # Also the service, when it goes on, finds them gone.
+            self.wait_gone_from_bus(speakers)
+        finally:
+            self.daemon.resume()
+        # The service has heard of their ends before it hears of this.
+        self.control.ping()
+        return speakers
+
+    def wait_gone_from_bus(self, speakers):
+        names = {speaker.name for speaker in speakers}
+        wait_for(lambda: not names & set(self.control.call(
+            DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]),
+            what='ends of clients', every=0.001)
+
+    def race(self, kind, rounds, paused=False, unread=0, kill_at=None):
+        """`kill_at` tells at how many packets the speaker is killed; without it, it kills itself
+        after its last one."""
+        slots = [kind(self, number) for number in range(self.SLOTS)]
+        n_words = 0
+        for _ in range(full_size(-(-rounds // 4), rounds)):
+            for slot, speaker in zip(slots, self.run_round(slots, paused, kill_at, unread)):
+                sent = max(0, speaker.n_sent() - unread)
+                done = slot.done()
+                # In their order, and all that were sent; one more may have been on its way.
+                self.assertEqual(done, NAMES[:len(done)])
+                self.assertGreaterEqual(len(done), sent)
+                # And then the end, with which everything of it is over.
+                left = [entry for entries in slot.victim.query(slot.bucket) for entry in entries
+                        if entry[2] == speaker.name]
+                self.assertEqual(left, [])
+                self.release_rest(slot)
+                slot.clean()
+                n_words += sent
+        diagnostic(f'{n_words} words')
+        self.assertGreater(n_words, 0)
+
+    def release_rest(self, slot):
+        """The victim has nothing, for the next round."""
+        for line in slot.victim.resync():
+            slot.victim.release(line[1], slot.bucket)
+
+    def test_at_once(self):
+        self.race(Steals, 8)
+
+    def test_while_the_service_is_stopped(self):
+        self.race(Steals, 8, paused=True)
+
+    def test_releases(self):
+        self.race(Releases, 6)
+
+    def test_releases_while_the_service_is_stopped(self):
+        self.race(Releases, 6, paused=True)
+
+    def test_with_unread_answers(self):
+        """Then the service's end of the socket is broken before it reads."""
+        self.race(Steals, 7, unread=1)
+
+    def test_with_unread_answers_while_the_service_is_stopped(self):
+        self.race(Steals, 7, unread=1, paused=True)
+
+    def test_releases_with_more_unread_answers_than_a_socket_holds(self):
+        """So the service has stopped to read: all of it waits in the socket."""
+        self.race(Releases, 6, unread=3)
+
+    def test_steals_with_more_unread_answers_than_a_socket_holds(self):
+        self.race(Steals, 6, unread=3)
+
+    def test_killed_anywhere(self):
+        self.race(Steals, 8, kill_at=lambda speaker, number: len(speaker.words) * number // 10)
+
+    def test_killed_anywhere_while_the_service_is_stopped(self):
+        self.race(Releases, 8, paused=True,
+                  kill_at=lambda speaker, number: len(speaker.words) * number // 10)
+
+
+class SocketThenBus(SocketCase):
+    """A call by the bus finds all done that the client sent by its socket before."""
+
+    CLIENTS = 10
+
+    def setUp(self):
+        super().setUp()
+        self.pairs = []
+        for _ in range(self.CLIENTS):
+            client = self.raw_client(descriptors=True)
+            self.pairs.append((client, self.lock_socket(client)))
+
+    def check_rounds(self, paused, rounds):
+        names = [f'{number}' for number in range(20)]
+        for _ in range(rounds):
+            sent = []
+            if paused:
+                self.daemon.pause()
+            try:
+                for number, (client, sock) in enumerate(self.pairs):
+                    bucket = f'{self.bucket}.{number}'
+                    calls = [sock.encode_request(name, bucket) for name in names]
+                    for data, _, _ in calls:
+                        sock.send(data)
+                    sent.append((bucket, calls, client.send(lock_call('Query', bucket=bucket))))
+            finally:
+                self.daemon.resume()
+            for (client, sock), (bucket, calls, query) in zip(self.pairs, sent):
+                self.assertEqual(len(client.result(query)[0]), len(names))
+                sock.release_without_answer(*(key for _, _, key in calls))
+                self.assertEqual(client.query(bucket), ([], []))
+                sock.sync()
+                sock.log.clear()
+
+    def test_while_the_service_is_stopped(self):
+        self.check_rounds(True, full_size(8, 30))
+
+    def test_at_once(self):
+        self.check_rounds(False, full_size(8, 30))
+
+    def test_every_call(self):
+        """Query, Inspect, Resync, Buckets, Watch, OpenSocket."""
+        sock = self.lock_socket(self.raw)
+        for number in range(full_size(20, 100)):
+            name = f'{number}'
+            bucket = f'{self.bucket}.{number}'
+            if number % 2:
+                self.daemon.pause()
+            for key, call in enumerate((
+                    lock_call('Query', bucket=bucket),
+                    method_call(SERVICE, ROOT, 'org.w3.WebLocks.Service', 'Resync'),
+                    method_call(SERVICE, ROOT, 'org.w3.WebLocks.Service', 'Buckets')), 1):
+                data, _, _ = sock.encode_request(name, bucket, key=key)
+                sock.send(data)
+                serial = self.raw.send(call)
+                self.daemon.resume()
+                answer = self.raw.result(serial)
+                if key == 1:
+                    self.assertEqual(len(answer[0]), 1)
+                elif key == 2:
+                    self.assertEqual([line[2] for line in answer[0]], [1, 2])
+                else:
+                    self.assertEqual(answer[0], [bucket])
+            sock.release_without_answer(1)
+            # What happened before it began to watch, a watcher is not told.
+            self.raw.watch(bucket=bucket)
+            self.raw.watch(False, bucket)
+            self.assertEqual([entry['state'] for entry in self.raw.inspect(bucket)[0]],
+                             ['held', 'pending'])
+            self.assertEqual(self.raw.events, [])
+            again = self.lock_socket(self.raw)
+            self.assertEqual([entry.key for entry in again.live], [2, 3])
+            again.end()
+            sock.close()
+            sock = again
+
+    def test_open_socket_is_such_a_call(self):
+        sock = self.lock_socket(self.raw)
+        for count in (10,) * full_size(20, 100) + (1000,) * 3:
+            self.daemon.pause()
+            try:
+                calls = [sock.encode_request(f'{name}', self.bucket) for name in range(count)]
+                sock.send_all(data for data, _, _ in calls)
+                serial = self.raw.send(open_socket_call())
+            finally:
+                self.daemon.resume()
+            self.raw.result(serial)
+            again = LockSocket(self.raw.descriptors.pop())
+            self.addCleanup(again.close)
+            self.assertEqual([entry.key for entry in again.read_live()],
+                             [key for _, _, key in calls])
+            self.assertEqual(sock.read_to_end(), 'replaced')
+            for _, serial, _ in calls:
+                self.assertNotEqual(sock.answer(serial).token, 0)
+            again.end()
+            sock.close()
+            sock = again
+
+
+class BehindMuch(SocketCase):
+    """Calls by the bus that wait while the socket is read in many turns."""
+
+    MANY = 1000
+    FILL = packets.with_key(packets.RELEASE, 0, 10 ** 6, packets.NO_ANSWER) * 2700
+
+    def setUp(self):
+        super().setUp()
+        self.raw.query(self.bucket)
+        self.sock = self.lock_socket(self.raw)
+
+    def much(self, count=MANY):
+        """As packets, which a socket holds together."""
+        return [self.FILL, *packets.packets(self.sock.encode_request(f'{name}', self.bucket)[0]
+                                            for name in range(count))]
+
+    def send_both(self, by_socket, by_bus):
+        """The service finds all of both at once. The serials of the calls by the bus."""
+        self.daemon.pause()
+        try:
+            for packet in by_socket:
+                self.sock.send_packet(packet)
+            serials = self.raw.send_all(by_bus)
+            self.raw.ping_the_bus()
+            return serials
+        finally:
+            self.daemon.resume()
+
+    def query(self):
+        return lock_call('Query', bucket=self.bucket)
+
+    def test_order(self):
+        before = len(self.raw.log)
+        calls = self.send_both(self.much(), [
+            self.query(), method_call(SERVICE, ROOT, 'org.w3.WebLocks.Service', 'Buckets'),
+            lock_call('Release', 1, self.bucket), self.query()] + [self.query()] * 100)
+        results = [self.raw.reply_to(serial) for serial in calls]
+        self.assertEqual([reply.get_error_name() is not None for reply in results],
+                         [False, False, True] + [False] * 101)
+        order = [message.get_reply_serial() for message in self.raw.log[before:]]
+        self.assertEqual([serial for serial in order if serial in calls], calls)
+        self.assertEqual(len(results[0].get_body().unpack()[0]), self.MANY)
+        self.sock.sync()
+
+    def test_others_are_served_meanwhile(self):
+        """It holds up nobody: what comes behind it from others comes first."""
+        self.other.query(self.bucket)
+        self.daemon.pause()
+        try:
+            for packet in self.much():
+                self.sock.send_packet(packet)
+            own = self.raw.send(self.query())
+            self.raw.ping_the_bus()
+            foreign = self.other.send(self.query())
+            self.other.ping_the_bus()
+        finally:
+            self.daemon.resume()
+        self.assertLess(len(self.other.result(foreign)[0]), self.MANY)
+        self.assertEqual(len(self.raw.result(own)[0]), self.MANY)
+
+    def test_the_socket_ends_meanwhile(self):
+        self.daemon.pause()
+        try:
+            for packet in self.much():
+                self.sock.send_packet(packet)
+            serial = self.raw.send(self.query())
+            self.raw.ping_the_bus()
+            self.sock.close()
+        finally:
+            self.daemon.resume()
+        self.assertEqual(len(self.raw.result(serial)[0]), self.MANY)
+
+    def check_death(self, closes):
+        """It leaves the bus while its packets wait."""
+        victim = self.lock_socket()
+        victim.request_all((f'{name}' for name in range(self.MANY)), self.bucket)
+        steals = [self.sock.encode_request(f'{name}', self.bucket, steal=True)[0]
+                  for name in range(self.MANY)]
+        self.daemon.pause()
+        try:
+            self.sock.send_packet(self.FILL)
+            self.sock.send_all(steals)
+            self.raw.close()
+            if closes:
+                self.sock.close()
+            wait_for(lambda: self.raw.name not in self.control.call(
+                DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0],
+                what='end of the client', every=0.001)
+        finally:
+            self.daemon.resume()
+        victim.wait_for(lambda: len(victim.events) == self.MANY, what='losses')
+        wait_for(lambda: self.other.query(self.bucket) == ([], []), what='end of the thief')
+
+    def test_killed(self):
+        self.check_death(closes=True)
+
+    def test_off_the_bus(self):
+        """Another process has the socket still, so its end shows nothing."""
+        self.check_death(closes=False)
+        self.sock.wait_for(lambda: self.sock.eof, what='end')
+
+
+class Refilled(SocketCase):
+    """Another process fills the socket again and again: a forked child, which outlives its parent's
+    connection. What counts is what is in the socket when the call comes, or the end."""
+
+    def setUp(self):
+        super().setUp()
+        self.sock = self.lock_socket(self.raw)
+        self.held, _ = self.sock.request('x', self.bucket)
+        self.waiting, _ = self.other.request('x', self.bucket)
+
+    def start_child(self, packet):
+        child = flood([self.sock], packet, without=[self.raw])
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        return child
+
+    def test_calls_by_the_bus_are_answered(self):
+        for packet in (SYNC, SYNC * 500, self.sock.encode_request('y', self.bucket, key=9)[0]):
+            self.start_child(packet)
+            for _ in range(20):
+                self.assertEqual(len(self.raw.query(self.bucket)[1]), 1)
+
+    def test_it_ends_with_the_name(self):
+        """The agent ends, those who wait are granted, and the child's socket is closed."""
+        binding = packets.bucket(1, self.bucket)
+        for packet in (SYNC * 100, binding + packets.request(1, 2 ** 40, 1, 'x'),
+                       binding + packets.request(1, 2 ** 41, 1, 'y', options=packets.STEAL)):
+            with self.subTest(len(packet)):
+                before = self.count_descriptors()
+                child = flood([self.sock], packet, without=[self.raw])
+                try:
+                    self.sock.close()
+                    self.raw.close()
+                    self.other.wait_for(lambda: self.other.granted(self.waiting), PATIENCE / 2,
+                                        what='grant')
+                    self.assertEqual(self.other.query(self.bucket),
+                                     ([('x', 'exclusive', self.other.name)], []))
+                    self.wait_descriptors(before - 1)
+                    # It saw the end of the socket, and so has ended by itself.
+                    self.assertEqual(os.waitpid(child, 0)[1], 0)
+                    child = 0
+                finally:
+                    if child:
+                        os.kill(child, signal.SIGKILL)
+                        os.waitpid(child, 0)
+                self.other.release(self.waiting, self.bucket)
+                self.raw = self.raw_client(descriptors=True)
+                self.sock = self.lock_socket(self.raw)
+                self.sock.request('x', self.bucket)
+                self.waiting, _ = self.other.request('x', self.bucket)
+
+    def test_end_and_malformed_end_it_too(self):
+        """END by one process does not stop what the other sends; a malformed packet does."""
+        child = flood([self.sock], SYNC, without=[self.raw])
+        self.sock.socket.send(packets.message(packets.END, 5))
+        self.other.wait_for(lambda: self.other.granted(self.waiting), what='grant')
+        self.sock.socket.send(SYNC[:8])
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assert_nothing_live().sync()
+
+
+if __name__ == '__main__':
+    main()
