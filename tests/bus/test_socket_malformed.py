@@ -48,7 +48,7 @@ def sizes():
     yield 'the largest request and one', request(name=b'n' * 65497, why=b'')
     for count in (1, 7, 8, 15):
         yield f'a packet of {count} bytes', SYNC[:count]
-        yield f'{count} bytes behind a message', SYNC + SYNC[:count]
+        yield f'{count} bytes behind a message', SYNC + SYNC[:count], [1]
     for name, data in EACH.items():
         size = len(data)
         yield f'{name} beyond its packet', changed(data, 4, struct.pack('=I', size + 8))
@@ -156,11 +156,13 @@ class Rows(SocketCase):
     def check_all(self, rows):
         before = None
         count = 0
-        for what, data in rows:
-            with self.subTest(what):
-                self.check_ends(data)
-                before = before or self.count_descriptors()
-                count += 1
+        for what, *row in rows:
+            try:
+                self.check_ends(*row)
+            except Exception as error:
+                raise AssertionError(f'{what}: {error}') from error
+            before = before or self.count_descriptors()
+            count += 1
         self.wait_descriptors(before)
         diagnostic(f'{count} rows')
         self.neighbour.sync()

@@ -205,6 +205,8 @@ class LockSocket:
             self._entries += found.entries
             if not found.more:
                 self.live = self._entries
+                # The keys of what is live are not to be used for anything else.
+                self.key = max([entry.key for entry in self.live if entry.key < 1 << 63], default=0)
         elif isinstance(found, Closed):
             self.closed = found.reason
         else:
