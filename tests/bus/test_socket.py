@@ -9,7 +9,7 @@ import socket
 import stat
 
 from calls import ADMIN, ROOT
-from harness import BusTestCase, GLib, main, wait_for
+from harness import BusTestCase, DBusError, GLib, main, wait_for
 from rawbus import lock_call
 from sockets import LockSocket, open_socket_call, packets
 
@@ -145,9 +145,14 @@ class Opening(SocketCase):
         """The bus can't deliver the reply and closes the descriptor, with which the socket ends."""
         deaf = self.raw_client()
         deaf.send(open_socket_call())
+
+        def may_use_the_bus():
+            try:
+                return deaf.request('x', self.bucket)
+            except DBusError as error:
+                self.assertEqual(error.short, 'InvalidState')
         try:
-            deaf.ping()
-            deaf.release(deaf.request('x', self.bucket)[0], self.bucket)
+            wait_for(may_use_the_bus, what='end of the socket')
         except ConnectionError:
             pass  # dbus-broker ends it
         self.other.query(self.bucket)
