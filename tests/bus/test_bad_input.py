@@ -237,9 +237,9 @@ class BadInput(BusTestCase):
                                   named('n' * (32 << 20)), mentions='nameBytes')
 
     def test_name_of_32_mib_in_the_first_call(self):
-        """It would have to be kept until the bus has said who it is."""
+        """No more of it is kept, until the bus has said who it is, than shows that it is too long."""
         self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
-                          named('n' * (32 << 20)), mentions='bytesWaiting')
+                          named('n' * (32 << 20)), mentions='nameBytes')
 
     def test_why_of_32_mib(self):
         self.evil.query()

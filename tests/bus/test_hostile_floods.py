@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A calm client beside one that floods the bus: how long it waits, on its private socket and by the
+"""A calm client beside one that floods the bus: how long it waits, on its lock socket and by the
 bus, and how much memory service and bus take. Each kind of flood by the same user and by another.
 
 Bounds are generous, as a busy machine is no reason to fail; the figures are printed.
@@ -14,9 +14,9 @@ import time
 from buses import FACTOR, KEEPS_LITTLE, can_be_others, end, process_stat, read_lines, spawn
 from calls import SERVICE
 from flooder import KINDS
-from harness import (HERE, Bus, DBusError, PrivateSocket, diagnostic, full_size, main,
-                     wait_for)
+from harness import HERE, Bus, DBusError, diagnostic, full_size, main, wait_for
 from rawbus import RawClient
+from sockets import open_socket
 from test_hostile import rss_mib
 from test_pressure import OwnBus
 
@@ -43,10 +43,10 @@ class Calm:
 
     def turn(self):
         started = time.monotonic()
-        id_, token = self.connection.request('calm', 'calm')
+        id_, token = self.connection.request('calm')
         assert token != 0
         self.times.append(time.monotonic() - started)
-        self.connection.release(id_, 'calm')
+        self.connection.release(id_)
 
     def p(self, hundredth):
         times = sorted(self.times)
@@ -111,9 +111,9 @@ class Floods(OwnBus):
         by_bus = self.client()
         owner = RawClient(self.bus.address, descriptors=True)
         self.addCleanup(owner.close)
-        peer = PrivateSocket(owner)
-        self.addCleanup(peer.close)
-        control, _ = self.measure(peer, SECONDS / 2)
+        sock = open_socket(owner)
+        self.addCleanup(sock.close)
+        control, _ = self.measure(sock, SECONDS / 2)
         self.measure(by_bus, SECONDS_BY_BUS)
         before = [rss_mib(pid) for pid in pids]
 
@@ -121,7 +121,7 @@ class Floods(OwnBus):
         used, at = [self.cpu(pid) for pid in pids], time.monotonic()
         # A machine that is busy otherwise is not to be held against it; who starves does so always.
         for _ in range(ROUNDS):
-            beside, most = self.measure(peer, self.seconds(SECONDS, uid), pids)
+            beside, most = self.measure(sock, self.seconds(SECONDS, uid), pids)
             if beside.p(99) < CALM_SECONDS:
                 break
         took = time.monotonic() - at

@@ -12,10 +12,9 @@ and every event.
 import os
 import random
 import shutil
-import time
 import unittest
 
-from harness import (PATIENCE, DBusError, PrivateSocket, RawClient, Service, diagnostic,
+from harness import (PATIENCE, DBusError, RawClient, Service, SocketClient, diagnostic,
                      environment, main)
 from rawbus import lock_call
 from test_pressure import OwnBus
@@ -34,11 +33,11 @@ class SendErrors(OwnBus):
         diagnostic(f'seed {SEED}')
 
     def start_failing(self, error, when, fault=None):
-        """A service whose sendmsg() fails so; the process is its own, the tracer beside it."""
+        """A service whose sendmsg() and send() fail so; the process is its own, the tracer beside it."""
         # A process that is traced can't be looked through for leaks.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace '
-                   f'-e trace=sendmsg -e inject=sendmsg:error={error}:when={when}')
+                   f'-e trace=sendmsg,sendto -e inject=sendmsg,sendto:error={error}:when={when}')
         saved = os.environ.get('WEBLOCKS_TEST_WRAPPER')
         os.environ['WEBLOCKS_TEST_WRAPPER'] = wrapper
         try:
@@ -56,25 +55,13 @@ class SendErrors(OwnBus):
             return sum('(INJECTED)' in line for line in file)
 
     def workers(self):
-        """Two by the bus, two on private sockets."""
+        """Two by the bus, two on lock sockets."""
         clients = [self.client() for _ in range(2)]
         for _ in range(2):
-            owner = RawClient(self.bus.address, descriptors=True)
-            self.addCleanup(owner.close)
-            peer = self.open_peer(owner)
-            self.addCleanup(peer.close)
-            clients.append(peer)
+            client = SocketClient(RawClient(self.bus.address, descriptors=True))
+            self.addCleanup(client.close)
+            clients.append(client)
         return clients
-
-    def open_peer(self, owner):
-        """If there is no room for its first bytes, there is no socket, and the client is told."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return PrivateSocket(owner)
-            except DBusError as error:
-                if error.short != 'LimitsExceeded' or time.monotonic() > deadline:
-                    raise
 
     def work(self, clients, rounds, patience=PATIENCE):
         """All want one lock, and each gets it once, in order. The last token."""
@@ -82,7 +69,7 @@ class SendErrors(OwnBus):
         for _ in range(rounds):
             ids = []
             for client in clients:
-                id_, token = client.result(client.send(lock_call('Request', 'x')), patience)
+                id_, token = self.ask(client, 'Request', 'x', patience)
                 self.assertEqual(token != 0, client is clients[0])
                 last = max(last, token)
                 ids.append(id_)
@@ -92,9 +79,15 @@ class SendErrors(OwnBus):
                     token = client.signals('Granted', id=id_)[0].args[4]
                     self.assertEqual(token, last + 1)
                     last = token
-                self.assertEqual(client.result(client.send(lock_call('Release', id_)), patience),
-                                 ())
+                self.ask(client, 'Release', id_, patience)
         return last
+
+    @staticmethod
+    def ask(client, member, subject, patience):
+        if isinstance(client, SocketClient):
+            client.socket.patience = patience
+            return getattr(client, member.lower())(subject)
+        return client.result(client.send(lock_call(member, subject)), patience)
 
     def when(self, error):
         """From where on, and each how manieth. So that all kinds of messages come to be hit."""
@@ -164,25 +157,6 @@ class SendErrors(OwnBus):
 
     def test_econnreset(self):
         self.check_end('ECONNRESET', AT_START + random.Random(SEED + 1).randrange(60))
-
-    def test_a_private_socket_that_breaks(self):
-        """Its end ends nothing else: signals come by the bus, and what it asked can be asked
-        again."""
-        service = self.start_failing('EPIPE', 10_000)  # never: what breaks is the socket itself
-        owner = RawClient(self.bus.address, descriptors=True)
-        self.addCleanup(owner.close)
-        peer = PrivateSocket(owner)
-        id_, _ = peer.request('x')
-        other = self.client()
-        waiting, _ = other.request('x')
-        wanted, _ = peer.request('y')
-        self.assertEqual(len({id_, wanted}), 2)
-        peer.close()
-        other.steal('x')
-        owner.wait_for(lambda: owner.signals('Released', id=id_, reason='stolen'), what='loss')
-        self.assertEqual({entry[1] for entry in owner.resync()}, {wanted})
-        self.assertEqual(other.granted(waiting), False)
-        self.assert_clean_end(service)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ import time
 
 from buses import can_be_others
 from calls import DBusError
-from harness import FACTOR, PATIENCE, GLib, PeerClient, diagnostic, main
+from harness import FACTOR, PATIENCE, GLib, SocketClient, diagnostic, main
 from rawbus import lock_call, method_call
 from statecase import GONE, StateCase
 
@@ -63,9 +63,9 @@ class Kept(StateCase):
         self.assertEqual((entry['pid'], entry['process']), (os.getpid(), ''))
 
     def test_every_kind_of_client(self):
-        """On GDBus, in a process of its own, on a private socket, of another user."""
+        """On GDBus, in a process of its own, on a lock socket, of another user."""
         self.start()
-        clients = [self.client(), self._adopt(PeerClient(self.bus.address)), self.raw_client()]
+        clients = [self.client(), self.socket_client(), self.raw_client()]
         process = self.process_client()
         stranger = self.other_uid_client() if can_be_others() else None
         if stranger is not None:
@@ -77,7 +77,7 @@ class Kept(StateCase):
         before = self.see([self.control, *clients], ('default',)) if stranger is None else None
         resyncs = {client.name: self.see_resync(client) for client in clients}
         self.restart()
-        clients[1].connection = clients[1].bus  # its private socket has gone with the service
+        self.assertEqual([entry.key for entry in clients[1].reopen()], [3])
         for client, (id_, token) in ids:
             self.assertEqual(self.see_resync(client), resyncs[client.name])
             self.assertEqual(client.request('x', key=3), (id_, token))
@@ -87,7 +87,7 @@ class Kept(StateCase):
             self.assertEqual(len(stranger.query()[0] + stranger.query()[1]), 2)
             self.assertEqual(len(self.control.query()[1]), 3)
         for client in clients[:3]:
-            client.release(client.resync()[0][1])
+            client.release(client.resync()[0][2 if isinstance(client, SocketClient) else 1])
         process.wait_for(lambda: process.granted(waiting[0]), what='Granted')
 
     def test_ages_go_on(self):
@@ -108,11 +108,9 @@ class Kept(StateCase):
         self.start()
         stranger = self.raw_client()
         self.assertEqual(stranger.resync(), [])
-        peer = self.private_socket()
-        self.assertEqual(peer.resync(), [])
-        id_, token = peer.request('x', key=5)
-        waiting, _ = peer.request('x', mode='shared', timeout=60000)
-        lines = peer.resync()
+        id_, token = stranger.request('x', key=5)
+        waiting, _ = stranger.request('x', mode='shared', timeout=60000)
+        lines = stranger.resync()
         self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0))
         self.assertEqual(lines[1][:-1], ('default', waiting, 0, 'x', 'shared', 0))
         # A deadline is the end of a millisecond, since nothing may be early.
@@ -282,21 +280,6 @@ class GoesOn(StateCase):
         holder.request('x')
         watcher.ping()
         self.assertEqual(len(watcher.events), seen + 1)
-
-    def test_private_sockets_are_opened_again(self):
-        self.start()
-        raw = self.raw_client(descriptors=True)
-        peer = self.private_socket(raw)
-        held, token = peer.request('x', key=4)
-        waiting, _ = raw.request('x')
-        self.restart()
-        self.assertTrue(peer.at_end())
-        self.assertEqual(raw.request('x', key=4), (held, token))
-        again = self.private_socket(raw)
-        self.assertEqual([line[1] for line in again.resync()], [held, waiting])
-        again.release(held)
-        self.wait_granted(again, waiting)
-        self.assertEqual(raw.events, [])
 
     def test_many_crashes(self):
         self.start()

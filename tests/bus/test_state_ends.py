@@ -84,15 +84,6 @@ class Told(StateCase):
         diagnostic(f'{served} of 2000 calls were served on the way out')
         self.assertGreater(served, 0)
 
-    def test_private_sockets_end_without_a_loss(self):
-        service = self.start()
-        peer = self.private_socket()
-        held, token = peer.request('x', key=1)
-        service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait_exit(), 0)
-        self.assertTrue(peer.at_end())
-        self.assertEqual(peer.events, [])
-
     def test_told_twice(self):
         service = self.start()
         client = self.raw_client()
