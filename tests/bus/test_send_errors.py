@@ -14,8 +14,8 @@ import random
 import shutil
 import unittest
 
-from harness import (PATIENCE, DBusError, RawClient, Service, SocketClient, diagnostic,
-                     environment, main)
+from harness import (PATIENCE, RawClient, Service, SocketClient, diagnostic, environment,
+                     main)
 from rawbus import lock_call
 from test_pressure import OwnBus
 

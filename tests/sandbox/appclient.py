@@ -14,7 +14,8 @@ import sys
 import fusedir
 from calls import DBusError
 from lineclient import LineClient, say
-from rawbus import PrivateSocket, RawClient, connect, open_peer_call
+from rawbus import RawClient, connect
+from sockets import LockSocket, open_socket, open_socket_call
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_DUMPABLE = 4
@@ -25,7 +26,7 @@ class AppClient(LineClient):
         self.address = address
         self.client = RawClient(address, descriptors=True)
         self.told = 0
-        self.peer = None
+        self.sock = None
         self.others = []
         say(name=self.client.name)
 
@@ -52,10 +53,6 @@ class AppClient(LineClient):
             client.close()
         return ''
 
-    def do_open_peer(self):
-        """One more private socket, of which nothing is read."""
-        self.client.result(self.client.send(open_peer_call()))
-
     @staticmethod
     def give(path, descriptor):
         """To whoever listens there."""
@@ -63,9 +60,12 @@ class AppClient(LineClient):
             sock.connect(path)
             socket.send_fds(sock, [b'x'], [descriptor])
 
-    def do_give_peer(self, path):
-        """Hands its private socket over."""
-        self.client.result(self.client.send(open_peer_call()))
+    def do_open_socket(self):
+        self.sock = open_socket(self.client)
+
+    def do_give_socket(self, path):
+        """Hands its lock socket over."""
+        self.client.result(self.client.send(open_socket_call()))
         self.give(path, self.client.descriptors.pop())
 
     def do_give_connection(self, path):
@@ -73,15 +73,15 @@ class AppClient(LineClient):
         with connect(self.address, descriptors=True) as sock:
             self.give(path, sock.fileno())
 
-    def do_take_peer(self, path, name):
+    def do_take_socket(self, path):
         """Takes somebody else's from there."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
             _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
-        self.peer = PrivateSocket.of(descriptors[0], name)
+        self.sock = LockSocket(descriptors[0])
 
-    def do_peer(self, member, *arguments):
-        return getattr(self.peer, member)(*arguments)
+    def do_by_socket(self, member, *arguments):
+        return getattr(self.sock, member)(*arguments)
 
     def do_protect(self):
         """As ssh-agent does: nobody but root may look into this process."""

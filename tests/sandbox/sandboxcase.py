@@ -222,6 +222,7 @@ class Sandboxes:
         for member, *arguments in (('request', 'x'), ('query',), ('inspect',), ('buckets',),
                                    ('resync',), ('release', 1), ('watch',), ('request', 'x')):
             self.assert_error('Security', app.call, member, *arguments)
+        self.assert_error('Security', app.ask, 'open_socket')
 
     def assert_together(self, one, two):
         """They see each other."""

@@ -11,8 +11,8 @@ import unittest.mock
 
 from buses import can_be_others
 from calls import DBusError
-from harness import PrivateSocket, main
-from rawbus import open_peer_call
+from harness import main
+from sockets import LockSocket, open_socket_call
 from sandboxcase import APP, OTHER_APP, AppProcess, SandboxCase, info
 
 
@@ -254,39 +254,39 @@ class Chroots(SandboxCase):
         self.check_that_never_answers('unshare', '--mount')
 
 
-class PrivateSockets(SandboxCase):
-    """Whoever has it, acts for the client that asked for it."""
+class LockSockets(SandboxCase):
+    """A process that has it acts for the client that opened it."""
 
     def test_of_an_app_in_the_hands_of_the_host(self):
         app, twin = self.app(APP), self.app(APP)
-        peer = PrivateSocket.of(self.descriptor_of(app, 'give_peer'), app.name)
-        self.addCleanup(peer.close)
+        sock = LockSocket(self.descriptor_of(app, 'give_socket'))
+        self.addCleanup(sock.close)
         self.monitor.position()
 
-        self.assertNotEqual(peer.request('n')[1], 0)
-        self.assertEqual(peer.query(), ([('n', 'exclusive', app.name)], []))
+        self.assertNotEqual(sock.request('n')[1], 0)
+        self.assertEqual(app.query(), ([('n', 'exclusive', app.name)], []))
         self.assertEqual(twin.clients(), [app.name])
         self.assertEqual(self.control.query(), ([], []), 'the host sees it')
         waiting = twin.call('request', 'n')
         self.assertEqual(waiting[1], 0)
 
         self.kill_and_wait(app)
-        self.assertTrue(peer.at_end(timeout=5), 'the socket outlives its client')
+        sock.read_to_end(5)
         twin.wait_for(lambda: twin.granted(waiting[0]), what='Granted')
 
     def test_of_the_host_in_the_hands_of_an_app(self):
         path, sock = self.listen()
         app = self.app(APP)
         host = self.raw_client(descriptors=True)
-        host.result(host.send(open_peer_call()))
-        app.tell('take_peer', path=path, name=host.name)
+        host.result(host.send(open_socket_call()))
+        app.tell('take_socket', path=path)
         connection, _ = sock.accept()
         descriptor = host.descriptors.pop()
         socket.send_fds(connection, [b'x'], [descriptor])
         os.close(descriptor)
         connection.close()
         app._answer()
-        self.assertNotEqual(app.ask('peer', arguments=['request', 'n'])[1], 0)
+        self.assertNotEqual(app.ask('by_socket', arguments=['request', 'n'])[1], 0)
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [host.name])
         self.assertEqual(app.clients(), [], 'by the bus it is still itself')
 

@@ -8,8 +8,7 @@ from calls import DBusError
 from harness import error_name, main
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
-LIMITS = {'clientsPerApp': 3, 'requestsPerApp': 8, 'textBytesPerApp': 1000, 'watchesPerApp': 4,
-          'privateSocketsPerApp': 2}
+LIMITS = {'clientsPerApp': 3, 'requestsPerApp': 8, 'textBytesPerApp': 1000, 'watchesPerApp': 4}
 # A name and a bucket so long that five requests are more than the limit, and four are not.
 NAME, BUCKET = 'n' * 200, 'b' * 20
 
@@ -57,12 +56,12 @@ class Limits(SandboxCase):
     def test_watches(self):
         self.check('watchesPerApp', LIMITS['watchesPerApp'], 'call', 'watch', True, UNIQUE)
 
-    def test_private_sockets(self):
-        """A client has one at a time."""
+    def test_lock_sockets(self):
+        """There are as many as clients, and a client has one at a time."""
         def take(*clients):
-            return self.take('privateSocketsPerApp', clients, len(clients), 'open_peer')
-        apps = [self.app(APP), self.proxied_app(APP), self.app(APP)]
-        self.assertEqual(take(*apps), LIMITS['privateSocketsPerApp'])
+            return self.take('clientsPerApp', clients, len(clients), 'open_socket')
+        apps = [self.app(APP), self.proxied_app(APP), self.app(APP), self.app(APP)]
+        self.assertEqual(take(*apps), LIMITS['clientsPerApp'])
         self.assertEqual(take(apps[-1]), 0)
         self.assertEqual(take(self.app(OTHER_APP)), 1)
         self.assertEqual(take(*(self.plain() for _ in apps)), len(apps))

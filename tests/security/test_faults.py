@@ -45,9 +45,9 @@ FAULTS = [
     # The id of a lock that was released is the next one's.
     ('id-reused', 'bus/test_told.py', ['Guesses.test_an_id_of_before'],
      'Guesses.test_an_id_of_before'),
-    # A private socket in somebody's hands goes on after its client's end.
-    ('socket-outlives-name', 'bus/test_peers.py', ['PassedOn.test_it_dies_with_the_name'],
-     'PassedOn.test_it_dies_with_the_name'),
+    # A lock socket in somebody's hands goes on after its client's end.
+    ('socket-outlives-name', 'bus/test_socket_order.py', ['Refilled.test_it_ends_with_the_name'],
+     'Refilled.test_it_ends_with_the_name'),
     # Who watches a bucket hears of all that have that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
      'is a stranger to'),

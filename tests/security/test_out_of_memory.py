@@ -17,8 +17,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
 
 from calls import DBusError
-from harness import FACTOR, GLib, PrivateSocket, diagnostic, environment, main, owner_of, wait_for
-from rawbus import open_peer_call
+from harness import FACTOR, GLib, LockError, diagnostic, environment, main, owner_of, wait_for
+from sockets import LockSocket, open_socket_call
 from statecase import StateCase
 
 # How long somebody waits for an answer that may have been lost.
@@ -163,14 +163,18 @@ class OutOfMemory(StateCase):
             'nothing': GLib.Variant('b', True)})))
 
     def do_socket(self, one, two):
-        one.result(one.send(open_peer_call()), SHORT)
-        peer = self.quick(PrivateSocket.of(one.descriptors.pop(), one.name, handshake=False))
-        self.addCleanup(peer.close)
-        peer.socket.settimeout(SHORT)
-        peer.shake_hands()
-        peer.request('new', 'scene')
-        peer.query('scene')
+        for line in one.resync():
+            one.release(line[1], line[0])
+        one.result(one.send(open_socket_call()), SHORT)
+        sock = LockSocket(one.descriptors.pop(), SHORT)
+        self.addCleanup(sock.close)
+        sock.read_live()
+        held, _ = sock.request('new', 'scene')
+        sock.request('new', 'scene', timeout=60000)
+        one.query('scene')
         two.request('new', 'scene')
+        sock.release(held)
+        sock.wait_granted(held + 1)
 
     def do_first_call(self, one, two):
         fresh = self.quick(self.raw_client())
@@ -196,7 +200,7 @@ class OutOfMemory(StateCase):
         try:
             do(*pair)
             self.outcomes['as if nothing was'] += 1
-        except DBusError as error:
+        except (DBusError, LockError) as error:
             self.outcomes[error.short] += 1
         except (TimeoutError, ConnectionError, RuntimeError, OSError) as error:
             self.outcomes[type(error).__name__] += 1

@@ -309,7 +309,7 @@ class UnitChecks(ContractChecks, MachineCase):
 
     def check_kept(self, disturb):
         """Locks, and the queue, are there after that; those who have them are not told a thing."""
-        holder, waiter = self.user(self.users[0]), self.user(self.users[0], peer=True)
+        holder, waiter = self.user(self.users[0]), self.user(self.users[0], by_socket=True)
         held = holder.request('x', key=1)
         self.assertGreater(held[1], 0)
         waits, token = waiter.request('x', key=1)
@@ -327,9 +327,8 @@ class UnitChecks(ContractChecks, MachineCase):
         wait_for(lambda: self.told(waiter, 'Granted', waits), what='Granted')
 
     def again(self, waiter, waits):
-        """Its private socket ended with the service: it goes on by the bus, as the library does."""
-        self.assertTrue(waiter.leave_socket())
-        self.assertEqual([line[1] for line in waiter.resync()], [waits])
+        """Its lock socket ended with the service: it opens another, as the library does."""
+        self.assertEqual(waiter.reopen(), [waits])
         return waiter
 
     def check_directory(self):

@@ -29,8 +29,9 @@ from buses import PATIENCE, Bus, can_be_others, die_with_parent, environment, re
 from calls import LOCKS, SERVICE, DBusError, bucket_path
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
-from rawbus import PRINCIPALS, PrivateSocket, lock_call, method_call
+from rawbus import PRINCIPALS, lock_call, method_call
 from smallfs import namespace
+from sockets import LockError, SocketClient
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STOCK_RULES = '/usr/share/dbus-1/system.conf'
@@ -136,9 +137,9 @@ class SystemBus(Bus):
 
 class UserClient:
     """A client that is another user, in a process of its own: what RawClient can do, it does there.
-    With `peer` it speaks on its private socket."""
+    With `by_socket` its lock operations go by a lock socket."""
 
-    def __init__(self, address, uid, peer=False):
+    def __init__(self, address, uid, by_socket=False):
         self.uid = uid
         self._socket, theirs = socket.socketpair()
         self.pid = os.fork()
@@ -147,7 +148,7 @@ class UserClient:
                 self._socket.close()
                 become(uid)
                 die_with_parent()
-                self._serve(theirs, address, peer)
+                self._serve(theirs, address, by_socket)
             finally:
                 os._exit(1)
         theirs.close()
@@ -161,11 +162,11 @@ class UserClient:
 
     # ---- in the other process
 
-    def _serve(self, sock, address, peer):
+    def _serve(self, sock, address, by_socket):
         try:
-            self.bus = self.client = client = RawClient(address, descriptors=True)
-            if peer:
-                self.client = PrivateSocket(client)
+            self.client = client = RawClient(address, descriptors=True)
+            if by_socket:
+                self.client = SocketClient(client)
         except Exception:  # pylint: disable=broad-except
             self._send(sock, RuntimeError(traceback.format_exc()))
             return
@@ -176,7 +177,7 @@ class UserClient:
                 own = getattr(self, f'_do_{method}', None)
                 result = own(*args, **kw) if own else getattr(self.client, method)(*args, **kw)
             except Exception as error:  # pylint: disable=broad-except
-                result = error if isinstance(error, (DBusError, OSError)) else \
+                result = error if isinstance(error, (DBusError, LockError, OSError)) else \
                     RuntimeError(traceback.format_exc())
             self._send(sock, result)
 
@@ -199,7 +200,9 @@ class UserClient:
         return self._plain(method_call(SERVICE, bucket_path(bucket), LOCKS, member, body))
 
     def _do_told(self):
-        """All signals of the service up to now."""
+        """All signals of the service up to now, and events on a lock socket."""
+        if isinstance(self.client, SocketClient):
+            self.client.socket.sync()
         self.client.ping()
         return list(self.client.events)
 
@@ -208,11 +211,10 @@ class UserClient:
         self.client.ping()
         return '\n'.join(message.print_(0) for message in self.client.log)
 
-    def _do_leave_socket(self):
-        """It goes on by the bus, when its private socket has ended."""
-        ended = self.client is self.bus or self.client.at_end()
-        self.client = self.bus
-        return ended
+    def _do_reopen(self):
+        """Another lock socket, when its own has ended. The keys of what is live."""
+        self.client.socket.read_to_end()
+        return [entry.key for entry in self.client.reopen()]
 
     def _do_run(self, function, *args):
         """Runs a function of a module as this user."""

@@ -28,18 +28,20 @@ setUpModule = need
 class Works(ContractChecks, UnitCase):
     """Inside the system's unit."""
 
+    CLIENTS = 'clientsTotal'
+
     def test_the_contract(self):
-        """The calls and signals, by the bus and by a private socket, of several users."""
+        """The calls and signals, by the bus and by a lock socket, of several users."""
         self.start()
         for uid in (ALICE, BIG, LAST, 0):
-            for peer in (False, True):
-                with self.subTest(uid=uid, peer=peer):
-                    self.check_contract(self.user(uid, peer=peer), self.user(uid))
+            for by_socket in (False, True):
+                with self.subTest(uid=uid, by_socket=by_socket):
+                    self.check_contract(self.user(uid, by_socket=by_socket), self.user(uid))
 
     def test_state_after_a_kill(self):
         """The next one reads what the last one wrote, in a child process of its own."""
         self.start()
-        alice, bob = self.user(ALICE), self.user(BOB, peer=True)
+        alice, bob = self.user(ALICE), self.user(BOB, by_socket=True)
         held, token = alice.request('x', key=1)
         waits, _ = alice.request('x', key=2)
         other = bob.request('x', key=1)
@@ -81,24 +83,29 @@ class Works(ContractChecks, UnitCase):
         self.assertEqual(other.wait_exit(), 1, other.stderr())
 
     def test_descriptors(self):
-        """All the private sockets that a user may have, of two users, and one more of a third."""
+        """As many lock sockets as clients that a bus lets a user have, of two users, and one more of
+        a third."""
         self.start()
-        limit = self.control.get_property('Limits')['privateSocketsPerUid']
-        n_each = min(limit, 200)  # The bus itself allows a user 256 connections.
+        limits = self.control.get_property('Limits')
+        n_each = 200  # The bus itself allows a user 256 connections.
+        self.assertGreater(limits['clientsPerUid'], n_each)
         for uid in (ALICE, BIG):
             for _ in range(n_each):
-                self.private_socket(self.raw_client(uid=uid, descriptors=True))
-        client = self.user(BOB, peer=True)
+                self.lock_socket(self.raw_client(uid=uid, descriptors=True))
+        client = self.user(BOB, by_socket=True)
         self.assertGreater(client.request('x')[1], 0)
         n_open = self.current.count_descriptors()
         self.assertGreater(n_open, 2 * n_each)
-        self.assertLess(n_open, int(self.setting('LimitNOFILE')) // 2)
+        # Five eighths of the descriptors go to lock sockets: as many as there may be clients.
+        n_clients = limits[self.CLIENTS]
+        self.assertGreaterEqual(int(self.setting('LimitNOFILE')) * 5 // 8, n_clients)
 
 
 class WorksInSession(Works):
     """Inside the unit of a user's session."""
 
     service_class = SessionUnitService
+    CLIENTS = 'clientsPerUid'
 
 
 class InSandboxes(Sandboxes, UnitCase):

@@ -33,7 +33,7 @@ class Memory(UnitCase):
             got = limits['requestsPerClient']
             while got == limits['requestsPerClient']:
                 clients.append(self.raw_client(uid=uid, descriptors=True))
-                got = ask_for_long_names(self.private_socket(clients[-1]),
+                got = ask_for_long_names(self.lock_socket(clients[-1]),
                                          limits['requestsPerClient'])
                 asked += got
         # The last of it is kept for those who have less.

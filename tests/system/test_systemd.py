@@ -52,11 +52,11 @@ class SystemUnit(UnitChecks):
         self.assertEqual(len(started), 1)
 
     def test_the_contract(self):
-        """The calls and signals, by the bus and by a private socket."""
+        """The calls and signals, by the bus and by a lock socket."""
         for uid in self.users:
-            for peer in (False, True):
-                with self.subTest(uid=uid, peer=peer):
-                    self.check_contract(self.user(uid, peer=peer), self.user(uid))
+            for by_socket in (False, True):
+                with self.subTest(uid=uid, by_socket=by_socket):
+                    self.check_contract(self.user(uid, by_socket=by_socket), self.user(uid))
 
     # ---- what it ends by
 
@@ -199,7 +199,7 @@ class SystemUnit(UnitChecks):
         clients, asked = [], 0
         while asked == len(clients) * limits['requestsPerClient']:
             clients.append(self.raw_client(uid=self.users[0], descriptors=True))
-            asked += ask_for_long_names(self.private_socket(clients[-1]),
+            asked += ask_for_long_names(self.lock_socket(clients[-1]),
                                         limits['requestsPerClient'])
         before = clients[0].resync()
         full = self.check_group()

@@ -151,11 +151,11 @@ class Users(UsersCase):
         self.alice.release(held)
         self.assertGreater(token, 0)
 
-    def test_private_sockets_are_as_private(self):
+    def test_lock_sockets_are_as_private(self):
         self.alice.request(CANARY)
         for uid in (BOB, 0, BIG, LAST):
             with self.subTest(uid=uid):
-                other = self.user(uid, peer=True)
+                other = self.user(uid, by_socket=True)
                 self.assertEqual(other.query(), ([], []))
                 self.assertEqual(other.buckets(), [])
                 self.assertEqual(other.resync(), [])
