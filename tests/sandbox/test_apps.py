@@ -264,7 +264,7 @@ class LockSockets(SandboxCase):
         self.monitor.position()
 
         self.assertNotEqual(sock.request('n')[1], 0)
-        self.assertEqual(app.query(), ([('n', 'exclusive', app.name)], []))
+        self.assertEqual(app.query(), [[['n', 'exclusive', app.name]], []])
         self.assertEqual(twin.clients(), [app.name])
         self.assertEqual(self.control.query(), ([], []), 'the host sees it')
         waiting = twin.call('request', 'n')
