@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import socket
+import time
 
 import buses
 from calls import DBusError
@@ -18,7 +19,7 @@ from test_pressure import wait_quiet
 from test_socket import SocketCase
 
 KIB = 1024
-SYNC = packets.message(packets.SYNC, 1)
+SYNC = packets.message(packets.SYNC, 1 << 62)
 # The largest packet of them; the answers to it are what is buffered for a client at most.
 MOST = SYNC * (packets.MAX_PACKET // len(SYNC))
 ANSWERS_KIB = packets.MAX_PACKET // len(SYNC) * 40 // KIB
@@ -109,32 +110,43 @@ class DoesNotRead(BoundsCase):
             other.release(other.request('x', self.bucket)[0])
             self.other.query(self.bucket)
 
+    def read_both(self, sock, serial):
+        """Reads both ways until the call by the bus is answered."""
+        deadline = time.monotonic() + buses.PATIENCE
+        while serial not in self.raw._replies:
+            self.assertLess(time.monotonic(), deadline, 'no answer by the bus')
+            sock.pump()
+            self.raw.pump(0 if buses.readable(sock.socket, 0) else 0.01)
+        return self.raw.result(serial)
+
     def test_its_calls_by_the_bus_wait(self):
-        """Whichever they are, and in their order."""
+        """Whichever they are, in their order, and behind all that was in the socket before."""
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket)
-        self.fill(sock)
-        data, _, key = sock.encode_request('last', self.bucket)
-        calls = self.raw.send_all([lock_call('Query', bucket=self.bucket),
-                                   lock_call('Release', 1, self.bucket),
-                                   lock_call('Query', bucket=self.bucket)])
+        for packet in (MOST, MOST):
+            sock.socket.send(packet)
+        names = [f'{number}' for number in range(1000)]
+        for packet in packets.packets(sock.encode_request(name, self.bucket)[0] for name in names):
+            sock.socket.send(packet)
+        calls = self.raw.send_all([
+            lock_call('Query', bucket=self.bucket), lock_call('Release', 1, self.bucket),
+            open_socket_call(), lock_call('Query', bucket=self.bucket)])
         self.raw.ping_the_bus()
         self.control.ping()
         wait_quiet(self.daemon)
         while self.raw.pump():
             pass
         self.assertFalse(set(calls) & set(self.raw._replies), 'answered before it has read')
-        sock.send(data)
-        sock.wait_for(lambda: len(sock.log) > 10_000, what='answers')
-        while self.raw.pump():
-            pass
-        sock.wait_for(lambda: not sock.pump() and self.raw.pump(0.05), what='the bus')
-        self.assertIn(len(self.raw.result(calls[0])[0]), (1, 2))
-        self.assert_error('InvalidState', self.raw.result, calls[1])
-        self.raw.result(calls[2])
-        sock.sync()
-        self.assertEqual(len(self.raw.query(self.bucket)[0]), 2)
-        self.assertGreater(key, 0)
+        self.assertEqual(len(self.read_both(sock, calls[0])[0]), 1001)
+        self.assert_error('InvalidState', self.read_both, sock, calls[1])
+        self.read_both(sock, calls[2])
+        again = LockSocket(self.raw.descriptors.pop())
+        self.addCleanup(again.close)
+        self.assertEqual(len(again.read_live()), 1001)
+        self.assertEqual(sock.read_to_end(), 'replaced')
+        self.assertEqual(len(sock.log), 2 + 2 * len(MOST) // len(SYNC) + 1000 + 1)
+        self.assertEqual(len(self.raw.result(calls[3])[0]), 1001)
+        again.end()
 
     def make_events(self, sock):
         """It doesn't read while 1,000 of its requests are granted and then stolen."""
