@@ -456,6 +456,8 @@ class Operations(SocketCase):
         self.refused('NotSupported', 'x', ifAvailable=True, signal=True)
         # As in the contract: a name is looked at before the options, and these before a key.
         self.refused('NotSupported', '-', ifAvailable=True, timeout=5)
+        # What D-Bus cannot carry is looked at first of all.
+        self.refused('InvalidArgs', '-\uffff', steal=True, ifAvailable=True)
         self.assertEqual(self.raw.resync(), [])
 
     def test_invalid_args(self):
@@ -550,6 +552,13 @@ class Buckets(SocketCase):
             self.request(0, key)
             self.assertEqual(self.other.query(name)[0], [('x', 'exclusive', self.raw.name)])
 
+    def test_numbers_end_with_their_socket(self):
+        self.sock.send(packets.bucket(3, self.bucket))
+        self.request(3, 1)
+        self.sock = self.lock_socket(self.raw)
+        self.sock.send(packets.request(1, 2, 3, 'x'))
+        self.assertEqual(self.sock.read_to_end(), 'malformed')
+
     def test_bound_again(self):
         """What was requested before stays where it is."""
         one, two = self.unique('bucket'), self.unique('bucket')
@@ -603,6 +612,17 @@ class End(SocketCase):
         self.assertNotIn(self.raw.resync()[0][1], ids)
         sock.release(again)
         self.assert_nothing_live()
+
+    def test_what_stays(self):
+        """What the client watches, and the numbers of buckets."""
+        sock = self.lock_socket(self.raw)
+        self.raw.watch(bucket=self.bucket)
+        sock.send(packets.bucket(7, self.bucket))
+        sock.end()
+        sock.send(packets.request(99, 5, 7, 'x'))
+        self.assertNotEqual(sock.answer(99).token, 0)
+        self.raw.ping()
+        self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
 
     def test_with_nothing(self):
         sock = self.lock_socket(self.raw)
