@@ -131,6 +131,11 @@ class Full(FullCase):
         self.ask_until_refused()
         self.assertEqual(self.clients[0].request('x', key=1), held)
         self.assert_error('LimitsExceeded', self.clients[0].request, 'n' * 1000, key=2)
+        # On a lock socket it is a limit without a name.
+        sock = self.lock_socket()
+        error = self.assert_error('LimitsExceeded', sock.request, 'n' * 1000)
+        self.assertEqual(error.message, '')
+        sock.sync()
         self.empty()
         self.assertNotEqual(self.clients[0].request('y', key=2)[1], 0)
 
