@@ -7,6 +7,6 @@
 
 #include <weblocks/weblocks.h>
 
-#include "client-lib/connection.h"
+#include "client-lib/engine/connection.h"
 
 Connection *web_locks_agent_get_connection(WebLocksAgent *self);

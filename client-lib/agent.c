@@ -3,9 +3,6 @@
 
 #include "client-lib/agent-private.h"
 
-#include "client-lib/post.h"
-#include "client-lib/ticket.h"
-
 /**
  * WebLocksAgent:
  *
@@ -25,7 +22,6 @@ struct _WebLocksAgent {
     GObject parent;
     GBusType bus_type;
     char *address;
-    gboolean private_socket;
     Connection *connection;
 };
 
@@ -34,7 +30,6 @@ G_DEFINE_FINAL_TYPE(WebLocksAgent, web_locks_agent, G_TYPE_OBJECT)
 enum {
     PROP_BUS_TYPE = 1,
     PROP_ADDRESS,
-    PROP_PRIVATE_SOCKET,
     PROP_CLIENT_ID,
     PROP_CONNECTED,
     N_PROPS,
@@ -47,11 +42,13 @@ web_locks_agent_get_connection(WebLocksAgent *self)
     return self->connection;
 }
 
-/* ---- telling that the connection opened or closed */
+/* ---- telling that the connection opened or ended */
 
+/* The agent, weakly: what waits to be told must not keep it, and the session lock is held when there
+ * is something to tell. */
 typedef struct {
     GWeakRef agent;
-    GMainContext *context;
+    Session *session;
 } AgentRef;
 
 static void
@@ -60,7 +57,7 @@ agent_ref_clear(gpointer data)
     AgentRef *ref = data;
 
     g_weak_ref_clear(&ref->agent);
-    g_main_context_unref(ref->context);
+    session_unref(ref->session);
 }
 
 static void
@@ -69,10 +66,15 @@ agent_ref_unref(gpointer data)
     g_atomic_rc_box_release_full(data, agent_ref_clear);
 }
 
+typedef struct {
+    SessionDelivery delivery;
+    AgentRef *ref;
+} Change;
+
 static void
-tell_changed(gpointer data)
+change_run(SessionDelivery *delivery)
 {
-    g_autoptr(GObject) self = g_weak_ref_get(&((AgentRef *)data)->agent);
+    g_autoptr(GObject) self = g_weak_ref_get(&((Change *)delivery)->ref->agent);
 
     if (self == NULL)
         return;
@@ -82,14 +84,23 @@ tell_changed(gpointer data)
     g_object_thaw_notify(self);
 }
 
-/* Inside the gate. The agent is not touched: this must not drop its last reference, nor keep it if
- * its context never runs. */
+static void
+change_free(SessionDelivery *delivery)
+{
+    agent_ref_unref(((Change *)delivery)->ref);
+    g_free(delivery);
+}
+
 static void
 on_connection_changed(gpointer data)
 {
     AgentRef *ref = data;
+    Change *change = g_new0(Change, 1);
 
-    post_to_context(ref->context, tell_changed, g_atomic_rc_box_acquire(ref), agent_ref_unref);
+    change->delivery.run = change_run;
+    change->delivery.free = change_free;
+    change->ref = g_atomic_rc_box_acquire(ref);
+    session_deliver(ref->session, session_get_context(ref->session), &change->delivery);
 }
 
 /* ---- making one */
@@ -308,7 +319,7 @@ find_default_agent(GBusType bus_type, GMainContext *context, GPtrArray *over)
         if (entry->bus_type != bus_type || entry->context != context)
             continue;
         agent = g_weak_ref_get(&entry->agent);
-        if (agent != NULL && !connection_is_over(agent->connection))
+        if (agent != NULL && connection_check(agent->connection, NULL))
             return agent;
         g_ptr_array_remove_index_fast(default_agents, i);
         if (agent != NULL)
@@ -358,54 +369,6 @@ web_locks_agent_get_default(GBusType bus_type)
 
 /* ---- connecting */
 
-typedef struct {
-    Connection *connection;
-    Ticket *ticket; /* NULL: cancelled */
-} Connect;
-
-static void
-on_settled(gpointer data)
-{
-    g_autofree Connect *self = data;
-    GError *error = NULL;
-
-    if (self->ticket == NULL)
-        return;
-    if (connection_open(self->connection, &error))
-        ticket_return_boolean(self->ticket, TRUE);
-    else
-        ticket_return_error(self->ticket, error);
-}
-
-static void
-on_connect_cancelled(gpointer data)
-{
-    Connect *self = data;
-
-    ticket_free(g_steal_pointer(&self->ticket));
-}
-
-/* Takes the ticket. */
-static void
-start_connect(Connection *connection, Ticket *ticket)
-{
-    Connect *connect = g_new0(Connect, 1);
-    GError *error = NULL;
-
-    connect->connection = connection;
-    connect->ticket = ticket;
-    connection_enter(connection);
-    if (!ticket_listen(ticket, on_connect_cancelled, connect))
-        g_free(connect);
-    else if (connection_open(connection, &error))
-        connection_when_settled(connection, on_settled, connect);
-    else {
-        ticket_return_error(ticket, error);
-        g_free(connect);
-    }
-    connection_leave(connection);
-}
-
 /**
  * web_locks_agent_connect_async:
  * @self: an agent
@@ -432,7 +395,7 @@ web_locks_agent_connect_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_connect_async);
-    start_connect(self->connection, ticket_new_for_task(self->connection, task));
+    connection_connect(self->connection, task);
 }
 
 /**
@@ -472,14 +435,9 @@ web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError
 gboolean
 web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
 {
-    SyncCall call;
-
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
-
-    sync_call_init(&call, self->connection, cancellable);
-    start_connect(self->connection, ticket_new_for_sync(&call));
-    return sync_call_wait_boolean(&call, error);
+    return connection_connect_sync(self->connection, cancellable, error);
 }
 
 /**
@@ -531,8 +489,7 @@ gboolean
 web_locks_agent_get_connected(WebLocksAgent *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
-    return connection_is_open(self->connection) &&
-           connection_get_client_id(self->connection) != NULL;
+    return connection_is_connected(self->connection);
 }
 
 /* ---- GObject */
@@ -548,9 +505,6 @@ web_locks_agent_get_property(GObject *object, guint id, GValue *value, GParamSpe
         break;
     case PROP_ADDRESS:
         g_value_set_string(value, self->address);
-        break;
-    case PROP_PRIVATE_SOCKET:
-        g_value_set_boolean(value, self->private_socket);
         break;
     case PROP_CLIENT_ID:
         g_value_set_string(value, web_locks_agent_get_client_id(self));
@@ -575,9 +529,6 @@ web_locks_agent_set_property(GObject *object, guint id, const GValue *value, GPa
     case PROP_ADDRESS:
         self->address = g_value_dup_string(value);
         break;
-    case PROP_PRIVATE_SOCKET:
-        self->private_socket = g_value_get_boolean(value);
-        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -590,10 +541,10 @@ web_locks_agent_constructed(GObject *object)
     AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    self->connection = connection_new(self->bus_type, self->address, self->private_socket);
+    self->connection = connection_new(self->bus_type, self->address);
     g_weak_ref_init(&ref->agent, self);
-    ref->context = g_main_context_ref(connection_get_context(self->connection));
-    connection_set_watcher(self->connection, on_connection_changed, ref, agent_ref_unref);
+    ref->session = session_ref(connection_get_session(self->connection));
+    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
 }
 
 static void
@@ -637,17 +588,6 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
      * Since: 0.1
      */
     properties[PROP_ADDRESS] = g_param_spec_string("address", NULL, NULL, NULL, construct_flags);
-    /**
-     * WebLocksAgent:private-socket:
-     *
-     * Whether the agent talks to the lock service on a private socket, without the bus between,
-     * where the service offers one and the bus carries it. It is the same but for the time that it
-     * takes: a third to a half. The bus still tells who is who, and when somebody is gone.
-     *
-     * Since: 0.1
-     */
-    properties[PROP_PRIVATE_SOCKET] =
-        g_param_spec_boolean("private-socket", NULL, NULL, TRUE, construct_flags);
     /**
      * WebLocksAgent:client-id:
      *

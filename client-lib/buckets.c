@@ -6,9 +6,9 @@
 #include <sys/random.h>
 
 #include "client-lib/agent-private.h"
-#include "client-lib/call.h"
 #include "client-lib/error-private.h"
 #include "client-lib/manager-private.h"
+#include "common/wire-names.h"
 
 /**
  * web_locks_agent_get_manager:
@@ -56,26 +56,23 @@ web_locks_agent_create_private_manager(WebLocksAgent *self)
     return web_locks_manager_new_for_agent(self, bucket, NULL);
 }
 
-static SdBusMessage *
-build_buckets(Connection *connection, gpointer data)
+static QuestionCall
+build_buckets(gpointer data)
 {
-    return call_new_to_service(connection, "Buckets");
+    return (QuestionCall){WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Buckets", NULL};
 }
 
 static gpointer
-read_buckets(sd_bus_message *reply, gpointer data, GError **error)
+read_buckets(GVariant *body, gpointer data, GError **error)
 {
-    g_autoptr(GStrvBuilder) buckets = g_strv_builder_new();
-    const char *bucket;
-    int r = sd_bus_message_enter_container(reply, 'a', "s");
+    char **buckets;
 
-    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &bucket)) > 0)
-        g_strv_builder_add(buckets, bucket);
-    if (r < 0) {
+    if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(as)"))) {
         g_propagate_error(error, error_new_unreadable());
         return NULL;
     }
-    return g_strv_builder_end(buckets);
+    g_variant_get(body, "(^as)", &buckets);
+    return buckets;
 }
 
 static void
@@ -84,7 +81,7 @@ free_strings(gpointer data)
     g_strfreev(data);
 }
 
-static const CallKind buckets_kind = {build_buckets, read_buckets, free_strings};
+static const QuestionKind buckets_kind = {build_buckets, read_buckets, free_strings};
 
 /**
  * web_locks_agent_list_buckets_async:
@@ -110,7 +107,7 @@ web_locks_agent_list_buckets_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
-    call_run_for_task(web_locks_agent_get_connection(self), &buckets_kind, NULL, task);
+    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL, task);
 }
 
 /**
@@ -154,6 +151,6 @@ web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable
 {
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
-    return call_run_sync(web_locks_agent_get_connection(self), &buckets_kind, NULL, cancellable,
-                         error);
+    return connection_ask_sync(web_locks_agent_get_connection(self), &buckets_kind, NULL,
+                               cancellable, error);
 }

@@ -1,20 +1,25 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Errors of the library: what a D-Bus error means, and what a lost lock means. */
+/* Errors of the library: what an error on D-Bus, an answer or a lost lock is to the application. */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
 
-/* The wire's error name as an error of ours; the inverse of the service's table. */
+#include "common/packet.h"
+
+/* The D-Bus error `name`; the inverse of the service's table. `message` may be NULL. */
 GError *error_new_from_wire(const char *name, const char *message);
 
-/* A negative errno of sd-bus: there was no way to the service. */
-GError *error_new_from_errno(int r);
+/* There is no way to the service: UNAVAILABLE. */
+GError *error_new_unavailable(const char *why);
 
-/* What releasing a lock, or waiting for one, comes to after the wire's reason ended it. */
-GError *error_new_from_reason(const char *reason);
+/* NULL if the answer is not an error. */
+GError *error_new_from_answer(const PacketAnswer *answer);
+
+/* What releasing a lock, or waiting for one, results in after it has ended for this reason. */
+GError *error_new_from_reason(PacketReason reason);
 
 /* An answer that can't be read: not of this contract. */
 GError *error_new_unreadable(void);

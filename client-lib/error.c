@@ -3,8 +3,6 @@
 
 #include "client-lib/error-private.h"
 
-#include <string.h>
-
 #include "common/wire-names.h"
 
 /**
@@ -26,7 +24,7 @@ typedef struct {
     WebLocksError code;
 } ErrorRow;
 
-/* What isn't here, and isn't InvalidArgs, says that the service can't be reached. */
+/* Whatever is neither here nor InvalidArgs means that the service can't be reached. */
 static const ErrorRow error_table[] = {
     {WIRE_ERROR_NOT_SUPPORTED, WEB_LOCKS_ERROR_NOT_SUPPORTED},
     {WIRE_ERROR_SECURITY, WEB_LOCKS_ERROR_SECURITY},
@@ -46,34 +44,75 @@ error_new_from_wire(const char *name, const char *message)
     for (guint i = 0; i < G_N_ELEMENTS(error_table); i++)
         if (g_strcmp0(name, error_table[i].name) == 0)
             return g_error_new_literal(WEB_LOCKS_ERROR, (int)error_table[i].code, message);
+    return error_new_unavailable(message);
+}
+
+GError *
+error_new_unavailable(const char *why)
+{
     return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                       "The lock service can't be reached: %s", message);
+                       "The lock service can't be reached: %s", why);
+}
+
+static GError *
+error_new_from_limit(guint32 limit)
+{
+    const char *name = limit > 0 ? limit_id_get_name(limit - 1) : NULL;
+
+    if (name == NULL)
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
+                                   "There is no room left to store the request");
+    return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS, "The limit %s is reached", name);
 }
 
 GError *
-error_new_from_errno(int r)
+error_new_from_answer(const PacketAnswer *answer)
 {
-    return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE, g_strerror(-r));
+    switch ((PacketError)answer->error) {
+    case PACKET_ERROR_NONE:
+        return NULL;
+    case PACKET_ERROR_INVALID_ARGS:
+        return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                                   "The lock service does not accept the arguments");
+    case PACKET_ERROR_NOT_SUPPORTED:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
+                                   "The name is reserved, or the options exclude each other");
+    case PACKET_ERROR_INVALID_STATE:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                                   "The lock service is about to end");
+    case PACKET_ERROR_NOT_HELD:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
+                                   "The lock is not held");
+    case PACKET_ERROR_LIMITS_EXCEEDED:
+        return error_new_from_limit(answer->limit);
+    case N_PACKET_ERRORS:
+    default:
+        g_assert_not_reached();
+    }
 }
 
 GError *
-error_new_from_reason(const char *reason)
+error_new_from_reason(PacketReason reason)
 {
-    if (strcmp(reason, WIRE_REASON_STOLEN) == 0)
+    switch (reason) {
+    case PACKET_REASON_STOLEN:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN, "The lock was stolen");
-    if (strcmp(reason, WIRE_REASON_TIMEOUT) == 0)
+    case PACKET_REASON_TIMEOUT:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
                                    "The lock was not granted in time");
-    if (strcmp(reason, WIRE_REASON_TERMINATED) == 0)
+    case PACKET_REASON_TERMINATED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   "The connection to the bus ended, and the lock with it");
-    return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                               "The lock was lost by the lock service");
+                                   "The agent was terminated, and the lock with it");
+    case PACKET_REASON_LOST:
+    default:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
+                                   "The lock was lost by the lock service");
+    }
 }
 
 GError *
 error_new_unreadable(void)
 {
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                               "The lock service gave an answer that can't be understood");
+                               "The answer of the lock service can't be understood");
 }

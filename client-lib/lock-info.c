@@ -63,14 +63,13 @@ mode_from_wire(const char *word)
 }
 
 WebLocksLockInfo *
-web_locks_lock_info_new_from_query(sd_bus_message *reply, gboolean held)
+web_locks_lock_info_new_from_query(const char *name,
+                                   const char *mode,
+                                   const char *client_id,
+                                   gboolean held)
 {
-    WebLocksLockInfo *self;
-    const char *name, *mode, *client_id;
+    WebLocksLockInfo *self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
 
-    if (sd_bus_message_read(reply, "(sss)", &name, &mode, &client_id) <= 0)
-        return NULL;
-    self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
     g_free(self->name);
     g_free(self->client_id);
     self->name = g_strdup(name);
@@ -80,103 +79,43 @@ web_locks_lock_info_new_from_query(sd_bus_message *reply, gboolean held)
     return self;
 }
 
-static int
-read_string(sd_bus_message *reply, char **field)
+static void
+read_string(GVariant *entry, const char *key, char **field)
 {
     const char *string;
-    int r = sd_bus_message_read(reply, "v", "s", &string);
 
-    if (r >= 0) {
-        g_free(*field);
-        *field = g_strdup(string);
-    }
-    return r;
+    if (!g_variant_lookup(entry, key, "&s", &string))
+        return;
+    g_free(*field);
+    *field = g_strdup(string);
 }
 
-static int
-read_strings(sd_bus_message *reply, char ***field)
-{
-    g_autoptr(GStrvBuilder) strings = g_strv_builder_new();
-    const char *string;
-    int r = sd_bus_message_enter_container(reply, 'v', "as");
-
-    if (r >= 0)
-        r = sd_bus_message_enter_container(reply, 'a', "s");
-    if (r < 0)
-        return r;
-    while ((r = sd_bus_message_read_basic(reply, 's', &string)) > 0)
-        g_strv_builder_add(strings, string);
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    g_strfreev(*field);
-    *field = g_strv_builder_end(strings);
-    return r;
-}
-
-static int
-read_entry(WebLocksLockInfo *self, sd_bus_message *reply, const char *key, guint64 *cursor)
-{
-    const char *word;
-    int r;
-
-    if (strcmp(key, "name") == 0)
-        return read_string(reply, &self->name);
-    if (strcmp(key, "clientId") == 0)
-        return read_string(reply, &self->client_id);
-    if (strcmp(key, "why") == 0)
-        return read_string(reply, &self->why);
-    if (strcmp(key, "process") == 0)
-        return read_string(reply, &self->process);
-    if (strcmp(key, "blockedBy") == 0)
-        return read_strings(reply, &self->blocked_by);
-    if (strcmp(key, "token") == 0)
-        return sd_bus_message_read(reply, "v", "t", &self->token);
-    if (strcmp(key, "age") == 0)
-        return sd_bus_message_read(reply, "v", "t", &self->age_ms);
-    if (strcmp(key, "pid") == 0)
-        return sd_bus_message_read(reply, "v", "u", &self->pid);
-    if (strcmp(key, "position") == 0)
-        return sd_bus_message_read(reply, "v", "u", &self->position);
-    if (strcmp(key, "cursor") == 0)
-        return sd_bus_message_read(reply, "v", "t", cursor);
-    if (strcmp(key, "mode") == 0) {
-        r = sd_bus_message_read(reply, "v", "s", &word);
-        if (r >= 0)
-            self->mode = mode_from_wire(word);
-        return r;
-    }
-    if (strcmp(key, "state") == 0) {
-        r = sd_bus_message_read(reply, "v", "s", &word);
-        if (r >= 0)
-            self->held = strcmp(word, WIRE_STATE_HELD) == 0;
-        return r;
-    }
-    return sd_bus_message_skip(reply, "v"); /* of a later service */
-}
-
+/* Keys of a later service are ignored. */
 WebLocksLockInfo *
-web_locks_lock_info_new_from_inspect(sd_bus_message *reply, guint64 *out_cursor)
+web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
 {
-    g_autoptr(WebLocksLockInfo) self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
-    const char *key;
-    int r;
+    WebLocksLockInfo *self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+    const char *word;
+    char **blocked_by;
 
-    if (sd_bus_message_enter_container(reply, 'a', "{sv}") <= 0)
-        return NULL;
-    while ((r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
-        r = sd_bus_message_read_basic(reply, 's', &key);
-        if (r >= 0)
-            r = read_entry(self, reply, key, out_cursor);
-        if (r >= 0)
-            r = sd_bus_message_exit_container(reply);
-        if (r < 0)
-            return NULL;
+    read_string(entry, "name", &self->name);
+    read_string(entry, "clientId", &self->client_id);
+    read_string(entry, "why", &self->why);
+    read_string(entry, "process", &self->process);
+    if (g_variant_lookup(entry, "blockedBy", "^as", &blocked_by)) {
+        g_strfreev(self->blocked_by);
+        self->blocked_by = blocked_by;
     }
-    if (r < 0 || sd_bus_message_exit_container(reply) < 0)
-        return NULL;
-    return g_steal_pointer(&self);
+    g_variant_lookup(entry, "token", "t", &self->token);
+    g_variant_lookup(entry, "age", "t", &self->age_ms);
+    g_variant_lookup(entry, "pid", "u", &self->pid);
+    g_variant_lookup(entry, "position", "u", &self->position);
+    g_variant_lookup(entry, "cursor", "t", out_cursor);
+    if (g_variant_lookup(entry, "mode", "&s", &word))
+        self->mode = mode_from_wire(word);
+    if (g_variant_lookup(entry, "state", "&s", &word))
+        self->held = strcmp(word, WIRE_STATE_HELD) == 0;
+    return self;
 }
 
 gboolean

@@ -7,13 +7,13 @@
 
 #include <weblocks/weblocks.h>
 
-#include "client-lib/hold.h"
+#include "client-lib/engine/request.h"
 
-/* The application's handle of a hold: when the last reference is gone, so is the lock. */
-WebLocksLock *web_locks_lock_new(Hold *hold);
+/* How a request that is granted becomes a WebLocksLock. */
+extern const RequestFuncs web_locks_lock_funcs;
 
 /* Why it is not held; NULL while it is. */
 GError *web_locks_lock_get_loss(WebLocksLock *self);
 
-/* Lets go at once, and waits for nothing. */
+/* Releases it at once, without waiting for an answer. */
 void web_locks_lock_drop(WebLocksLock *self);

@@ -3,8 +3,7 @@
 
 #include "client-lib/lock-private.h"
 
-#include "client-lib/error-private.h"
-#include "client-lib/sync.h"
+#include "common/wire-names.h"
 
 /**
  * WebLocksLock:
@@ -24,7 +23,7 @@
  */
 struct _WebLocksLock {
     GObject parent;
-    Hold *hold;
+    Request *request;
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksLock, web_locks_lock, G_TYPE_OBJECT)
@@ -44,35 +43,49 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
-static void
-tell_lost(gpointer lock, const char *reason)
+static const char *
+get_reason_word(PacketReason reason)
 {
-    g_object_notify_by_pspec(G_OBJECT(lock), properties[PROP_HELD]);
-    g_signal_emit(lock, signals[SIGNAL_LOST], 0, reason);
+    switch (reason) {
+    case PACKET_REASON_STOLEN:
+        return WIRE_REASON_STOLEN;
+    case PACKET_REASON_TERMINATED:
+        return WIRE_REASON_TERMINATED;
+    case PACKET_REASON_TIMEOUT:
+    case PACKET_REASON_LOST:
+    default:
+        return WIRE_REASON_LOST;
+    }
 }
 
-WebLocksLock *
-web_locks_lock_new(Hold *hold)
+static void
+on_lost(gpointer lock, PacketReason reason)
+{
+    g_object_notify_by_pspec(G_OBJECT(lock), properties[PROP_HELD]);
+    g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_reason_word(reason));
+}
+
+static gpointer
+lock_new(Request *take_request)
 {
     WebLocksLock *self = g_object_new(WEB_LOCKS_TYPE_LOCK, NULL);
 
-    self->hold = hold_ref(hold);
-    hold_set_lock(hold, self, tell_lost);
+    self->request = take_request;
     return self;
 }
+
+const RequestFuncs web_locks_lock_funcs = {lock_new, on_lost};
 
 GError *
 web_locks_lock_get_loss(WebLocksLock *self)
 {
-    if (hold_is_held(self->hold))
-        return NULL;
-    return error_new_from_reason(self->hold->loss_reason != NULL ? self->hold->loss_reason : "");
+    return request_get_loss(self->request);
 }
 
 void
 web_locks_lock_drop(WebLocksLock *self)
 {
-    hold_drop(self->hold);
+    request_drop(self->request);
 }
 
 /**
@@ -87,8 +100,8 @@ web_locks_lock_drop(WebLocksLock *self)
 const char *
 web_locks_lock_get_name(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, NULL);
-    return self->hold->name;
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, NULL);
+    return request_get_name(self->request);
 }
 
 /**
@@ -103,8 +116,8 @@ web_locks_lock_get_name(WebLocksLock *self)
 WebLocksMode
 web_locks_lock_get_mode(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, WEB_LOCKS_MODE_EXCLUSIVE);
-    return self->hold->mode;
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, WEB_LOCKS_MODE_EXCLUSIVE);
+    return request_get_mode(self->request);
 }
 
 /**
@@ -122,8 +135,8 @@ web_locks_lock_get_mode(WebLocksLock *self)
 guint64
 web_locks_lock_get_token(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, 0);
-    return self->hold->token;
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, 0);
+    return request_get_token(self->request);
 }
 
 /**
@@ -138,8 +151,8 @@ web_locks_lock_get_token(WebLocksLock *self)
 gboolean
 web_locks_lock_get_held(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, FALSE);
-    return hold_is_held(self->hold);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
+    return request_is_held(self->request);
 }
 
 static gboolean
@@ -147,26 +160,11 @@ check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
     if (g_cancellable_set_error_if_cancelled(cancellable, error))
         return FALSE;
-    if (connection_is_of_this_process(self->hold->connection))
+    if (session_is_of_this_process(request_get_session(self->request)))
         return TRUE;
     g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
                         "The lock belongs to the process that forked this one");
     return FALSE;
-}
-
-/* Takes the ticket. */
-static void
-release(WebLocksLock *self, Ticket *ticket)
-{
-    Connection *connection = self->hold->connection;
-    gboolean was_held;
-
-    connection_enter(connection);
-    was_held = hold_is_held(self->hold);
-    hold_release(self->hold, ticket);
-    connection_leave(connection);
-    if (was_held)
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
 }
 
 /**
@@ -188,18 +186,27 @@ web_locks_lock_release_async(WebLocksLock *self,
 {
     g_autoptr(GTask) task = NULL;
     GError *error = NULL;
+    Session *session;
+    gboolean was_held;
 
-    g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
+    session = request_get_session(self->request);
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_lock_release_async);
     /* From here on the lock is given up, and the answer is the truth about it. */
     g_task_set_check_cancellable(task, FALSE);
-    if (check_release(self, cancellable, &error))
-        release(self, ticket_new_for_task(self->hold->connection, g_steal_pointer(&task)));
-    else
+    if (!check_release(self, cancellable, &error)) {
         g_task_return_error(task, error);
+        return;
+    }
+    session_enter(session);
+    was_held = request_is_held(self->request);
+    request_release(self->request, g_steal_pointer(&task), NULL);
+    session_leave(session);
+    if (was_held)
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
 }
 
 /**
@@ -244,16 +251,24 @@ web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError *
 gboolean
 web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
-    SyncCall call;
+    SyncCall sync;
+    Session *session;
+    gboolean was_held, is_released;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->hold != NULL, FALSE);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
     if (!check_release(self, cancellable, error))
         return FALSE;
-    sync_call_init(&call, self->hold->connection, NULL);
-    release(self, ticket_new_for_sync(&call));
-    return sync_call_wait_boolean(&call, error);
+    session = request_get_session(self->request);
+    session_enter(session);
+    was_held = request_is_held(self->request);
+    request_release(self->request, NULL, &sync);
+    is_released = sync_call_wait(&sync, error) != NULL;
+    session_leave(session);
+    if (was_held)
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+    return is_released;
 }
 
 /* ---- GObject */
@@ -263,23 +278,34 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
 {
     WebLocksLock *self = WEB_LOCKS_LOCK(object);
 
-    g_return_if_fail(self->hold != NULL); /* only the library makes locks */
+    g_return_if_fail(self->request != NULL); /* only the library makes locks */
     switch (id) {
     case PROP_NAME:
-        g_value_set_string(value, self->hold->name);
+        g_value_set_string(value, request_get_name(self->request));
         break;
     case PROP_MODE:
-        g_value_set_enum(value, (int)self->hold->mode);
+        g_value_set_enum(value, (int)request_get_mode(self->request));
         break;
     case PROP_TOKEN:
-        g_value_set_uint64(value, self->hold->token);
+        g_value_set_uint64(value, request_get_token(self->request));
         break;
     case PROP_HELD:
-        g_value_set_boolean(value, hold_is_held(self->hold));
+        g_value_set_boolean(value, request_is_held(self->request));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
+}
+
+/* While there is still a reference: see loss_run() in engine/request.c. */
+static void
+web_locks_lock_dispose(GObject *object)
+{
+    WebLocksLock *self = WEB_LOCKS_LOCK(object);
+
+    if (self->request != NULL)
+        request_forget_lock(self->request);
+    G_OBJECT_CLASS(web_locks_lock_parent_class)->dispose(object);
 }
 
 static void
@@ -287,10 +313,7 @@ web_locks_lock_finalize(GObject *object)
 {
     WebLocksLock *self = WEB_LOCKS_LOCK(object);
 
-    if (self->hold != NULL) {
-        hold_drop(self->hold);
-        hold_unref(self->hold);
-    }
+    g_clear_pointer(&self->request, request_unref);
     G_OBJECT_CLASS(web_locks_lock_parent_class)->finalize(object);
 }
 
@@ -301,6 +324,7 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
 
     object_class->get_property = web_locks_lock_get_property;
+    object_class->dispose = web_locks_lock_dispose;
     object_class->finalize = web_locks_lock_finalize;
 
     /**

@@ -7,7 +7,7 @@
 
 #include <weblocks/weblocks.h>
 
-#include "client-lib/connection.h"
+#include "client-lib/engine/connection.h"
 #include "client-lib/options-private.h"
 
 /* NULL, and an error, if it is no name for a bucket. */
@@ -16,7 +16,7 @@ web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError
 
 Connection *web_locks_manager_get_connection(WebLocksManager *self);
 
-/* Of the bucket object on the wire. */
+/* Of the bucket object on the bus. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 
 /* A request whose options were checked, for a task, which it takes, and as a sync call. The result
@@ -24,12 +24,15 @@ const char *web_locks_manager_get_path(WebLocksManager *self);
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
-                                     GTask *task);
+                                     GTask *take_task);
 WebLocksLock *web_locks_manager_wait_for_request(WebLocksManager *self,
                                                  const char *name,
                                                  const RequestOptions *options,
                                                  GCancellable *cancellable,
                                                  GError **error);
 
-/* Whether a name can travel as a D-Bus string. */
+/* Whether requests can be made at all, which comes before anything else [3.2.1]. */
+gboolean web_locks_manager_check(WebLocksManager *self, GError **error);
+
+/* Whether a name is one that the service may accept. */
 gboolean web_locks_manager_check_name(const char *name, GError **error);

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "client-lib/agent-private.h"
-#include "client-lib/request.h"
+#include "client-lib/lock-private.h"
 #include "common/wire-names.h"
 #include "common/wire-string.h"
 
-/* Far beyond what the service takes: what that is, it says itself. */
-#define NAME_BYTES_MAX 65536
+/* Far beyond the limit of any service, and so that name, `why` and head fit into a packet. */
+#define NAME_BYTES_MAX 32768
 
 /**
  * WebLocksManager:
@@ -29,7 +29,7 @@
 struct _WebLocksManager {
     GObject parent;
     WebLocksAgent *agent;
-    char *bucket;
+    GRefString *bucket;
     char *path;
 };
 
@@ -44,12 +44,27 @@ static GParamSpec *properties[N_PROPS];
 
 /* ---- making one */
 
+/* As sd_bus_path_encode() does: letters and digits stand for themselves, but for a digit in the first
+ * place; every other byte is an underscore and two hexadecimal digits. */
+static char *
+encode_path(const char *bucket)
+{
+    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
+
+    for (const char *p = bucket; *p != '\0'; p++) {
+        if (g_ascii_isalpha(*p) || (g_ascii_isdigit(*p) && p > bucket))
+            g_string_append_c(path, *p);
+        else
+            g_string_append_printf(path, "_%02x", (guchar)*p);
+    }
+    return g_string_free(path, FALSE);
+}
+
 WebLocksManager *
 web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error)
 {
     WebLocksManager *self;
-    g_autofree char *path = NULL;
-    size_t length = strlen(bucket);
+    size_t length = strnlen(bucket, WIRE_BUCKET_BYTES_MAX + 1);
 
     if (length == 0 || length > WIRE_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
         !wire_string_is_carriable(bucket)) {
@@ -57,13 +72,11 @@ web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError
                     "The name of a bucket has 1 to %d bytes of UTF-8", WIRE_BUCKET_BYTES_MAX);
         return NULL;
     }
-    if (sd_bus_path_encode(WIRE_BUCKET_PREFIX, bucket, &path) < 0)
-        g_assert_not_reached();
 
     self = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
     self->agent = g_object_ref(agent);
-    self->bucket = g_strdup(bucket);
-    self->path = g_steal_pointer(&path);
+    self->bucket = g_ref_string_new(bucket);
+    self->path = encode_path(bucket);
     return self;
 }
 
@@ -215,12 +228,18 @@ web_locks_manager_get_bucket(WebLocksManager *self)
 /* ---- request [4.1] */
 
 gboolean
+web_locks_manager_check(WebLocksManager *self, GError **error)
+{
+    return connection_check(web_locks_manager_get_connection(self), error);
+}
+
+gboolean
 web_locks_manager_check_name(const char *name, GError **error)
 {
-    /* So long that the bus would end the connection of whoever sends it, and all its locks. */
-    if (strlen(name) > NAME_BYTES_MAX) {
+    if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX) {
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "A name of more than %d bytes is not even sent", NAME_BYTES_MAX);
+                    "The limit %s is reached: a name of more than %d bytes is not even sent",
+                    limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);
         return FALSE;
     }
     if (wire_string_is_carriable(name))
@@ -230,28 +249,14 @@ web_locks_manager_check_name(const char *name, GError **error)
     return FALSE;
 }
 
-/* Takes the ticket. */
-static void
-start_request(WebLocksManager *self,
-              const char *name,
-              const RequestOptions *options,
-              Ticket *ticket)
-{
-    Connection *connection = web_locks_manager_get_connection(self);
-
-    connection_enter(connection);
-    request_start(connection, self->path, name, options, ticket);
-    connection_leave(connection);
-}
-
 void
 web_locks_manager_start_request(WebLocksManager *self,
                                 const char *name,
                                 const RequestOptions *options,
-                                GTask *task)
+                                GTask *take_task)
 {
-    start_request(self, name, options,
-                  ticket_new_for_task(web_locks_manager_get_connection(self), task));
+    connection_request(web_locks_manager_get_connection(self), &web_locks_lock_funcs, self->bucket,
+                       name, options, take_task);
 }
 
 WebLocksLock *
@@ -261,17 +266,19 @@ web_locks_manager_wait_for_request(WebLocksManager *self,
                                    GCancellable *cancellable,
                                    GError **error)
 {
-    SyncCall call;
-
-    sync_call_init(&call, web_locks_manager_get_connection(self), cancellable);
-    start_request(self, name, options, ticket_new_for_sync(&call));
-    return sync_call_wait_pointer(&call, error);
+    return connection_request_sync(web_locks_manager_get_connection(self), &web_locks_lock_funcs,
+                                   self->bucket, name, options, cancellable, error);
 }
 
+/* In the standard's order. */
 static gboolean
-check_request(const char *name, const RequestOptions *options, GError **error)
+check_request(WebLocksManager *self,
+              const char *name,
+              const RequestOptions *options,
+              GError **error)
 {
-    return web_locks_manager_check_name(name, error) && request_options_check(options, name, error);
+    return web_locks_manager_check(self, error) && web_locks_manager_check_name(name, error) &&
+           request_options_check(options, name, error);
 }
 
 /**
@@ -316,7 +323,7 @@ web_locks_manager_request_async(WebLocksManager *self,
      * lock was handed over. */
     g_task_set_check_cancellable(task, FALSE);
     request_options_init(&values, options, cancellable != NULL);
-    if (!check_request(name, &values, &error)) {
+    if (!check_request(self, name, &values, &error)) {
         g_task_return_error(task, error);
         return;
     }
@@ -381,7 +388,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     request_options_init(&values, options, cancellable != NULL);
-    if (!check_request(name, &values, error))
+    if (!check_request(self, name, &values, error))
         return NULL;
     return web_locks_manager_wait_for_request(self, name, &values, cancellable, error);
 }
@@ -411,7 +418,7 @@ web_locks_manager_finalize(GObject *object)
     WebLocksManager *self = WEB_LOCKS_MANAGER(object);
 
     g_clear_object(&self->agent);
-    g_free(self->bucket);
+    g_clear_pointer(&self->bucket, g_ref_string_release);
     g_free(self->path);
     G_OBJECT_CLASS(web_locks_manager_parent_class)->finalize(object);
 }

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "client-lib/call.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
-#include "client-lib/post.h"
 #include "client-lib/queries.h"
+#include "common/wire-names.h"
 
 /* Signals say that something has changed; what is so then, Query says: state beats remembered
  * signals. No signal says that somebody begins to wait. That can only be where something is held,
@@ -41,9 +40,7 @@ struct _WebLocksMonitor {
     GListStore *held;
     GListStore *pending;
 
-    ConnectionPart part;
-    gboolean is_part;
-    LedgerWatch *watch;
+    ConnectionWatch watch;
     MonitorRef *ref;
     GSource *timer;
     guint watched_owner; /* the owner change since which the service tells us */
@@ -83,12 +80,12 @@ stop_timer(WebLocksMonitor *self)
 }
 
 /* What the connection, and a source that waits, know of a monitor: enough to have it look, if it is
- * there. Inside the gate nobody touches the monitor itself, whose last reference must not be
- * dropped in there. */
+ * there. The session lock is held when there is something to tell, and then nobody touches the
+ * monitor itself, whose last reference might be dropped by that. */
 struct MonitorRef {
     GWeakRef monitor;
-    GMainContext *context; /* the agent's */
-    int is_told;           /* that something changed, and a look is on its way; atomic */
+    Session *session;
+    int is_told; /* that something changed, and a look is on its way; atomic */
 };
 
 static MonitorRef *
@@ -97,7 +94,7 @@ monitor_ref_new(WebLocksMonitor *monitor)
     MonitorRef *self = g_atomic_rc_box_new0(MonitorRef);
 
     g_weak_ref_init(&self->monitor, monitor);
-    self->context = g_main_context_ref(connection_get_context(get_connection(monitor)));
+    self->session = session_ref(connection_get_session(get_connection(monitor)));
     return self;
 }
 
@@ -107,7 +104,7 @@ monitor_ref_clear(gpointer data)
     MonitorRef *self = data;
 
     g_weak_ref_clear(&self->monitor);
-    g_main_context_unref(self->context);
+    session_unref(self->session);
 }
 
 static void
@@ -117,18 +114,19 @@ monitor_ref_unref(gpointer data)
 }
 
 static void
-refresh_if_alive(gpointer data)
+refresh_if_alive(MonitorRef *ref)
 {
-    MonitorRef *ref = data;
     g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&ref->monitor);
+    GMainContext *context;
 
     g_atomic_int_set(&ref->is_told, FALSE);
     if (self == NULL)
         return;
     /* The answer is to come back to where we are. */
-    g_main_context_push_thread_default(ref->context);
+    context = connection_get_context(get_connection(self));
+    g_main_context_push_thread_default(context);
     refresh(self);
-    g_main_context_pop_thread_default(ref->context);
+    g_main_context_pop_thread_default(context);
 }
 
 static gboolean
@@ -148,35 +146,38 @@ refresh_in(WebLocksMonitor *self, guint ms)
     g_source_attach(self->timer, connection_get_context(get_connection(self)));
 }
 
-/* Inside the gate: no list may change now. */
+typedef struct {
+    SessionDelivery delivery;
+    MonitorRef *ref;
+} Change;
+
 static void
-on_signal(gpointer data)
+change_run(SessionDelivery *delivery)
+{
+    refresh_if_alive(((Change *)delivery)->ref);
+}
+
+static void
+change_free(SessionDelivery *delivery)
+{
+    monitor_ref_unref(((Change *)delivery)->ref);
+    g_free(delivery);
+}
+
+/* With the session lock held: no list may change now. */
+static void
+on_changed(gpointer data)
 {
     MonitorRef *ref = data;
+    Change *change;
 
-    if (g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
-        post_to_context(ref->context, refresh_if_alive, g_atomic_rc_box_acquire(ref),
-                        monitor_ref_unref);
-}
-
-static void
-on_owner_changed(ConnectionPart *part)
-{
-    WebLocksMonitor *self =
-        (WebLocksMonitor *)((char *)part - G_STRUCT_OFFSET(WebLocksMonitor, part));
-
-    on_signal(self->ref);
-}
-
-static void
-on_connection_ended(ConnectionPart *part, const GError *error)
-{
-    WebLocksMonitor *self =
-        (WebLocksMonitor *)((char *)part - G_STRUCT_OFFSET(WebLocksMonitor, part));
-
-    connection_remove_part(get_connection(self), part);
-    self->is_part = FALSE;
-    on_signal(self->ref);
+    if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
+        return;
+    change = g_new0(Change, 1);
+    change->delivery.run = change_run;
+    change->delivery.free = change_free;
+    change->ref = g_atomic_rc_box_acquire(ref);
+    session_deliver(ref->session, session_get_context(ref->session), &change->delivery);
 }
 
 /* ---- looking */
@@ -210,37 +211,33 @@ update_store(GListStore *store, GListModel *now)
         g_list_store_splice(store, n_first, n_before - n_first - n_last, added->pdata, added->len);
 }
 
-static SdBusMessage *
-build_refresh(Connection *connection, gpointer monitor)
+static QuestionCall
+build_refresh(gpointer monitor)
 {
     WebLocksMonitor *self = monitor;
     const char *path = web_locks_manager_get_path(self->manager);
-    SdBusMessage *message;
-    int enable = 1;
 
-    if (self->is_watched && self->watched_owner == connection_get_owner_changes(connection))
-        return call_new_to_bucket(connection, path, "Query");
+    if (self->is_watched &&
+        self->watched_owner == connection_count_owner_changes(get_connection(self)))
+        return (QuestionCall){path, WIRE_LOCKS_INTERFACE, "Query", NULL};
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    message = call_new_to_bucket(connection, path, "Watch");
-    if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
-        g_assert_not_reached();
-    return message;
+    return (QuestionCall){path, WIRE_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", TRUE)};
 }
 
 static gpointer
-read_refresh(sd_bus_message *reply, gpointer monitor, GError **error)
+read_refresh(GVariant *body, gpointer monitor, GError **error)
 {
     WebLocksMonitor *self = monitor;
 
     if (self->is_watched)
-        return queries_read_query(reply, error);
+        return queries_read_query(body, error);
     self->is_watched = TRUE;
-    self->watched_owner = connection_get_owner_changes(get_connection(self));
+    self->watched_owner = connection_count_owner_changes(get_connection(self));
     return NULL; /* now Query */
 }
 
-static const CallKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
+static const QuestionKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
 
 /* `next_ms` is when to look again even if nothing is told; 0: not then. */
 static void
@@ -313,23 +310,27 @@ refresh(WebLocksMonitor *self)
     stop_timer(self);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
-    call_run_for_task(get_connection(self), &refresh_kind, self, task);
+    connection_ask(get_connection(self), &refresh_kind, self, task);
 }
 
 /* ---- making one */
 
-static void
-start_watching(gpointer data)
+static WebLocksMonitor *
+monitor_new(WebLocksManager *manager)
 {
-    WebLocksMonitor *self = data;
+    WebLocksMonitor *self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
+    Session *session;
 
+    self->manager = g_object_ref(manager);
     self->ref = monitor_ref_new(self);
-    self->watch = ledger_add_watch(connection_get_ledger(get_connection(self)),
-                                   web_locks_manager_get_path(self->manager), on_signal, self->ref);
-    self->part.end = on_connection_ended;
-    self->part.owner_changed = on_owner_changed;
-    connection_add_part(get_connection(self), &self->part);
-    self->is_part = TRUE;
+    self->watch.path = web_locks_manager_get_path(manager);
+    self->watch.changed = on_changed;
+    self->watch.data = self->ref;
+    session = self->ref->session;
+    session_enter(session);
+    connection_add_watch(get_connection(self), &self->watch);
+    session_leave(session);
+    return self;
 }
 
 /**
@@ -354,11 +355,9 @@ web_locks_monitor_new_async(WebLocksManager *manager,
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
-    self->manager = g_object_ref(manager);
+    self = monitor_new(manager);
     self->ready = g_task_new(NULL, cancellable, callback, user_data);
     g_task_set_source_tag(self->ready, web_locks_monitor_new_async);
-    connection_run(get_connection(self), start_watching, self);
     refresh(self);
     g_object_unref(self);
 }
@@ -408,11 +407,9 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
         WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL, NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
-    self->manager = g_object_ref(manager);
+    self = monitor_new(manager);
     self->look = LOOK_GOING_ON;
-    connection_run(get_connection(self), start_watching, self);
-    snapshot = call_run_sync(get_connection(self), &refresh_kind, self, cancellable, error);
+    snapshot = connection_ask_sync(get_connection(self), &refresh_kind, self, cancellable, error);
     if (snapshot == NULL)
         return NULL;
     take_in(self, snapshot);
@@ -470,24 +467,14 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
 /* ---- the end */
 
 static void
-stop_watching(gpointer data)
+stop_watching(WebLocksMonitor *self)
 {
-    WebLocksMonitor *self = data;
-    Connection *connection = get_connection(self);
-    int enable = 0;
+    Session *session = self->ref->session;
 
-    if (ledger_remove_watch(connection_get_ledger(connection), self->watch) &&
-        self->is_watch_asked && connection_is_open(connection) &&
-        connection_is_of_this_process(connection)) {
-        g_autoptr(SdBusMessage) message =
-            call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Watch");
-
-        if (sd_bus_message_append_basic(message, 'b', &enable) < 0)
-            g_assert_not_reached();
-        call_send_quietly(connection, message);
-    }
-    if (self->is_part)
-        connection_remove_part(connection, &self->part);
+    session_enter(session);
+    if (session_is_of_this_process(session))
+        connection_remove_watch(get_connection(self), &self->watch, self->is_watch_asked);
+    session_leave(session);
     monitor_ref_unref(self->ref);
 }
 
@@ -497,8 +484,8 @@ web_locks_monitor_finalize(GObject *object)
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
 
     stop_timer(self);
-    if (self->watch != NULL)
-        connection_run(get_connection(self), stop_watching, self);
+    if (self->ref != NULL)
+        stop_watching(self);
     g_clear_object(&self->manager);
     g_object_unref(self->held);
     g_object_unref(self->pending);

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
+#include "common/limit-id.h"
 #include "common/wire-string.h"
 
-/* Far beyond what the service takes: what that is, it says itself. */
-#define WHY_BYTES_MAX 65536
+/* Far beyond the limit of any service. */
+#define WHY_BYTES_MAX 16384
 
 /**
  * WebLocksOptions:
@@ -79,9 +80,10 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
         return FALSE;
     }
-    if (self->why != NULL && strlen(self->why) > WHY_BYTES_MAX) {
+    if (self->why != NULL && strnlen(self->why, WHY_BYTES_MAX + 1) > WHY_BYTES_MAX) {
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "A why of more than %d bytes is not even sent", WHY_BYTES_MAX);
+                    "The limit %s is reached: a why of more than %d bytes is not even sent",
+                    limit_id_get_name(LIMIT_WHY_BYTES), WHY_BYTES_MAX);
         return FALSE;
     }
     if (self->why != NULL && !wire_string_is_carriable(self->why)) {

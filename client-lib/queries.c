@@ -4,7 +4,6 @@
 /* Asking what is held and who waits: the snapshot [4.5], and Inspect. */
 
 #include "client-lib/queries.h"
-#include "client-lib/call.h"
 #include "client-lib/error-private.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
@@ -13,43 +12,48 @@
 
 /* ---- query */
 
-static SdBusMessage *
-build_query(Connection *connection, gpointer manager)
+static QuestionCall
+build_query(gpointer manager)
 {
-    return call_new_to_bucket(connection, web_locks_manager_get_path(manager), "Query");
+    return (QuestionCall){web_locks_manager_get_path(manager), WIRE_LOCKS_INTERFACE, "Query", NULL};
 }
 
-static gboolean
-read_query_list(WebLocksSnapshot *snapshot, sd_bus_message *reply, gboolean held)
+static GPtrArray *
+read_query_list(GVariant *list, gboolean held)
 {
-    WebLocksLockInfo *info;
+    GPtrArray *infos = g_ptr_array_new_full((guint)g_variant_n_children(list), g_object_unref);
+    GVariantIter iter;
+    const char *name, *mode, *client_id;
 
-    if (sd_bus_message_enter_container(reply, 'a', "(sss)") <= 0)
-        return FALSE;
-    while ((info = web_locks_lock_info_new_from_query(reply, held)) != NULL)
-        web_locks_snapshot_take(snapshot, info);
-    return sd_bus_message_exit_container(reply) > 0;
+    g_variant_iter_init(&iter, list);
+    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id))
+        g_ptr_array_add(infos, web_locks_lock_info_new_from_query(name, mode, client_id, held));
+    return infos;
 }
 
 WebLocksSnapshot *
-queries_read_query(sd_bus_message *reply, GError **error)
+queries_read_query(GVariant *body, GError **error)
 {
-    g_autoptr(WebLocksSnapshot) snapshot = web_locks_snapshot_new();
+    g_autoptr(GVariant) held = NULL, pending = NULL;
+    g_autoptr(GPtrArray) held_infos = NULL, pending_infos = NULL;
 
-    if (!read_query_list(snapshot, reply, TRUE) || !read_query_list(snapshot, reply, FALSE)) {
+    if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(a(sss)a(sss))"))) {
         g_propagate_error(error, error_new_unreadable());
         return NULL;
     }
-    return g_steal_pointer(&snapshot);
+    g_variant_get(body, "(@a(sss)@a(sss))", &held, &pending);
+    held_infos = read_query_list(held, TRUE);
+    pending_infos = read_query_list(pending, FALSE);
+    return web_locks_snapshot_new(held_infos, pending_infos);
 }
 
 static gpointer
-read_query(sd_bus_message *reply, gpointer manager, GError **error)
+read_query(GVariant *body, gpointer manager, GError **error)
 {
-    return queries_read_query(reply, error);
+    return queries_read_query(body, error);
 }
 
-static const CallKind query_kind = {build_query, read_query, g_object_unref};
+static const QuestionKind query_kind = {build_query, read_query, g_object_unref};
 
 /**
  * web_locks_manager_query_async:
@@ -75,7 +79,7 @@ web_locks_manager_query_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_query_async);
-    call_run_for_task(web_locks_manager_get_connection(self), &query_kind, self, task);
+    connection_ask(web_locks_manager_get_connection(self), &query_kind, self, task);
 }
 
 /**
@@ -119,8 +123,8 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
                          NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
-    return call_run_sync(web_locks_manager_get_connection(self), &query_kind, self, cancellable,
-                         error);
+    return connection_ask_sync(web_locks_manager_get_connection(self), &query_kind, self,
+                               cancellable, error);
 }
 
 /* ---- inspect */
@@ -128,7 +132,8 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 /* The service answers by pages; this is where they come together. */
 typedef struct {
     WebLocksManager *manager;
-    WebLocksSnapshot *snapshot;
+    GPtrArray *held;
+    GPtrArray *pending;
     char *name; /* NULL: all */
     guint64 after;
 } Inspection;
@@ -139,7 +144,8 @@ inspection_free(gpointer data)
     Inspection *self = data;
 
     g_object_unref(self->manager);
-    g_object_unref(self->snapshot);
+    g_ptr_array_unref(self->held);
+    g_ptr_array_unref(self->pending);
     g_free(self->name);
     g_free(self);
 }
@@ -151,52 +157,56 @@ inspection_new(WebLocksManager *manager, const char *name)
     Inspection *self = g_new0(Inspection, 1);
 
     self->manager = g_object_ref(manager);
-    self->snapshot = web_locks_snapshot_new();
+    self->held = g_ptr_array_new_with_free_func(g_object_unref);
+    self->pending = g_ptr_array_new_with_free_func(g_object_unref);
     self->name = g_strdup(name);
     return self;
 }
 
-static SdBusMessage *
-build_inspect(Connection *connection, gpointer inspection)
+static QuestionCall
+build_inspect(gpointer inspection)
 {
     const Inspection *self = inspection;
-    SdBusMessage *message =
-        call_new_to_bucket(connection, web_locks_manager_get_path(self->manager), "Inspect");
-    int r = sd_bus_message_open_container(message, 'a', "{sv}");
+    GVariantBuilder filters;
 
-    if (r >= 0 && self->name != NULL)
-        r = sd_bus_message_append(message, "{sv}", WIRE_FILTER_NAME, "s", self->name);
-    if (r >= 0)
-        r = sd_bus_message_append(message, "{sv}", WIRE_FILTER_AFTER, "t", self->after);
-    if (r >= 0)
-        r = sd_bus_message_close_container(message);
-    g_assert(r >= 0); /* the name was checked */
-    return message;
+    g_variant_builder_init(&filters, G_VARIANT_TYPE_VARDICT);
+    if (self->name != NULL)
+        g_variant_builder_add(&filters, "{sv}", WIRE_FILTER_NAME, g_variant_new_string(self->name));
+    g_variant_builder_add(&filters, "{sv}", WIRE_FILTER_AFTER, g_variant_new_uint64(self->after));
+    return (QuestionCall){web_locks_manager_get_path(self->manager), WIRE_LOCKS_INTERFACE,
+                          "Inspect", g_variant_new("(a{sv})", &filters)};
 }
 
 static gpointer
-read_inspect(sd_bus_message *reply, gpointer inspection, GError **error)
+read_inspect(GVariant *body, gpointer inspection, GError **error)
 {
     Inspection *self = inspection;
     const guint64 before = self->after;
-    WebLocksLockInfo *info;
-    int more = 0;
-    int r = sd_bus_message_enter_container(reply, 'a', "a{sv}");
+    g_autoptr(GVariant) list = NULL;
+    GVariantIter iter;
+    GVariant *entry;
+    gboolean more;
 
-    while (r > 0 && (info = web_locks_lock_info_new_from_inspect(reply, &self->after)) != NULL)
-        web_locks_snapshot_take(self->snapshot, info);
-    if (r > 0)
-        r = sd_bus_message_exit_container(reply);
-    if (r > 0)
-        r = sd_bus_message_read_basic(reply, 'b', &more);
-    if (r <= 0 || (more && self->after == before)) {
+    if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(aa{sv}b)"))) {
         g_propagate_error(error, error_new_unreadable());
         return NULL;
     }
-    return more ? NULL : g_object_ref(self->snapshot);
+    g_variant_get(body, "(@aa{sv}b)", &list, &more);
+    g_variant_iter_init(&iter, list);
+    while ((entry = g_variant_iter_next_value(&iter)) != NULL) {
+        WebLocksLockInfo *info = web_locks_lock_info_new_from_inspect(entry, &self->after);
+
+        g_ptr_array_add(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
+        g_variant_unref(entry);
+    }
+    if (more && self->after == before) {
+        g_propagate_error(error, error_new_unreadable());
+        return NULL;
+    }
+    return more ? NULL : web_locks_snapshot_new(self->held, self->pending);
 }
 
-static const CallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
+static const QuestionKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
 
 /**
  * web_locks_manager_inspect_async:
@@ -237,7 +247,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     }
     inspection = inspection_new(self, name);
     g_task_set_task_data(task, inspection, inspection_free);
-    call_run_for_task(web_locks_manager_get_connection(self), &inspect_kind, inspection, task);
+    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection, task);
 }
 
 /**
@@ -293,6 +303,6 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
     if (name != NULL && !web_locks_manager_check_name(name, error))
         return NULL;
     inspection = inspection_new(self, name);
-    return call_run_sync(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                         cancellable, error);
+    return connection_ask_sync(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                               cancellable, error);
 }

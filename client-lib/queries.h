@@ -7,7 +7,5 @@
 
 #include <weblocks/weblocks.h>
 
-#include "common/sd-bus.h"
-
-/* The answer to Query. */
-WebLocksSnapshot *queries_read_query(sd_bus_message *reply, GError **error);
+/* The answer to Query: a tuple. */
+WebLocksSnapshot *queries_read_query(GVariant *body, GError **error);

@@ -183,8 +183,10 @@ on_lock(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 static gboolean
-check(const RequestMany *self, GError **error)
+check(WebLocksManager *manager, const RequestMany *self, GError **error)
 {
+    if (!web_locks_manager_check(manager, error))
+        return FALSE;
     for (guint i = 0; i < self->names->len; i++)
         if (!web_locks_manager_check_name(self->names->pdata[i], error) ||
             !request_options_check(&self->options, self->names->pdata[i], error))
@@ -233,7 +235,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
     g_task_set_check_cancellable(task, FALSE);
     many = request_many_new(names, options, cancellable);
     g_task_set_task_data(task, many, request_many_free);
-    if (!check(many, &error)) {
+    if (!check(self, many, &error)) {
         g_task_return_error(task, error);
         return;
     }
@@ -296,7 +298,7 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     many = request_many_new(names, options, cancellable);
-    if (!check(many, error))
+    if (!check(self, many, error))
         return NULL;
     while (many->locks->len < many->names->len) {
         GError *request_error = NULL;

@@ -7,7 +7,5 @@
 
 #include <weblocks/weblocks.h>
 
-WebLocksSnapshot *web_locks_snapshot_new(void);
-
-/* To `held` or `pending`, as it says itself. Takes the info. */
-void web_locks_snapshot_take(WebLocksSnapshot *self, WebLocksLockInfo *info);
+/* Of these, which are WebLocksLockInfo. */
+WebLocksSnapshot *web_locks_snapshot_new(GPtrArray *held, GPtrArray *pending);

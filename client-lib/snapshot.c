@@ -26,16 +26,13 @@ enum {
 static GParamSpec *properties[N_PROPS];
 
 WebLocksSnapshot *
-web_locks_snapshot_new(void)
+web_locks_snapshot_new(GPtrArray *held, GPtrArray *pending)
 {
-    return g_object_new(WEB_LOCKS_TYPE_SNAPSHOT, NULL);
-}
+    WebLocksSnapshot *self = g_object_new(WEB_LOCKS_TYPE_SNAPSHOT, NULL);
 
-void
-web_locks_snapshot_take(WebLocksSnapshot *self, WebLocksLockInfo *info)
-{
-    g_list_store_append(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
-    g_object_unref(info);
+    g_list_store_splice(self->held, 0, 0, held->pdata, held->len);
+    g_list_store_splice(self->pending, 0, 0, pending->pdata, pending->len);
+    return self;
 }
 
 /**

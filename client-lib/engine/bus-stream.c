@@ -1,0 +1,330 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/bus-stream.h"
+
+#include <errno.h>
+#include <gio/gunixfdlist.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client-lib/engine/process.h"
+
+#define CHUNK_BYTES        65536
+#define AUTHENTICATION_MAX 4096
+#define MESSAGE_HEAD_BYTES 16
+#define FDS_MAX            253 /* of one message, in Linux */
+
+struct BusStream {
+    guint n_refs; /* its owner's, and one while messages are taken in */
+    Session *session;
+    const BusStreamFuncs *funcs;
+    gpointer data;
+
+    GSocketConnection *connection;
+    SessionWatch watch;
+    gboolean is_open;
+    gboolean is_accepted; /* the bus has accepted our identity */
+    gboolean is_begun;    /* messages follow */
+    gboolean passes_fds;
+
+    GByteArray *out;
+    gsize n_sent;
+    GByteArray *in;
+    gsize n_wanted; /* bytes of the message at the beginning of `in`; 0: not known yet */
+    GArray *fds;    /* that have come with it */
+};
+
+/* ---- life */
+
+static void
+close_fds(GArray *fds)
+{
+    for (guint i = 0; i < fds->len; i++)
+        close(g_array_index(fds, int, i));
+    g_array_set_size(fds, 0);
+}
+
+static void
+bus_stream_close(BusStream *self)
+{
+    if (!self->is_open)
+        return;
+    self->is_open = FALSE;
+    session_remove_watch(self->session, &self->watch);
+    process_unguard_fd(self->watch.fd);
+    g_io_stream_close(G_IO_STREAM(self->connection), NULL, NULL);
+}
+
+static void
+bus_stream_unref(BusStream *self)
+{
+    if (--self->n_refs > 0)
+        return;
+    g_object_unref(self->connection);
+    g_byte_array_unref(self->out);
+    g_byte_array_unref(self->in);
+    close_fds(self->fds);
+    g_array_unref(self->fds);
+    g_free(self);
+}
+
+void
+bus_stream_free(BusStream *self)
+{
+    bus_stream_close(self);
+    bus_stream_unref(self);
+}
+
+gboolean
+bus_stream_passes_fds(const BusStream *self)
+{
+    return self->passes_fds;
+}
+
+static void
+end(BusStream *self, const char *why)
+{
+    g_autoptr(GError) error = g_error_new_literal(G_IO_ERROR, G_IO_ERROR_CLOSED, why);
+
+    bus_stream_close(self);
+    self->funcs->ended(error, self->data);
+}
+
+/* ---- sending */
+
+static void
+flush(BusStream *self)
+{
+    while (self->n_sent < self->out->len) {
+        ssize_t n = send(self->watch.fd, self->out->data + self->n_sent,
+                         self->out->len - self->n_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (n >= 0)
+            self->n_sent += (gsize)n;
+        else if (errno != EINTR)
+            break;
+    }
+    /* A broken connection is found when it is read. */
+    if (self->n_sent == self->out->len || errno != EAGAIN) {
+        g_byte_array_set_size(self->out, 0);
+        self->n_sent = 0;
+    }
+    session_set_watch_events(self->session, &self->watch,
+                             self->out->len > 0 ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
+}
+
+void
+bus_stream_send(BusStream *self, GDBusMessage *message)
+{
+    g_autofree guint8 *blob = NULL;
+    g_autoptr(GError) error = NULL;
+    gsize size;
+
+    if (!self->is_open)
+        return;
+    blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, &error);
+    g_assert_no_error(error); /* the caller has checked all strings */
+    g_byte_array_append(self->out, blob, (guint)size);
+    flush(self);
+}
+
+/* ---- authentication */
+
+/* The identity is that of the socket's peer credentials, which the bus looks up itself. */
+static void
+authenticate(BusStream *self)
+{
+    static const char text[] = "\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n";
+
+    g_byte_array_append(self->out, (const guint8 *)text, sizeof text - 1);
+    flush(self);
+}
+
+static void
+take_line(BusStream *self, const char *line)
+{
+    if (g_str_has_prefix(line, "OK ")) {
+        self->is_accepted = TRUE;
+    } else if (self->is_accepted &&
+               (g_str_equal(line, "AGREE_UNIX_FD") || g_str_has_prefix(line, "ERROR"))) {
+        self->passes_fds = line[0] == 'A';
+        self->is_begun = TRUE;
+    } else if (!g_str_has_prefix(line, "DATA")) {
+        end(self, "the bus does not accept the authentication");
+    }
+}
+
+/* FALSE: a whole line is not there yet. */
+static gboolean
+take_next_line(BusStream *self)
+{
+    const guint8 *end_of_line = memmem(self->in->data, self->in->len, "\r\n", 2);
+    g_autofree char *line = NULL;
+    gsize length;
+
+    if (end_of_line == NULL) {
+        if (self->in->len > AUTHENTICATION_MAX)
+            end(self, "the bus does not speak D-Bus");
+        return FALSE;
+    }
+    length = (gsize)(end_of_line - self->in->data);
+    line = g_strndup((const char *)self->in->data, length);
+    g_byte_array_remove_range(self->in, 0, (guint)length + 2);
+    take_line(self, line);
+    return self->is_open;
+}
+
+/* ---- receiving */
+
+static void
+attach_fds(BusStream *self, GDBusMessage *message)
+{
+    const guint n_fds = MIN(g_dbus_message_get_num_unix_fds(message), self->fds->len);
+    g_autoptr(GUnixFDList) list = NULL;
+
+    if (n_fds == 0)
+        return;
+    list = g_unix_fd_list_new_from_array((const int *)(const void *)self->fds->data, (int)n_fds);
+    g_array_remove_range(self->fds, 0, n_fds);
+    g_dbus_message_set_unix_fd_list(message, list);
+}
+
+/* FALSE: a whole message is not there yet. */
+static gboolean
+take_next_message(BusStream *self, gsize *offset)
+{
+    guint8 *data = self->in->data + *offset;
+    const gsize available = self->in->len - *offset;
+    g_autoptr(GDBusMessage) message = NULL;
+    g_autoptr(GError) error = NULL;
+    gssize size;
+
+    self->n_wanted = 0;
+    if (available < MESSAGE_HEAD_BYTES)
+        return FALSE;
+    size = g_dbus_message_bytes_needed(data, available, &error);
+    if (size >= 0 && (gsize)size > available) {
+        self->n_wanted = (gsize)size;
+        return FALSE;
+    }
+    if (size >= 0)
+        message = g_dbus_message_new_from_blob(data, (gsize)size,
+                                               G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING, &error);
+    if (message == NULL) {
+        end(self, error->message);
+        return FALSE;
+    }
+    *offset += (gsize)size;
+    attach_fds(self, message);
+    self->funcs->message(message, self->data);
+    return self->is_open;
+}
+
+static void
+take_in(BusStream *self)
+{
+    gsize offset = 0;
+
+    self->n_refs++;
+    while (!self->is_begun && self->is_open && take_next_line(self))
+        ;
+    while (self->is_begun && self->is_open && take_next_message(self, &offset))
+        ;
+    if (offset > 0)
+        g_byte_array_remove_range(self->in, 0, (guint)offset);
+    bus_stream_unref(self);
+}
+
+static void
+take_fds(BusStream *self, struct msghdr *message)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            g_array_append_vals(self->fds, CMSG_DATA(c),
+                                (guint)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)));
+    }
+}
+
+static void
+read_chunk(BusStream *self)
+{
+    const guint length = self->in->len;
+    const gsize chunk = MAX(CHUNK_BYTES, self->n_wanted > length ? self->n_wanted - length : 0);
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+    } control;
+    struct iovec iov = {.iov_len = chunk};
+    struct msghdr message = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof control,
+    };
+    ssize_t n;
+
+    g_byte_array_set_size(self->in, length + (guint)chunk);
+    iov.iov_base = self->in->data + length;
+    n = recvmsg(self->watch.fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    g_byte_array_set_size(self->in, length + (guint)MAX(n, 0));
+    if (n > 0) {
+        take_fds(self, &message);
+        take_in(self);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        end(self, n == 0 ? "the bus closed the connection" : g_strerror(errno));
+    }
+}
+
+static void
+on_ready(gpointer data, short revents)
+{
+    BusStream *self = data;
+
+    if (revents & POLLOUT)
+        flush(self);
+    if (revents & ~POLLOUT)
+        read_chunk(self);
+}
+
+BusStream *
+bus_stream_new(Session *session,
+               const char *address,
+               const BusStreamFuncs *funcs,
+               gpointer data,
+               GError **error)
+{
+    g_autoptr(GIOStream) stream = g_dbus_address_get_stream_sync(address, NULL, NULL, error);
+    GSocket *socket;
+    BusStream *self;
+
+    if (stream == NULL)
+        return NULL;
+    if (!G_IS_SOCKET_CONNECTION(stream)) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
+                            "the address of the bus is not that of a socket");
+        return NULL;
+    }
+    self = g_new0(BusStream, 1);
+    self->n_refs = 1;
+    self->session = session;
+    self->funcs = funcs;
+    self->data = data;
+    self->connection = G_SOCKET_CONNECTION(g_steal_pointer(&stream));
+    self->out = g_byte_array_new();
+    self->in = g_byte_array_new();
+    self->fds = g_array_new(FALSE, FALSE, sizeof(int));
+    socket = g_socket_connection_get_socket(self->connection);
+    g_socket_set_blocking(socket, FALSE);
+    self->watch.fd = g_socket_get_fd(socket);
+    self->watch.events = POLLIN;
+    self->watch.ready = on_ready;
+    self->watch.data = self;
+    self->is_open = TRUE;
+    process_guard_fd(self->watch.fd);
+    session_add_watch(session, &self->watch);
+    authenticate(self);
+    return self;
+}

@@ -1,0 +1,616 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/bus.h"
+
+#include <string.h>
+
+#include "client-lib/engine/bus-stream.h"
+#include "client-lib/engine/process.h"
+#include "client-lib/error-private.h"
+#include "common/wire-names.h"
+
+#define OWNER_RULE                                                                               \
+    "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE              \
+    "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'"
+
+/* What GDBus's thread knows of a bus. */
+typedef struct {
+    Session *session;
+    Bus *bus; /* NULL: it has ended */
+} Listener;
+
+struct Bus {
+    Session *session;
+    const BusFuncs *funcs;
+    gpointer data;
+
+    BusStream *stream;           /* of our own */
+    GDBusConnection *connection; /* borrowed */
+    guint filter;
+    gulong closed_handler;
+    int guarded_fd; /* of the borrowed one; -1: none */
+    Listener *listener;
+
+    gboolean is_connected;
+    char *unique_name;
+    char *owner;
+    guint32 last_serial; /* of our own */
+    GHashTable *calls;   /* serial -> BusCall */
+};
+
+struct BusCall {
+    Bus *bus;
+    guint32 serial;
+    gboolean is_of_driver;
+    SessionTimer timer;
+    BusAnswered answered;
+    gpointer data;
+};
+
+/* ---- calls */
+
+static void
+call_finish(BusCall *call, BusOutcome outcome, GDBusMessage *reply, const GError *error)
+{
+    g_hash_table_remove(call->bus->calls, GUINT_TO_POINTER(call->serial));
+    session_stop_timer(call->bus->session, &call->timer);
+    if (call->answered != NULL)
+        call->answered(outcome, reply, error, call->data);
+    g_free(call);
+}
+
+static void
+on_call_expired(gpointer data)
+{
+    g_autoptr(GError) error = error_new_unavailable("there was no answer in time");
+
+    call_finish(data, BUS_TIMED_OUT, NULL, error);
+}
+
+void
+bus_call_forget(BusCall *call)
+{
+    call->answered = NULL;
+    call_finish(call, BUS_ENDED, NULL, NULL);
+}
+
+static gboolean
+send_message(Bus *self, GDBusMessage *message, guint32 *out_serial)
+{
+    if (self->stream != NULL) {
+        *out_serial = ++self->last_serial;
+        g_dbus_message_set_serial(message, *out_serial);
+        bus_stream_send(self->stream, message);
+        return TRUE;
+    }
+    return self->connection != NULL &&
+           g_dbus_connection_send_message(self->connection, message,
+                                          G_DBUS_SEND_MESSAGE_FLAGS_NONE,
+                                          (volatile guint32 *)out_serial, NULL);
+}
+
+static void
+on_send_failed(gpointer data)
+{
+    g_autoptr(GError) error = error_new_unavailable("the connection to the bus ended");
+
+    call_finish(data, BUS_ENDED, NULL, error);
+}
+
+/* The answer comes later in any case. */
+static BusCall *
+send_call(Bus *self,
+          GDBusMessage *message,
+          gint64 timeout_us,
+          BusAnswered answered,
+          gpointer data)
+{
+    BusCall *call = g_new0(BusCall, 1);
+    const gint64 now_us = g_get_monotonic_time();
+
+    call->bus = self;
+    call->answered = answered;
+    call->data = data;
+    call->timer.data = call;
+    call->timer.expired = on_call_expired;
+    if (!send_message(self, message, &call->serial)) {
+        call->timer.expired = on_send_failed;
+        timeout_us = 1;
+    }
+    g_hash_table_insert(self->calls, GUINT_TO_POINTER(call->serial), call);
+    if (timeout_us > 0)
+        session_start_timer(self->session, &call->timer, now_us + timeout_us);
+    return call;
+}
+
+BusCall *
+bus_call(Bus *self,
+         const char *path,
+         const char *interface,
+         const char *method,
+         GVariant *body,
+         gint64 timeout_us,
+         BusAnswered answered,
+         gpointer data)
+{
+    g_autoptr(GDBusMessage) message =
+        g_dbus_message_new_method_call(WIRE_BUS_NAME, path, interface, method);
+
+    if (body != NULL)
+        g_dbus_message_set_body(message, body);
+    return send_call(self, message, timeout_us, answered, data);
+}
+
+static void
+call_driver(Bus *self, const char *method, const char *argument, BusAnswered answered)
+{
+    g_autoptr(GDBusMessage) message = g_dbus_message_new_method_call(
+        WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, method);
+
+    if (argument != NULL)
+        g_dbus_message_set_body(message, g_variant_new("(s)", argument));
+    send_call(self, message, BUS_TIMEOUT_US, answered, self)->is_of_driver = TRUE;
+}
+
+/* ---- who sent it */
+
+static gboolean
+is_from(GDBusMessage *message, const char *name)
+{
+    return name != NULL && g_strcmp0(g_dbus_message_get_sender(message), name) == 0;
+}
+
+static BusOutcome
+classify_error(Bus *self, GDBusMessage *reply)
+{
+    const char *name = g_dbus_message_get_error_name(reply);
+    const gboolean is_of_bus = is_from(reply, WIRE_DRIVER_NAME);
+
+    if (!is_of_bus)
+        return g_strcmp0(name, WIRE_ERROR_INVALID_STATE) == 0 ? BUS_LEAVING : BUS_REFUSED;
+    if (g_strcmp0(name, WIRE_ERROR_NO_REPLY) == 0)
+        return BUS_UNANSWERED;
+    if (g_strcmp0(name, WIRE_ERROR_SERVICE_UNKNOWN) == 0 ||
+        g_strcmp0(name, WIRE_ERROR_NAME_HAS_NO_OWNER) == 0)
+        return BUS_ABSENT;
+    return BUS_REFUSED;
+}
+
+static GError *
+error_of_reply(GDBusMessage *reply)
+{
+    GVariant *body = g_dbus_message_get_body(reply);
+    const char *text = NULL;
+
+    if (body != NULL && g_variant_is_of_type(body, G_VARIANT_TYPE("(s)")))
+        g_variant_get(body, "(&s)", &text);
+    return error_new_from_wire(g_dbus_message_get_error_name(reply), text);
+}
+
+static void
+take_answer(BusCall *call, GDBusMessage *reply)
+{
+    Bus *self = call->bus;
+    g_autoptr(GError) error = NULL;
+
+    if (!call->is_of_driver && is_from(reply, self->owner)) {
+        self->funcs->arriving(self->data);
+    } else if (!is_from(reply, WIRE_DRIVER_NAME)) {
+        error = error_new_unavailable("the answer did not come from the lock service");
+        call_finish(call, BUS_UNANSWERED, NULL, error);
+        return;
+    }
+    if (g_dbus_message_get_message_type(reply) == G_DBUS_MESSAGE_TYPE_METHOD_RETURN) {
+        call_finish(call, BUS_ANSWERED, reply, NULL);
+        return;
+    }
+    error = error_of_reply(reply);
+    call_finish(call, classify_error(self, reply), NULL, error);
+}
+
+/* ---- what arrives */
+
+static void
+set_owner(Bus *self, const char *owner)
+{
+    if (g_strcmp0(owner, self->owner) == 0)
+        return;
+    g_free(self->owner);
+    self->owner = g_strdup(owner);
+    if (self->is_connected)
+        self->funcs->owner_changed(self->data);
+}
+
+static void
+take_owner_changed(Bus *self, GDBusMessage *signal)
+{
+    GVariant *body = g_dbus_message_get_body(signal);
+    const char *name, *old_owner, *new_owner;
+
+    if (body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(sss)")))
+        return;
+    g_variant_get(body, "(&s&s&s)", &name, &old_owner, &new_owner);
+    if (g_str_equal(name, WIRE_BUS_NAME))
+        set_owner(self, new_owner[0] != '\0' ? new_owner : NULL);
+}
+
+static gboolean
+is_owner_changed(GDBusMessage *signal)
+{
+    return is_from(signal, WIRE_DRIVER_NAME) &&
+           g_strcmp0(g_dbus_message_get_member(signal), "NameOwnerChanged") == 0;
+}
+
+static gboolean
+is_lock_signal(GDBusMessage *signal)
+{
+    return g_strcmp0(g_dbus_message_get_interface(signal), WIRE_LOCKS_INTERFACE) == 0;
+}
+
+static void
+take_signal(Bus *self, GDBusMessage *signal)
+{
+    if (is_owner_changed(signal)) {
+        take_owner_changed(self, signal);
+    } else if (is_lock_signal(signal) && is_from(signal, self->owner)) {
+        self->funcs->arriving(self->data);
+        self->funcs->signal(signal, self->data);
+    }
+}
+
+/* Nothing but org.freedesktop.DBus.Peer.Ping, which every connection answers. */
+static void
+take_call(Bus *self, GDBusMessage *call)
+{
+    g_autoptr(GDBusMessage) reply = NULL;
+    guint32 serial;
+
+    if (g_dbus_message_get_flags(call) & G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED)
+        return;
+    if (g_strcmp0(g_dbus_message_get_member(call), "Ping") == 0)
+        reply = g_dbus_message_new_method_reply(call);
+    else
+        reply = g_dbus_message_new_method_error_literal(call, WIRE_ERROR_UNKNOWN_METHOD,
+                                                        "this connection has no objects");
+    send_message(self, reply, &serial);
+}
+
+static BusCall *
+find_call(Bus *self, GDBusMessage *reply)
+{
+    return g_hash_table_lookup(self->calls,
+                               GUINT_TO_POINTER(g_dbus_message_get_reply_serial(reply)));
+}
+
+static void
+on_message(GDBusMessage *message, gpointer data)
+{
+    Bus *self = data;
+    BusCall *call;
+
+    switch (g_dbus_message_get_message_type(message)) {
+    case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
+    case G_DBUS_MESSAGE_TYPE_ERROR:
+        call = find_call(self, message);
+        if (call != NULL)
+            take_answer(call, message);
+        break;
+    case G_DBUS_MESSAGE_TYPE_SIGNAL:
+        take_signal(self, message);
+        break;
+    case G_DBUS_MESSAGE_TYPE_METHOD_CALL:
+        take_call(self, message);
+        break;
+    case G_DBUS_MESSAGE_TYPE_INVALID:
+    default:
+        break;
+    }
+}
+
+/* ---- the end */
+
+static void
+finish_calls(Bus *self, const GError *error)
+{
+    GHashTableIter iter;
+    gpointer call;
+
+    for (;;) {
+        g_hash_table_iter_init(&iter, self->calls);
+        if (!g_hash_table_iter_next(&iter, NULL, &call))
+            return;
+        call_finish(call, BUS_ENDED, NULL, error);
+    }
+}
+
+static void
+stop_listening(Bus *self)
+{
+    guint32 serial;
+    g_autoptr(GDBusMessage) message = g_dbus_message_new_method_call(
+        WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "RemoveMatch");
+
+    g_dbus_message_set_flags(message, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
+    g_dbus_message_set_body(message, g_variant_new("(s)", OWNER_RULE));
+    send_message(self, message, &serial);
+    self->listener->bus = NULL;
+    g_dbus_connection_remove_filter(self->connection, self->filter);
+    g_clear_signal_handler(&self->closed_handler, self->connection);
+    if (self->guarded_fd >= 0)
+        process_unguard_fd(self->guarded_fd);
+    self->guarded_fd = -1;
+    g_clear_object(&self->connection);
+}
+
+void
+bus_close(Bus *self, const GError *error)
+{
+    self->is_connected = FALSE;
+    g_clear_pointer(&self->owner, g_free);
+    g_clear_pointer(&self->stream, bus_stream_free);
+    if (self->connection != NULL)
+        stop_listening(self);
+    finish_calls(self, error);
+}
+
+static void
+end(Bus *self, const GError *error)
+{
+    bus_close(self, error);
+    self->funcs->ended(error, self->data);
+}
+
+static void
+on_stream_ended(const GError *error, gpointer data)
+{
+    Bus *self = data;
+    g_autoptr(GError) ended = error_new_unavailable(
+        self->is_connected ? "the connection to the bus ended" : error->message);
+
+    end(self, ended);
+}
+
+/* ---- the beginning */
+
+/* Without an answer to these there is no connection. */
+static gboolean
+check_driver(Bus *self, BusOutcome outcome, const GError *error)
+{
+    if (outcome == BUS_ANSWERED)
+        return TRUE;
+    if (outcome != BUS_ENDED)
+        end(self, error);
+    return FALSE;
+}
+
+static void
+on_hello(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
+{
+    Bus *self = data;
+    GVariant *body = reply != NULL ? g_dbus_message_get_body(reply) : NULL;
+
+    if (!check_driver(self, outcome, error))
+        return;
+    g_clear_pointer(&self->unique_name, g_free);
+    if (body != NULL && g_variant_is_of_type(body, G_VARIANT_TYPE("(s)")))
+        g_variant_get(body, "(s)", &self->unique_name);
+}
+
+static void
+on_match_added(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
+{
+    check_driver(data, outcome, error);
+}
+
+static void
+on_name_owner(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
+{
+    Bus *self = data;
+    GVariant *body = reply != NULL ? g_dbus_message_get_body(reply) : NULL;
+    const char *owner;
+
+    if (outcome == BUS_ENDED)
+        return;
+    if (body != NULL && g_variant_is_of_type(body, G_VARIANT_TYPE("(s)"))) {
+        g_variant_get(body, "(&s)", &owner);
+        set_owner(self, owner);
+    }
+    if (self->unique_name == NULL || self->is_connected)
+        return;
+    self->is_connected = TRUE;
+    self->funcs->connected(self->data);
+}
+
+/* First subscribe, then ask, so that no change is missed in between. */
+static void
+follow_owner(Bus *self)
+{
+    call_driver(self, "AddMatch", OWNER_RULE, on_match_added);
+    call_driver(self, "GetNameOwner", WIRE_BUS_NAME, on_name_owner);
+}
+
+static char *
+find_address(GBusType bus_type, GError **error)
+{
+    if (bus_type == G_BUS_TYPE_NONE)
+        bus_type =
+            g_getenv("DBUS_STARTER_BUS_TYPE") != NULL ? G_BUS_TYPE_STARTER : G_BUS_TYPE_SESSION;
+    return g_dbus_address_get_for_bus_sync(bus_type, NULL, error);
+}
+
+gboolean
+bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
+{
+    static const BusStreamFuncs stream_funcs = {on_message, on_stream_ended};
+    g_autofree char *found = address != NULL ? g_strdup(address) : find_address(bus_type, error);
+
+    if (found == NULL)
+        return FALSE;
+    self->last_serial = 0;
+    self->stream = bus_stream_new(self->session, found, &stream_funcs, self, error);
+    if (self->stream == NULL)
+        return FALSE;
+    call_driver(self, "Hello", NULL, on_hello);
+    follow_owner(self);
+    return TRUE;
+}
+
+/* ---- a borrowed connection */
+
+static void
+listener_clear(gpointer data)
+{
+    session_unref(((Listener *)data)->session);
+}
+
+static void
+listener_unref(gpointer data)
+{
+    g_atomic_rc_box_release_full(data, listener_clear);
+}
+
+static void
+listener_unref_by_closure(gpointer data, GClosure *closure)
+{
+    listener_unref(data);
+}
+
+/* Whether it may be for us; without the lock. */
+static gboolean
+is_of_interest(GDBusMessage *message)
+{
+    switch (g_dbus_message_get_message_type(message)) {
+    case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
+    case G_DBUS_MESSAGE_TYPE_ERROR:
+        return TRUE;
+    case G_DBUS_MESSAGE_TYPE_SIGNAL:
+        return is_owner_changed(message) || is_lock_signal(message);
+    case G_DBUS_MESSAGE_TYPE_METHOD_CALL:
+    case G_DBUS_MESSAGE_TYPE_INVALID:
+    default:
+        return FALSE;
+    }
+}
+
+/* In GDBus's thread, in the order in which messages arrive. The application gets the signals too,
+ * and no answers of ours. */
+static GDBusMessage *
+filter(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
+{
+    Listener *listener = data;
+    gboolean is_ours = FALSE;
+
+    if (!incoming || !is_of_interest(message))
+        return message;
+    session_enter(listener->session);
+    if (listener->bus != NULL) {
+        is_ours = g_dbus_message_get_message_type(message) != G_DBUS_MESSAGE_TYPE_SIGNAL &&
+                  find_call(listener->bus, message) != NULL;
+        on_message(message, listener->bus);
+    }
+    session_leave(listener->session);
+    if (is_ours)
+        g_clear_object(&message);
+    return message;
+}
+
+static void
+on_closed(GDBusConnection *connection,
+          gboolean remote_peer_vanished,
+          GError *closed_error,
+          gpointer data)
+{
+    Listener *listener = data;
+
+    session_enter(listener->session);
+    if (listener->bus != NULL) {
+        g_autoptr(GError) error = error_new_unavailable("the connection to the bus ended");
+
+        end(listener->bus, error);
+    }
+    session_leave(listener->session);
+}
+
+static Listener *
+listener_new(Bus *self)
+{
+    Listener *listener = g_atomic_rc_box_new0(Listener);
+
+    listener->session = session_ref(self->session);
+    listener->bus = self;
+    return listener;
+}
+
+void
+bus_borrow(Bus *self, GDBusConnection *connection)
+{
+    GIOStream *stream = g_dbus_connection_get_stream(connection);
+
+    self->connection = g_object_ref(connection);
+    if (G_IS_SOCKET_CONNECTION(stream)) {
+        self->guarded_fd =
+            g_socket_get_fd(g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream)));
+        process_guard_fd(self->guarded_fd);
+    }
+    self->unique_name = g_strdup(g_dbus_connection_get_unique_name(connection));
+    self->listener = listener_new(self);
+    self->filter = g_dbus_connection_add_filter(connection, filter, self->listener, listener_unref);
+    self->closed_handler = g_signal_connect_data(
+        connection, "closed", G_CALLBACK(on_closed), g_atomic_rc_box_acquire(self->listener),
+        listener_unref_by_closure, G_CONNECT_DEFAULT);
+    follow_owner(self);
+}
+
+/* ---- what it is */
+
+gboolean
+bus_is_connected(const Bus *self)
+{
+    return self->is_connected;
+}
+
+gboolean
+bus_passes_fds(const Bus *self)
+{
+    if (self->connection != NULL)
+        return (g_dbus_connection_get_capabilities(self->connection) &
+                G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING) != 0;
+    return self->stream != NULL && bus_stream_passes_fds(self->stream);
+}
+
+const char *
+bus_get_unique_name(const Bus *self)
+{
+    return self->unique_name;
+}
+
+const char *
+bus_get_owner(const Bus *self)
+{
+    return self->owner;
+}
+
+Bus *
+bus_new(Session *session, const BusFuncs *funcs, gpointer data)
+{
+    Bus *self = g_new0(Bus, 1);
+
+    self->session = session;
+    self->funcs = funcs;
+    self->data = data;
+    self->guarded_fd = -1;
+    self->calls = g_hash_table_new(NULL, NULL);
+    return self;
+}
+
+void
+bus_free(Bus *self)
+{
+    g_autoptr(GError) error = error_new_unavailable("the agent has ended");
+
+    bus_close(self, error);
+    g_hash_table_unref(self->calls);
+    g_free(self->unique_name);
+    g_free(self);
+}

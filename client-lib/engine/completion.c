@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/completion.h"
+
+/* ---- cancelling */
+
+/* What the signal handler of a cancellable knows. It may be running in another thread, and wait for
+ * the session lock, when the completion is over. */
+struct CancelWatch {
+    gatomicrefcount n_refs; /* the completion's, and the handler's */
+    Session *session;
+    Completion *completion; /* NULL: it is over */
+    GCancellable *cancellable;
+    gulong handler;
+    void (*cancelled)(gpointer data);
+    gpointer data;
+};
+
+static void
+cancel_watch_unref(gpointer data, GClosure *closure)
+{
+    CancelWatch *self = data;
+
+    if (!g_atomic_ref_count_dec(&self->n_refs))
+        return;
+    g_object_unref(self->cancellable);
+    session_unref(self->session);
+    g_free(self);
+}
+
+static void
+on_cancelled(GCancellable *cancellable, gpointer data)
+{
+    CancelWatch *self = data;
+    Completion *completion;
+    GError *error = NULL;
+
+    session_enter(self->session);
+    completion = self->completion;
+    if (completion != NULL) {
+        g_cancellable_set_error_if_cancelled(cancellable, &error);
+        completion_return_error(completion, error);
+        self->cancelled(self->data);
+    }
+    session_leave(self->session);
+}
+
+/* Not g_cancellable_disconnect(), which waits for the handler. */
+static void
+stop_listening(Completion *self)
+{
+    CancelWatch *cancel = g_steal_pointer(&self->cancel);
+
+    if (cancel == NULL)
+        return;
+    cancel->completion = NULL;
+    g_signal_handler_disconnect(cancel->cancellable, cancel->handler);
+    cancel_watch_unref(cancel, NULL);
+}
+
+/* It is looked at after connecting, so that nothing is missed in between. */
+gboolean
+completion_listen(Completion *self,
+                  GCancellable *cancellable,
+                  void (*cancelled)(gpointer data),
+                  gpointer data)
+{
+    CancelWatch *cancel;
+    GError *error = NULL;
+
+    if (cancellable == NULL)
+        return TRUE;
+    cancel = g_new0(CancelWatch, 1);
+    g_atomic_ref_count_init(&cancel->n_refs);
+    g_atomic_ref_count_inc(&cancel->n_refs);
+    cancel->session = session_ref(self->session);
+    cancel->completion = self;
+    cancel->cancellable = g_object_ref(cancellable);
+    cancel->cancelled = cancelled;
+    cancel->data = data;
+    self->cancel = cancel;
+    cancel->handler = g_signal_connect_data(cancellable, "cancelled", G_CALLBACK(on_cancelled),
+                                            cancel, cancel_watch_unref, G_CONNECT_DEFAULT);
+    if (!g_cancellable_set_error_if_cancelled(cancellable, &error))
+        return TRUE;
+    completion_return_error(self, error);
+    return FALSE;
+}
+
+/* ---- the result */
+
+typedef struct {
+    SessionDelivery delivery;
+    GTask *task;
+    GCancellable *cancellable; /* NULL: it is not listened to; borrowed from the task */
+    gboolean is_boolean;
+    gboolean boolean;
+    gpointer pointer;
+    GDestroyNotify pointer_free;
+    GError *error;
+} Result;
+
+static void
+result_clear_pointer(Result *self)
+{
+    if (self->pointer != NULL)
+        self->pointer_free(g_steal_pointer(&self->pointer));
+}
+
+static void
+result_run(SessionDelivery *delivery)
+{
+    Result *self = (Result *)delivery;
+
+    /* Cancelled on the way here: what was granted is given back now, not when the task is freed. */
+    if (self->error == NULL &&
+        g_cancellable_set_error_if_cancelled(self->cancellable, &self->error))
+        result_clear_pointer(self);
+    if (self->error != NULL)
+        g_task_return_error(self->task, g_steal_pointer(&self->error));
+    else if (self->is_boolean)
+        g_task_return_boolean(self->task, self->boolean);
+    else
+        g_task_return_pointer(self->task, g_steal_pointer(&self->pointer), self->pointer_free);
+}
+
+static void
+result_free(SessionDelivery *delivery)
+{
+    Result *self = (Result *)delivery;
+
+    result_clear_pointer(self);
+    g_clear_error(&self->error);
+    g_object_unref(self->task);
+    g_free(self);
+}
+
+static void
+return_to_task(Completion *self, const Result *result)
+{
+    Result *copy = g_memdup2(result, sizeof *result);
+
+    copy->delivery.run = result_run;
+    copy->delivery.free = result_free;
+    copy->task = g_steal_pointer(&self->task);
+    copy->cancellable = self->cancel != NULL ? g_task_get_cancellable(copy->task) : NULL;
+    stop_listening(self);
+    session_deliver(self->session, g_task_get_context(copy->task), &copy->delivery);
+}
+
+static void
+return_to_thread(Completion *self, const Result *result)
+{
+    SyncCall *sync = g_steal_pointer(&self->sync);
+
+    stop_listening(self);
+    sync->pointer = result->is_boolean ? GINT_TO_POINTER(result->boolean) : result->pointer;
+    sync->error = result->error;
+    sync->is_over = TRUE;
+    session_wake(&sync->waiter);
+}
+
+static void
+return_result(Completion *self, Result result)
+{
+    if (self->task != NULL) {
+        return_to_task(self, &result);
+    } else if (self->sync != NULL) {
+        return_to_thread(self, &result);
+    } else {
+        result_clear_pointer(&result);
+        g_clear_error(&result.error);
+    }
+}
+
+void
+completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free)
+{
+    return_result(self, (Result){.pointer = pointer, .pointer_free = pointer_free});
+}
+
+void
+completion_return_boolean(Completion *self, gboolean boolean)
+{
+    return_result(self, (Result){.is_boolean = TRUE, .boolean = boolean});
+}
+
+void
+completion_return_error(Completion *self, GError *error)
+{
+    return_result(self, (Result){.error = error});
+}
+
+gboolean
+completion_is_pending(const Completion *self)
+{
+    return self->task != NULL || self->sync != NULL;
+}
+
+void
+completion_init(Completion *self, Session *session, GTask *task, SyncCall *sync)
+{
+    *self = (Completion){.session = session, .task = task, .sync = sync};
+    if (sync != NULL)
+        *sync = (SyncCall){.session = session};
+}
+
+/* ---- a thread that waits */
+
+static gboolean
+is_over(gpointer data)
+{
+    return ((SyncCall *)data)->is_over;
+}
+
+gpointer
+sync_call_wait(SyncCall *self, GError **error)
+{
+    session_wait(self->session, &self->waiter, is_over, self);
+    if (self->error != NULL)
+        g_propagate_error(error, self->error);
+    return self->pointer;
+}

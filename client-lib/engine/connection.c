@@ -1,0 +1,581 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/connection.h"
+
+#include <string.h>
+
+#include "client-lib/error-private.h"
+#include "common/wire-names.h"
+
+typedef enum {
+    STATE_NEW,
+    STATE_CONNECTING,
+    STATE_OPEN,
+    STATE_CLOSED, /* by the application */
+    STATE_GONE,   /* with the bus, or the service has terminated it */
+} State;
+
+struct Connection {
+    Session *session; /* frees it when nobody uses it any more */
+    GBusType bus_type;
+    char *address;
+    GDBusConnection *borrowed;
+
+    int state;       /* a State; atomic: written with the lock held */
+    char *client_id; /* atomic */
+    Bus *bus;
+    LockTable *table;
+    Questions *questions;
+    GQueue connects; /* of Connect */
+    gboolean is_prepared; /* a socket is wanted as soon as there is a service */
+
+    guint n_owner_changes;
+    GQueue watches; /* of ConnectionWatch */
+
+    void (*changed)(gpointer data);
+    gpointer changed_data;
+    GDestroyNotify changed_destroy;
+};
+
+typedef struct {
+    GList link;
+    Connection *connection;
+    Completion completion;
+} Connect;
+
+/* ---- what it is */
+
+static State
+get_state(const Connection *self)
+{
+    return (State)g_atomic_int_get(&self->state);
+}
+
+Session *
+connection_get_session(const Connection *self)
+{
+    return self->session;
+}
+
+GMainContext *
+connection_get_context(const Connection *self)
+{
+    return session_get_context(self->session);
+}
+
+const char *
+connection_get_client_id(const Connection *self)
+{
+    return g_atomic_pointer_get(&((Connection *)self)->client_id);
+}
+
+static gboolean
+is_open(const Connection *self)
+{
+    return get_state(self) == STATE_OPEN;
+}
+
+gboolean
+connection_is_connected(const Connection *self)
+{
+    const State state = get_state(self);
+
+    return state == STATE_OPEN || (self->borrowed != NULL && state <= STATE_OPEN &&
+                                   !g_dbus_connection_is_closed(self->borrowed));
+}
+
+gboolean
+connection_check(const Connection *self, GError **error)
+{
+    const State state = get_state(self);
+
+    if (!session_is_of_this_process(self->session)) {
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                            "The agent belongs to the process that forked this one");
+        return FALSE;
+    }
+    if (state == STATE_CLOSED)
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
+                            "The agent is closed");
+    else if (state == STATE_GONE)
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
+                            "The connection of the agent has ended");
+    return state != STATE_CLOSED && state != STATE_GONE;
+}
+
+gboolean
+connection_is_served(Connection *self)
+{
+    gboolean is_served;
+
+    session_enter(self->session);
+    is_served = is_open(self) && bus_get_owner(self->bus) != NULL;
+    session_leave(self->session);
+    return is_served;
+}
+
+void
+connection_set_changed(Connection *self,
+                       void (*changed)(gpointer data),
+                       gpointer data,
+                       GDestroyNotify destroy)
+{
+    self->changed = changed;
+    self->changed_data = data;
+    self->changed_destroy = destroy;
+}
+
+static void
+set_state(Connection *self, State state)
+{
+    g_atomic_int_set(&self->state, (int)state);
+    if (state != STATE_CONNECTING && self->changed != NULL)
+        self->changed(self->changed_data);
+}
+
+static void
+tell_watches(Connection *self, const char *path)
+{
+    for (GList *link = self->watches.head; link != NULL; link = link->next) {
+        const ConnectionWatch *watch = link->data;
+
+        if (path == NULL || strcmp(watch->path, path) == 0)
+            watch->changed(watch->data);
+    }
+}
+
+/* ---- connecting */
+
+static void
+connect_free(Connect *self)
+{
+    g_queue_unlink(&self->connection->connects, &self->link);
+    session_remove_user(self->connection->session);
+    g_free(self);
+}
+
+static void
+on_connect_cancelled(gpointer data)
+{
+    connect_free(data);
+}
+
+/* `error` NULL: it is connected. */
+static void
+finish_connects(Connection *self, const GError *error)
+{
+    while (!g_queue_is_empty(&self->connects)) {
+        Connect *connect = g_queue_peek_head(&self->connects);
+
+        if (error != NULL)
+            completion_return_error(&connect->completion, g_error_copy(error));
+        else
+            completion_return_boolean(&connect->completion, TRUE);
+        connect_free(connect);
+    }
+}
+
+static gboolean
+open_bus(Connection *self, GError **error)
+{
+    if (!connection_check(self, error))
+        return FALSE;
+    if (get_state(self) != STATE_NEW)
+        return TRUE;
+    if (self->borrowed != NULL) {
+        bus_borrow(self->bus, self->borrowed);
+    } else if (!bus_connect(self->bus, self->bus_type, self->address, error)) {
+        g_autofree char *why = error != NULL ? g_strdup((*error)->message) : NULL;
+
+        g_clear_error(error);
+        g_propagate_error(error, error_new_unavailable(why));
+        return FALSE;
+    }
+    set_state(self, STATE_CONNECTING);
+    return TRUE;
+}
+
+static void
+start_connect(Connection *self, GCancellable *cancellable, GTask *task, SyncCall *sync)
+{
+    Connect *connect = g_new0(Connect, 1);
+    GError *error = NULL;
+
+    connect->connection = self;
+    completion_init(&connect->completion, self->session, task, sync);
+    if (!completion_listen(&connect->completion, cancellable, on_connect_cancelled, connect)) {
+        g_free(connect);
+        return;
+    }
+    connect->link.data = connect;
+    session_add_user(self->session);
+    g_queue_push_tail_link(&self->connects, &connect->link);
+    self->is_prepared = TRUE;
+    if (!open_bus(self, &error)) {
+        completion_return_error(&connect->completion, error);
+        connect_free(connect);
+    } else if (is_open(self)) {
+        finish_connects(self, NULL);
+        recovery_prepare(lock_table_get_recovery(self->table));
+    }
+}
+
+void
+connection_connect(Connection *self, GTask *take_task)
+{
+    session_enter(self->session);
+    start_connect(self, g_task_get_cancellable(take_task), take_task, NULL);
+    session_leave(self->session);
+}
+
+gboolean
+connection_connect_sync(Connection *self, GCancellable *cancellable, GError **error)
+{
+    SyncCall sync;
+    gboolean is_connected;
+
+    session_enter(self->session);
+    start_connect(self, cancellable, NULL, &sync);
+    is_connected = sync_call_wait(&sync, error) != NULL;
+    session_leave(self->session);
+    return is_connected;
+}
+
+/* ---- requests */
+
+static void
+start_request(Connection *self,
+              const RequestFuncs *funcs,
+              GRefString *bucket,
+              const char *name,
+              const RequestOptions *options,
+              GCancellable *cancellable,
+              GTask *task,
+              SyncCall *sync)
+{
+    Completion refused;
+    GError *error = NULL;
+
+    if (connection_check(self, &error)) {
+        request_start(self->table, self->session, funcs, bucket, name, options, cancellable, task,
+                      sync);
+    } else {
+        completion_init(&refused, self->session, task, sync);
+        completion_return_error(&refused, error);
+    }
+}
+
+void
+connection_request(Connection *self,
+                   const RequestFuncs *funcs,
+                   GRefString *bucket,
+                   const char *name,
+                   const RequestOptions *options,
+                   GTask *take_task)
+{
+    session_enter(self->session);
+    start_request(self, funcs, bucket, name, options, g_task_get_cancellable(take_task), take_task,
+                  NULL);
+    session_leave(self->session);
+}
+
+gpointer
+connection_request_sync(Connection *self,
+                        const RequestFuncs *funcs,
+                        GRefString *bucket,
+                        const char *name,
+                        const RequestOptions *options,
+                        GCancellable *cancellable,
+                        GError **error)
+{
+    SyncCall sync;
+    gpointer lock;
+
+    session_enter(self->session);
+    start_request(self, funcs, bucket, name, options, cancellable, NULL, &sync);
+    lock = sync_call_wait(&sync, error);
+    session_leave(self->session);
+    return lock;
+}
+
+/* ---- questions */
+
+static void
+start_question(Connection *self,
+               const QuestionKind *kind,
+               gpointer data,
+               GCancellable *cancellable,
+               GTask *task,
+               SyncCall *sync)
+{
+    Completion refused;
+    GError *error = NULL;
+
+    if (open_bus(self, &error)) {
+        questions_ask(self->questions, kind, data, cancellable, task, sync);
+    } else {
+        completion_init(&refused, self->session, task, sync);
+        completion_return_error(&refused, error);
+    }
+}
+
+void
+connection_ask(Connection *self, const QuestionKind *kind, gpointer data, GTask *take_task)
+{
+    session_enter(self->session);
+    start_question(self, kind, data, g_task_get_cancellable(take_task), take_task, NULL);
+    session_leave(self->session);
+}
+
+gpointer
+connection_ask_sync(Connection *self,
+                    const QuestionKind *kind,
+                    gpointer data,
+                    GCancellable *cancellable,
+                    GError **error)
+{
+    SyncCall sync;
+    gpointer result;
+
+    session_enter(self->session);
+    start_question(self, kind, data, cancellable, NULL, &sync);
+    result = sync_call_wait(&sync, error);
+    session_leave(self->session);
+    return result;
+}
+
+/* ---- the end */
+
+/* The calls that wait for a connection, and those that had one. */
+static void
+finish_all(Connection *self, PacketReason reason, const GError *error)
+{
+    recovery_close(lock_table_get_recovery(self->table));
+    lock_table_finish(self->table, reason, error);
+    questions_finish(self->questions, error);
+    finish_connects(self, error);
+}
+
+static void
+end(Connection *self, State state, PacketReason reason, const GError *error)
+{
+    set_state(self, state);
+    finish_all(self, reason, error);
+    bus_close(self->bus, error);
+    tell_watches(self, NULL);
+}
+
+static void
+close_connection(Connection *self)
+{
+    g_autoptr(GError) error =
+        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, "The agent was closed");
+
+    if (lock_table_is_needed(self->table))
+        lock_table_send_end(self->table);
+    end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
+}
+
+void
+connection_close(Connection *self)
+{
+    if (!session_is_of_this_process(self->session))
+        return;
+    session_enter(self->session);
+    if (get_state(self) != STATE_CLOSED)
+        close_connection(self);
+    session_leave(self->session);
+}
+
+/* ---- what happens to it */
+
+static void
+on_bus_connected(gpointer data)
+{
+    Connection *self = data;
+    Recovery *recovery = lock_table_get_recovery(self->table);
+
+    if (self->client_id == NULL)
+        g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
+    set_state(self, STATE_OPEN);
+    finish_connects(self, NULL);
+    recovery_connected(recovery);
+    if (self->is_prepared)
+        recovery_prepare(recovery);
+    questions_try(self->questions);
+}
+
+static void
+on_owner_changed(gpointer data)
+{
+    Connection *self = data;
+
+    self->n_owner_changes++;
+    recovery_owner_changed(lock_table_get_recovery(self->table));
+    questions_owner_changed(self->questions);
+    tell_watches(self, NULL);
+}
+
+static void
+on_arriving(gpointer data)
+{
+    Connection *self = data;
+
+    recovery_read(lock_table_get_recovery(self->table));
+}
+
+static void
+on_signal(GDBusMessage *signal, gpointer data)
+{
+    tell_watches(data, g_dbus_message_get_path(signal));
+}
+
+/* If it was never connected, the next call tries again. */
+static void
+on_bus_ended(const GError *error, gpointer data)
+{
+    Connection *self = data;
+
+    if (get_state(self) == STATE_OPEN) {
+        end(self, STATE_GONE, PACKET_REASON_TERMINATED, error);
+    } else if (get_state(self) == STATE_CONNECTING) {
+        set_state(self, STATE_NEW);
+        finish_all(self, PACKET_REASON_TERMINATED, error);
+    }
+}
+
+static gboolean
+on_connect_wanted(gpointer data, GError **error)
+{
+    return open_bus(data, error);
+}
+
+static void
+on_progress(gpointer data)
+{
+    Connection *self = data;
+
+    questions_try(self->questions);
+}
+
+static void
+on_terminated(const GError *error, gpointer data)
+{
+    end(data, STATE_GONE, PACKET_REASON_LOST, error);
+}
+
+static gboolean
+is_ready_for_questions(gpointer data)
+{
+    Connection *self = data;
+
+    return is_open(self) && lock_table_is_settled(self->table);
+}
+
+/* ---- watching a bucket */
+
+guint
+connection_count_owner_changes(const Connection *self)
+{
+    return self->n_owner_changes;
+}
+
+void
+connection_add_watch(Connection *self, ConnectionWatch *watch)
+{
+    watch->link.data = watch;
+    g_queue_push_tail_link(&self->watches, &watch->link);
+}
+
+void
+connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked)
+{
+    g_queue_unlink(&self->watches, &watch->link);
+    for (GList *link = self->watches.head; link != NULL; link = link->next)
+        if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
+            return;
+    if (is_asked && is_open(self))
+        bus_call(self->bus, watch->path, WIRE_LOCKS_INTERFACE, "Watch",
+                 g_variant_new("(b)", FALSE), BUS_TIMEOUT_US, NULL, NULL);
+}
+
+/* ---- life */
+
+/* The last user has left. Nothing that it holds is left, but the service may not know that yet. */
+static void
+on_unused(gpointer data)
+{
+    Connection *self = data;
+    Session *session = self->session;
+
+    self->changed = NULL;
+    if (self->changed_destroy != NULL)
+        self->changed_destroy(self->changed_data);
+    if (get_state(self) != STATE_CLOSED)
+        close_connection(self);
+    questions_free(self->questions);
+    lock_table_free(self->table);
+    bus_free(self->bus);
+    session_close(session);
+    g_clear_object(&self->borrowed);
+    g_free(self->client_id);
+    g_free(self->address);
+    g_free(self);
+    session_unref(session);
+}
+
+static Connection *
+connection_alloc(void)
+{
+    static const BusFuncs bus_funcs = {
+        .connected = on_bus_connected,
+        .owner_changed = on_owner_changed,
+        .arriving = on_arriving,
+        .signal = on_signal,
+        .ended = on_bus_ended,
+    };
+    static const LockTableFuncs table_funcs = {
+        .connect = on_connect_wanted,
+        .progress = on_progress,
+        .finished = on_terminated,
+    };
+    static const QuestionsFuncs questions_funcs = {.is_ready = is_ready_for_questions};
+    Connection *self = g_new0(Connection, 1);
+
+    self->session = session_new(on_unused, self);
+    self->bus = bus_new(self->session, &bus_funcs, self);
+    self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
+    self->questions = questions_new(self->session, self->bus, &questions_funcs, self);
+    return self;
+}
+
+Connection *
+connection_new(GBusType bus_type, const char *address)
+{
+    Connection *self = connection_alloc();
+
+    self->bus_type = bus_type;
+    self->address = g_strdup(address);
+    return self;
+}
+
+Connection *
+connection_new_borrowed(GDBusConnection *bus)
+{
+    Connection *self = connection_alloc();
+
+    self->borrowed = g_object_ref(bus);
+    self->client_id = g_strdup(g_dbus_connection_get_unique_name(bus));
+    return self;
+}
+
+void
+connection_unref(Connection *self)
+{
+    Session *session = self->session;
+
+    session_enter(session);
+    session_remove_user(session);
+    session_leave(session);
+}

@@ -1,0 +1,547 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/lock-table.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+struct LockTable {
+    Session *session;
+    const LockTableFuncs *funcs;
+    gpointer data;
+    Recovery *recovery;
+
+    GHashTable *entries; /* key -> LockEntry */
+    guint64 first_key, next_key;
+
+    GQueue calls; /* of LockEntry, by number */
+    guint64 last_number;
+    guint64 last_serial;
+    guint64 unconfirmed; /* serial of the last message without an answer; 0: none */
+
+    GRefString *buckets[PACKET_N_BUCKETS]; /* on this socket */
+    guint n_buckets;
+    guint next_bucket;
+};
+
+/* ---- buckets */
+
+static void
+clear_buckets(LockTable *self)
+{
+    for (guint i = 0; i < self->n_buckets; i++)
+        g_clear_pointer(&self->buckets[i], g_ref_string_release);
+    self->n_buckets = self->next_bucket = 0;
+}
+
+static gboolean
+find_bucket(const LockTable *self, const char *bucket, guint32 *out_number)
+{
+    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
+        if (self->buckets[*out_number] == bucket)
+            return TRUE;
+    for (*out_number = 0; *out_number < self->n_buckets; ++*out_number)
+        if (strcmp(self->buckets[*out_number], bucket) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+guint32
+lock_table_bind_bucket(LockTable *self, GRefString *bucket)
+{
+    guint32 number;
+
+    if (find_bucket(self, bucket, &number))
+        return number;
+    number = self->next_bucket;
+    if (number < self->n_buckets)
+        g_ref_string_release(self->buckets[number]);
+    self->buckets[number] = g_ref_string_acquire(bucket);
+    self->n_buckets = MAX(self->n_buckets, number + 1);
+    self->next_bucket = (number + 1) % PACKET_N_BUCKETS;
+    packet_write_bucket(packet_socket_get_queue(recovery_get_socket(self->recovery)), number,
+                        bucket);
+    return number;
+}
+
+/* ---- entries */
+
+static void
+settle(LockEntry *entry)
+{
+    if (!entry->is_live && !entry->is_calling)
+        entry->funcs->left(entry);
+}
+
+void
+lock_table_add(LockTable *self, LockEntry *entry)
+{
+    entry->key = self->next_key++;
+    entry->is_live = TRUE;
+    g_hash_table_insert(self->entries, &entry->key, entry);
+}
+
+static void
+take_out(LockTable *self, LockEntry *entry)
+{
+    if (entry->is_live)
+        g_hash_table_remove(self->entries, &entry->key);
+    entry->is_live = FALSE;
+}
+
+void
+lock_table_remove(LockTable *self, LockEntry *entry)
+{
+    take_out(self, entry);
+    settle(entry);
+}
+
+static void
+take_out_call(LockTable *self, LockEntry *entry)
+{
+    if (!entry->is_calling)
+        return;
+    g_queue_unlink(&self->calls, &entry->link);
+    entry->is_calling = FALSE;
+    entry->serial = 0;
+}
+
+static int
+compare_keys(gconstpointer a, gconstpointer b)
+{
+    guint64 key_a = *(const guint64 *)a, key_b = *(const guint64 *)b;
+
+    return key_a < key_b ? -1 : key_a > key_b;
+}
+
+/* In the order in which they were requested. */
+static GArray *
+list_keys(const LockTable *self)
+{
+    GArray *keys = g_array_new(FALSE, FALSE, sizeof(guint64));
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, self->entries);
+    while (g_hash_table_iter_next(&iter, &key, NULL))
+        g_array_append_val(keys, *(guint64 *)key);
+    g_array_sort(keys, compare_keys);
+    return keys;
+}
+
+static LockEntry *
+find_entry(const LockTable *self, guint64 key)
+{
+    return g_hash_table_lookup(self->entries, &key);
+}
+
+/* ---- sending */
+
+static void
+write_call(LockTable *self, LockEntry *entry)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    entry->serial = ++self->last_serial;
+    entry->funcs->write(entry, entry->serial, packet_socket_get_queue(socket));
+    entry->position = packet_socket_count_appended(socket);
+}
+
+static void
+add_call(LockTable *self, LockEntry *entry)
+{
+    GList *before = self->calls.tail;
+
+    g_assert(!entry->is_calling);
+    entry->is_calling = TRUE;
+    entry->link.data = entry;
+    while (before != NULL && ((LockEntry *)before->data)->number > entry->number)
+        before = before->prev;
+    g_queue_insert_after_link(&self->calls, before, &entry->link);
+}
+
+void
+lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    entry->number = ++self->last_number;
+    add_call(self, entry);
+    if (socket == NULL) {
+        entry->funcs->delayed(entry);
+        recovery_need(self->recovery);
+        return;
+    }
+    write_call(self, entry);
+    if (is_urgent)
+        packet_socket_send(socket);
+    else
+        packet_socket_send_soon(socket);
+}
+
+void
+lock_table_call_again(LockTable *self, LockEntry *entry)
+{
+    add_call(self, entry);
+    entry->funcs->delayed(entry);
+}
+
+/* The service may not know of it; nobody waits for an answer. */
+static void
+write_release(LockTable *self, guint64 key, gboolean is_held)
+{
+    GByteArray *queue = packet_socket_get_queue(recovery_get_socket(self->recovery));
+
+    if (!is_held)
+        packet_write_key(queue, PACKET_ABORT, PACKET_FLAG_NO_ANSWER, 0, key);
+    packet_write_key(queue, PACKET_RELEASE, PACKET_FLAG_NO_ANSWER, 0, key);
+    self->unconfirmed = ++self->last_serial;
+}
+
+static void
+give_back(LockTable *self, guint64 key, gboolean is_held)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    if (socket != NULL) {
+        write_release(self, key, is_held);
+        packet_socket_send(socket);
+    } else {
+        self->unconfirmed = ++self->last_serial;
+    }
+}
+
+/* If the service is about to grant it, the release follows the grant. So nobody has to read an
+ * answer to know that it was given back. */
+void
+lock_table_give_up(LockTable *self, LockEntry *entry)
+{
+    const gboolean is_known = entry->was_sent || entry->serial != 0;
+
+    take_out(self, entry);
+    if (entry->serial == 0)
+        take_out_call(self, entry); /* else its answer has yet to come */
+    if (is_known)
+        give_back(self, entry->key, FALSE);
+    settle(entry);
+}
+
+void
+lock_table_drop(LockTable *self, LockEntry *entry)
+{
+    take_out(self, entry);
+    give_back(self, entry->key, TRUE);
+    settle(entry);
+}
+
+void
+lock_table_abandon(LockTable *self, LockEntry *entry)
+{
+    take_out(self, entry);
+    if (entry->serial == 0)
+        take_out_call(self, entry);
+    self->unconfirmed = ++self->last_serial;
+    settle(entry);
+}
+
+gboolean
+lock_table_send_end(LockTable *self)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    if (socket == NULL)
+        return FALSE;
+    packet_write_head(packet_socket_get_queue(socket), PACKET_END, ++self->last_serial);
+    packet_socket_send(socket);
+    return packet_socket_is_drained(socket);
+}
+
+/* ---- answers and events */
+
+static void
+take_answer(LockTable *self, const PacketAnswer *answer)
+{
+    GList *link = self->calls.head;
+    LockEntry *entry;
+
+    /* Calls that wait for the next socket may stand before those that were sent on this one. */
+    while (link != NULL && ((LockEntry *)link->data)->serial == 0)
+        link = link->next;
+    if (link == NULL || ((LockEntry *)link->data)->serial != answer->head.serial) {
+        g_debug("The lock service has answered what it was not asked");
+        return;
+    }
+    if (self->unconfirmed < answer->head.serial)
+        self->unconfirmed = 0;
+    entry = link->data;
+    take_out_call(self, entry);
+    if (entry->is_live)
+        entry->funcs->answered(entry, answer);
+    else
+        settle(entry);
+}
+
+static void
+take_granted(LockTable *self, const PacketGranted *granted)
+{
+    LockEntry *entry = find_entry(self, granted->key);
+
+    if (entry != NULL)
+        entry->funcs->granted(entry, granted->token);
+}
+
+static void
+take_ended(LockTable *self, const PacketEnded *ended)
+{
+    LockEntry *entry = find_entry(self, ended->key);
+
+    if (entry != NULL)
+        entry->funcs->ended(entry, (PacketReason)ended->reason);
+}
+
+static void
+on_message(const PacketHead *message, gpointer data)
+{
+    switch ((PacketKind)message->kind) {
+    case PACKET_ANSWER:
+        take_answer(data, (const PacketAnswer *)message);
+        break;
+    case PACKET_GRANTED:
+        take_granted(data, (const PacketGranted *)message);
+        break;
+    case PACKET_ENDED:
+        take_ended(data, (const PacketEnded *)message);
+        break;
+    case PACKET_BUCKET:
+    case PACKET_REQUEST:
+    case PACKET_RELEASE:
+    case PACKET_ABORT:
+    case PACKET_SYNC:
+    case PACKET_END:
+    case PACKET_LIVE:
+    case PACKET_CLOSED:
+    default:
+        break;
+    }
+}
+
+/* ---- recovery */
+
+static void
+progress(LockTable *self)
+{
+    self->funcs->progress(self->data);
+}
+
+static gboolean
+is_needed(gpointer data)
+{
+    return lock_table_is_needed(data);
+}
+
+gboolean
+lock_table_is_needed(const LockTable *self)
+{
+    return g_hash_table_size(self->entries) > 0 || !g_queue_is_empty(&self->calls) ||
+           self->unconfirmed != 0;
+}
+
+gboolean
+lock_table_is_settled(LockTable *self)
+{
+    PacketSocket *socket = recovery_get_socket(self->recovery);
+
+    if (socket == NULL)
+        return !lock_table_is_needed(self);
+    packet_socket_send(socket);
+    return packet_socket_is_drained(socket);
+}
+
+static void
+compare(LockTable *self, GHashTable *live)
+{
+    g_autoptr(GArray) keys = list_keys(self);
+
+    for (guint i = 0; i < keys->len; i++) {
+        const guint64 key = g_array_index(keys, guint64, i);
+        LockEntry *entry = find_entry(self, key);
+
+        if (entry != NULL)
+            entry->funcs->compared(entry, g_hash_table_lookup(live, &key));
+    }
+}
+
+static gboolean
+is_ours(const LockTable *self, guint64 key)
+{
+    return key >= self->first_key && key < self->next_key;
+}
+
+/* What was given back, or given up, and the service has not read that. */
+static void
+give_back_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
+{
+    for (guint i = 0; i < n_live; i++)
+        if (is_ours(self, live[i].key) && find_entry(self, live[i].key) == NULL)
+            write_release(self, live[i].key, live[i].state == PACKET_STATE_HELD);
+}
+
+static void
+on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
+{
+    LockTable *self = data;
+    g_autoptr(GHashTable) by_key = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+    for (guint i = 0; i < n_live; i++)
+        g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
+    clear_buckets(self);
+    self->unconfirmed = 0;
+    compare(self, by_key);
+    give_back_unwanted(self, live, n_live);
+    for (GList *link = self->calls.head; link != NULL; link = link->next)
+        write_call(self, link->data);
+    packet_socket_send(recovery_get_socket(self->recovery));
+    progress(self);
+}
+
+/* Calls that nobody waits for any more are not repeated. */
+static void
+on_ended(gboolean was_read, gpointer data)
+{
+    LockTable *self = data;
+    const guint64 n_sent = recovery_count_sent(self->recovery);
+
+    if (was_read)
+        self->unconfirmed = 0;
+    for (GList *link = self->calls.head, *next; link != NULL; link = next) {
+        LockEntry *entry = link->data;
+
+        next = link->next;
+        if (entry->serial != 0 && entry->position <= n_sent)
+            entry->was_sent = TRUE;
+        entry->serial = 0;
+        if (entry->is_live) {
+            entry->funcs->delayed(entry);
+        } else {
+            take_out_call(self, entry);
+            settle(entry);
+        }
+    }
+    progress(self);
+}
+
+static void
+on_failed(const GError *error, gboolean is_temporary, gpointer data)
+{
+    LockTable *self = data;
+
+    if (!is_temporary) {
+        for (GList *link = self->calls.head, *next; link != NULL; link = next) {
+            LockEntry *entry = link->data;
+
+            next = link->next;
+            if (entry->was_sent)
+                continue;
+            entry->funcs->failed(entry, error);
+        }
+    }
+    progress(self);
+}
+
+static gboolean
+on_connect(gpointer data, GError **error)
+{
+    LockTable *self = data;
+
+    return self->funcs->connect(self->data, error);
+}
+
+static void
+on_drained(gpointer data)
+{
+    progress(data);
+}
+
+static void
+on_finished(const GError *error, gpointer data)
+{
+    LockTable *self = data;
+
+    self->funcs->finished(error, self->data);
+}
+
+void
+lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
+{
+    g_autoptr(GArray) keys = list_keys(self);
+
+    self->unconfirmed = 0;
+    for (guint i = 0; i < keys->len; i++) {
+        LockEntry *entry = find_entry(self, g_array_index(keys, guint64, i));
+
+        if (entry == NULL)
+            continue;
+        take_out_call(self, entry);
+        entry->funcs->finished(entry, reason, error);
+    }
+    while (!g_queue_is_empty(&self->calls)) {
+        LockEntry *entry = g_queue_peek_head(&self->calls);
+
+        take_out_call(self, entry);
+        settle(entry);
+    }
+}
+
+/* ---- life */
+
+/* Agents that use one bus connection one after the other do not meet each other's keys. */
+static guint64
+get_first_key(void)
+{
+    guint64 key;
+
+    if (getrandom(&key, sizeof key, 0) != sizeof key)
+        g_error("The system has no random numbers");
+    return (key >> 1) + 1; /* there is no end to count to */
+}
+
+LockTable *
+lock_table_new(Session *session, Bus *bus, const LockTableFuncs *funcs, gpointer data)
+{
+    static const RecoveryFuncs recovery_funcs = {
+        .is_needed = is_needed,
+        .connect = on_connect,
+        .opened = on_opened,
+        .message = on_message,
+        .drained = on_drained,
+        .ended = on_ended,
+        .failed = on_failed,
+        .finished = on_finished,
+    };
+    LockTable *self = g_new0(LockTable, 1);
+
+    self->session = session;
+    self->funcs = funcs;
+    self->data = data;
+    self->recovery = recovery_new(session, bus, &recovery_funcs, self);
+    self->entries = g_hash_table_new(g_int64_hash, g_int64_equal);
+    self->first_key = self->next_key = get_first_key();
+    return self;
+}
+
+Recovery *
+lock_table_get_recovery(LockTable *self)
+{
+    return self->recovery;
+}
+
+void
+lock_table_free(LockTable *self)
+{
+    g_assert(g_hash_table_size(self->entries) == 0 && g_queue_is_empty(&self->calls));
+    recovery_free(self->recovery);
+    clear_buckets(self);
+    g_hash_table_unref(self->entries);
+    g_free(self);
+}

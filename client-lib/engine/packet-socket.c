@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/packet-socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client-lib/engine/process.h"
+
+/* A queue that was longer than this gives its memory back when it is empty. */
+#define QUEUE_KEPT_BYTES (2 * PACKET_BYTES_MAX)
+
+struct PacketSocket {
+    Session *session; /* owns all of this */
+    const PacketSocketFuncs *funcs;
+    gpointer data;
+
+    gboolean is_open;
+    SessionWatch watch;
+    guint n_opened;    /* how often */
+    gsize packet_max;
+    gboolean was_reset; /* the other end was closed with something unread in it */
+    gboolean is_broken; /* for sending; there may still be something to read */
+
+    GByteArray *queue;
+    gsize n_sent;         /* bytes at the beginning of the queue */
+    guint64 n_sent_before; /* that are not in the queue any more */
+    gsize longest;
+    guint8 *packet; /* that is being read */
+};
+
+/* ---- life */
+
+static void
+set_events(PacketSocket *self, gboolean is_full)
+{
+    session_set_watch_events(self->session, &self->watch,
+                             is_full ? (short)(POLLIN | POLLOUT) : (short)POLLIN);
+}
+
+static void
+clear_queue(PacketSocket *self)
+{
+    self->longest = MAX(self->longest, self->queue->len);
+    if (self->longest > QUEUE_KEPT_BYTES) {
+        g_byte_array_unref(self->queue);
+        self->queue = g_byte_array_new();
+        self->longest = 0;
+    }
+    g_byte_array_set_size(self->queue, 0);
+    self->n_sent_before += self->n_sent;
+    self->n_sent = 0;
+}
+
+gboolean
+packet_socket_is_open(const PacketSocket *self)
+{
+    return self->is_open;
+}
+
+gboolean
+packet_socket_is_drained(const PacketSocket *self)
+{
+    return self->queue->len == 0;
+}
+
+guint64
+packet_socket_count_appended(const PacketSocket *self)
+{
+    return self->n_sent_before + self->queue->len;
+}
+
+guint64
+packet_socket_count_sent(const PacketSocket *self)
+{
+    return self->n_sent_before + self->n_sent;
+}
+
+GByteArray *
+packet_socket_get_queue(PacketSocket *self)
+{
+    return self->queue;
+}
+
+static gboolean
+is_seqpacket(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+gboolean
+packet_socket_open(PacketSocket *self, int fd, guint32 packet_max)
+{
+    g_assert(!self->is_open);
+    if (!is_seqpacket(fd)) {
+        close(fd);
+        return FALSE;
+    }
+    if (self->packet == NULL)
+        self->packet = g_malloc(PACKET_BYTES_MAX);
+    process_guard_fd(fd);
+    self->watch.fd = fd;
+    self->watch.events = POLLIN;
+    self->packet_max = MIN(packet_max, PACKET_BYTES_MAX);
+    self->was_reset = FALSE;
+    self->is_broken = FALSE;
+    self->n_sent_before = 0;
+    self->is_open = TRUE;
+    self->n_opened++;
+    session_add_watch(self->session, &self->watch);
+    return TRUE;
+}
+
+void
+packet_socket_close(PacketSocket *self)
+{
+    if (!self->is_open)
+        return;
+    self->is_open = FALSE;
+    session_remove_watch(self->session, &self->watch);
+    process_unguard_fd(self->watch.fd);
+    close(self->watch.fd);
+    clear_queue(self);
+}
+
+/* ---- sending */
+
+/* FALSE: later, or never. */
+static gboolean
+send_packet(PacketSocket *self, gsize *packet_max)
+{
+    const gsize length = packet_get_length(self->queue, self->n_sent, *packet_max);
+    ssize_t n = send(self->watch.fd, self->queue->data + self->n_sent, length,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    if (n >= 0) {
+        self->n_sent += length;
+        return TRUE;
+    }
+    switch (errno) {
+    case EINTR:
+        return TRUE;
+    case EAGAIN:
+        return FALSE;
+    case EMSGSIZE: /* the system allows less for all sockets */
+    case ENOBUFS:
+        if (*packet_max > sizeof(PacketHead)) {
+            *packet_max /= 2;
+            return TRUE;
+        }
+        break;
+    default:
+        break;
+    }
+    self->is_broken = TRUE;
+    return FALSE;
+}
+
+void
+packet_socket_send(PacketSocket *self)
+{
+    gsize packet_max = self->packet_max;
+
+    if (!self->is_open || self->is_broken)
+        return;
+    while (self->n_sent < self->queue->len && send_packet(self, &packet_max))
+        ;
+    if (self->n_sent == self->queue->len) {
+        clear_queue(self);
+    } else if (self->n_sent > self->queue->len / 2) {
+        g_byte_array_remove_range(self->queue, 0, (guint)self->n_sent);
+        self->n_sent_before += self->n_sent;
+        self->n_sent = 0;
+    }
+    /* A broken one is read until its end. */
+    set_events(self, self->queue->len > 0 && !self->is_broken);
+}
+
+void
+packet_socket_send_soon(PacketSocket *self)
+{
+    if (session_is_delivering(self->session))
+        session_call_after_deliveries(self->session);
+    else
+        packet_socket_send(self);
+}
+
+static void
+after_deliveries(gpointer data)
+{
+    packet_socket_send(data);
+}
+
+/* ---- reading */
+
+static void
+end(PacketSocket *self)
+{
+    const gboolean was_read = !self->was_reset && !self->is_broken && self->queue->len == 0;
+
+    packet_socket_close(self);
+    self->funcs->ended(was_read, self->data);
+}
+
+static void
+take_packet(PacketSocket *self, gsize size)
+{
+    const guint n_opened = self->n_opened;
+    gsize offset = 0;
+
+    while (offset < size && self->is_open && self->n_opened == n_opened) {
+        const PacketHead *message = packet_read_from_service(self->packet, size, &offset);
+
+        if (message == NULL) {
+            g_debug("The lock service sent a malformed packet");
+            self->was_reset = TRUE; /* nothing is known of what it has read */
+            end(self);
+            return;
+        }
+        self->funcs->message(message, self->data);
+    }
+}
+
+/* FALSE: there is nothing to be read now, or never again. */
+static gboolean
+read_packet(PacketSocket *self)
+{
+    ssize_t n = recv(self->watch.fd, self->packet, PACKET_BYTES_MAX, MSG_DONTWAIT);
+
+    if (n > 0) {
+        take_packet(self, (gsize)n);
+        return self->is_open;
+    }
+    if (n < 0) {
+        switch (errno) {
+        case EAGAIN:
+            return FALSE;
+        case EINTR:
+            return TRUE;
+        case ECONNRESET: /* what was sent before is still there */
+            if (!self->was_reset) {
+                self->was_reset = TRUE;
+                return TRUE;
+            }
+            break;
+        default:
+            self->was_reset = TRUE;
+            break;
+        }
+    }
+    end(self);
+    return FALSE;
+}
+
+void
+packet_socket_read(PacketSocket *self)
+{
+    while (self->is_open && read_packet(self))
+        ;
+}
+
+static void
+on_ready(gpointer data, short revents)
+{
+    PacketSocket *self = data;
+
+    if (revents & POLLOUT) {
+        packet_socket_send(self);
+        if (self->queue->len == 0)
+            self->funcs->drained(self->data);
+    }
+    /* One packet, and then those who wait for what it has. */
+    if (self->is_open && (revents & ~POLLOUT) != 0)
+        read_packet(self);
+}
+
+PacketSocket *
+packet_socket_new(Session *session, const PacketSocketFuncs *funcs, gpointer data)
+{
+    PacketSocket *self = g_new0(PacketSocket, 1);
+
+    self->session = session;
+    self->funcs = funcs;
+    self->data = data;
+    self->watch.ready = on_ready;
+    self->watch.data = self;
+    self->queue = g_byte_array_new();
+    session_set_after_deliveries(session, after_deliveries, self);
+    return self;
+}
+
+void
+packet_socket_free(PacketSocket *self)
+{
+    packet_socket_close(self);
+    g_byte_array_unref(self->queue);
+    g_free(self->packet);
+    g_free(self);
+}

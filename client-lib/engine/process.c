@@ -1,0 +1,101 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/process.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Counted, because asking for the process id is a system call each time. */
+static int n_forks;
+
+/* The number of a descriptor may be reused by another file until the fork, so what it refers to is
+ * recorded as well. */
+typedef struct {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} GuardedFd;
+
+static GMutex guarded_mutex;
+static GArray *guarded_fds; /* of GuardedFd */
+
+static void
+before_fork(void)
+{
+    g_mutex_lock(&guarded_mutex);
+}
+
+static void
+after_fork_in_parent(void)
+{
+    g_mutex_unlock(&guarded_mutex);
+}
+
+/* Only what is safe after a fork of many threads. The numbers stay in use, so that whoever closes
+ * them later does not close an unrelated descriptor. */
+static void
+after_fork_in_child(void)
+{
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    n_forks++;
+    for (guint i = 0; null_fd >= 0 && guarded_fds != NULL && i < guarded_fds->len; i++) {
+        const GuardedFd *guarded = &g_array_index(guarded_fds, GuardedFd, i);
+        struct stat now;
+
+        if (fstat(guarded->fd, &now) == 0 && now.st_dev == guarded->device &&
+            now.st_ino == guarded->inode)
+            dup3(null_fd, guarded->fd, O_CLOEXEC);
+    }
+    if (null_fd >= 0)
+        close(null_fd);
+    if (guarded_fds != NULL)
+        g_array_set_size(guarded_fds, 0);
+    g_mutex_unlock(&guarded_mutex);
+}
+
+int
+process_count_forks(void)
+{
+    static gsize is_counting;
+
+    if (g_once_init_enter(&is_counting)) {
+        if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
+            g_error("Could not register fork handlers: out of memory");
+        g_once_init_leave(&is_counting, 1);
+    }
+    return n_forks;
+}
+
+void
+process_guard_fd(int fd)
+{
+    GuardedFd guarded = {.fd = fd};
+    struct stat now;
+
+    if (fstat(fd, &now) != 0)
+        return;
+    guarded.device = now.st_dev;
+    guarded.inode = now.st_ino;
+    g_mutex_lock(&guarded_mutex);
+    if (guarded_fds == NULL)
+        guarded_fds = g_array_new(FALSE, FALSE, sizeof guarded);
+    g_array_append_val(guarded_fds, guarded);
+    g_mutex_unlock(&guarded_mutex);
+}
+
+void
+process_unguard_fd(int fd)
+{
+    g_mutex_lock(&guarded_mutex);
+    for (guint i = 0; guarded_fds != NULL && i < guarded_fds->len; i++) {
+        if (g_array_index(guarded_fds, GuardedFd, i).fd == fd) {
+            g_array_remove_index_fast(guarded_fds, i);
+            break;
+        }
+    }
+    g_mutex_unlock(&guarded_mutex);
+}

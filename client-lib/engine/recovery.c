@@ -1,0 +1,355 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/recovery.h"
+
+#include <gio/gunixfdlist.h>
+
+#include "client-lib/error-private.h"
+#include "common/wire-names.h"
+
+#define RETRY_FIRST_US (1 * G_TIME_SPAN_SECOND)
+#define RETRY_LAST_US  (30 * G_TIME_SPAN_SECOND)
+
+/* How often a service may refuse a socket because it is about to end. */
+#define REFUSALS_MAX 4
+
+typedef enum {
+    STATE_CLOSED,
+    STATE_CONNECTING, /* to the bus */
+    STATE_OPENING,    /* OpenSocket has no answer yet */
+    STATE_LISTING,    /* LIVE has not arrived yet */
+    STATE_OPEN,
+    STATE_WAITING, /* it is tried again later */
+} State;
+
+struct Recovery {
+    Session *session;
+    Bus *bus;
+    const RecoveryFuncs *funcs;
+    gpointer data;
+
+    State state;
+    BusCall *call;
+    PacketSocket *socket;
+    GArray *live; /* of PacketLiveEntry */
+    PacketClosedReason closed_reason; /* 0: none */
+
+    SessionTimer retry;
+    gint64 delay_us;      /* of the last retry; 0: the last attempt was successful */
+    gint64 tried_us;      /* when the last attempt began */
+    gboolean is_changing; /* the service that was there is ending: its absence is news */
+    guint n_refusals;     /* in a row */
+};
+
+static void try_now(Recovery *self);
+
+static void
+set_state(Recovery *self, State state)
+{
+    session_stop_timer(self->session, &self->retry);
+    self->state = state;
+}
+
+PacketSocket *
+recovery_get_socket(Recovery *self)
+{
+    return self->state == STATE_OPEN ? self->socket : NULL;
+}
+
+/* ---- no socket for now */
+
+static void
+wait_until(Recovery *self, gint64 due_us)
+{
+    set_state(self, STATE_WAITING);
+    session_start_timer(self->session, &self->retry, due_us);
+}
+
+static void
+on_retry(gpointer data)
+{
+    Recovery *self = data;
+
+    self->state = STATE_CLOSED;
+    if (self->funcs->is_needed(self->data))
+        try_now(self);
+}
+
+/* The calls that give up do so now; whatever is left needs another attempt. */
+static void
+fail(Recovery *self, const GError *error, gboolean is_temporary)
+{
+    self->delay_us = CLAMP(self->delay_us * 2, RETRY_FIRST_US, RETRY_LAST_US);
+    wait_until(self, g_get_monotonic_time() + self->delay_us);
+    self->funcs->failed(error, is_temporary, self->data);
+    if (self->state == STATE_WAITING && !self->funcs->is_needed(self->data))
+        set_state(self, STATE_CLOSED);
+}
+
+/* ---- OpenSocket */
+
+/* The descriptor, or -1. */
+static int
+take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
+{
+    GUnixFDList *fds = g_dbus_message_get_unix_fd_list(reply);
+    GVariant *body = g_dbus_message_get_body(reply);
+    g_autoptr(GVariant) parameters = NULL;
+    guint32 version = 0;
+    gint32 handle;
+
+    if (fds == NULL || body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(ha{sv})")))
+        return -1;
+    g_variant_get(body, "(h@a{sv})", &handle, &parameters);
+    if (!g_variant_lookup(parameters, "version", "u", &version) || version != PACKET_VERSION ||
+        !g_variant_lookup(parameters, "maxPacket", "u", out_packet_max) ||
+        handle >= g_unix_fd_list_get_length(fds))
+        return -1;
+    return g_unix_fd_list_get(fds, handle, NULL);
+}
+
+static void
+take_socket(Recovery *self, GDBusMessage *reply)
+{
+    guint32 packet_max = 0;
+    int fd = take_descriptor(reply, &packet_max);
+
+    if (fd >= 0 && packet_socket_open(self->socket, fd, packet_max)) {
+        g_array_set_size(self->live, 0);
+        self->closed_reason = 0;
+        set_state(self, STATE_LISTING);
+    } else {
+        g_autoptr(GError) error = error_new_unreadable();
+
+        fail(self, error, FALSE);
+    }
+}
+
+/* A service that has just died or is about to leave is replaced by the next one. */
+static void
+take_failure(Recovery *self, BusOutcome outcome, const GError *error)
+{
+    const gboolean is_first = self->delay_us == 0;
+
+    self->is_changing = outcome == BUS_LEAVING || outcome == BUS_UNANSWERED;
+    self->n_refusals = outcome == BUS_LEAVING ? self->n_refusals + 1 : 0;
+    if (outcome == BUS_UNANSWERED && is_first) {
+        self->delay_us = 1; /* at once, but only once */
+        try_now(self);
+        return;
+    }
+    fail(self, error,
+         outcome == BUS_UNANSWERED || outcome == BUS_TIMED_OUT ||
+             (outcome == BUS_LEAVING && self->n_refusals < REFUSALS_MAX));
+}
+
+static void
+on_opened(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
+{
+    Recovery *self = data;
+
+    self->call = NULL;
+    self->state = STATE_CLOSED;
+    if (outcome == BUS_ANSWERED)
+        take_socket(self, reply);
+    else if (outcome != BUS_ENDED)
+        take_failure(self, outcome, error);
+}
+
+static void
+open_socket(Recovery *self)
+{
+    GVariantBuilder options;
+
+    if (!bus_passes_fds(self->bus)) {
+        g_autoptr(GError) error = error_new_unavailable("the bus does not pass file descriptors");
+
+        fail(self, error, FALSE);
+        return;
+    }
+    set_state(self, STATE_OPENING);
+    self->tried_us = g_get_monotonic_time();
+    g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
+    g_variant_builder_add(&options, "{sv}", "version", g_variant_new_uint32(PACKET_VERSION));
+    self->call = bus_call(self->bus, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket",
+                          g_variant_new("(a{sv})", &options), BUS_TIMEOUT_US, on_opened, self);
+}
+
+/* In the states CLOSED and WAITING. */
+static void
+try_now(Recovery *self)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (bus_is_connected(self->bus)) {
+        open_socket(self);
+        return;
+    }
+    set_state(self, STATE_CONNECTING);
+    if (!self->funcs->connect(self->data, &error)) {
+        self->state = STATE_CLOSED;
+        self->funcs->failed(error, FALSE, self->data);
+    }
+}
+
+void
+recovery_need(Recovery *self)
+{
+    if (self->state == STATE_CLOSED || self->state == STATE_WAITING)
+        try_now(self);
+}
+
+void
+recovery_prepare(Recovery *self)
+{
+    if (self->state == STATE_CLOSED && bus_is_connected(self->bus) &&
+        bus_get_owner(self->bus) != NULL)
+        open_socket(self);
+}
+
+void
+recovery_connected(Recovery *self)
+{
+    if (self->state != STATE_CONNECTING)
+        return;
+    self->state = STATE_CLOSED;
+    if (self->funcs->is_needed(self->data))
+        open_socket(self);
+}
+
+/* A new owner may have a socket for us. That there is none any more means that the next one can be
+ * started. */
+void
+recovery_owner_changed(Recovery *self)
+{
+    if (self->state != STATE_WAITING || (bus_get_owner(self->bus) == NULL && !self->is_changing))
+        return;
+    self->is_changing = FALSE;
+    try_now(self);
+}
+
+/* ---- the socket */
+
+static void
+take_live(Recovery *self, const PacketLive *live)
+{
+    g_array_append_vals(self->live, live->entries, live->n_entries);
+    if (live->more)
+        return;
+    set_state(self, STATE_OPEN);
+    self->delay_us = 0;
+    self->n_refusals = 0;
+    self->funcs->opened((const PacketLiveEntry *)(const void *)self->live->data, self->live->len,
+                        self->data);
+}
+
+static void
+on_message(const PacketHead *message, gpointer data)
+{
+    Recovery *self = data;
+
+    if (message->kind == PACKET_CLOSED)
+        self->closed_reason = (PacketClosedReason)((const PacketClosed *)message)->reason;
+    else if (message->kind == PACKET_LIVE && self->state == STATE_LISTING)
+        take_live(self, (const PacketLive *)message);
+    else if (self->state == STATE_OPEN)
+        self->funcs->message(message, self->data);
+}
+
+static void
+on_drained(gpointer data)
+{
+    Recovery *self = data;
+
+    self->funcs->drained(self->data);
+}
+
+static void
+finish(Recovery *self)
+{
+    g_autoptr(GError) error = error_new_unavailable(
+        self->closed_reason == PACKET_CLOSED_REPLACED
+            ? "another user of the same bus connection has opened a lock socket"
+            : "the lock service did not accept a packet, and has terminated the agent");
+
+    self->funcs->finished(error, self->data);
+}
+
+static void
+on_ended(gboolean was_read, gpointer data)
+{
+    Recovery *self = data;
+    const gboolean was_open = self->state == STATE_OPEN;
+    const gint64 next_us = self->tried_us + RETRY_FIRST_US;
+
+    set_state(self, STATE_CLOSED);
+    if (self->closed_reason == PACKET_CLOSED_REPLACED ||
+        self->closed_reason == PACKET_CLOSED_MALFORMED) {
+        finish(self);
+        return;
+    }
+    self->funcs->ended(was_read && self->closed_reason == PACKET_CLOSED_SHUTDOWN, self->data);
+    if (self->state != STATE_CLOSED || !self->funcs->is_needed(self->data))
+        return;
+    /* One that ends as soon as it is opened is not called again and again. */
+    self->is_changing = FALSE;
+    if (!was_open) {
+        g_autoptr(GError) error = error_new_unavailable("the lock service closed the socket");
+
+        fail(self, error, TRUE);
+    } else if (g_get_monotonic_time() < next_us) {
+        wait_until(self, next_us);
+    } else {
+        try_now(self);
+    }
+}
+
+guint64
+recovery_count_sent(const Recovery *self)
+{
+    return packet_socket_count_sent(self->socket);
+}
+
+void
+recovery_read(Recovery *self)
+{
+    packet_socket_read(self->socket);
+}
+
+/* ---- life */
+
+Recovery *
+recovery_new(Session *session, Bus *bus, const RecoveryFuncs *funcs, gpointer data)
+{
+    static const PacketSocketFuncs socket_funcs = {on_message, on_drained, on_ended};
+    Recovery *self = g_new0(Recovery, 1);
+
+    self->session = session;
+    self->bus = bus;
+    self->funcs = funcs;
+    self->data = data;
+    self->socket = packet_socket_new(session, &socket_funcs, self);
+    self->live = g_array_new(FALSE, FALSE, sizeof(PacketLiveEntry));
+    self->retry.expired = on_retry;
+    self->retry.data = self;
+    return self;
+}
+
+void
+recovery_close(Recovery *self)
+{
+    g_clear_pointer(&self->call, bus_call_forget);
+    packet_socket_close(self->socket);
+    set_state(self, STATE_CLOSED);
+    self->delay_us = 0;
+}
+
+void
+recovery_free(Recovery *self)
+{
+    recovery_close(self);
+    packet_socket_free(self->socket);
+    g_array_unref(self->live);
+    g_free(self);
+}

@@ -1,0 +1,534 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/request.h"
+
+#include <string.h>
+
+#include "client-lib/error-private.h"
+
+/* How much later than the service a time-out is noticed here, if the service says nothing. */
+#define GRACE_US (250 * G_TIME_SPAN_MILLISECOND)
+
+/* How often a service may refuse a request because it is about to end. */
+#define REFUSALS_MAX 16
+
+typedef enum {
+    STATE_ASKING, /* the service has not answered */
+    STATE_WAITING,
+    STATE_HELD,
+    STATE_RELEASED, /* by its holder; the answer may be missing */
+    STATE_LOST,
+    STATE_OVER, /* it was not granted */
+} State;
+
+struct Request {
+    LockEntry entry;
+    gatomicrefcount n_refs; /* the table's, and the lock object's */
+    Session *session;
+    LockTable *table; /* only while the entry is in it */
+    const RequestFuncs *funcs;
+
+    int state; /* a State; atomic: written with the lock held */
+    Completion completion;
+    SessionTimer timer; /* of the time-out; or of a release that waits for a service */
+    gint64 began_us;
+    guint n_refusals;
+
+    guint64 token;
+    gpointer lock;            /* the application's object, not a reference; NULL: it has ended */
+    PacketReason loss_reason; /* 0: none; written before `state` */
+    gboolean is_missing;      /* after its release: the service came back without it */
+
+    GRefString *bucket;
+    RequestOptions options;
+    char name[];
+};
+
+static Request *
+from_entry(LockEntry *entry)
+{
+    return (Request *)entry;
+}
+
+static State
+get_state(const Request *self)
+{
+    return (State)g_atomic_int_get(&self->state);
+}
+
+static void
+set_state(Request *self, State state)
+{
+    g_atomic_int_set(&self->state, (int)state);
+}
+
+/* ---- life */
+
+Request *
+request_ref(Request *self)
+{
+    g_atomic_ref_count_inc(&self->n_refs);
+    return self;
+}
+
+void
+request_unref(Request *self)
+{
+    if (!g_atomic_ref_count_dec(&self->n_refs))
+        return;
+    request_options_clear(&self->options);
+    g_ref_string_release(self->bucket);
+    session_unref(self->session);
+    g_free(self);
+}
+
+/* The table was a user of the session for its sake. */
+static void
+on_left(LockEntry *entry)
+{
+    Request *self = from_entry(entry);
+
+    session_stop_timer(self->session, &self->timer);
+    self->table = NULL;
+    session_remove_user(self->session);
+    request_unref(self);
+}
+
+/* ---- the result of a request */
+
+/* Takes the error. */
+static void
+request_fail(Request *self, GError *error)
+{
+    session_stop_timer(self->session, &self->timer);
+    set_state(self, STATE_OVER);
+    completion_return_error(&self->completion, error);
+    lock_table_remove(self->table, &self->entry);
+}
+
+static void
+request_grant(Request *self, guint64 token)
+{
+    session_stop_timer(self->session, &self->timer);
+    self->token = token;
+    set_state(self, STATE_HELD);
+    self->lock = self->funcs->lock_new(request_ref(self));
+    completion_return_pointer(&self->completion, self->lock, g_object_unref);
+}
+
+static void
+request_be_unavailable(Request *self)
+{
+    session_stop_timer(self->session, &self->timer);
+    set_state(self, STATE_OVER);
+    completion_return_pointer(&self->completion, NULL, NULL);
+    lock_table_remove(self->table, &self->entry);
+}
+
+static void
+request_be_answered(Request *self, const PacketAnswer *answer)
+{
+    self->entry.was_sent = TRUE;
+    if (answer->error == PACKET_ERROR_INVALID_STATE && ++self->n_refusals < REFUSALS_MAX) {
+        lock_table_call_again(self->table, &self->entry);
+    } else if (answer->error != PACKET_ERROR_NONE) {
+        request_fail(self, error_new_from_answer(answer));
+    } else if (answer->state == PACKET_STATE_HELD) {
+        request_grant(self, answer->token);
+    } else if (answer->state == PACKET_STATE_WAITS) {
+        set_state(self, STATE_WAITING);
+    } else {
+        request_be_unavailable(self);
+    }
+}
+
+/* ---- given up */
+
+static void
+request_give_up(Request *self)
+{
+    session_stop_timer(self->session, &self->timer);
+    set_state(self, STATE_OVER);
+    lock_table_give_up(self->table, &self->entry);
+}
+
+static void
+on_cancelled(gpointer data)
+{
+    request_give_up(data);
+}
+
+/* The service is stopped, or away. */
+static void
+on_timed_out(gpointer data)
+{
+    Request *self = data;
+
+    completion_return_error(&self->completion, error_new_from_reason(PACKET_REASON_TIMEOUT));
+    request_give_up(self);
+}
+
+/* ---- a lock that is lost */
+
+typedef struct {
+    SessionDelivery delivery;
+    Request *request;
+} Loss;
+
+/* The lock object may be disposed of in another thread now: then its `lock` is set to NULL with the
+ * lock held, while there is still a reference. */
+static void
+loss_run(SessionDelivery *delivery)
+{
+    Request *request = ((Loss *)delivery)->request;
+    g_autoptr(GObject) lock = NULL;
+
+    session_enter(request->session);
+    if (request->lock != NULL)
+        lock = g_object_ref(request->lock);
+    session_leave(request->session);
+    if (lock != NULL)
+        request->funcs->lock_lost(lock, request->loss_reason);
+}
+
+static void
+loss_free(SessionDelivery *delivery)
+{
+    request_unref(((Loss *)delivery)->request);
+    g_free(delivery);
+}
+
+static void
+request_lose(Request *self, PacketReason reason)
+{
+    Loss *loss = g_new0(Loss, 1);
+
+    self->loss_reason = reason;
+    set_state(self, STATE_LOST);
+    loss->delivery.run = loss_run;
+    loss->delivery.free = loss_free;
+    loss->request = request_ref(self);
+    session_deliver(self->session, session_get_context(self->session), &loss->delivery);
+    lock_table_remove(self->table, &self->entry);
+}
+
+/* ---- released */
+
+/* It was not there to be released. NULL: it was, and a release that had no answer has done it. */
+static GError *
+explain_absence(const Request *self, const PacketAnswer *answer)
+{
+    if (self->loss_reason != 0)
+        return error_new_from_reason(self->loss_reason);
+    if (self->entry.was_sent)
+        return NULL;
+    return self->is_missing ? error_new_from_reason(PACKET_REASON_LOST)
+                            : error_new_from_answer(answer);
+}
+
+static void
+release_be_answered(Request *self, const PacketAnswer *answer)
+{
+    GError *error = answer->error == PACKET_ERROR_NOT_HELD ? explain_absence(self, answer)
+                                                           : error_new_from_answer(answer);
+
+    session_stop_timer(self->session, &self->timer);
+    if (error != NULL)
+        completion_return_error(&self->completion, error);
+    else
+        completion_return_boolean(&self->completion, TRUE);
+    if (answer->error == PACKET_ERROR_NONE || answer->error == PACKET_ERROR_NOT_HELD)
+        lock_table_remove(self->table, &self->entry);
+    else
+        lock_table_abandon(self->table, &self->entry);
+}
+
+static void
+on_release_expired(gpointer data)
+{
+    Request *self = data;
+
+    completion_return_error(&self->completion,
+                            error_new_unavailable("it has not come back in time"));
+    lock_table_abandon(self->table, &self->entry);
+}
+
+static GError *
+explain_refusal(const Request *self)
+{
+    if (self->loss_reason != 0)
+        return error_new_from_reason(self->loss_reason);
+    return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
+                               "The lock was released before");
+}
+
+void
+request_release(Request *self, GTask *task, SyncCall *sync)
+{
+    Completion refused;
+
+    if (get_state(self) != STATE_HELD) {
+        completion_init(&refused, self->session, task, sync);
+        completion_return_error(&refused, explain_refusal(self));
+        return;
+    }
+    completion_init(&self->completion, self->session, task, sync);
+    set_state(self, STATE_RELEASED);
+    self->entry.was_sent = FALSE;
+    self->timer.expired = on_release_expired;
+    lock_table_call(self->table, &self->entry, TRUE);
+}
+
+void
+request_drop(Request *self)
+{
+    session_enter(self->session);
+    if (get_state(self) == STATE_HELD && session_is_of_this_process(self->session)) {
+        set_state(self, STATE_RELEASED);
+        lock_table_drop(self->table, &self->entry);
+    }
+    session_leave(self->session);
+}
+
+void
+request_forget_lock(Request *self)
+{
+    session_enter(self->session);
+    self->lock = NULL;
+    request_drop(self);
+    session_leave(self->session);
+}
+
+/* ---- as an entry of the table */
+
+static guint8
+get_packet_options(const RequestOptions *options)
+{
+    return (guint8)((options->if_available ? PACKET_OPTION_IF_AVAILABLE : 0) |
+                    (options->steal ? PACKET_OPTION_STEAL : 0) |
+                    (options->signal ? PACKET_OPTION_SIGNAL : 0));
+}
+
+/* What is left of the time-out. */
+static guint32
+get_timeout_ms(const Request *self)
+{
+    const guint timeout_ms = self->options.timeout_ms;
+    gint64 passed_ms;
+
+    if (timeout_ms == 0)
+        return 0;
+    passed_ms = (g_get_monotonic_time() - self->began_us) / G_TIME_SPAN_MILLISECOND;
+    return (guint32)MAX((gint64)timeout_ms - passed_ms, 1);
+}
+
+static void
+on_write(LockEntry *entry, guint64 serial, GByteArray *queue)
+{
+    Request *self = from_entry(entry);
+    const RequestOptions *options = &self->options;
+
+    if (get_state(self) == STATE_RELEASED) {
+        session_stop_timer(self->session, &self->timer);
+        packet_write_key(queue, PACKET_RELEASE, 0, serial, entry->key);
+        return;
+    }
+    packet_write_request(queue, serial, entry->key,
+                         lock_table_bind_bucket(self->table, self->bucket), get_timeout_ms(self),
+                         options->mode == WEB_LOCKS_MODE_SHARED ? LOCK_MODE_SHARED
+                                                                : LOCK_MODE_EXCLUSIVE,
+                         get_packet_options(options), self->name, options->why);
+}
+
+static void
+on_answered(LockEntry *entry, const PacketAnswer *answer)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_RELEASED)
+        release_be_answered(self, answer);
+    else
+        request_be_answered(self, answer);
+}
+
+/* A release does not wait indefinitely for a service to come back. */
+static void
+on_delayed(LockEntry *entry)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_RELEASED && self->timer.due_us == 0)
+        session_start_timer(self->session, &self->timer, g_get_monotonic_time() + BUS_TIMEOUT_US);
+}
+
+static void
+on_failed(LockEntry *entry, const GError *error)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_ASKING)
+        request_fail(self, g_error_copy(error));
+}
+
+static void
+on_granted(LockEntry *entry, guint64 token)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_WAITING)
+        request_grant(self, token);
+}
+
+static void
+on_ended(LockEntry *entry, PacketReason reason)
+{
+    Request *self = from_entry(entry);
+
+    switch (get_state(self)) {
+    case STATE_WAITING:
+        request_fail(self, error_new_from_reason(reason));
+        break;
+    case STATE_HELD:
+        request_lose(self, reason);
+        break;
+    case STATE_RELEASED: /* it crosses our release, whose answer will be that it was not held */
+        self->loss_reason = reason;
+        break;
+    case STATE_ASKING:
+    case STATE_LOST:
+    case STATE_OVER:
+    default:
+        break;
+    }
+}
+
+static void
+on_compared(LockEntry *entry, const PacketLiveEntry *live)
+{
+    Request *self = from_entry(entry);
+
+    switch (get_state(self)) {
+    case STATE_WAITING:
+        if (live == NULL) {
+            set_state(self, STATE_ASKING);
+            lock_table_call_again(self->table, entry);
+        } else if (live->state == PACKET_STATE_HELD) {
+            request_grant(self, live->token);
+        }
+        break;
+    case STATE_HELD:
+        if (live == NULL || live->token != self->token)
+            request_lose(self, PACKET_REASON_LOST);
+        break;
+    case STATE_RELEASED:
+        self->is_missing = live == NULL;
+        break;
+    case STATE_ASKING: /* it is asked again in any case */
+    case STATE_LOST:
+    case STATE_OVER:
+    default:
+        break;
+    }
+}
+
+static void
+on_finished(LockEntry *entry, PacketReason reason, const GError *error)
+{
+    Request *self = from_entry(entry);
+
+    if (get_state(self) == STATE_HELD)
+        request_lose(self, reason);
+    else
+        request_fail(self, g_error_copy(error));
+}
+
+static const LockEntryFuncs entry_funcs = {
+    .write = on_write,
+    .answered = on_answered,
+    .delayed = on_delayed,
+    .failed = on_failed,
+    .granted = on_granted,
+    .ended = on_ended,
+    .compared = on_compared,
+    .finished = on_finished,
+    .left = on_left,
+};
+
+void
+request_start(LockTable *table,
+              Session *session,
+              const RequestFuncs *funcs,
+              GRefString *bucket,
+              const char *name,
+              const RequestOptions *options,
+              GCancellable *cancellable,
+              GTask *task,
+              SyncCall *sync)
+{
+    const gsize length = strlen(name);
+    Request *self = g_malloc0(sizeof *self + length + 1);
+
+    g_atomic_ref_count_init(&self->n_refs);
+    self->entry.funcs = &entry_funcs;
+    self->session = session_ref(session);
+    self->funcs = funcs;
+    self->bucket = g_ref_string_acquire(bucket);
+    request_options_copy(&self->options, options);
+    memcpy(self->name, name, length);
+    completion_init(&self->completion, session, task, sync);
+    if (!completion_listen(&self->completion, cancellable, on_cancelled, self)) {
+        request_unref(self);
+        return;
+    }
+    self->timer.data = self;
+    self->timer.expired = on_timed_out;
+    if (options->timeout_ms > 0) {
+        self->began_us = g_get_monotonic_time();
+        session_start_timer(session, &self->timer,
+                            self->began_us + options->timeout_ms * G_TIME_SPAN_MILLISECOND +
+                                GRACE_US);
+    }
+    self->table = table;
+    session_add_user(session);
+    lock_table_add(table, &self->entry);
+    lock_table_call(table, &self->entry, FALSE);
+}
+
+/* ---- of a lock */
+
+Session *
+request_get_session(const Request *self)
+{
+    return self->session;
+}
+
+const char *
+request_get_name(const Request *self)
+{
+    return self->name;
+}
+
+WebLocksMode
+request_get_mode(const Request *self)
+{
+    return self->options.mode;
+}
+
+guint64
+request_get_token(const Request *self)
+{
+    return self->token;
+}
+
+gboolean
+request_is_held(const Request *self)
+{
+    return get_state(self) == STATE_HELD && session_is_of_this_process(self->session);
+}
+
+GError *
+request_get_loss(const Request *self)
+{
+    return get_state(self) == STATE_LOST ? error_new_from_reason(self->loss_reason) : NULL;
+}

@@ -1,0 +1,571 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/engine/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "client-lib/engine/process.h"
+
+/* The lock socket, and the connection to the bus. */
+#define WATCHES_MAX 2
+
+struct Session {
+    gatomicrefcount n_refs;
+    GRecMutex mutex;
+    int n_forks; /* when it was made */
+    GMainContext *context;
+
+    guint n_users;
+    void (*unused)(gpointer data);
+    gpointer data;
+
+    GSource *source; /* NULL: closed */
+    SessionWatch *watches[WATCHES_MAX];
+    guint n_watches;
+    guint n_watch_changes;
+    GQueue timers;        /* of SessionTimer, in the order in which they were started */
+    gint64 next_timer_us; /* not later than the first of them; G_MAXINT64: there is none */
+    GQueue waiters;       /* of SessionWaiter */
+
+    SessionDelivery *deliveries; /* for `context` */
+    SessionDelivery **deliveries_end;
+    int is_ready; /* atomic: the source has something to do other than events */
+    GThread *delivering;
+    gboolean is_after_deliveries; /* the following is to be called */
+    void (*after_deliveries)(gpointer data);
+    gpointer after_deliveries_data;
+};
+
+typedef struct {
+    GSource parent;
+    Session *session;
+} SessionSource;
+
+/* ---- the lock */
+
+Session *
+session_ref(Session *self)
+{
+    g_atomic_ref_count_inc(&self->n_refs);
+    return self;
+}
+
+void
+session_unref(Session *self)
+{
+    if (!g_atomic_ref_count_dec(&self->n_refs))
+        return;
+    g_assert(self->source == NULL && self->deliveries == NULL);
+    g_rec_mutex_clear(&self->mutex);
+    g_free(self);
+}
+
+gboolean
+session_is_of_this_process(const Session *self)
+{
+    return self->n_forks == process_count_forks();
+}
+
+GMainContext *
+session_get_context(const Session *self)
+{
+    return self->context;
+}
+
+void
+session_add_user(Session *self)
+{
+    self->n_users++;
+}
+
+void
+session_remove_user(Session *self)
+{
+    g_assert(self->n_users > 0);
+    if (--self->n_users == 0 && self->source != NULL && session_is_of_this_process(self))
+        self->unused(self->data);
+}
+
+void
+session_enter(Session *self)
+{
+    if (session_is_of_this_process(self))
+        g_rec_mutex_lock(&self->mutex);
+    session_ref(self);
+    session_add_user(self);
+}
+
+void
+session_leave(Session *self)
+{
+    session_remove_user(self);
+    if (session_is_of_this_process(self))
+        g_rec_mutex_unlock(&self->mutex);
+    session_unref(self);
+}
+
+/* ---- deliveries */
+
+static gboolean
+on_idle(gpointer data)
+{
+    SessionDelivery *delivery = data;
+
+    delivery->run(delivery);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+on_idle_destroyed(gpointer data)
+{
+    SessionDelivery *delivery = data;
+
+    delivery->free(delivery);
+}
+
+static void
+deliver_by_idle_source(GMainContext *context, SessionDelivery *delivery)
+{
+    g_autoptr(GSource) source = g_idle_source_new();
+
+    g_source_set_static_name(source, "weblocks-delivery");
+    g_source_set_priority(source, G_PRIORITY_DEFAULT);
+    g_source_set_callback(source, on_idle, delivery, on_idle_destroyed);
+    g_source_attach(source, context);
+}
+
+/* A loop that runs inside one of the deliveries runs the next ones. */
+static void
+update_ready(Session *self)
+{
+    g_atomic_int_set(&self->is_ready, self->deliveries != NULL || self->is_after_deliveries);
+}
+
+void
+session_deliver(Session *self, GMainContext *context, SessionDelivery *delivery)
+{
+    if (context != self->context || self->source == NULL) {
+        deliver_by_idle_source(context, delivery);
+        return;
+    }
+    delivery->next = NULL;
+    *self->deliveries_end = delivery;
+    self->deliveries_end = &delivery->next;
+    if (!g_atomic_int_get(&self->is_ready)) {
+        update_ready(self);
+        if (!session_is_delivering(self))
+            g_main_context_wakeup(self->context);
+    }
+}
+
+static SessionDelivery *
+take_delivery(Session *self)
+{
+    SessionDelivery *delivery = self->deliveries;
+
+    if (delivery != NULL)
+        self->deliveries = delivery->next;
+    if (self->deliveries == NULL)
+        self->deliveries_end = &self->deliveries;
+    update_ready(self);
+    return delivery;
+}
+
+gboolean
+session_is_delivering(const Session *self)
+{
+    return self->delivering == g_thread_self();
+}
+
+void
+session_set_after_deliveries(Session *self, void (*func)(gpointer data), gpointer data)
+{
+    self->after_deliveries = func;
+    self->after_deliveries_data = data;
+}
+
+void
+session_call_after_deliveries(Session *self)
+{
+    self->is_after_deliveries = TRUE;
+    update_ready(self);
+}
+
+static void
+finish_deliveries(Session *self)
+{
+    if (!self->is_after_deliveries)
+        return;
+    self->is_after_deliveries = FALSE;
+    update_ready(self);
+    self->after_deliveries(self->after_deliveries_data);
+}
+
+/* ---- waiters */
+
+/* Each thread has one descriptor, for all its calls; the child of a fork makes its own. */
+typedef struct {
+    int fd;
+    int n_forks;
+} WakeFd;
+
+static void
+wake_fd_free(gpointer data)
+{
+    WakeFd *self = data;
+
+    /* In the child of a fork the number may be in use for something else. */
+    if (self->n_forks == process_count_forks())
+        close(self->fd);
+    g_free(self);
+}
+
+static GPrivate this_wake_fd = G_PRIVATE_INIT(wake_fd_free);
+
+static int
+get_wake_fd(void)
+{
+    WakeFd *self = g_private_get(&this_wake_fd);
+
+    if (self == NULL || self->n_forks != process_count_forks()) {
+        self = g_new(WakeFd, 1);
+        self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (self->fd < 0)
+            g_error("Could not create an event descriptor: %s", g_strerror(errno));
+        self->n_forks = process_count_forks();
+        g_private_replace(&this_wake_fd, self);
+    }
+    return self->fd;
+}
+
+void
+session_wake(SessionWaiter *waiter)
+{
+    const guint64 one = 1;
+
+    if (waiter->thread == g_thread_self() || waiter->thread == NULL)
+        return;
+    /* It fails only if the waiter has been woken more than often enough. */
+    if (write(waiter->wake_fd, &one, sizeof one) < 0)
+        g_debug("Could not wake a thread: %s", g_strerror(errno));
+}
+
+/* There is something else to poll for. */
+static void
+wake_waiters(Session *self)
+{
+    for (GList *link = self->waiters.head; link != NULL; link = link->next)
+        session_wake(link->data);
+}
+
+/* ---- watches */
+
+void
+session_add_watch(Session *self, SessionWatch *watch)
+{
+    g_assert(self->n_watches < WATCHES_MAX && self->source != NULL);
+    self->watches[self->n_watches++] = watch;
+    watch->tag = g_source_add_unix_fd(self->source, watch->fd, (GIOCondition)watch->events);
+    self->n_watch_changes++;
+    wake_waiters(self);
+}
+
+void
+session_set_watch_events(Session *self, SessionWatch *watch, short events)
+{
+    if (watch->events == events)
+        return;
+    watch->events = events;
+    g_source_modify_unix_fd(self->source, watch->tag, (GIOCondition)events);
+    wake_waiters(self);
+}
+
+void
+session_remove_watch(Session *self, SessionWatch *watch)
+{
+    for (guint i = 0; i < self->n_watches; i++) {
+        if (self->watches[i] != watch)
+            continue;
+        g_source_remove_unix_fd(self->source, watch->tag);
+        self->watches[i] = self->watches[--self->n_watches];
+        self->n_watch_changes++;
+        wake_waiters(self);
+        return;
+    }
+    g_assert_not_reached();
+}
+
+/* ---- timers */
+
+static void
+wake_at(Session *self, gint64 due_us)
+{
+    self->next_timer_us = due_us;
+    g_source_set_ready_time(self->source, due_us != G_MAXINT64 ? due_us : -1);
+}
+
+void
+session_start_timer(Session *self, SessionTimer *timer, gint64 due_us)
+{
+    session_stop_timer(self, timer);
+    timer->due_us = due_us;
+    timer->link.data = timer;
+    g_queue_push_tail_link(&self->timers, &timer->link);
+    if (due_us < self->next_timer_us) {
+        wake_at(self, due_us);
+        wake_waiters(self);
+    }
+}
+
+/* The source wakes up in vain then, once. */
+void
+session_stop_timer(Session *self, SessionTimer *timer)
+{
+    if (timer->due_us == 0)
+        return;
+    timer->due_us = 0;
+    g_queue_unlink(&self->timers, &timer->link);
+}
+
+static SessionTimer *
+find_expired(Session *self, gint64 now_us)
+{
+    for (GList *link = self->timers.head; link != NULL; link = link->next) {
+        SessionTimer *timer = link->data;
+
+        if (timer->due_us <= now_us)
+            return timer;
+    }
+    return NULL;
+}
+
+/* Whether it was time for any. */
+static gboolean
+run_timers(Session *self)
+{
+    SessionTimer *timer;
+    gint64 now_us, next_us = G_MAXINT64;
+
+    if (self->next_timer_us == G_MAXINT64)
+        return FALSE;
+    now_us = g_get_monotonic_time();
+    if (now_us < self->next_timer_us)
+        return FALSE;
+    while (self->source != NULL && (timer = find_expired(self, now_us)) != NULL) {
+        session_stop_timer(self, timer);
+        timer->expired(timer->data);
+    }
+    if (self->source == NULL)
+        return TRUE;
+    for (GList *link = self->timers.head; link != NULL; link = link->next)
+        next_us = MIN(next_us, ((SessionTimer *)link->data)->due_us);
+    wake_at(self, next_us);
+    return TRUE;
+}
+
+/* ---- by the main context */
+
+static gboolean
+source_prepare(GSource *source, int *timeout)
+{
+    *timeout = -1;
+    return g_atomic_int_get(&((SessionSource *)source)->session->is_ready);
+}
+
+static gboolean
+source_check(GSource *source)
+{
+    return g_atomic_int_get(&((SessionSource *)source)->session->is_ready);
+}
+
+/* A watch may be removed, or another one added, by what is called for the one before. */
+static void
+handle_watches(Session *self)
+{
+    const guint n_watch_changes = self->n_watch_changes;
+
+    for (guint i = 0; i < self->n_watches && n_watch_changes == self->n_watch_changes; i++) {
+        SessionWatch *watch = self->watches[i];
+        const GIOCondition revents = g_source_query_unix_fd(self->source, watch->tag);
+
+        if (revents != 0)
+            watch->ready(watch->data, (short)revents);
+    }
+}
+
+/* Each is taken off the queue just before it is run, since it may run a loop itself. */
+static void
+run_deliveries(Session *self)
+{
+    GThread *outer;
+    SessionDelivery *delivery;
+
+    session_enter(self);
+    outer = self->delivering;
+    self->delivering = g_thread_self();
+    while ((delivery = take_delivery(self)) != NULL) {
+        session_leave(self);
+        delivery->run(delivery);
+        delivery->free(delivery);
+        session_enter(self);
+    }
+    self->delivering = outer;
+    if (self->source != NULL)
+        finish_deliveries(self);
+    session_leave(self);
+}
+
+static gboolean
+source_dispatch(GSource *source, GSourceFunc callback, gpointer data)
+{
+    Session *self = ((SessionSource *)source)->session;
+
+    if (!session_is_of_this_process(self))
+        return G_SOURCE_REMOVE;
+    session_ref(self);
+    session_enter(self);
+    if (self->source != NULL) {
+        GThread *outer = self->delivering;
+
+        self->delivering = g_thread_self(); /* what comes now is delivered below */
+        handle_watches(self);
+        run_timers(self);
+        self->delivering = outer;
+    }
+    session_leave(self);
+    run_deliveries(self);
+    session_unref(self);
+    return G_SOURCE_CONTINUE;
+}
+
+static void
+source_finalize(GSource *source)
+{
+    session_unref(((SessionSource *)source)->session);
+}
+
+static GSourceFuncs source_funcs = {
+    .prepare = source_prepare,
+    .check = source_check,
+    .dispatch = source_dispatch,
+    .finalize = source_finalize,
+};
+
+Session *
+session_new(void (*unused)(gpointer data), gpointer data)
+{
+    Session *self = g_new0(Session, 1);
+
+    g_atomic_ref_count_init(&self->n_refs);
+    g_rec_mutex_init(&self->mutex);
+    self->n_forks = process_count_forks();
+    self->context = g_main_context_ref_thread_default();
+    self->n_users = 1;
+    self->unused = unused;
+    self->data = data;
+    self->next_timer_us = G_MAXINT64;
+    self->deliveries_end = &self->deliveries;
+
+    self->source = g_source_new(&source_funcs, sizeof(SessionSource));
+    ((SessionSource *)self->source)->session = session_ref(self);
+    g_source_set_static_name(self->source, "weblocks");
+    /* Results are delivered by its dispatch, and a loop inside of a callback has to get more. */
+    g_source_set_can_recurse(self->source, TRUE);
+    g_source_attach(self->source, self->context);
+    return self;
+}
+
+void
+session_close(Session *self)
+{
+    SessionDelivery *delivery;
+    GSource *source = g_steal_pointer(&self->source);
+
+    g_assert(self->n_watches == 0 && g_queue_is_empty(&self->timers));
+    while ((delivery = take_delivery(self)) != NULL)
+        deliver_by_idle_source(self->context, delivery);
+    self->is_after_deliveries = FALSE;
+    update_ready(self);
+    g_source_destroy(source);
+    g_source_unref(source);
+    /* What is left of the session may be part of something that only this context would free. */
+    g_main_context_unref(self->context);
+}
+
+/* ---- by a thread that waits */
+
+typedef struct {
+    struct pollfd fds[1 + WATCHES_MAX]; /* the first one wakes */
+    guint n_fds;
+    guint n_watch_changes;
+} Poll;
+
+static void
+poll_init(Poll *poll, const Session *self, int wake_fd)
+{
+    poll->fds[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    for (guint i = 0; i < self->n_watches; i++)
+        poll->fds[1 + i] =
+            (struct pollfd){.fd = self->watches[i]->fd, .events = self->watches[i]->events};
+    poll->n_fds = 1 + self->n_watches;
+    poll->n_watch_changes = self->n_watch_changes;
+}
+
+/* In milliseconds, rounded up. */
+static int
+get_poll_timeout(const Session *self)
+{
+    gint64 left_us;
+
+    if (self->next_timer_us == G_MAXINT64)
+        return -1;
+    left_us = self->next_timer_us - g_get_monotonic_time();
+    return (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
+}
+
+static void
+poll_handle(const Poll *poll, Session *self)
+{
+    guint64 count;
+
+    if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
+        g_debug("Could not read an event descriptor: %s", g_strerror(errno));
+    for (guint i = 1; i < poll->n_fds && poll->n_watch_changes == self->n_watch_changes; i++) {
+        SessionWatch *watch = self->watches[i - 1];
+
+        if (poll->fds[i].revents != 0)
+            watch->ready(watch->data, poll->fds[i].revents);
+    }
+}
+
+void
+session_wait(Session *self,
+             SessionWaiter *waiter,
+             gboolean (*is_over)(gpointer data),
+             gpointer data)
+{
+    waiter->thread = g_thread_self();
+    waiter->wake_fd = get_wake_fd();
+    waiter->link.data = waiter;
+    g_queue_push_tail_link(&self->waiters, &waiter->link);
+    finish_deliveries(self);
+    while (!is_over(data)) {
+        Poll wanted;
+        int timeout_ms, n_ready;
+
+        if (run_timers(self))
+            continue;
+        poll_init(&wanted, self, waiter->wake_fd);
+        timeout_ms = get_poll_timeout(self);
+        g_rec_mutex_unlock(&self->mutex);
+        n_ready = poll(wanted.fds, wanted.n_fds, timeout_ms);
+        g_rec_mutex_lock(&self->mutex);
+        if (n_ready > 0)
+            poll_handle(&wanted, self);
+    }
+    g_queue_unlink(&self->waiters, &waiter->link);
+}
