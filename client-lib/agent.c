@@ -44,8 +44,8 @@ web_locks_agent_get_connection(WebLocksAgent *self)
 
 /* ---- telling that the connection opened or ended */
 
-/* The agent, weakly: what waits to be told must not keep it, and the session lock is held when there
- * is something to tell. */
+/* The agent, weakly: what waits to be told must not keep it, and the session lock is held when
+ * there is something to tell. */
 typedef struct {
     GWeakRef agent;
     Session *session;

@@ -116,7 +116,8 @@ web_locks_lock_get_name(WebLocksLock *self)
 WebLocksMode
 web_locks_lock_get_mode(WebLocksLock *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL,
+                         WEB_LOCKS_MODE_EXCLUSIVE);
     return request_get_mode(self->request);
 }
 

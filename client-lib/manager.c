@@ -44,8 +44,8 @@ static GParamSpec *properties[N_PROPS];
 
 /* ---- making one */
 
-/* As sd_bus_path_encode() does: letters and digits stand for themselves, but for a digit in the first
- * place; every other byte is an underscore and two hexadecimal digits. */
+/* As sd_bus_path_encode() does: letters and digits stand for themselves, but for a digit in the
+ * first place; every other byte is an underscore and two hexadecimal digits. */
 static char *
 encode_path(const char *bucket)
 {

@@ -10,8 +10,8 @@
 #include "client-lib/error-private.h"
 #include "common/wire-names.h"
 
-#define OWNER_RULE                                                                               \
-    "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE              \
+#define OWNER_RULE                                                                  \
+    "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE \
     "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'"
 
 /* What GDBus's thread knows of a bus. */
@@ -85,8 +85,7 @@ send_message(Bus *self, GDBusMessage *message, guint32 *out_serial)
         return TRUE;
     }
     return self->connection != NULL &&
-           g_dbus_connection_send_message(self->connection, message,
-                                          G_DBUS_SEND_MESSAGE_FLAGS_NONE,
+           g_dbus_connection_send_message(self->connection, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE,
                                           (volatile guint32 *)out_serial, NULL);
 }
 
@@ -100,11 +99,7 @@ on_send_failed(gpointer data)
 
 /* The answer comes later in any case. */
 static BusCall *
-send_call(Bus *self,
-          GDBusMessage *message,
-          gint64 timeout_us,
-          BusAnswered answered,
-          gpointer data)
+send_call(Bus *self, GDBusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data)
 {
     BusCall *call = g_new0(BusCall, 1);
     const gint64 now_us = g_get_monotonic_time();
@@ -556,9 +551,9 @@ bus_borrow(Bus *self, GDBusConnection *connection)
     self->unique_name = g_strdup(g_dbus_connection_get_unique_name(connection));
     self->listener = listener_new(self);
     self->filter = g_dbus_connection_add_filter(connection, filter, self->listener, listener_unref);
-    self->closed_handler = g_signal_connect_data(
-        connection, "closed", G_CALLBACK(on_closed), g_atomic_rc_box_acquire(self->listener),
-        listener_unref_by_closure, G_CONNECT_DEFAULT);
+    self->closed_handler = g_signal_connect_data(connection, "closed", G_CALLBACK(on_closed),
+                                                 g_atomic_rc_box_acquire(self->listener),
+                                                 listener_unref_by_closure, G_CONNECT_DEFAULT);
     follow_owner(self);
 }
 

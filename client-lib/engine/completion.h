@@ -4,8 +4,8 @@
 /* The result of an operation, for a GTask or for a thread that waits.
  *
  * It is completed once, by the operation or by its GCancellable: that completes it within
- * g_cancellable_cancel(). A task gets its result from its own main context. All functions are called
- * with the session lock held. */
+ * g_cancellable_cancel(). A task gets its result from its own main context. All functions are
+ * called with the session lock held. */
 
 #pragma once
 

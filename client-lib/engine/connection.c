@@ -27,7 +27,7 @@ struct Connection {
     Bus *bus;
     LockTable *table;
     Questions *questions;
-    GQueue connects; /* of Connect */
+    GQueue connects;      /* of Connect */
     gboolean is_prepared; /* a socket is wanted as soon as there is a service */
 
     guint n_owner_changes;
@@ -496,8 +496,8 @@ connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_as
         if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
             return;
     if (is_asked && is_open(self))
-        bus_call(self->bus, watch->path, WIRE_LOCKS_INTERFACE, "Watch",
-                 g_variant_new("(b)", FALSE), BUS_TIMEOUT_US, NULL, NULL);
+        bus_call(self->bus, watch->path, WIRE_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", FALSE),
+                 BUS_TIMEOUT_US, NULL, NULL);
 }
 
 /* ---- life */

@@ -343,7 +343,7 @@ is_needed(gpointer data)
 gboolean
 lock_table_is_needed(const LockTable *self)
 {
-    return g_hash_table_size(self->entries) > 0 || !g_queue_is_empty(&self->calls) ||
+    return g_hash_table_size(self->entries) > 0 || self->calls.length > 0 ||
            self->unconfirmed != 0;
 }
 

@@ -71,13 +71,15 @@ Recovery *lock_table_get_recovery(LockTable *self);
 void lock_table_add(LockTable *self, LockEntry *entry);
 void lock_table_remove(LockTable *self, LockEntry *entry);
 
-/* Sends the call of an entry; `is_urgent`: now, if the kernel takes it, and everything before it. */
+/* Sends the call of an entry; `is_urgent`: now, if the kernel takes it, and everything before it.
+ */
 void lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent);
 
 /* The same, in its old place, on the next socket. */
 void lock_table_call_again(LockTable *self, LockEntry *entry);
 
-/* Removes a request that waits, or has no answer yet; what was, or will be, granted is given back. */
+/* Removes a request that waits, or has no answer yet; what was, or will be, granted is given back.
+ */
 void lock_table_give_up(LockTable *self, LockEntry *entry);
 
 /* Removes a lock that is held, and releases it without waiting for an answer. */

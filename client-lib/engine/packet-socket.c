@@ -20,13 +20,13 @@ struct PacketSocket {
 
     gboolean is_open;
     SessionWatch watch;
-    guint n_opened;    /* how often */
+    guint n_opened; /* how often */
     gsize packet_max;
     gboolean was_reset; /* the other end was closed with something unread in it */
     gboolean is_broken; /* for sending; there may still be something to read */
 
     GByteArray *queue;
-    gsize n_sent;         /* bytes at the beginning of the queue */
+    gsize n_sent;          /* bytes at the beginning of the queue */
     guint64 n_sent_before; /* that are not in the queue any more */
     gsize longest;
     guint8 *packet; /* that is being read */
@@ -136,8 +136,8 @@ static gboolean
 send_packet(PacketSocket *self, gsize *packet_max)
 {
     const gsize length = packet_get_length(self->queue, self->n_sent, *packet_max);
-    ssize_t n = send(self->watch.fd, self->queue->data + self->n_sent, length,
-                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n =
+        send(self->watch.fd, self->queue->data + self->n_sent, length, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     if (n >= 0) {
         self->n_sent += length;

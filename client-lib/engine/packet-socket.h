@@ -39,8 +39,8 @@ GByteArray *packet_socket_get_queue(PacketSocket *self);
 void packet_socket_send(PacketSocket *self);
 void packet_socket_send_soon(PacketSocket *self);
 
-/* Whether the kernel has everything; and how many bytes were appended, and are with the kernel, since
- * the socket was opened. */
+/* Whether the kernel has everything; and how many bytes were appended, and are with the kernel,
+ * since the socket was opened. */
 gboolean packet_socket_is_drained(const PacketSocket *self);
 guint64 packet_socket_count_appended(const PacketSocket *self);
 guint64 packet_socket_count_sent(const PacketSocket *self);

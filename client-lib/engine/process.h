@@ -3,9 +3,9 @@
 
 /* Which process this is, as seen by fork().
  *
- * Descriptors that are guarded are replaced by /dev/null in the child of a fork(). If the child kept
- * a connection to the bus open, the unique name would outlive the process that owns it, and so would
- * its locks. */
+ * Descriptors that are guarded are replaced by /dev/null in the child of a fork(). If the child
+ * kept a connection to the bus open, the unique name would outlive the process that owns it, and so
+ * would its locks. */
 
 #pragma once
 

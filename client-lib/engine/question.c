@@ -9,7 +9,7 @@
 #define ATTEMPTS_MAX 16
 
 typedef enum {
-    WAIT_READY,  /* until everything before has been sent */
+    WAIT_READY, /* until everything before has been sent */
     WAIT_ANSWER,
     WAIT_CHANGE, /* of the owner of the service's name */
     WAIT_OWNER,  /* until there is one */

@@ -32,7 +32,7 @@ struct Recovery {
     State state;
     BusCall *call;
     PacketSocket *socket;
-    GArray *live; /* of PacketLiveEntry */
+    GArray *live;                     /* of PacketLiveEntry */
     PacketClosedReason closed_reason; /* 0: none */
 
     SessionTimer retry;

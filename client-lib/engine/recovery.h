@@ -10,9 +10,9 @@
  * then everything that has had no answer is sent again: funcs.opened.
  *
  * If there is no service, it is called again after a second, then after twice as long each time, up
- * to 30 s; and at once when it comes back, or when there is a new call. A socket that was taken over
- * by another user of the same unique name, or closed because of something malformed, is not opened
- * again.
+ * to 30 s; and at once when it comes back, or when there is a new call. A socket that was taken
+ * over by another user of the same unique name, or closed because of something malformed, is not
+ * opened again.
  *
  * All functions are called with the session lock held. */
 

@@ -3,9 +3,9 @@
 
 /* The session lock of an agent, and its event loop.
  *
- * Everything that belongs to an agent is accessed with the session lock held, by any thread. No code
- * of the application runs while it is held: results and signals of objects are queued as deliveries,
- * and run without it.
+ * Everything that belongs to an agent is accessed with the session lock held, by any thread. No
+ * code of the application runs while it is held: results and signals of objects are queued as
+ * deliveries, and run without it.
  *
  * Events (descriptors that are ready, timers) are handled by whichever thread comes first: the one
  * that runs the main context that was thread-default when the session was made, or one that waits
@@ -14,8 +14,8 @@
  * Memory is counted by references. Independent of that, a session has users: the agent object, and
  * each lock or call that needs the connection. When the last user leaves, the connection is closed.
  *
- * After fork() the child locks nothing, since nobody there would ever unlock, and handles no events.
- * There the last user leaves everything as it is. */
+ * After fork() the child locks nothing, since nobody there would ever unlock, and handles no
+ * events. There the last user leaves everything as it is. */
 
 #pragma once
 
