@@ -90,13 +90,6 @@ take_out(LockTable *self, LockEntry *entry)
     entry->is_live = FALSE;
 }
 
-void
-lock_table_remove(LockTable *self, LockEntry *entry)
-{
-    take_out(self, entry);
-    settle(entry);
-}
-
 static void
 take_out_call(LockTable *self, LockEntry *entry)
 {
@@ -105,6 +98,22 @@ take_out_call(LockTable *self, LockEntry *entry)
     g_queue_unlink(&self->calls, &entry->link);
     entry->is_calling = FALSE;
     entry->serial = 0;
+}
+
+/* Its call is not sent any more; if it was, its answer has yet to come. */
+static void
+leave(LockTable *self, LockEntry *entry)
+{
+    take_out(self, entry);
+    if (entry->serial == 0)
+        take_out_call(self, entry);
+}
+
+void
+lock_table_remove(LockTable *self, LockEntry *entry)
+{
+    leave(self, entry);
+    settle(entry);
 }
 
 static int
@@ -219,9 +228,7 @@ lock_table_give_up(LockTable *self, LockEntry *entry)
 {
     const gboolean is_known = entry->was_sent || entry->serial != 0;
 
-    take_out(self, entry);
-    if (entry->serial == 0)
-        take_out_call(self, entry); /* else its answer has yet to come */
+    leave(self, entry);
     if (is_known)
         give_back(self, entry->key, FALSE);
     settle(entry);
@@ -238,9 +245,7 @@ lock_table_drop(LockTable *self, LockEntry *entry)
 void
 lock_table_abandon(LockTable *self, LockEntry *entry)
 {
-    take_out(self, entry);
-    if (entry->serial == 0)
-        take_out_call(self, entry);
+    leave(self, entry);
     self->unconfirmed = ++self->last_serial;
     settle(entry);
 }

@@ -73,6 +73,17 @@ load_check_calls(Load *load)
     g_assert_cmpuint(load->other_losses.n_lost, ==, 0);
 }
 
+/* They have answers, whichever. */
+static void
+load_wait_for_calls(Load *load)
+{
+    answer_wait(&load->in_flight);
+    answer_wait(&load->query);
+    answer_wait(&load->inspect);
+    answer_wait(&load->release);
+    answer_wait(&load->many);
+}
+
 /* The waits are granted, one after the other; `token` is that of the lock before. */
 static void
 load_check_waits(Load *load, guint64 token)
@@ -196,6 +207,7 @@ test_stopped(void)
     g_assert_cmpuint(load.losses.n_lost, ==, 0);
     test_release(load.lock);
     load_check_waits(&load, web_locks_lock_get_token(load.lock));
+    load_wait_for_calls(&load);
     load_end(&load);
 }
 
