@@ -6,8 +6,9 @@
 /**
  * WebLocksAgent:
  *
- * One who asks for locks (section 2.4 of the standard): a bus connection of its own, whose unique
- * name is its client id. What it holds and awaits ends when its connection ends.
+ * Something that requests locks (section 2.4 of the standard), by a connection to the bus: its own,
+ * or one of the application. The unique name of that is its client id. What it holds and waits for
+ * ends when the connection ends.
  *
  * A process has as many agents as it has parts that should exclude each other; mostly one, the
  * default one: web_locks_agent_get_default().
@@ -104,6 +105,18 @@ on_connection_changed(gpointer data)
 }
 
 /* ---- making one */
+
+static void
+use_connection(WebLocksAgent *self, Connection *take_connection)
+{
+    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
+
+    g_clear_pointer(&self->connection, connection_unref);
+    self->connection = take_connection;
+    g_weak_ref_init(&ref->agent, self);
+    ref->session = session_ref(connection_get_session(self->connection));
+    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
+}
 
 /* Not connected yet. */
 static WebLocksAgent *
@@ -275,58 +288,77 @@ web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancella
 
 /* ---- the default ones */
 
+/* Agents that are found again: the default ones, and those of connections of the application. */
 typedef struct {
     GBusType bus_type;
-    GMainContext *context; /* only to compare with: a living agent has a reference */
+    GDBusConnection *bus; /* NULL: a default one. As the next, only to compare with: the agent has a
+                             reference */
+    GMainContext *context;
     GWeakRef agent;
     gpointer address; /* of the agent; only to compare with */
-} DefaultAgent;
+} KnownAgent;
 
-static GMutex default_agents_mutex;
-static GPtrArray *default_agents;
+static GMutex known_agents_mutex;
+static GPtrArray *known_agents;
 
 static void
-default_agent_free(gpointer data)
+known_agent_free(gpointer data)
 {
-    DefaultAgent *entry = data;
+    KnownAgent *entry = data;
 
     g_weak_ref_clear(&entry->agent);
     g_free(entry);
 }
 
 static void
-forget_default_agent(WebLocksAgent *agent)
+forget_agent(WebLocksAgent *agent)
 {
-    g_mutex_lock(&default_agents_mutex);
-    for (guint i = 0; default_agents != NULL && i < default_agents->len; i++) {
-        if (((DefaultAgent *)g_ptr_array_index(default_agents, i))->address == agent) {
-            g_ptr_array_remove_index_fast(default_agents, i);
+    g_mutex_lock(&known_agents_mutex);
+    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
+        if (((KnownAgent *)g_ptr_array_index(known_agents, i))->address == agent) {
+            g_ptr_array_remove_index_fast(known_agents, i);
             break;
         }
     }
-    g_mutex_unlock(&default_agents_mutex);
+    g_mutex_unlock(&known_agents_mutex);
 }
 
-/* An agent that was closed, or whose bus went away, won't come back: forget it. Agents of other
- * contexts are not ours to hold, not even for a moment. */
+/* An agent that was closed, or whose bus went away, is not found again. References that are not
+ * wanted go to `unwanted`: the last one must not be dropped here. */
 static WebLocksAgent *
-find_default_agent(GBusType bus_type, GMainContext *context, GPtrArray *over)
+find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrArray *unwanted)
 {
-    for (guint i = 0; i < default_agents->len; i++) {
-        DefaultAgent *entry = g_ptr_array_index(default_agents, i);
+    for (guint i = 0; known_agents != NULL && i < known_agents->len; i++) {
+        KnownAgent *known = g_ptr_array_index(known_agents, i);
         WebLocksAgent *agent;
 
-        if (entry->bus_type != bus_type || entry->context != context)
+        if (known->bus != bus ||
+            (bus == NULL && (known->bus_type != bus_type || known->context != context)))
             continue;
-        agent = g_weak_ref_get(&entry->agent);
+        agent = g_weak_ref_get(&known->agent);
         if (agent != NULL && connection_check(agent->connection, NULL))
             return agent;
-        g_ptr_array_remove_index_fast(default_agents, i);
+        g_ptr_array_remove_index_fast(known_agents, i);
         if (agent != NULL)
-            g_ptr_array_add(over, agent);
+            g_ptr_array_add(unwanted, agent);
         return NULL;
     }
     return NULL;
+}
+
+static void
+remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
+{
+    KnownAgent *known = g_new0(KnownAgent, 1);
+
+    known->bus_type = bus_type;
+    known->bus = bus;
+    known->context = connection_get_context(agent->connection);
+    known->address = agent;
+    g_weak_ref_init(&known->agent, agent);
+    if (known_agents == NULL)
+        known_agents = g_ptr_array_new_with_free_func(known_agent_free);
+    g_ptr_array_add(known_agents, known);
 }
 
 /**
@@ -346,24 +378,70 @@ WebLocksAgent *
 web_locks_agent_get_default(GBusType bus_type)
 {
     g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
-    g_autoptr(GPtrArray) over = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
     WebLocksAgent *self;
 
-    g_mutex_lock(&default_agents_mutex);
-    if (default_agents == NULL)
-        default_agents = g_ptr_array_new_with_free_func(default_agent_free);
-    self = find_default_agent(bus_type, context, over);
+    g_mutex_lock(&known_agents_mutex);
+    self = find_agent(bus_type, NULL, context, unwanted);
     if (self == NULL) {
-        DefaultAgent *entry = g_new0(DefaultAgent, 1);
-
         self = agent_new(bus_type, NULL);
-        entry->bus_type = bus_type;
-        entry->context = context;
-        entry->address = self;
-        g_weak_ref_init(&entry->agent, self);
-        g_ptr_array_add(default_agents, entry);
+        remember_agent(self, bus_type, NULL);
     }
-    g_mutex_unlock(&default_agents_mutex);
+    g_mutex_unlock(&known_agents_mutex);
+    return self;
+}
+
+/* ---- of a connection of the application */
+
+/**
+ * web_locks_agent_new_for_connection:
+ * @connection: a connection to a message bus
+ * @error: return location for an error
+ *
+ * Gets the agent that uses a bus connection of the application: its unique name is the client id.
+ *
+ * There is one agent for a connection: if there is one already that is not closed, this returns it.
+ * It does no I/O. The agent uses the connection when it is first used itself, besides the
+ * application and whatever else uses the connection. Nobody else may call the methods of
+ * `org.w3.WebLocks` that request and release locks on it.
+ *
+ * web_locks_agent_close(), or dropping the last reference to the agent and to its locks, ends the
+ * agent, and leaves the connection open. If the connection is closed, the agent ends.
+ *
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since it is not
+ * one to a message bus; and if the agent of the connection was made with another thread-default
+ * main context than the current one.
+ *
+ * Returns: (transfer full): an agent
+ * Since: 0.1
+ */
+WebLocksAgent *
+web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
+{
+    g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
+    g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);
+    WebLocksAgent *self;
+
+    g_return_val_if_fail(G_IS_DBUS_CONNECTION(connection), NULL);
+    g_return_val_if_fail(error == NULL || *error == NULL, NULL);
+
+    if (g_dbus_connection_get_unique_name(connection) == NULL) {
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            "The connection is not one to a message bus");
+        return NULL;
+    }
+    g_mutex_lock(&known_agents_mutex);
+    self = find_agent(G_BUS_TYPE_NONE, connection, context, unwanted);
+    if (self == NULL) {
+        self = agent_new(G_BUS_TYPE_NONE, NULL);
+        use_connection(self, connection_new_borrowed(connection));
+        remember_agent(self, G_BUS_TYPE_NONE, connection);
+    } else if (connection_get_context(self->connection) != context) {
+        g_ptr_array_add(unwanted, g_steal_pointer(&self));
+        g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                            "The connection has an agent of another main context");
+    }
+    g_mutex_unlock(&known_agents_mutex);
     return self;
 }
 
@@ -445,7 +523,8 @@ web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GEr
  * @self: an agent
  *
  * Ends the agent, as the end of its process would: what waits fails with
- * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again.
+ * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again. Its connection to the
+ * bus is closed, unless it belongs to the application: web_locks_agent_new_for_connection().
  *
  * Since: 0.1
  */
@@ -538,13 +617,9 @@ static void
 web_locks_agent_constructed(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
-    AgentRef *ref = g_atomic_rc_box_new0(AgentRef);
 
     G_OBJECT_CLASS(web_locks_agent_parent_class)->constructed(object);
-    self->connection = connection_new(self->bus_type, self->address);
-    g_weak_ref_init(&ref->agent, self);
-    ref->session = session_ref(connection_get_session(self->connection));
-    connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
+    use_connection(self, connection_new(self->bus_type, self->address));
 }
 
 static void
@@ -552,7 +627,7 @@ web_locks_agent_finalize(GObject *object)
 {
     WebLocksAgent *self = WEB_LOCKS_AGENT(object);
 
-    forget_default_agent(self);
+    forget_agent(self);
     connection_unref(self->connection);
     g_free(self->address);
     G_OBJECT_CLASS(web_locks_agent_parent_class)->finalize(object);

@@ -237,6 +237,8 @@ gboolean
 web_locks_manager_check_name(const char *name, GError **error)
 {
     if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX) {
+        if (name[0] == '-')
+            return TRUE; /* it is reserved, which is found next */
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
                     "The limit %s is reached: a name of more than %d bytes is not even sent",
                     limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);

@@ -351,7 +351,6 @@ connection_ask_sync(Connection *self,
 static void
 finish_all(Connection *self, PacketReason reason, const GError *error)
 {
-    recovery_close(lock_table_get_recovery(self->table));
     lock_table_finish(self->table, reason, error);
     questions_finish(self->questions, error);
     finish_connects(self, error);
@@ -361,9 +360,77 @@ static void
 end(Connection *self, State state, PacketReason reason, const GError *error)
 {
     set_state(self, state);
+    recovery_close(lock_table_get_recovery(self->table));
     finish_all(self, reason, error);
     bus_close(self->bus, error);
     tell_watches(self, NULL);
+}
+
+/* ---- closed by the application
+
+ * Closing one's own connection to the bus ends everything that the service has. A borrowed one
+ stays
+ * open, so the service has to be told, and may be away. Until that is done the connection is one
+ * that lingers, unless another agent of the same bus connection does it: then it is the first thing
+ * that this one sends. Whoever takes it from the list removes its last user. */
+
+static GMutex lingering_mutex;
+static GPtrArray *lingering; /* of Connection */
+
+static gboolean
+take_from_lingering(Connection *self)
+{
+    gboolean is_taken;
+
+    g_mutex_lock(&lingering_mutex);
+    is_taken = lingering != NULL && g_ptr_array_remove_fast(lingering, self);
+    g_mutex_unlock(&lingering_mutex);
+    return is_taken;
+}
+
+static void
+start_to_linger(Connection *self)
+{
+    session_add_user(self->session);
+    g_mutex_lock(&lingering_mutex);
+    if (lingering == NULL)
+        lingering = g_ptr_array_new();
+    g_ptr_array_add(lingering, self);
+    g_mutex_unlock(&lingering_mutex);
+    recovery_need(lock_table_get_recovery(self->table));
+}
+
+static void
+stop_lingering(Connection *self)
+{
+    g_autoptr(GError) error = error_new_unavailable("the agent has ended");
+
+    recovery_close(lock_table_get_recovery(self->table));
+    bus_close(self->bus, error);
+    session_remove_user(self->session);
+}
+
+/* Whether there was one that has not told the service yet. */
+static gboolean
+take_over(GDBusConnection *bus)
+{
+    Connection *other = NULL;
+    Session *session;
+    gboolean is_needed;
+
+    g_mutex_lock(&lingering_mutex);
+    for (guint i = 0; lingering != NULL && other == NULL && i < lingering->len; i++)
+        if (((Connection *)lingering->pdata[i])->borrowed == bus)
+            other = g_ptr_array_remove_index_fast(lingering, i);
+    g_mutex_unlock(&lingering_mutex);
+    if (other == NULL || !session_is_of_this_process(other->session))
+        return FALSE;
+    session = other->session;
+    session_enter(session);
+    is_needed = lock_table_is_needed(other->table);
+    stop_lingering(other);
+    session_leave(session);
+    return is_needed;
 }
 
 static void
@@ -372,9 +439,16 @@ close_connection(Connection *self)
     g_autoptr(GError) error =
         g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, "The agent was closed");
 
-    if (lock_table_is_needed(self->table))
-        lock_table_send_end(self->table);
-    end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
+    lock_table_end(self->table);
+    if (self->borrowed == NULL || get_state(self) == STATE_GONE ||
+        !lock_table_is_ending(self->table)) {
+        end(self, STATE_CLOSED, PACKET_REASON_TERMINATED, error);
+        return;
+    }
+    set_state(self, STATE_CLOSED);
+    finish_all(self, PACKET_REASON_TERMINATED, error);
+    tell_watches(self, NULL);
+    start_to_linger(self);
 }
 
 void
@@ -396,6 +470,10 @@ on_bus_connected(gpointer data)
     Connection *self = data;
     Recovery *recovery = lock_table_get_recovery(self->table);
 
+    if (get_state(self) == STATE_CLOSED) { /* it lingers */
+        recovery_connected(recovery);
+        return;
+    }
     if (self->client_id == NULL)
         g_atomic_pointer_set(&self->client_id, g_strdup(bus_get_unique_name(self->bus)));
     set_state(self, STATE_OPEN);
@@ -441,14 +519,22 @@ on_bus_ended(const GError *error, gpointer data)
         end(self, STATE_GONE, PACKET_REASON_TERMINATED, error);
     } else if (get_state(self) == STATE_CONNECTING) {
         set_state(self, STATE_NEW);
+        recovery_close(lock_table_get_recovery(self->table));
         finish_all(self, PACKET_REASON_TERMINATED, error);
+    } else if (take_from_lingering(self)) {
+        stop_lingering(self);
     }
 }
 
 static gboolean
 on_connect_wanted(gpointer data, GError **error)
 {
-    return open_bus(data, error);
+    Connection *self = data;
+
+    if (get_state(self) != STATE_CLOSED)
+        return open_bus(self, error);
+    bus_borrow(self->bus, self->borrowed); /* it lingers */
+    return TRUE;
 }
 
 static void
@@ -457,12 +543,20 @@ on_progress(gpointer data)
     Connection *self = data;
 
     questions_try(self->questions);
+    if (get_state(self) == STATE_CLOSED && !lock_table_is_needed(self->table) &&
+        take_from_lingering(self))
+        stop_lingering(self);
 }
 
 static void
 on_terminated(const GError *error, gpointer data)
 {
-    end(data, STATE_GONE, PACKET_REASON_LOST, error);
+    Connection *self = data;
+
+    if (get_state(self) != STATE_CLOSED)
+        end(self, STATE_GONE, PACKET_REASON_LOST, error);
+    else if (take_from_lingering(self))
+        stop_lingering(self);
 }
 
 static gboolean
@@ -512,8 +606,11 @@ on_unused(gpointer data)
     self->changed = NULL;
     if (self->changed_destroy != NULL)
         self->changed_destroy(self->changed_data);
+    self->changed_destroy = NULL;
     if (get_state(self) != STATE_CLOSED)
         close_connection(self);
+    if (session_has_users(session))
+        return; /* it lingers */
     questions_free(self->questions);
     lock_table_free(self->table);
     bus_free(self->bus);
@@ -566,6 +663,8 @@ connection_new_borrowed(GDBusConnection *bus)
     Connection *self = connection_alloc();
 
     self->borrowed = g_object_ref(bus);
+    if (take_over(bus))
+        lock_table_end_other(self->table);
     self->client_id = g_strdup(g_dbus_connection_get_unique_name(bus));
     return self;
 }

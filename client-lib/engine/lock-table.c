@@ -19,6 +19,7 @@ struct LockTable {
     guint64 last_number;
     guint64 last_serial;
     guint64 unconfirmed; /* serial of the last message without an answer; 0: none */
+    gboolean is_ending;  /* END has yet to be sent */
 
     GRefString *buckets[PACKET_N_BUCKETS]; /* on this socket */
     guint n_buckets;
@@ -250,16 +251,45 @@ lock_table_abandon(LockTable *self, LockEntry *entry)
     settle(entry);
 }
 
-gboolean
-lock_table_send_end(LockTable *self)
+static void
+write_end(LockTable *self)
+{
+    packet_write_head(packet_socket_get_queue(recovery_get_socket(self->recovery)), PACKET_END,
+                      ++self->last_serial);
+}
+
+static void
+send_all(LockTable *self)
 {
     PacketSocket *socket = recovery_get_socket(self->recovery);
 
-    if (socket == NULL)
-        return FALSE;
-    packet_write_head(packet_socket_get_queue(socket), PACKET_END, ++self->last_serial);
     packet_socket_send(socket);
-    return packet_socket_is_drained(socket);
+    if (packet_socket_is_drained(socket))
+        self->is_ending = FALSE;
+}
+
+void
+lock_table_end(LockTable *self)
+{
+    if (!lock_table_is_needed(self))
+        return;
+    self->is_ending = TRUE;
+    if (recovery_get_socket(self->recovery) == NULL)
+        return;
+    write_end(self);
+    send_all(self);
+}
+
+gboolean
+lock_table_is_ending(const LockTable *self)
+{
+    return self->is_ending;
+}
+
+void
+lock_table_end_other(LockTable *self)
+{
+    self->is_ending = TRUE;
 }
 
 /* ---- answers and events */
@@ -349,7 +379,7 @@ gboolean
 lock_table_is_needed(const LockTable *self)
 {
     return g_hash_table_size(self->entries) > 0 || self->calls.length > 0 ||
-           self->unconfirmed != 0;
+           self->unconfirmed != 0 || self->is_ending;
 }
 
 gboolean
@@ -402,11 +432,13 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
     clear_buckets(self);
     self->unconfirmed = 0;
+    if (self->is_ending)
+        write_end(self);
     compare(self, by_key);
     give_back_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
-    packet_socket_send(recovery_get_socket(self->recovery));
+    send_all(self);
     progress(self);
 }
 
@@ -465,7 +497,10 @@ on_connect(gpointer data, GError **error)
 static void
 on_drained(gpointer data)
 {
-    progress(data);
+    LockTable *self = data;
+
+    self->is_ending = FALSE;
+    progress(self);
 }
 
 static void

@@ -97,8 +97,13 @@ gboolean lock_table_is_settled(LockTable *self);
 /* Ends all entries. */
 void lock_table_finish(LockTable *self, PacketReason reason, const GError *error);
 
-/* Whether the service may have anything of this agent. */
+/* Whether the service may have anything of this agent, or of the one before. */
 gboolean lock_table_is_needed(const LockTable *self);
 
-/* Tells the service that the agent ends. FALSE: it could not be sent now. */
-gboolean lock_table_send_end(LockTable *self);
+/* Tells the service that the agent ends: now, or when there is a socket again; it is needed until
+ * then. Nothing if the service has nothing. */
+void lock_table_end(LockTable *self);
+gboolean lock_table_is_ending(const LockTable *self);
+
+/* The same for an agent that had the same unique name before: the first socket begins with that. */
+void lock_table_end_other(LockTable *self);

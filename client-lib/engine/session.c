@@ -90,6 +90,12 @@ session_remove_user(Session *self)
         self->unused(self->data);
 }
 
+gboolean
+session_has_users(const Session *self)
+{
+    return self->n_users > 0;
+}
+
 void
 session_enter(Session *self)
 {

@@ -43,6 +43,7 @@ void session_leave(Session *self);
 
 void session_add_user(Session *self);
 void session_remove_user(Session *self);
+gboolean session_has_users(const Session *self);
 
 /* No more events. Deliveries that are queued still run. */
 void session_close(Session *self);

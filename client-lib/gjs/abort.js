@@ -197,7 +197,10 @@ class OwnAbortController {
     }
 }
 
-Object.defineProperty(OwnAbortSignal, 'name', {value: 'AbortSignal', configurable: true});
+Object.defineProperties(OwnAbortSignal, {
+    name: {value: 'AbortSignal', configurable: true},
+    length: {value: 0, configurable: true},
+});
 Object.defineProperty(OwnAbortController, 'name', {value: 'AbortController', configurable: true});
 
 const hasPlatform = 'AbortController' in globalThis && 'AbortSignal' in globalThis;

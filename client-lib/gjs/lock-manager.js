@@ -8,10 +8,11 @@
 // promise any more. A Lock that a script keeps for longer holds nothing.
 
 import Gio from 'gi://Gio';
+import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {isAbortSignal, onAbort} from './abort.js';
-import {DOMException, exceptionFor, lossException} from './dom-exception.js';
+import {exceptionFor, lossException} from './dom-exception.js';
 import {fromWireName, toWireName, toWireText} from './names.js';
 import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
@@ -108,7 +109,6 @@ export class LockManager {
         const options = count === 3 ? arguments[1] : undefined;
         Object.assign(request, toDictionary(options, LOCK_OPTIONS, 'The argument options'));
         request.callback = toCallback(arguments[count - 1], 'The callback');
-        check(request);
         return requestLock(manager, request);
     }
 
@@ -127,20 +127,9 @@ export function newLockManager(open) {
     return new LockManager(KEY, open);
 }
 
-// The checks of the method request(), in the standard's order.
-function check({name, mode, steal, ifAvailable, signal}) {
-    const refuse = message => {
-        throw new DOMException(message, 'NotSupportedError');
-    };
-    if (name.startsWith('-'))
-        refuse("Names that begin with '-' are reserved.");
-    if (steal && ifAvailable)
-        refuse('The options steal and ifAvailable exclude each other.');
-    if (steal && mode === 'shared')
-        refuse('Only an exclusive lock can be stolen.');
-    if (signal && (steal || ifAvailable))
-        refuse('The option signal excludes steal and ifAvailable.');
-    signal?.throwIfAborted();
+function isCancelled(error) {
+    return error instanceof GLib.Error &&
+        error.matches(Gio.IOErrorEnum, Gio.IOErrorEnum.CANCELLED);
 }
 
 function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
@@ -153,13 +142,18 @@ function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
     });
 }
 
-// "Request a lock": the promise that request() returns. An abort settles it when the library has
-// told the service, so that a query after it finds nothing of the request.
+// "Request a lock": the promise that request() returns. The library makes the checks of the method
+// request(), in the standard's order. An abort settles the promise when the library has told the
+// service, so that a query after it finds nothing of the request.
 function requestLock(manager, request) {
     return new Promise((resolve, reject) => {
         const {name, signal} = request;
         const cancellable = signal ? new Gio.Cancellable() : null;
-        const forgetSignal = signal ? onAbort(signal, () => cancellable.cancel()) : () => {};
+        let forgetSignal = () => {};
+        if (signal?.aborted)
+            cancellable.cancel();
+        else if (signal)
+            forgetSignal = onAbort(signal, () => cancellable.cancel());
         call(manager, 'request', toWireName(name), libraryOptions(request), cancellable).then(
             lock => {
                 forgetSignal();
@@ -172,7 +166,7 @@ function requestLock(manager, request) {
             },
             error => {
                 forgetSignal();
-                reject(signal?.aborted ? signal.reason : exceptionFor(error));
+                reject(isCancelled(error) ? signal.reason : exceptionFor(error));
             }).catch(reject);
     });
 }

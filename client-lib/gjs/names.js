@@ -24,8 +24,15 @@ function escapeUnit(unit) {
     return `${ESCAPE}u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
+// A string that is far longer than any limit is cut before it is converted: it is still too long.
+const LONGEST = 32768;
+
+function cut(string) {
+    return string.length > LONGEST ? string.slice(0, LONGEST + 1) : string;
+}
+
 export function toWireName(name) {
-    return name.replace(SPECIAL, match => {
+    return cut(name).replace(SPECIAL, match => {
         if (match.length === 2 && !isNoncharacter(match))
             return match;
         return match.split('').map(escapeUnit).join('');
@@ -42,14 +49,14 @@ export function fromWireName(wireName) {
 
 // A string for people: what D-Bus can't carry shows as U+FFFD.
 export function toWireText(text) {
-    return text.replace(SPECIAL, match => {
+    return cut(text).replace(SPECIAL, match => {
         if (match === ESCAPE || (match.length === 2 && !isNoncharacter(match)))
             return match;
         return '\uFFFD';
     });
 }
 
-// Whether D-Bus carries a string unchanged.
+// Whether D-Bus carries a string unchanged, as far as it is looked at.
 export function isCarriable(string) {
-    return toWireText(string) === string;
+    return toWireText(string) === cut(string);
 }

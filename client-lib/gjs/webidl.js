@@ -49,8 +49,10 @@ export function toDictionary(value, members, what) {
     return dictionary;
 }
 
-// Makes a class look like an interface: its methods and attributes can be enumerated.
+// Makes a class look like an interface: its methods and attributes can be enumerated, and it has no
+// constructor that takes arguments.
 export function defineInterface(class_, enumerable) {
+    Object.defineProperty(class_, 'length', {value: 0, configurable: true});
     for (const member of enumerable) {
         const descriptor = Object.getOwnPropertyDescriptor(class_.prototype, member);
         Object.defineProperty(class_.prototype, member, {...descriptor, enumerable: true});

@@ -22,6 +22,9 @@ export {Lock, LockManager} from './lock-manager.js';
 
 const KEY = Symbol('StorageBucket');
 
+// Bytes of the name of a bucket. What is longer is not converted as a whole, to be refused.
+const BUCKET_MAX = 255;
+
 function sessionAgent() {
     return WebLocks.Agent.get_default(Gio.BusType.SESSION);
 }
@@ -35,7 +38,7 @@ function openManager(agent, name) {
     if (!isCarriable(name))
         throw new TypeError('The name of a storage bucket must be Unicode text without U+0000.');
     try {
-        return agent.get_manager(name);
+        return agent.get_manager(name.slice(0, BUCKET_MAX + 1));
     } catch (error) {
         throw exceptionFor(error);
     }

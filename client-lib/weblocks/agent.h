@@ -39,6 +39,9 @@ WebLocksAgent *web_locks_agent_new_for_address_sync(const char *address,
                                                     GError **error);
 
 WEB_LOCKS_PUBLIC
+WebLocksAgent *web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error);
+
+WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_get_default(GBusType bus_type);
 
 WEB_LOCKS_PUBLIC

@@ -308,6 +308,79 @@ test_bad_names(void)
     check_bad_name(too_long, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
 }
 
+/* It is refused without being looked at as a whole, let alone copied. */
+static void
+test_huge_names(void)
+{
+    const gsize size = 200 * 1024 * 1024;
+    g_autofree char *huge = g_malloc(size + 1);
+    const char *const names[] = {"a", huge, NULL};
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+    g_autoptr(GError) error = NULL;
+    gint64 begin_us;
+
+    memset(huge, 'n', size);
+    huge[size] = '\0';
+    begin_us = g_get_monotonic_time();
+    for (guint i = 0; i < 100; i++) {
+        g_clear_error(&error);
+        g_assert_null(web_locks_manager_request_sync(manager, huge, NULL, NULL, &error));
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+        g_assert_nonnull(strstr(error->message, "nameBytes"));
+        g_clear_error(&error);
+        g_assert_null(web_locks_manager_inspect_sync(manager, huge, NULL, &error));
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    }
+    /* To look at it once takes longer than all of this. */
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, test_factor() * G_TIME_SPAN_SECOND);
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    huge[0] = '-';
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_request_sync(manager, huge, NULL, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    g_clear_error(&error);
+    web_locks_options_set_why(options, huge);
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    assert_state(manager, " | ");
+}
+
+/* That the agent can't be used comes before everything else [3.2.1]. */
+static void
+test_closed_first(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    const char *const names[] = {"a", "-", NULL};
+    g_autoptr(WebLocksOptions) options =
+        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "steal", TRUE, "if-available", TRUE, NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) name = {0}, both = {0}, cancelled = {0}, many = {0};
+
+    g_cancellable_cancel(cancellable);
+    web_locks_agent_close(web_locks_manager_get_agent(manager));
+    web_locks_manager_request_async(manager, "-", NULL, NULL, answer_take, &name);
+    answer_expect_error(&name, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &both);
+    answer_expect_error(&both, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    web_locks_manager_request_async(manager, "a", NULL, cancellable, answer_take, &cancelled);
+    answer_expect_error(&cancelled, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_assert_null(web_locks_manager_request_sync(manager, "-", options, cancellable, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_clear_error(&error);
+
+    g_assert_null(
+        web_locks_manager_request_many_sync(manager, names, options, cancellable, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_clear_error(&error);
+    web_locks_manager_request_many_async(manager, names, options, NULL, answer_take, &many);
+    g_assert_null(web_locks_manager_request_many_finish(manager, answer_wait(&many), &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
 static void
 test_buckets_apart(void)
 {
@@ -426,6 +499,8 @@ main(int argc, char **argv)
     g_test_add_func("/request/async", test_async);
     g_test_add_func("/request/waits-for-the-release", test_waiting);
     g_test_add_func("/request/first-come-first-served", test_fifo);
+    g_test_add_func("/request/huge-names", test_huge_names);
+    g_test_add_func("/request/of-a-closed-agent", test_closed_first);
     g_test_add_func("/request/first-come-first-served-within-an-agent", test_fifo_of_one_agent);
     g_test_add_func("/request/shared", test_shared_together);
     g_test_add_func("/request/if-available", test_if_available_both);

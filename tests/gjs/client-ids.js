@@ -6,8 +6,12 @@
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
 
-import {forAgent, locks} from '../../client-lib/gjs/weblocks.js';
+import {AbortSignal, forAgent, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
+
+const unused = () => {
+    throw new Error('called');
+};
 
 test("the clientId is the agent's", async t => {
     await t.hold(locks, t.name());
@@ -39,6 +43,23 @@ test('agents of one process are as different as processes', async t => {
     await assert.rejects(waiter.done, 'AbortError');
     await assert.rejects(other.locks.request(name, () => {}), 'InvalidStateError');
     await assert.rejects(other.locks.query(), 'InvalidStateError');
+});
+
+// The standard looks whether the document is fully active before it looks at anything else.
+test('a closed agent is found before a bad name, bad options and an abort', async t => {
+    const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    const {locks: closed} = forAgent(agent);
+    await closed.query();
+    agent.close();
+    const calls = [
+        closed.request('-', unused),
+        closed.request(t.name(), {steal: true, ifAvailable: true}, unused),
+        closed.request(t.name(), {signal: AbortSignal.abort('reason')}, unused),
+        closed.request('-'.repeat(1e6), {signal: AbortSignal.abort(), steal: true}, unused),
+    ];
+    for (const call of calls)
+        await assert.rejects(call, 'InvalidStateError');
+    await assert.rejects(closed.request(t.name(), {mode: 'none'}, unused), 'TypeError');
 });
 
 test('closing an agent breaks its locks', async t => {

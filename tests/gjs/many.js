@@ -5,7 +5,7 @@
 
 import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
 import {AgentProcess} from './agent-process.js';
-import {assert, run, test} from './testing.js';
+import {FACTOR, assert, deferred, run, test} from './testing.js';
 
 const numbers = count => Array.from({length: count}, (_value, index) => index);
 
@@ -32,6 +32,37 @@ test('200 requests for 200 names: all at a time', async t => {
     const {held} = await locks.query();
     assert.equal(held.length, 200, 'held');
     await Promise.all(requests.map(request => request.release()));
+});
+
+// More than a client may have: those that are granted stay so.
+test('10,000 requests in one turn: each has an answer', async t => {
+    const {promise: all, resolve: end} = deferred();
+    const outcomes = {held: 0, QuotaExceededError: 0};
+    let open = 10000;
+    const count = outcome => {
+        outcomes[outcome]++;
+        if (--open === 0)
+            end();
+    };
+    const requests = numbers(open).map(() => locks.request(t.name(), () => {
+        count('held');
+        return all;
+    }).catch(error => {
+        assert.true(error.message.includes('requestsPerClient'), error.message);
+        count(error.name);
+    }));
+    await Promise.all(requests);
+    assert.equal(outcomes, {held: 1024, QuotaExceededError: 8976});
+});
+
+test('a name of megabytes is refused', async () => {
+    const name = 'n'.repeat(2e8);
+    const begin = Date.now();
+    for (const long of [name, name.replace('n', '\ud800')])
+        await assert.rejects(locks.request(long, () => {}), 'QuotaExceededError');
+    await assert.rejects(locks.request('a', {why: name}, () => {}), 'QuotaExceededError');
+    // To convert it takes some seconds.
+    assert.true(Date.now() - begin < 1000 * FACTOR, 'in time');
 });
 
 test('200 requests of all kinds', async t => {

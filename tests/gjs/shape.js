@@ -3,7 +3,9 @@
 
 // The interfaces are as the standard's IDL says.
 
-import {DOMException, Lock, LockManager, bucket, locks} from '../../client-lib/gjs/weblocks.js';
+import {
+    AbortController, AbortSignal, DOMException, Lock, LockManager, StorageBucket, bucket, locks,
+} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
 
 const properties = object => Object.getOwnPropertyDescriptors(object);
@@ -17,6 +19,14 @@ test('LockManager', () => {
     assert.equal(Object.getOwnPropertyNames(locks), [], 'own properties of locks');
     assert.equal(Object.getOwnPropertyNames(LockManager.prototype).sort(),
         ['constructor', 'query', 'request']);
+});
+
+test('interface objects have no arguments', () => {
+    for (const class_ of [LockManager, Lock, StorageBucket, AbortController, AbortSignal]) {
+        const {value, enumerable, configurable, writable} = properties(class_).length;
+        assert.equal([value, enumerable, configurable, writable], [0, false, true, false],
+            class_.name);
+    }
 });
 
 for (const [name, length] of [['request', 2], ['query', 0]]) {

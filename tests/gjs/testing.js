@@ -10,7 +10,7 @@ import System from 'system';
 
 import {locks, bucket} from '../../client-lib/gjs/weblocks.js';
 
-const FACTOR = Number(GLib.getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
+export const FACTOR = Number(GLib.getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
 // How long anything may take that should take next to no time.
 export const PATIENCE = 20000 * FACTOR;
 

@@ -252,10 +252,24 @@ def attribute(name):
     return property(lambda self: getattr(self.props, name), doc=f'The property {name}.')
 
 
+# A name that is far longer than any limit is cut before it is converted: it is still too long.
+LONGEST = 32768
+
+
+def cut(value):
+    if isinstance(value, str) and len(value) > LONGEST:
+        return value[:LONGEST + 1]
+    if isinstance(value, (list, tuple)):
+        return [cut(item) for item in value]
+    return value
+
+
 def tells_pumps(function):
     """After a call that may have given the main context something to do, asyncio looks there."""
     @functools.wraps(function)
     def call(*args, **kwargs):
+        args = [cut(arg) for arg in args]
+        kwargs = {key: cut(value) for key, value in kwargs.items()}
         try:
             return function(*args, **kwargs)
         finally:

@@ -1,0 +1,198 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The service stands still, as one that hangs does: what has a time-out ends all the same, what is
+ * given up is given back when the service goes on, and what needs no answer does not wait. */
+
+#include "tests/client/fixture.h"
+
+#define TIMEOUT_MS 100
+/* The service has 250 ms more before the library does it itself; a machine may stall. */
+#define LATEST_US (test_factor() * 5 * G_TIME_SPAN_SECOND)
+
+static WebLocksOptions *
+options_new(gboolean steal)
+{
+    return g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", TIMEOUT_MS, "steal", steal, NULL);
+}
+
+static void
+assert_passed(gint64 begin_us)
+{
+    const gint64 passed_us = g_get_monotonic_time() - begin_us;
+
+    g_assert_cmpint(passed_us, >=, TIMEOUT_MS * G_TIME_SPAN_MILLISECOND);
+    g_assert_cmpint(passed_us, <, LATEST_US);
+}
+
+/* Its socket is open; connected only; not even connected. */
+typedef enum {
+    AGENT_OPEN,
+    AGENT_CONNECTED,
+    AGENT_NEW,
+} AgentState;
+
+static WebLocksManager *
+manager_in(AgentState state)
+{
+    g_autoptr(WebLocksAgent) agent =
+        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    WebLocksManager *manager = test_manager_of(agent);
+    g_autoptr(GError) error = NULL;
+
+    if (state == AGENT_OPEN)
+        test_release(test_lock(manager, "before"));
+    test_service_pause();
+    if (state == AGENT_CONNECTED)
+        g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+    return manager;
+}
+
+static void
+test_timeout(gconstpointer state)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+    g_autoptr(WebLocksManager) manager = manager_in((AgentState)GPOINTER_TO_INT(state));
+    g_autoptr(WebLocksOptions) options = options_new(FALSE);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+    gint64 begin_us = g_get_monotonic_time();
+
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_passed(begin_us);
+    begin_us = g_get_monotonic_time();
+    web_locks_manager_request_async(manager, "b", options, NULL, answer_take, &answer);
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    assert_passed(begin_us);
+
+    test_service_resume();
+    test_wait_for_state(observer, " | ");
+    g_object_unref(test_lock(manager, "a"));
+}
+
+/* It is granted later, and taken from its holder: it is given back too. */
+static void
+test_theft(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), next = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(WebLocksOptions) options = options_new(TRUE);
+    g_autoptr(GError) error = NULL;
+    g_auto(Losses) losses = {0};
+    g_auto(Answer) waiting = {0};
+
+    losses_watch(&losses, held);
+    answer_ask(&waiting, waiter, "a");
+    test_settle(waiter);
+    manager = manager_in(AGENT_OPEN);
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    test_service_resume();
+    test_wait(test_is_set, &losses.n_lost);
+    g_assert_cmpstr(losses.reason, ==, "stolen");
+    next = answer_expect_lock(&waiting);
+}
+
+/* Many, with different time-outs, end in that order. */
+static void
+test_many(void)
+{
+    g_autoptr(WebLocksManager) manager = manager_in(AGENT_OPEN);
+    Answer answers[20] = {{0}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
+        g_autoptr(WebLocksOptions) options = g_object_new(
+            WEB_LOCKS_TYPE_OPTIONS, "timeout", 10 * (guint)(G_N_ELEMENTS(answers) - i), NULL);
+
+        web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answers[i]);
+    }
+    for (guint i = G_N_ELEMENTS(answers); i-- > 0;) {
+        answer_expect_error(&answers[i], WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+        answer_clear(&answers[i]);
+    }
+    test_service_resume();
+    test_wait_for_state(manager, " | ");
+}
+
+/* A request that is cancelled is over at once; without a main context it is given back too. */
+static gpointer
+cancel(gpointer cancellable)
+{
+    g_cancellable_cancel(cancellable); /* when it waits, or before: the result is the same */
+    return NULL;
+}
+
+static void
+test_cancelled(void)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+    g_autoptr(WebLocksManager) manager = manager_in(AGENT_OPEN);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    GThread *thread = g_thread_new("cancel", cancel, cancellable);
+
+    g_assert_null(web_locks_manager_request_sync(manager, "a", NULL, cancellable, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_thread_join(thread);
+    test_service_resume();
+    test_wait_for_state(observer, " | "); /* nobody has run anything for the other agent */
+}
+
+/* So many that the kernel does not take them: they are sent when there is room again. */
+static void
+test_dropped(void)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
+    const gint64 begin_us = g_get_monotonic_time();
+
+    for (guint i = 0; i < 1000; i++) {
+        g_autofree char *name = g_strdup_printf("%u", i);
+
+        g_ptr_array_add(locks, test_lock(manager, name));
+    }
+    test_service_pause();
+    g_ptr_array_set_size(locks, 0);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, LATEST_US);
+    test_service_resume();
+    test_wait_for_state(observer, " | ");
+}
+
+/* A program that ends does not wait. */
+static void
+test_closed(void)
+{
+    g_autoptr(WebLocksManager) observer = test_manager_new();
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    const gint64 begin_us = g_get_monotonic_time();
+
+    test_service_pause();
+    web_locks_agent_close(web_locks_manager_get_agent(manager));
+    g_clear_object(&lock);
+    g_clear_object(&manager);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, LATEST_US);
+    test_service_resume();
+    test_wait_for_state(observer, " | ");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/stopped/timeout", GINT_TO_POINTER(AGENT_OPEN), test_timeout);
+    g_test_add_data_func("/stopped/timeout-when-connected", GINT_TO_POINTER(AGENT_CONNECTED),
+                         test_timeout);
+    g_test_add_data_func("/stopped/timeout-when-new", GINT_TO_POINTER(AGENT_NEW), test_timeout);
+    g_test_add_func("/stopped/timeout-of-a-theft", test_theft);
+    g_test_add_func("/stopped/timeouts", test_many);
+    g_test_add_func("/stopped/cancelled", test_cancelled);
+    g_test_add_func("/stopped/dropped", test_dropped);
+    g_test_add_func("/stopped/closed", test_closed);
+    return test_run(NULL);
+}
