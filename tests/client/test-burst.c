@@ -157,30 +157,6 @@ test_sync_behind(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* Released with no main context that runs: others get them. */
-static void
-test_release_all(void)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    g_autoptr(GMainContext) context = g_main_context_new();
-    g_autoptr(WebLocksOptions) options =
-        g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 10000 * test_factor(), NULL);
-    Burst burst = {0};
-
-    request_all(&burst, manager, NULL);
-    test_wait(is_through, &burst);
-    g_ptr_array_unref(burst.locks);
-    for (guint i = 0; i < PER_CLIENT; i += 100) {
-        g_autofree char *name = g_strdup_printf("of the burst %u", i);
-        g_autoptr(GError) error = NULL;
-        g_autoptr(WebLocksLock) lock =
-            web_locks_manager_request_sync(other, name, options, NULL, &error);
-
-        g_assert_no_error(error);
-        g_assert_nonnull(lock);
-    }
-}
-
 int
 main(int argc, char **argv)
 {
@@ -189,6 +165,5 @@ main(int argc, char **argv)
     g_test_add_data_func("/burst/holding-something", "holds", test_first_turn);
     g_test_add_func("/burst/of-one-name", test_one_name);
     g_test_add_func("/burst/a-sync-call-behind", test_sync_behind);
-    g_test_add_func("/burst/all-are-released", test_release_all);
     return test_run(NULL);
 }
