@@ -38,7 +38,7 @@ def look(top):
         found = path.exists() and (
             word is None or re.search(rf'\b(class|def) {word}\b', path.read_text(encoding='utf-8')))
         yield found, f'{name} {word or ""}'.strip()
-    faults = (top / 'service/fault.c').read_text(encoding='utf-8') + \
+    faults = (top / 'service/base/fault.c').read_text(encoding='utf-8') + \
         (top / 'tests/unit/faulty-lock-manager.c').read_text(encoding='utf-8')
     for fault in listed(text, 'fault'):
         yield f'"{fault}"' in faults, f'fault {fault}'

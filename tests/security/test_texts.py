@@ -19,7 +19,7 @@ LOGS = {name: 0 for name in ('g_debug', 'g_info', 'g_message', 'g_warning', 'g_c
 
 # What may be in an error, which only the caller reads.
 IN_ERRORS = {
-    'limits_table[id].name': 'of the table',
+    'limit_id_get_name(id)': 'of the table',
     'limits->max[id]': 'a number that Limits tells everybody',
     'g_strerror(-r)': "the C library's words",
     'why': 'one of the fixed texts of options.c',
@@ -35,12 +35,12 @@ IN_LOG = {
     'self->aside_path': "the operator's",
     'self->path': "the operator's",
     'self->state->aside_path': "the operator's",
-    'get_reason(edge)': 'one of the fixed texts of lifecycle.c',
+    'get_reason(server)': 'one of the fixed texts of lifecycle.c',
     'g_strerror(errno)': "the C library's words",
     'g_strerror(-r)': "the C library's words",
     'client->unique_name': "the bus's",
     'wrong': 'sums of the core, counted only in weblocksd-faulty',
-    'edge->lifecycle->options.idle_exit_secs': "the operator's",
+    'server->lifecycle->options.idle_exit_secs': "the operator's",
 }
 
 # ... and with --verbose.
@@ -48,14 +48,13 @@ IN_DEBUG_LOG = {
     **IN_LOG,
     'name': "a unique name: the bus's",
     'lookup->unique_name': "the bus's",
-    'problem': 'one of the fixed texts of principals.c',
-    'peer->link.client->unique_name': "the bus's",
-    'row->member': 'of the table of calls',
-    'r < 0 ? error.name : "done"': 'of the table of errors',
+    'problem': 'one of the fixed texts of credentials.c',
+    'lock_call_get_name(call)': 'of the table of calls',
+    'call->refusal_name != NULL ? ", not well-formed" : ""': 'fixed',
 }
 
 # Mistakes on purpose: they are not in weblocksd.
-FAULTY = ('service/fault.c', 'service/bus/bus-faults.c')
+FAULTY = ('service/base/fault.c', 'service/server/faults.c')
 
 
 def is_fault(text, at):
@@ -75,7 +74,7 @@ def arguments(text, at):
             depth += 1
         elif not quoted and char in ')]}':
             depth -= 1
-        if not quoted and (depth == 0 or depth == 1 and char == ','):
+        if not quoted and (depth == 0 or (depth == 1 and char == ',')):
             found.append(' '.join(text[start:at].split()))
             start = at + 1
         if depth == 0:
