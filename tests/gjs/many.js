@@ -57,7 +57,7 @@ test('10,000 requests in one turn: each has an answer', async t => {
 
 // To convert one takes seconds, or a special character throws.
 test('a name of megabytes is refused', async () => {
-    const names = ['n'.repeat(1e8), '\ud800'.repeat(1e8)];
+    const names = ['n'.repeat(3e7), '\ud800'.repeat(3e7)];
     for (const name of names)
         assert.true(name.indexOf('x') === -1); // its characters are there, not only how often
     const begin = Date.now();
