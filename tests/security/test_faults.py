@@ -48,6 +48,10 @@ FAULTS = [
     # A lock socket in somebody's hands goes on after its client's end.
     ('socket-outlives-name', 'bus/test_socket_order.py', ['Refilled.test_it_ends_with_the_name'],
      'Refilled.test_it_ends_with_the_name'),
+    # A client's end takes effect before what it sent last.
+    ('terminate-before-drain', 'bus/test_socket_order.py',
+     ['LastWords.test_while_the_service_is_stopped'],
+     'LastWords.test_while_the_service_is_stopped'),
     # Who watches a bucket hears of all that have that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
      'is a stranger to'),
