@@ -247,7 +247,8 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
         if (web_locks_lock_get_held(run->lock)) {
             start_command(run);
         } else {
-            /* Granted and taken again before we heard of either. */
+            /* Granted and lost again before either arrived here. */
+            run->lost = TRUE;
             complain("The lock '%s' was lost before the command began", run->name);
             finish(run, STATUS_LOST);
         }

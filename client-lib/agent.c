@@ -50,6 +50,7 @@ web_locks_agent_get_connection(WebLocksAgent *self)
 typedef struct {
     GWeakRef agent;
     Session *session;
+    int is_told; /* a change, or will be; atomic */
 } AgentRef;
 
 static void
@@ -75,8 +76,10 @@ typedef struct {
 static void
 change_run(SessionDelivery *delivery)
 {
-    g_autoptr(GObject) self = g_weak_ref_get(&((Change *)delivery)->ref->agent);
+    AgentRef *ref = ((Change *)delivery)->ref;
+    g_autoptr(GObject) self = g_weak_ref_get(&ref->agent);
 
+    g_atomic_int_set(&ref->is_told, FALSE);
     if (self == NULL)
         return;
     g_object_freeze_notify(self);
@@ -96,8 +99,11 @@ static void
 on_connection_changed(gpointer data)
 {
     AgentRef *ref = data;
-    Change *change = g_new0(Change, 1);
+    Change *change;
 
+    if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
+        return;
+    change = g_new0(Change, 1);
     change->delivery.run = change_run;
     change->delivery.free = change_free;
     change->ref = g_atomic_rc_box_acquire(ref);
@@ -523,8 +529,8 @@ web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GEr
  * @self: an agent
  *
  * Ends the agent, as the end of its process would: what waits fails with
- * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again. Its connection to the
- * bus is closed, unless it belongs to the application: web_locks_agent_new_for_connection().
+ * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again. Its connection to
+ * the bus is closed, unless it belongs to the application: web_locks_agent_new_for_connection().
  *
  * Since: 0.1
  */

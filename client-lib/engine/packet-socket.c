@@ -13,6 +13,9 @@
 /* A queue that was longer than this gives its memory back when it is empty. */
 #define QUEUE_KEPT_BYTES (2 * PACKET_BYTES_MAX)
 
+/* How many packets are read before their results are delivered. */
+#define PACKETS_MAX 16
+
 struct PacketSocket {
     Session *session; /* owns all of this */
     const PacketSocketFuncs *funcs;
@@ -269,15 +272,19 @@ static void
 on_ready(gpointer data, short revents)
 {
     PacketSocket *self = data;
+    guint n_packets = 0;
 
     if (revents & POLLOUT) {
         packet_socket_send(self);
         if (self->queue->len == 0)
             self->funcs->drained(self->data);
     }
-    /* One packet, and then those who wait for what it has. */
-    if (self->is_open && (revents & ~POLLOUT) != 0)
-        read_packet(self);
+    if (!self->is_open || (revents & ~POLLOUT) == 0)
+        return;
+    /* A thread that waits may have what it waits for. A callback sees what is true now: a lock that
+     * was granted and stolen is not held. */
+    while (read_packet(self) && session_is_delivering(self->session) && ++n_packets < PACKETS_MAX)
+        ;
 }
 
 PacketSocket *

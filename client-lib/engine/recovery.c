@@ -34,6 +34,7 @@ struct Recovery {
     PacketSocket *socket;
     GArray *live;                     /* of PacketLiveEntry */
     PacketClosedReason closed_reason; /* 0: none */
+    gboolean has_answered;            /* anything on this socket */
 
     SessionTimer retry;
     gint64 delay_us;      /* of the last retry; 0: the last attempt was successful */
@@ -118,6 +119,7 @@ take_socket(Recovery *self, GDBusMessage *reply)
     if (fd >= 0 && packet_socket_open(self->socket, fd, packet_max)) {
         g_array_set_size(self->live, 0);
         self->closed_reason = 0;
+        self->has_answered = FALSE;
         set_state(self, STATE_LISTING);
     } else {
         g_autoptr(GError) error = error_new_unreadable();
@@ -249,12 +251,14 @@ on_message(const PacketHead *message, gpointer data)
 {
     Recovery *self = data;
 
-    if (message->kind == PACKET_CLOSED)
+    if (message->kind == PACKET_CLOSED) {
         self->closed_reason = (PacketClosedReason)((const PacketClosed *)message)->reason;
-    else if (message->kind == PACKET_LIVE && self->state == STATE_LISTING)
+    } else if (message->kind == PACKET_LIVE && self->state == STATE_LISTING) {
         take_live(self, (const PacketLive *)message);
-    else if (self->state == STATE_OPEN)
+    } else if (self->state == STATE_OPEN) {
+        self->has_answered = TRUE;
         self->funcs->message(message, self->data);
+    }
 }
 
 static void
@@ -276,12 +280,36 @@ finish(Recovery *self)
     self->funcs->finished(error, self->data);
 }
 
+/* A service that has died without an answer may have died of what it was sent. */
+static gboolean
+is_suspect(const Recovery *self)
+{
+    return self->closed_reason != PACKET_CLOSED_SHUTDOWN && !self->has_answered &&
+           packet_socket_count_sent(self->socket) > 0;
+}
+
+static void
+open_again(Recovery *self, gboolean was_open)
+{
+    const gint64 next_us = self->tried_us + RETRY_FIRST_US;
+
+    self->is_changing = FALSE;
+    if (!was_open) {
+        g_autoptr(GError) error = error_new_unavailable("the lock service closed the socket");
+
+        fail(self, error, TRUE);
+    } else if (is_suspect(self) && g_get_monotonic_time() < next_us) {
+        wait_until(self, next_us);
+    } else {
+        try_now(self);
+    }
+}
+
 static void
 on_ended(gboolean was_read, gpointer data)
 {
     Recovery *self = data;
     const gboolean was_open = self->state == STATE_OPEN;
-    const gint64 next_us = self->tried_us + RETRY_FIRST_US;
 
     set_state(self, STATE_CLOSED);
     if (self->closed_reason == PACKET_CLOSED_REPLACED ||
@@ -290,19 +318,8 @@ on_ended(gboolean was_read, gpointer data)
         return;
     }
     self->funcs->ended(was_read && self->closed_reason == PACKET_CLOSED_SHUTDOWN, self->data);
-    if (self->state != STATE_CLOSED || !self->funcs->is_needed(self->data))
-        return;
-    /* One that ends as soon as it is opened is not called again and again. */
-    self->is_changing = FALSE;
-    if (!was_open) {
-        g_autoptr(GError) error = error_new_unavailable("the lock service closed the socket");
-
-        fail(self, error, TRUE);
-    } else if (g_get_monotonic_time() < next_us) {
-        wait_until(self, next_us);
-    } else {
-        try_now(self);
-    }
+    if (self->state == STATE_CLOSED && self->funcs->is_needed(self->data))
+        open_again(self, was_open);
 }
 
 guint64

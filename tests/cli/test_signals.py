@@ -84,11 +84,23 @@ class WhileWaiting(CliTestCase):
         for options in ((), ('-n',), ('--steal',), ('-w', '60')):
             start = self.monitor.position()
             job = self.job('run', *options, self.name, 'echo', 'ran')
-            wait_for(lambda: any(message.get_member() == 'Request' for message in
+            wait_for(lambda: any(message.get_member() == 'OpenSocket' for message in
                                  self.monitor.messages(start, self.monitor.position())),
-                     what='the request on the bus')
+                     what='the call for a socket on the bus')
             job.signal(signal.SIGINT)
             self.assertEqual((job.wait(), job.line()), (130, None), options)
+        self.daemon.resume()
+        wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
+
+    def test_a_service_that_never_answers_in_time(self):
+        """Neither one that has the request, nor one that has not even answered for a socket."""
+        job = self.job('run', '-w', '2', self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        late = self.job('run', '-w', '0.1', '-E', '9', self.name, 'echo', 'ran')
+        self.assertEqual((late.wait(), late.line()), (9, None))
+        self.assertEqual((job.wait(), job.line()), (1, None))
         self.daemon.resume()
         wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
 
