@@ -36,6 +36,14 @@ test_factor(void)
     return factor != NULL ? (guint)CLAMP(g_ascii_strtoull(factor, NULL, 10), 1, 100) : 1;
 }
 
+static void
+start_bus(void)
+{
+    bus = private_bus_new();
+    /* What asks for the session bus gets ours. */
+    g_setenv("DBUS_SESSION_BUS_ADDRESS", bus->address, TRUE);
+}
+
 int
 test_run(const char *const *limits)
 {
@@ -43,13 +51,22 @@ test_run(const char *const *limits)
     int status;
 
     service_limits = limits != NULL ? limits : no_limits;
-    bus = private_bus_new();
-    /* What asks for the session bus gets ours. */
-    g_setenv("DBUS_SESSION_BUS_ADDRESS", bus->address, TRUE);
+    start_bus();
     test_service_start();
     status = g_test_run();
     if (bus->service != NULL)
         private_bus_stop_service(bus);
+    private_bus_free(bus);
+    return status;
+}
+
+int
+test_run_on_bus(void)
+{
+    int status;
+
+    start_bus();
+    status = g_test_run();
     private_bus_free(bus);
     return status;
 }

@@ -14,6 +14,8 @@
 
 /* Runs the tests on a bus of their own; `limits` is for the service. The exit status. */
 int test_run(const char *const *limits);
+/* The same without a service. */
+int test_run_on_bus(void);
 PrivateBus *test_bus(void);
 gboolean test_bus_is_broker(void);
 

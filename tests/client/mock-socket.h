@@ -1,62 +1,34 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service's end of a private socket, on which a script plays the service: byte by byte, so that
- * it can also be rude. As on the mock bus, calls stand in a row until they are expected. */
+/* The service's end of a lock socket. It reads only when a test asks for a message, so a test that
+ * asks for none is a service that does not read. */
 
 #pragma once
 
-#include "tests/client/mock-bus.h"
+#include "common/packet.h"
 
 typedef struct MockSocket MockSocket;
 
-/* How it takes the handshake. */
-typedef enum {
-    MOCK_SOCKET_POLITE,
-    MOCK_SOCKET_SILENT,  /* it says nothing */
-    MOCK_SOCKET_REJECTS, /* EXTERNAL is not good enough */
-    MOCK_SOCKET_ENDS,    /* it closes when it has read something */
-    MOCK_SOCKET_MUMBLES, /* what it says makes no sense */
-} MockManners;
-
-/* Answers OpenPeer with a new one. */
-MockSocket *
-mock_open_socket(MockBus *mock, GDBusMessage *call, const char *sender, MockManners manners);
+/* `*out_client_fd` is the client's end. With `is_small` it takes next to nothing before it is
+ * full. */
+MockSocket *mock_socket_new(gboolean is_small, int *out_client_fd);
 void mock_socket_free(MockSocket *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MockSocket, mock_socket_free)
 
-/* Waits for the next call; the test fails if it is another one. */
-GDBusMessage *mock_socket_expect(MockSocket *self, const char *member);
+/* The client's end, as in the name of its link in /proc/self/fd. */
+guint64 mock_socket_get_client_inode(const MockSocket *self);
 
-/* Any call. */
-GDBusMessage *mock_socket_expect_any(MockSocket *self);
+/* Waits for the next message, which is `what` if it never comes, and returns it; free. Those that
+ * bind a bucket are stored, and not returned. NULL: the client has closed the socket. A malformed
+ * one fails the test. */
+PacketHead *mock_socket_receive(MockSocket *self, const char *what);
 
-/* As on the bus. `sender` may be NULL. */
-void mock_socket_answer(MockSocket *self, GDBusMessage *call, const char *sender, const char *body);
-void mock_socket_answer_error(MockSocket *self,
-                              GDBusMessage *call,
-                              const char *sender,
-                              const char *name);
-void mock_socket_signal(
-    MockSocket *self, GDBusMessage *call, const char *sender, const char *member, const char *body);
+/* Whether that would not wait. */
+gboolean mock_socket_has_message(MockSocket *self);
 
-/* Something that is no message. */
-void mock_socket_write(MockSocket *self, const char *text);
+/* The name that the client has bound to a number; NULL: none. */
+const char *mock_socket_get_bucket(const MockSocket *self, guint32 number);
 
-/* The service has closed it. */
-void mock_socket_close(MockSocket *self);
-
-/* How many calls there are that were not expected yet; without the main loop. */
-guint mock_socket_count(MockSocket *self);
-
-/* Whether the client has said anything, the handshake is over, and the client or the script
- * has closed it; for test_wait(). */
-gboolean mock_socket_has_heard(gpointer mock_socket);
-gboolean mock_socket_is_open(gpointer mock_socket);
-gboolean mock_socket_is_left(gpointer mock_socket);
-
-/* Waits until the handshake is over; FALSE: the client has closed it. */
-gboolean mock_socket_wait(MockSocket *self);
-
-/* No call was there that nobody expected. */
-void mock_socket_expect_end(MockSocket *self);
+/* Sends one packet, of whatever is in `bytes`. */
+void mock_socket_send(MockSocket *self, const GByteArray *bytes);

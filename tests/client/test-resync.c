@@ -1,29 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service is killed and started again, with one thing under way at a time, on the private
- * socket and through the bus: nothing is lost, doubled, or out of turn. */
+/* The service is killed and started again, with one thing under way at a time: nothing is lost,
+ * doubled, or out of turn. */
 
 #include "tests/client/fixture.h"
 
 #define N_AGENTS 3
 #define N_KILLS  12
-
-/* Test data: whether agents use a private socket. */
-static gconstpointer use_socket = GINT_TO_POINTER(TRUE);
-
-static WebLocksManager *
-manager_new(gconstpointer socket)
-{
-    g_autoptr(WebLocksAgent) agent =
-        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, "private-socket",
-                     socket != NULL, NULL);
-    g_autoptr(GError) error = NULL;
-
-    web_locks_agent_connect_sync(agent, NULL, &error);
-    g_assert_no_error(error);
-    return test_manager_of(agent);
-}
 
 static void
 restart(void)
@@ -45,9 +29,9 @@ assert_taken(WebLocksManager *manager, const char *name)
 /* ---- what is held, and what waits */
 
 static void
-test_held(gconstpointer socket)
+test_held(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket), rival = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new(), rival = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
     g_auto(Losses) losses = {0};
 
@@ -64,9 +48,9 @@ test_held(gconstpointer socket)
 }
 
 static void
-test_shared_ones(gconstpointer socket)
+test_shared_ones(void)
 {
-    g_autoptr(WebLocksManager) one = manager_new(socket), two = manager_new(socket);
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksOptions) shared = test_shared();
     g_autoptr(WebLocksLock) first = NULL, second = NULL, third = NULL;
     g_auto(Answer) exclusive = {0};
@@ -85,15 +69,15 @@ test_shared_ones(gconstpointer socket)
 
 /* Requests of several agents stand in the row as before. */
 static void
-test_waiting(gconstpointer socket)
+test_waiting(void)
 {
-    g_autoptr(WebLocksManager) holder = manager_new(socket);
+    g_autoptr(WebLocksManager) holder = test_manager_new();
     WebLocksManager *managers[N_AGENTS];
     Answer answers[2 * N_AGENTS] = {0};
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
 
     for (guint i = 0; i < N_AGENTS; i++)
-        managers[i] = manager_new(socket);
+        managers[i] = test_manager_new();
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++) {
         answer_ask(&answers[i], managers[i % N_AGENTS], "a");
         test_settle(managers[i % N_AGENTS]);
@@ -117,9 +101,9 @@ test_waiting(gconstpointer socket)
 
 /* It is granted while its agent has not heard of the return yet. */
 static void
-test_granted_meanwhile(gconstpointer socket)
+test_granted_meanwhile(void)
 {
-    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL;
     g_auto(Answer) waiting = {0};
 
@@ -133,9 +117,9 @@ test_granted_meanwhile(gconstpointer socket)
 
 /* The holder dies with the service. */
 static void
-test_holder_dies(gconstpointer socket)
+test_holder_dies(void)
 {
-    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), next = NULL;
     g_auto(Answer) waiting = {0};
 
@@ -148,9 +132,9 @@ test_holder_dies(gconstpointer socket)
 }
 
 static void
-test_timeout(gconstpointer socket)
+test_timeout(void)
 {
-    g_autoptr(WebLocksManager) holder = manager_new(socket), waiter = manager_new(socket);
+    g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
     g_autoptr(WebLocksOptions) options = web_locks_options_new();
     Answer waiting[2] = {0};
@@ -180,9 +164,9 @@ test_timeout(gconstpointer socket)
 /* ---- what is under way; the service stands still, so it has not read it when it dies */
 
 static void
-test_request_in_flight(gconstpointer socket)
+test_request_in_flight(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new();
     Answer answers[5] = {0};
 
     test_service_pause();
@@ -204,9 +188,9 @@ test_request_in_flight(gconstpointer socket)
 
 /* It has read it, and its answer was not read. */
 static void
-test_request_known(gconstpointer socket)
+test_request_known(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = NULL;
     g_auto(Answer) answer = {0};
 
@@ -220,9 +204,9 @@ test_request_known(gconstpointer socket)
 }
 
 static void
-test_release_in_flight(gconstpointer socket)
+test_release_in_flight(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
     g_auto(Answer) released = {0};
     g_autoptr(GError) error = NULL;
@@ -239,9 +223,9 @@ test_release_in_flight(gconstpointer socket)
 
 /* Nobody waits for its end. */
 static void
-test_drop_in_flight(gconstpointer socket)
+test_drop_in_flight(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
     g_auto(Answer) waiting = {0};
 
@@ -255,9 +239,9 @@ test_drop_in_flight(gconstpointer socket)
 }
 
 static void
-test_drop_while_away(gconstpointer socket)
+test_drop_while_away(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket), other = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
     g_auto(Answer) waiting = {0};
 
@@ -272,9 +256,9 @@ test_drop_while_away(gconstpointer socket)
 
 /* Those behind it move up. */
 static void
-test_abort_in_flight(gconstpointer socket)
+test_abort_in_flight(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(socket);
+    g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), next = NULL;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) given_up = {0}, behind = {0};
@@ -316,16 +300,16 @@ wait_sync(gpointer data)
 
 /* Two of one agent, whose main context nobody runs. */
 static void
-test_sync(gconstpointer socket)
+test_sync(void)
 {
-    g_autoptr(WebLocksManager) holder = manager_new(socket), observer = manager_new(socket);
+    g_autoptr(WebLocksManager) holder = test_manager_new(), observer = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
     SyncWait wait = {0};
     GThread *threads[2];
 
     g_main_context_push_thread_default(context);
-    wait.manager = manager_new(socket);
+    wait.manager = test_manager_new();
     g_main_context_pop_thread_default(context);
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = g_thread_new("waiter", wait_sync, &wait);
@@ -347,7 +331,6 @@ typedef struct {
     int n_inside; /* atomic, as are the others */
     int n_turns;
     gboolean is_over;
-    gconstpointer socket;
 } Crowd;
 
 static gpointer
@@ -359,7 +342,7 @@ take_turns(gpointer data)
     guint64 token = 0;
 
     g_main_context_push_thread_default(context);
-    manager = manager_new(crowd->socket);
+    manager = test_manager_new();
     while (!g_atomic_int_get(&crowd->is_over)) {
         g_autoptr(GError) error = NULL;
         g_autoptr(WebLocksLock) lock =
@@ -387,9 +370,9 @@ take_turns(gpointer data)
 }
 
 static void
-test_crowd(gconstpointer socket)
+test_crowd(void)
 {
-    Crowd crowd = {.socket = socket};
+    Crowd crowd = {0};
     GThread *threads[4];
 
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
@@ -409,33 +392,23 @@ test_crowd(gconstpointer socket)
 
 /* ---- main */
 
-static void
-add(const char *name, GTestDataFunc func)
-{
-    g_autofree char *on = g_strdup_printf("/resync/socket/%s", name);
-    g_autofree char *off = g_strdup_printf("/resync/bus/%s", name);
-
-    g_test_add_data_func(on, use_socket, func);
-    g_test_add_data_func(off, NULL, func);
-}
-
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    add("held", test_held);
-    add("shared", test_shared_ones);
-    add("waiting", test_waiting);
-    add("granted-meanwhile", test_granted_meanwhile);
-    add("holder-dies", test_holder_dies);
-    add("timeout", test_timeout);
-    add("request-in-flight", test_request_in_flight);
-    add("request-known", test_request_known);
-    add("release-in-flight", test_release_in_flight);
-    add("drop-in-flight", test_drop_in_flight);
-    add("drop-while-away", test_drop_while_away);
-    add("abort-in-flight", test_abort_in_flight);
-    add("sync", test_sync);
-    add("crowd", test_crowd);
+    g_test_add_func("/resync/held", test_held);
+    g_test_add_func("/resync/shared", test_shared_ones);
+    g_test_add_func("/resync/waiting", test_waiting);
+    g_test_add_func("/resync/granted-meanwhile", test_granted_meanwhile);
+    g_test_add_func("/resync/holder-dies", test_holder_dies);
+    g_test_add_func("/resync/timeout", test_timeout);
+    g_test_add_func("/resync/request-in-flight", test_request_in_flight);
+    g_test_add_func("/resync/request-known", test_request_known);
+    g_test_add_func("/resync/release-in-flight", test_release_in_flight);
+    g_test_add_func("/resync/drop-in-flight", test_drop_in_flight);
+    g_test_add_func("/resync/drop-while-away", test_drop_while_away);
+    g_test_add_func("/resync/abort-in-flight", test_abort_in_flight);
+    g_test_add_func("/resync/sync", test_sync);
+    g_test_add_func("/resync/crowd", test_crowd);
     return test_run(NULL);
 }

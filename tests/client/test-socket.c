@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Private sockets of the real service: who uses one, seen from the bus; and that nothing depends on
- * it. */
+/* The lock socket of the real service: lock operations never go by the bus; whose process has it;
+ * and a service that stands still or dies. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,11 +13,7 @@
 #include "common/wire-names.h"
 #include "tests/client/fixture.h"
 
-#define N_SOCKETS_MAX 100
-/* Enough for five attempts that are in vain. */
-#define N_CALLS_MAX  64
-#define N_AGENTS_MAX 5
-#define N_CROWD      (test_bus_is_broker() ? 300u : 180u)
+#define N_REQUESTS 10000u
 
 /* ---- what goes by the bus */
 
@@ -98,59 +94,33 @@ catch_up(void)
     test_wait(has_mark, &n_marks);
 }
 
-/* What went by the bus from and to the agent, behind the first `n_before`. */
-static char *
-list_on_bus(WebLocksAgent *agent, guint n_before)
+/* That of all lock operations none went by the bus, nor what came of them; and that the agent has
+ * opened one socket. */
+static void
+assert_by_socket(WebLocksManager *manager)
 {
+    static const char *const ours[] = {"OpenSocket", "Query", "Watch", NULL};
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
     g_autofree char *prefix = g_strdup_printf("%s ", web_locks_agent_get_client_id(agent));
-    GString *list = g_string_new(NULL);
+    guint n_opened = 0;
 
     catch_up();
     g_mutex_lock(&eavesdropper.mutex);
     for (guint i = 0; i < eavesdropper.lines->len; i++) {
         const char *line = eavesdropper.lines->pdata[i];
+        const char *member = line + strlen(prefix);
 
         if (!g_str_has_prefix(line, prefix))
             continue;
-        if (n_before > 0)
-            n_before--;
-        else
-            g_string_append_printf(list, "%s ", line + strlen(prefix));
+        if (!g_strv_contains(ours, member))
+            g_error("By the bus: %s", line);
+        n_opened += g_str_equal(member, "OpenSocket");
     }
     g_mutex_unlock(&eavesdropper.mutex);
-    return g_string_free(list, FALSE);
-}
-
-/* How often; `member` NULL is all. */
-static guint
-count_on_bus(WebLocksAgent *agent, const char *member)
-{
-    g_autofree char *list = list_on_bus(agent, 0);
-    g_auto(GStrv) members = g_strsplit(list, " ", -1);
-    guint n = 0;
-
-    for (guint i = 0; members[i] != NULL; i++)
-        n += members[i][0] != '\0' && (member == NULL || g_str_equal(members[i], member));
-    return n;
+    g_assert_cmpuint(n_opened, >=, 1);
 }
 
 /* ---- agents */
-
-/* It connects when it is used. */
-static WebLocksAgent *
-agent_new(gboolean private_socket)
-{
-    return g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, "private-socket",
-                        private_socket, NULL);
-}
-
-static WebLocksManager *
-manager_new(gboolean private_socket)
-{
-    g_autoptr(WebLocksAgent) agent = agent_new(private_socket);
-
-    return test_manager_of(agent);
-}
 
 /* All kinds of calls, and signals. */
 static void
@@ -192,102 +162,22 @@ use_async(WebLocksManager *manager)
     next = answer_expect_lock(&second);
 }
 
-/* Within a few calls it is on one: the service may be too slow for the first, on a machine that
- * stalls, and it is asked ever more seldom. */
-static void
-wait_for_socket(WebLocksManager *manager)
-{
-    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
-    gboolean is_on_socket = FALSE;
-
-    for (guint i = 0; i < N_CALLS_MAX && !is_on_socket; i++) {
-        guint n_before = count_on_bus(agent, NULL);
-
-        test_settle(manager);
-        is_on_socket = count_on_bus(agent, NULL) == n_before;
-    }
-    g_assert_true(is_on_socket);
-}
-
-/* And it stays there. */
-static void
-assert_on_socket(WebLocksManager *manager)
-{
-    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
-    g_autofree char *list = NULL;
-    guint n_before;
-
-    wait_for_socket(manager);
-    n_before = count_on_bus(agent, NULL);
-    use_sync(manager);
-    use_async(manager);
-    use_sync(manager);
-    list = list_on_bus(agent, n_before);
-    g_assert_cmpstr(list, ==, "");
-}
-
-/* ---- who uses one */
+/* ---- nothing goes by the bus */
 
 static void
-test_off(void)
+test_sync(void)
 {
-    g_autoptr(WebLocksManager) manager = manager_new(FALSE);
-    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
-
-    catch_up();
-    use_sync(manager);
-    use_async(manager);
-    g_assert_cmpuint(count_on_bus(agent, "OpenPeer"), ==, 0);
-    g_assert_cmpuint(count_on_bus(agent, "Request"), ==, 7);
-}
-
-/* The service may be too slow for it, on a machine that is busy: then some calls are behind. */
-static gboolean
-has_opened_at_once(WebLocksAgent *agent)
-{
-    g_autofree char *list = list_on_bus(agent, 0);
-
-    g_assert_true(g_str_has_prefix(list, "OpenPeer "));
-    return g_str_equal(list, "OpenPeer ");
-}
-
-/* One of a few agents does. */
-static void
-assert_one_opens_at_once(gboolean (*try)(void))
-{
-    gboolean has_opened = FALSE;
-
-    for (guint i = 0; i < N_AGENTS_MAX && !has_opened; i++)
-        has_opened = try();
-    g_assert_true(has_opened || test_factor() > 1);
-}
-
-static gboolean
-try_sync(void)
-{
-    g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
-    gboolean has_opened;
 
     catch_up();
-    agent = test_agent_new();
-    manager = test_manager_of(agent);
+    manager = test_manager_new();
     use_sync(manager);
-    has_opened = has_opened_at_once(agent);
-    assert_on_socket(manager);
-    return has_opened;
+    assert_by_socket(manager);
 }
 
 static void
-test_on_sync(void)
+test_async(void)
 {
-    assert_one_opens_at_once(try_sync);
-}
-
-static gboolean
-try_async(void)
-{
-    gboolean has_opened;
     g_auto(Answer) connected = {0};
     g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
@@ -299,77 +189,79 @@ try_async(void)
     g_assert_no_error(error);
     manager = test_manager_of(agent);
     use_async(manager);
-    has_opened = has_opened_at_once(agent);
-    assert_on_socket(manager);
-    return has_opened;
+    assert_by_socket(manager);
 }
 
+/* It connects when it is used. */
 static void
-test_on_async(void)
-{
-    assert_one_opens_at_once(try_async);
-}
-
-static void
-test_on_lazy(gconstpointer is_async)
+test_lazy(gconstpointer is_async)
 {
     g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
 
     g_assert_false(web_locks_agent_get_connected(agent));
+    catch_up();
     if (is_async != NULL)
         use_async(manager);
     else
         use_sync(manager);
-    assert_on_socket(manager);
+    assert_by_socket(manager);
 }
 
+/* Connected when there is no service, and used by two of them. */
 static void
-test_on_late(void)
+test_late(void)
 {
-    g_autoptr(WebLocksAgent) agent = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
 
+    catch_up();
     test_service_stop();
-    agent = test_agent_new();
-    manager = test_manager_of(agent);
+    manager = test_manager_new();
     test_service_start();
     use_sync(manager);
-    assert_on_socket(manager);
     test_service_kill();
     test_service_start();
     use_async(manager);
-    assert_on_socket(manager);
+    assert_by_socket(manager);
 }
 
-/* As many as there are sockets have one; the others are as well off. */
+/* ---- much at once */
+
+/* Each callback comes, with a lock or with the limit that was reached; what is held stays held. */
 static void
-test_crowd(void)
+test_first_turn(void)
 {
-    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autofree Answer *answers = g_new0(Answer, N_REQUESTS);
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksAgent) lazy = NULL;
+    g_autoptr(WebLocksManager) lazy_manager = NULL;
     g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(WebLocksManager) observer = manager_new(FALSE);
-    guint n_by_bus = 0;
+    g_autoptr(WebLocksLock) held = test_lock(manager, "held");
 
-    catch_up();
-    for (guint i = 0; i < N_CROWD; i++) {
+    lazy = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    lazy_manager = test_manager_of(lazy);
+    for (guint i = 0; i < N_REQUESTS; i++) {
         g_autofree char *name = g_strdup_printf("%u", i);
-        WebLocksManager *manager = test_manager_new();
 
-        g_ptr_array_add(managers, manager);
-        g_ptr_array_add(locks, test_lock(manager, name));
+        answer_ask(&answers[i], i % 2 == 0 ? manager : lazy_manager, name);
     }
-    for (guint i = 0; i < N_CROWD; i++) {
-        test_release(locks->pdata[i]);
-        use_async(managers->pdata[i]);
+    for (guint i = 0; i < N_REQUESTS; i++) {
+        g_autoptr(GError) error = NULL;
+        WebLocksLock *lock = answer_get_lock(&answers[i], &error);
+
+        if (lock != NULL) {
+            g_ptr_array_add(locks, lock);
+        } else {
+            g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+            g_assert_nonnull(strstr(error->message, "requestsPerClient"));
+        }
+        answer_clear(&answers[i]);
     }
-    for (guint i = 0; i < N_CROWD; i++)
-        n_by_bus += count_on_bus(web_locks_manager_get_agent(managers->pdata[i]), "Release") > 0;
-    g_assert_cmpuint(n_by_bus, >=, N_CROWD - N_SOCKETS_MAX);
-    /* For each stall of the machine one has none at first. */
-    if (test_factor() == 1)
-        g_assert_cmpuint(n_by_bus, <=, N_CROWD - N_SOCKETS_MAX / 2);
-    test_wait_for_state(observer, " | ");
+    g_assert_true(web_locks_lock_get_held(held));
+    for (guint i = 0; i < locks->len; i++)
+        g_assert_true(web_locks_lock_get_held(locks->pdata[i]));
+    g_test_message("%u locks", locks->len);
+    g_assert_cmpuint(locks->len, >, N_REQUESTS / 10);
 }
 
 /* ---- processes */
@@ -491,7 +383,7 @@ static void
 test_threads(void)
 {
     for (guint i = 0; i < 20; i++) {
-        g_autoptr(WebLocksManager) manager = manager_new(TRUE);
+        g_autoptr(WebLocksManager) manager = test_manager_new();
         GThread *one = g_thread_new("one", take_turns, manager);
         GThread *other = g_thread_new("other", take_turns, manager);
 
@@ -524,7 +416,7 @@ test_blocked_sync(void)
     g_autoptr(WebLocksManager) other = test_manager_new();
 
     for (guint i = 0; i < 20; i++) {
-        g_autoptr(WebLocksManager) manager = i % 2 == 0 ? manager_new(TRUE) : test_manager_new();
+        g_autoptr(WebLocksManager) manager = test_manager_new();
 
         for (guint n_locks = 0; n_locks < 4; n_locks++) {
             g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -567,7 +459,7 @@ test_blocked_async(void)
     g_autoptr(WebLocksManager) other = test_manager_new();
 
     for (guint i = 0; i < 20; i++) {
-        g_autoptr(WebLocksManager) manager = i % 2 == 0 ? manager_new(TRUE) : test_manager_new();
+        g_autoptr(WebLocksManager) manager = test_manager_new();
         Blocked blocked = {other, 4};
 
         web_locks_manager_request_async(manager, "a", NULL, NULL, on_lock, &blocked);
@@ -577,23 +469,38 @@ test_blocked_async(void)
 
 /* ---- a service that stands still, or dies */
 
+/* A wait with a time-out ends, a moment later than requested, and the lock that is granted when the
+ * service goes on is given back. */
 static void
-test_stopped(void)
+test_stopped(gconstpointer is_connected)
 {
-    const gint64 begin_us = g_get_monotonic_time();
-    g_autoptr(WebLocksManager) manager = NULL;
-    gint64 waited_us;
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 100, NULL);
+    g_autoptr(WebLocksManager) manager = NULL, observer = test_manager_new();
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+    gint64 begin_us, waited_us;
 
+    agent = is_connected != NULL
+                ? test_agent_new()
+                : g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    manager = test_manager_of(agent);
     test_service_pause();
-    manager = test_manager_new();
+    begin_us = g_get_monotonic_time();
+    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
     waited_us = g_get_monotonic_time() - begin_us;
-    g_test_message("connected after %" G_GINT64_FORMAT " ms", waited_us / 1000);
-    /* It takes 100 ms; a call may take 25 s. */
+    g_test_message("ended after %" G_GINT64_FORMAT " ms", waited_us / 1000);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    g_assert_cmpint(waited_us, >=, 100 * G_TIME_SPAN_MILLISECOND);
+    /* A call may take 25 s. */
     g_assert_cmpint(waited_us, <, test_factor() * 10 * G_USEC_PER_SEC);
+
+    web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
     test_service_resume();
+    test_wait_for_state(observer, " | ");
     use_sync(manager);
     use_async(manager);
-    assert_on_socket(manager);
 }
 
 /* It dies before it has answered, and before it stood still. */
@@ -602,12 +509,20 @@ test_stopped_and_killed(void)
 {
     g_autoptr(WebLocksManager) manager = NULL;
 
+    g_auto(Answer) connected = {0};
+    g_autoptr(WebLocksAgent) agent =
+        g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    g_autoptr(GError) error = NULL;
+
+    manager = test_manager_of(agent);
     test_service_pause();
-    manager = test_manager_new();
+    web_locks_agent_connect_async(agent, NULL, answer_take, &connected);
+    test_iterate();
     test_service_kill();
     test_service_start();
+    g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&connected), &error));
+    g_assert_no_error(error);
     use_sync(manager);
-    assert_on_socket(manager);
 }
 
 static gpointer
@@ -664,66 +579,7 @@ test_killed_in_sync(void)
     test_service_start();
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
-    assert_on_socket(manager);
-}
-
-/* ---- monitors */
-
-typedef struct {
-    WebLocksMonitor *monitor;
-    const char *expected;
-} Shown;
-
-static gboolean
-is_shown(gpointer data)
-{
-    const Shown *shown = data;
-    g_autofree char *held = test_list(web_locks_monitor_get_held(shown->monitor));
-    g_autofree char *pending = test_list(web_locks_monitor_get_pending(shown->monitor));
-    g_autofree char *state = g_strdup_printf("%s | %s", held, pending);
-
-    return g_str_equal(state, shown->expected);
-}
-
-static void
-wait_until_shown(WebLocksMonitor *monitor, const char *expected)
-{
-    Shown shown = {monitor, expected};
-
-    test_wait_for(is_shown, &shown, expected);
-}
-
-/* `n_unread` locks come and go while nobody reads what the monitor is told. */
-static void
-test_monitor(gconstpointer n_unread)
-{
-    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
-    g_autoptr(WebLocksMonitor) monitor = NULL;
-    g_autoptr(WebLocksLock) lock = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) waiting = {0};
-
-    if (n_unread == NULL)
-        wait_for_socket(manager);
-    else
-        catch_up();
-    monitor = web_locks_monitor_new_sync(manager, NULL, &error);
-    g_assert_no_error(error);
-    for (int i = 0; i < GPOINTER_TO_INT(n_unread); i++)
-        test_release(test_lock(other, "much is told of this one, which comes and goes"));
-    lock = test_lock(other, "a");
-    wait_until_shown(monitor, "a | ");
-    answer_ask(&waiting, other, "a");
-    wait_until_shown(monitor, "a | a");
-    g_clear_object(&lock);
-    lock = answer_expect_lock(&waiting);
-    wait_until_shown(monitor, "a | ");
-    g_clear_object(&lock);
-    wait_until_shown(monitor, " | ");
-    if (n_unread == NULL)
-        g_assert_cmpuint(count_on_bus(agent, "Watch"), ==, 0);
-    assert_on_socket(manager);
+    use_sync(manager);
 }
 
 /* ---- main */
@@ -731,28 +587,24 @@ test_monitor(gconstpointer n_unread)
 int
 main(int argc, char **argv)
 {
-    g_autofree char *limit = g_strdup_printf("privateSocketsPerUid=%d", N_SOCKETS_MAX);
-    const char *const limits[] = {limit, NULL};
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/socket/off", test_off);
-    g_test_add_func("/socket/on-sync", test_on_sync);
-    g_test_add_func("/socket/on-async", test_on_async);
-    g_test_add_data_func("/socket/on-lazy-sync", NULL, test_on_lazy);
-    g_test_add_data_func("/socket/on-lazy-async", "async", test_on_lazy);
-    g_test_add_func("/socket/on-late", test_on_late);
-    g_test_add_func("/socket/crowd", test_crowd);
+    g_test_add_func("/socket/sync", test_sync);
+    g_test_add_func("/socket/async", test_async);
+    g_test_add_data_func("/socket/lazy-sync", NULL, test_lazy);
+    g_test_add_data_func("/socket/lazy-async", "async", test_lazy);
+    g_test_add_func("/socket/late", test_late);
+    g_test_add_func("/socket/first-turn", test_first_turn);
     g_test_add_func("/socket/fork", test_fork);
     g_test_add_func("/socket/threads", test_threads);
     g_test_add_func("/socket/blocked-sync", test_blocked_sync);
     g_test_add_func("/socket/blocked-async", test_blocked_async);
-    g_test_add_func("/socket/stopped", test_stopped);
+    g_test_add_data_func("/socket/stopped", "connected", test_stopped);
+    g_test_add_data_func("/socket/stopped-before-connecting", NULL, test_stopped);
     g_test_add_func("/socket/stopped-and-killed", test_stopped_and_killed);
     g_test_add_func("/socket/killed-in-sync", test_killed_in_sync);
-    g_test_add_data_func("/socket/monitor", NULL, test_monitor);
-    g_test_add_data_func("/socket/monitor-that-lags", GINT_TO_POINTER(3000), test_monitor);
-    status = test_run(limits);
+    status = test_run(NULL);
     g_clear_object(&eavesdropper.connection);
     return status;
 }

@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What a lock service is on the bus: the owner of org.w3.WebLocks, whose calls a test answers, one
+ * by one, as it likes. All of it runs in the default main context, but for taking in messages.
+ *
+ * The lock socket is mock-socket.h. */
+
+#pragma once
+
+#include "tests/spec/private-bus.h"
+
+typedef struct MockService MockService;
+
+/* Connects to the bus, under a unique name of its own, and takes the service's name, from another
+ * one if need be. Calls that came for the service's name before are not seen. */
+MockService *mock_service_new(PrivateBus *bus);
+
+/* Leaves the bus, as if its process had died. Returns when the bus has noticed. */
+void mock_service_free(MockService *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(MockService, mock_service_free)
+
+/* The next call, whatever it is; NULL: there is none now. */
+GDBusMessage *mock_service_peek(MockService *self);
+GDBusMessage *mock_service_take(MockService *self);
+
+/* The text is of a GVariant tuple. */
+void mock_service_reply(MockService *self, GDBusMessage *call, const char *body);
+void mock_service_reply_error(MockService *self, GDBusMessage *call, const char *name);
+
+/* To OpenSocket; takes over the descriptor. */
+void mock_service_reply_socket(MockService *self, GDBusMessage *call, int fd, guint32 version);
+
+/* A signal of the lock interface, of the bucket "bucket". */
+void mock_service_signal(MockService *self,
+                         const char *destination,
+                         const char *member,
+                         const char *body);

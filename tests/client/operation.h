@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* One operation of an application: as an asynchronous call in the thread-default main context, or
+ * as a sync call in a thread of its own, where no main loop runs. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+typedef enum {
+    OPERATION_NONE, /* not started */
+    OPERATION_CONNECT,
+    OPERATION_REQUEST,
+    OPERATION_RELEASE,
+    OPERATION_QUERY,
+    OPERATION_INSPECT,
+    OPERATION_BUCKETS,
+    OPERATION_MONITOR,
+} OperationKind;
+
+typedef struct {
+    OperationKind kind;
+    GObject *target; /* of its kind: an agent, a manager, a lock */
+    char *name;      /* of a request */
+    WebLocksOptions *options;
+    GCancellable *cancellable;
+
+    GThread *thread;
+    int n_results;   /* atomic; the fields below are set before it is */
+    GObject *object; /* a lock, a snapshot, a monitor */
+    GError *error;
+} Operation;
+
+/* The fields above the empty line are set. */
+void operation_start(Operation *self, gboolean is_sync);
+void operation_clear(Operation *self);
+
+/* For test_wait(). */
+gboolean operation_is_over(gpointer operation);

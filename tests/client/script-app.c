@@ -1,0 +1,402 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What the application does in a script, and what it is told. */
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/client/script.h"
+
+/* ---- operations */
+
+static WebLocksManager *
+get_manager(Script *s, const Label *label)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksManager *manager = web_locks_agent_get_manager(s->agent, label->bucket, &error);
+
+    g_assert_no_error(error);
+    return manager;
+}
+
+static void
+start(Script *s, Operation *operation, OperationKind kind, gpointer target)
+{
+    *operation = (Operation){
+        .kind = kind,
+        .target = target,
+        .name = operation->name,
+        .options = operation->options,
+        .cancellable = operation->cancellable,
+    };
+    operation_start(operation, s->is_sync);
+}
+
+static void
+do_connect(Script *s, char **words)
+{
+    s->connect.cancellable = g_cancellable_new();
+    start(s, &s->connect, OPERATION_CONNECT, s->agent);
+}
+
+/* LABEL [name NAME] [bucket NAME] [shared] [ifAvailable] [steal] [signal] [timeout MS] [why WORD]
+ */
+static void
+do_request(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+    WebLocksOptions *options = web_locks_options_new();
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    for (words += 2; words[0] != NULL; words++) {
+        if (g_str_equal(words[0], "name")) {
+            g_free(label->resource);
+            label->resource = g_strdup(*++words);
+        } else if (g_str_equal(words[0], "bucket")) {
+            g_free(label->bucket);
+            label->bucket = g_strdup(*++words);
+        } else if (g_str_equal(words[0], "shared")) {
+            web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
+        } else if (g_str_equal(words[0], "ifAvailable")) {
+            web_locks_options_set_if_available(options, TRUE);
+        } else if (g_str_equal(words[0], "steal")) {
+            web_locks_options_set_steal(options, TRUE);
+        } else if (g_str_equal(words[0], "signal")) {
+            label->request.cancellable = g_cancellable_new();
+        } else if (g_str_equal(words[0], "timeout")) {
+            web_locks_options_set_timeout(options, (guint)g_ascii_strtoull(*++words, NULL, 10));
+        } else if (g_str_equal(words[0], "why")) {
+            web_locks_options_set_why(options, *++words);
+        } else {
+            script_fail(s, "what option is '%s'?", words[0]);
+        }
+    }
+    label->request.name = g_strdup(label->resource);
+    label->request.options = options;
+    manager = get_manager(s, label);
+    start(s, &label->request, OPERATION_REQUEST, manager);
+}
+
+static void
+do_release(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    start(s, &label->release, OPERATION_RELEASE, label->lock);
+}
+
+/* LABEL [signal] */
+static void
+start_question(Script *s, OperationKind kind, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+    g_autoptr(WebLocksManager) manager = get_manager(s, label);
+
+    if (words[2] != NULL)
+        label->request.cancellable = g_cancellable_new();
+    start(s, &label->request, kind,
+          kind == OPERATION_BUCKETS ? (gpointer)s->agent : (gpointer)manager);
+}
+
+static void
+do_query(Script *s, char **words)
+{
+    start_question(s, OPERATION_QUERY, words);
+}
+
+static void
+do_inspect(Script *s, char **words)
+{
+    start_question(s, OPERATION_INSPECT, words);
+}
+
+static void
+do_buckets(Script *s, char **words)
+{
+    start_question(s, OPERATION_BUCKETS, words);
+}
+
+static void
+do_monitor(Script *s, char **words)
+{
+    start_question(s, OPERATION_MONITOR, words);
+}
+
+/* LABEL or "connect" */
+static void
+do_cancel(Script *s, char **words)
+{
+    g_cancellable_cancel(g_str_equal(words[1], "connect")
+                             ? s->connect.cancellable
+                             : script_get_label(s, words[1])->request.cancellable);
+}
+
+static void
+do_drop(Script *s, char **words)
+{
+    g_clear_object(&script_get_label(s, words[1])->lock);
+}
+
+static void
+do_close(Script *s, char **words)
+{
+    web_locks_agent_close(s->agent);
+}
+
+/* Everything is dropped, and nothing closed: labels too, so no answer is looked at. */
+static void
+do_abandon(Script *s, char **words)
+{
+    script_clear_app(s);
+}
+
+void
+script_clear_app(Script *s)
+{
+    operation_clear(&s->connect);
+    g_ptr_array_set_size(s->labels, 0);
+    g_clear_object(&s->agent);
+}
+
+/* ---- what it is told */
+
+static const char *
+describe_error(const GError *error)
+{
+    static char text[64];
+
+    if (error == NULL)
+        return "no error";
+    if (error->domain == WEB_LOCKS_ERROR) {
+        g_autoptr(GEnumClass) class = g_type_class_ref(WEB_LOCKS_TYPE_ERROR);
+
+        return g_enum_get_value(class, error->code)->value_nick;
+    }
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
+        return "cancelled";
+    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT))
+        return "invalid-argument";
+    snprintf(text, sizeof text, "%s-%d", g_quark_to_string(error->domain), error->code);
+    return text;
+}
+
+/* `words`: NULL-terminated: the error, and what is in its message; none: there is no error. */
+static void
+check_result(Script *s, Operation *operation, char **words)
+{
+    script_wait(s, operation_is_over, operation);
+    if (words[0] == NULL ? operation->error != NULL
+                         : g_strcmp0(words[0], describe_error(operation->error)) != 0)
+        script_fail(s, "it ended with %s: %s", describe_error(operation->error),
+                    operation->error != NULL ? operation->error->message : "");
+    for (guint i = 1; words[0] != NULL && words[i] != NULL; i++)
+        if (strstr(operation->error->message, words[i]) == NULL)
+            script_fail(s, "its message is %s", operation->error->message);
+}
+
+static void
+do_connected(Script *s, char **words)
+{
+    check_result(s, &s->connect, words + 1);
+    operation_clear(&s->connect);
+}
+
+/* LABEL TOKEN: it got the lock, which may have been lost since. */
+static void
+do_got(Script *s, char **words)
+{
+    static char *no_error[] = {NULL};
+    Label *label = script_get_label(s, words[1]);
+
+    check_result(s, &label->request, no_error);
+    if (label->request.object == NULL)
+        script_fail(s, "there is no lock");
+    label->lock = WEB_LOCKS_LOCK(g_steal_pointer(&label->request.object));
+    g_assert_cmpuint(web_locks_lock_get_token(label->lock), ==,
+                     g_ascii_strtoull(words[2], NULL, 10));
+    g_assert_cmpstr(web_locks_lock_get_name(label->lock), ==, label->resource);
+    losses_watch(&label->losses, label->lock);
+}
+
+static void
+do_held(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    do_got(s, words);
+    if (!web_locks_lock_get_held(label->lock))
+        script_fail(s, "it is not held");
+}
+
+/* LABEL: it was not available. */
+static void
+do_none(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    check_result(s, &label->request, words + 2);
+    g_assert_null(label->request.object);
+}
+
+static void
+do_done(Script *s, char **words)
+{
+    check_result(s, &script_get_label(s, words[1])->request, words + 2);
+}
+
+static void
+do_failed(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    check_result(s, &label->request, words + 2);
+    g_assert_null(label->request.object);
+}
+
+static void
+do_released(Script *s, char **words)
+{
+    check_result(s, &script_get_label(s, words[1])->release, words + 2);
+}
+
+/* LABEL [release]: nothing has been told yet. */
+static void
+do_waiting(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    test_iterate();
+    if (operation_is_over(words[2] != NULL ? &label->release : &label->request))
+        script_fail(s, "it is over");
+}
+
+/* LABEL REASON: once, after the lock had stopped being held. */
+static void
+do_lost(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    script_wait(s, test_is_set, &label->losses.n_lost);
+    g_assert_cmpuint(label->losses.n_lost, ==, 1);
+    g_assert_cmpstr(label->losses.reason, ==, words[2]);
+    g_assert_cmpuint(label->losses.n_held_notifies, ==, 1);
+    g_assert_false(web_locks_lock_get_held(label->lock));
+}
+
+static void
+do_still(Script *s, char **words)
+{
+    Label *label = script_get_label(s, words[1]);
+
+    test_iterate();
+    g_assert_cmpuint(label->losses.n_lost, ==, 0);
+    if (!web_locks_lock_get_held(label->lock))
+        script_fail(s, "it is not held");
+}
+
+typedef struct {
+    WebLocksMonitor *monitor;
+    char *expected;
+} Shown;
+
+static gboolean
+is_shown(gpointer data)
+{
+    const Shown *shown = data;
+    g_autofree char *held = test_list(web_locks_monitor_get_held(shown->monitor));
+    g_autofree char *pending = test_list(web_locks_monitor_get_pending(shown->monitor));
+    g_autofree char *state = g_strdup_printf("%s | %s", held, pending);
+
+    return g_str_equal(state, shown->expected);
+}
+
+/* LABEL "HELD | PENDING" */
+static void
+do_shows(Script *s, char **words)
+{
+    Shown shown = {WEB_LOCKS_MONITOR(script_get_label(s, words[1])->request.object), words[2]};
+
+    script_wait(s, is_shown, &shown);
+}
+
+static void
+do_quiet(Script *s, char **words)
+{
+    script_check_quiet(s);
+}
+
+/* MILLISECONDS */
+static void
+do_pass(Script *s, char **words)
+{
+    const gint64 until_us =
+        g_get_monotonic_time() + g_ascii_strtoll(words[1], NULL, 10) * G_TIME_SPAN_MILLISECOND;
+
+    while (g_get_monotonic_time() < until_us)
+        test_iterate();
+}
+
+/* ---- a child process */
+
+static gboolean
+has_descriptor(const char *target)
+{
+    for (int fd = 0; fd < 1024; fd++) {
+        char path[32], link[64] = "";
+
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (readlink(path, link, sizeof link - 1) > 0 && g_str_equal(link, target))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* It is not the agent: it has no socket, and holds nothing. It must not use g_test. */
+static int
+be_child(Script *s)
+{
+    g_autofree char *socket = NULL;
+
+    for (guint i = 0; i < s->labels->len; i++) {
+        const Label *label = s->labels->pdata[i];
+
+        if (label->lock != NULL && web_locks_lock_get_held(label->lock))
+            return 1;
+    }
+    if (s->socket == NULL)
+        return 0;
+    socket =
+        g_strdup_printf("socket:[%" G_GUINT64_FORMAT "]", mock_socket_get_client_inode(s->socket));
+    return has_descriptor(socket) ? 2 : 0;
+}
+
+static void
+do_fork(Script *s, char **words)
+{
+    const pid_t pid = fork();
+    int status;
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0)
+        _exit(be_child(s));
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(status, ==, 0);
+}
+
+const ScriptVerb script_app_verbs[] = {
+    {"connect", do_connect}, {"connected", do_connected},
+    {"request", do_request}, {"release", do_release},
+    {"query", do_query},     {"inspect", do_inspect},
+    {"buckets", do_buckets}, {"monitor", do_monitor},
+    {"cancel", do_cancel},   {"drop", do_drop},
+    {"close", do_close},     {"abandon", do_abandon},
+    {"got", do_got},         {"held", do_held},
+    {"none", do_none},       {"done", do_done},
+    {"failed", do_failed},   {"released", do_released},
+    {"waiting", do_waiting}, {"lost", do_lost},
+    {"still", do_still},     {"shows", do_shows},
+    {"quiet", do_quiet},     {"pass", do_pass},
+    {"fork", do_fork},       {NULL, NULL},
+};

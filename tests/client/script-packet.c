@@ -1,0 +1,304 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Packets as words: what a service sends is written from them, what a client sends is compared
+ * with them. */
+
+#include <string.h>
+
+#include "tests/client/script.h"
+
+typedef struct {
+    const char *word;
+    guint number;
+} Word;
+
+static const Word error_words[] = {
+    {"InvalidArgs", PACKET_ERROR_INVALID_ARGS},       {"NotSupported", PACKET_ERROR_NOT_SUPPORTED},
+    {"InvalidState", PACKET_ERROR_INVALID_STATE},     {"NotHeld", PACKET_ERROR_NOT_HELD},
+    {"LimitsExceeded", PACKET_ERROR_LIMITS_EXCEEDED}, {NULL, 0},
+};
+
+static const Word reason_words[] = {
+    {"stolen", PACKET_REASON_STOLEN},
+    {"timeout", PACKET_REASON_TIMEOUT},
+    {"terminated", PACKET_REASON_TERMINATED},
+    {"lost", PACKET_REASON_LOST},
+    {NULL, 0},
+};
+
+static const Word closed_words[] = {
+    {"replaced", PACKET_CLOSED_REPLACED},
+    {"malformed", PACKET_CLOSED_MALFORMED},
+    {"shutdown", PACKET_CLOSED_SHUTDOWN},
+    {NULL, 0},
+};
+
+static const Word kind_words[] = {
+    {"REQUEST", PACKET_REQUEST}, {"RELEASE", PACKET_RELEASE}, {"ABORT", PACKET_ABORT},
+    {"SYNC", PACKET_SYNC},       {"END", PACKET_END},         {NULL, 0},
+};
+
+static guint64
+parse_number(Script *s, const char *word)
+{
+    guint64 number;
+
+    if (word == NULL || !g_ascii_string_to_unsigned(word, 0, 0, G_MAXUINT64, &number, NULL))
+        script_fail(s, "'%s' is no number", word);
+    return number;
+}
+
+/* A number may stand for itself. */
+static guint
+parse_word(Script *s, const Word *table, const char *word)
+{
+    for (; word != NULL && table->word != NULL; table++)
+        if (g_str_equal(table->word, word))
+            return table->number;
+    return (guint)parse_number(s, word);
+}
+
+static guint64
+parse_key(Script *s, const char *word)
+{
+    return g_ascii_isdigit(word[0]) ? parse_number(s, word) : script_get_label(s, word)->key;
+}
+
+/* ---- what the service sends: each returns the words behind its own */
+
+/* LABEL ok | none | waits | held TOKEN | aborted | error NAME [limit NUMBER] */
+static char **
+write_answer(Script *s, GByteArray *bytes, char **words)
+{
+    g_autofree ScriptCall *call = g_queue_pop_head(&s->unanswered);
+    g_autofree char *of = call != NULL ? call->of : NULL;
+    PacketAnswer answer = {0};
+
+    if (g_strcmp0(of, words[0]) != 0)
+        script_fail(s, "the next to be answered is %s", of);
+    answer.head.serial = call->serial;
+    words++;
+    if (g_str_equal(words[0], "held")) {
+        answer.state = PACKET_STATE_HELD;
+        answer.token = parse_number(s, *++words);
+    } else if (g_str_equal(words[0], "waits")) {
+        answer.state = PACKET_STATE_WAITS;
+    } else if (g_str_equal(words[0], "aborted")) {
+        answer.aborted = 1;
+    } else if (g_str_equal(words[0], "error")) {
+        answer.error = parse_word(s, error_words, *++words);
+        if (g_strcmp0(words[1], "limit") == 0) {
+            words += 2;
+            answer.limit = (guint32)parse_number(s, words[0]);
+        }
+    } else if (!g_str_equal(words[0], "ok") && !g_str_equal(words[0], "none")) {
+        script_fail(s, "what answer is '%s'?", words[0]);
+    }
+    packet_write_answer(bytes, &answer);
+    return words + 1;
+}
+
+static char **
+write_granted(Script *s, GByteArray *bytes, char **words)
+{
+    packet_write_granted(bytes, parse_key(s, words[0]), parse_number(s, words[1]));
+    return words + 2;
+}
+
+static char **
+write_ended(Script *s, GByteArray *bytes, char **words)
+{
+    packet_write_ended(bytes, parse_key(s, words[0]),
+                       (PacketReason)parse_word(s, reason_words, words[1]));
+    return words + 2;
+}
+
+static char **
+write_closed(Script *s, GByteArray *bytes, char **words)
+{
+    packet_write_closed(bytes, (PacketClosedReason)parse_word(s, closed_words, words[0]));
+    return words + 1;
+}
+
+/* (LABEL waits | LABEL held TOKEN)... [more] */
+static char **
+write_live(Script *s, GByteArray *bytes, char **words)
+{
+    g_autoptr(GArray) entries = g_array_new(FALSE, TRUE, sizeof(PacketLiveEntry));
+    gboolean is_more = FALSE;
+
+    while (words[0] != NULL && !g_str_equal(words[0], "+") && !g_str_equal(words[0], "poke") &&
+           !is_more) {
+        PacketLiveEntry entry = {0};
+
+        if (g_str_equal(words[0], "more")) {
+            is_more = TRUE;
+            words++;
+            continue;
+        }
+        entry.key = parse_key(s, words[0]);
+        entry.state = PACKET_STATE_WAITS;
+        if (g_str_equal(words[1], "held")) {
+            entry.state = PACKET_STATE_HELD;
+            entry.token = parse_number(s, words[2]);
+            words++;
+        }
+        words += 2;
+        g_array_append_val(entries, entry);
+    }
+    packet_write_live(bytes, (const PacketLiveEntry *)(void *)entries->data, entries->len, is_more);
+    return words;
+}
+
+/* (poke OFFSET BYTES VALUE | cut LENGTH)...: makes the message at `offset` a wrong one. */
+static char **
+spoil(Script *s, GByteArray *bytes, guint offset, char **words)
+{
+    for (;;) {
+        if (g_strcmp0(words[0], "poke") == 0) {
+            const guint64 value = parse_number(s, words[3]);
+
+            const guint64 size = parse_number(s, words[2]);
+            const guint64 skip = G_BYTE_ORDER == G_BIG_ENDIAN ? sizeof value - size : 0;
+
+            memcpy(bytes->data + offset + parse_number(s, words[1]), (const guint8 *)&value + skip,
+                   size);
+            words += 4;
+        } else if (g_strcmp0(words[0], "cut") == 0) {
+            g_byte_array_set_size(bytes, offset + (guint)parse_number(s, words[1]));
+            words += 2;
+        } else {
+            return words;
+        }
+    }
+}
+
+void
+script_write_message(Script *s, GByteArray *bytes, char **words)
+{
+    static const struct {
+        const char *word;
+        char **(*write)(Script *s, GByteArray *bytes, char **words);
+    } messages[] = {
+        {"ANSWER", write_answer}, {"GRANTED", write_granted}, {"ENDED", write_ended},
+        {"LIVE", write_live},     {"CLOSED", write_closed},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(messages); i++) {
+        const guint offset = bytes->len;
+
+        if (!g_str_equal(messages[i].word, words[0]))
+            continue;
+        words = spoil(s, bytes, offset, messages[i].write(s, bytes, words + 1));
+        if (g_strcmp0(words[0], "+") == 0)
+            script_write_message(s, bytes, words + 1);
+        else if (words[0] != NULL)
+            script_fail(s, "too many words from '%s' on", words[0]);
+        return;
+    }
+    script_fail(s, "what message is '%s'?", words[0]);
+}
+
+/* ---- what the client sends */
+
+static void
+describe_key(Script *s, guint64 key, GString *words)
+{
+    const Label *label = script_find_key(s, key);
+
+    if (label != NULL)
+        g_string_append_printf(words, " %s", label->name);
+    else
+        g_string_append_printf(words, " %" G_GUINT64_FORMAT, key);
+}
+
+static void
+describe_request(Script *s, const PacketRequest *request, GString *words)
+{
+    const char *bucket = mock_socket_get_bucket(s->socket, request->bucket);
+
+    describe_key(s, request->key, words);
+    g_assert_nonnull(bucket);
+    if (!g_str_equal(bucket, "bucket"))
+        g_string_append_printf(words, " bucket %s", bucket);
+    if (request->mode == LOCK_MODE_SHARED)
+        g_string_append(words, " shared");
+    if (request->options & PACKET_OPTION_IF_AVAILABLE)
+        g_string_append(words, " ifAvailable");
+    if (request->options & PACKET_OPTION_STEAL)
+        g_string_append(words, " steal");
+    if (request->options & PACKET_OPTION_SIGNAL)
+        g_string_append(words, " signal");
+    if (request->timeout_ms != 0)
+        g_string_append_printf(words, " timeout %u", request->timeout_ms);
+    if (request->why_length > 0)
+        g_string_append_printf(words, " why %.*s", request->why_length,
+                               request->text + request->name_length);
+}
+
+/* "RELEASE a no-answer"; with one word for each of the step's. */
+static char *
+describe(Script *s, const PacketHead *head)
+{
+    const gboolean has_key = head->kind == PACKET_RELEASE || head->kind == PACKET_ABORT;
+    GString *words = g_string_new(NULL);
+
+    for (const Word *kind = kind_words; kind->word != NULL; kind++)
+        if (kind->number == head->kind)
+            g_string_append(words, kind->word);
+    if (head->kind == PACKET_REQUEST)
+        describe_request(s, (const PacketRequest *)head, words);
+    if (has_key)
+        describe_key(s, ((const PacketKey *)head)->key, words);
+    if (head->flags & PACKET_FLAG_NO_ANSWER)
+        g_string_append(words, " no-answer");
+    return g_string_free(words, FALSE);
+}
+
+/* The first message about a request tells its key. */
+static void
+learn_key(Script *s, const PacketRequest *request, Label *label)
+{
+    g_autofree char *resource = g_strndup(request->text, request->name_length);
+
+    if (label->key == 0 && g_str_equal(label->resource, resource) &&
+        script_find_key(s, request->key) == NULL)
+        label->key = request->key;
+}
+
+/* "<N" is a number that is less. */
+static gboolean
+is_word(const char *expected, const char *word)
+{
+    guint64 number;
+
+    if (expected == NULL || word == NULL)
+        return expected == word;
+    if (expected[0] != '<')
+        return g_str_equal(expected, word);
+    return g_ascii_string_to_unsigned(word, 10, 1, G_MAXUINT32, &number, NULL) &&
+           number < g_ascii_strtoull(expected + 1, NULL, 10);
+}
+
+void
+script_check_message(Script *s, const PacketHead *head, char **words)
+{
+    g_autofree char *text = NULL;
+    g_auto(GStrv) got = NULL;
+
+    if (head->kind == PACKET_REQUEST && words[1] != NULL)
+        learn_key(s, (const PacketRequest *)head, script_get_label(s, words[1]));
+    text = describe(s, head);
+    got = g_strsplit(text, " ", -1);
+    for (guint i = 0; words[i] != NULL || got[i] != NULL; i++)
+        if (!is_word(words[i], got[i]))
+            script_fail(s, "the client sent %s", text);
+    if ((head->flags & PACKET_FLAG_NO_ANSWER) == 0) {
+        ScriptCall *call = g_new0(ScriptCall, 1);
+
+        call->serial = head->serial;
+        call->of = g_strdup(words[1] != NULL ? words[1] : words[0]);
+        g_queue_push_tail(&s->unanswered, call);
+    }
+}

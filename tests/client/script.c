@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "tests/client/script.h"
+
+#include <string.h>
+
+void
+script_fail(Script *s, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_error("%s\n    %s", s->where, text);
+    g_assert_not_reached();
+}
+
+/* ---- labels */
+
+Label *
+script_get_label(Script *s, const char *name)
+{
+    Label *label;
+
+    if (name == NULL)
+        script_fail(s, "a label is missing");
+    for (guint i = 0; i < s->labels->len; i++) {
+        label = s->labels->pdata[i];
+        if (g_str_equal(label->name, name))
+            return label;
+    }
+    label = g_new0(Label, 1);
+    label->name = g_strdup(name);
+    label->resource = g_strdup(name);
+    label->bucket = g_strdup("bucket");
+    g_ptr_array_add(s->labels, label);
+    return label;
+}
+
+Label *
+script_find_key(Script *s, guint64 key)
+{
+    for (guint i = 0; i < s->labels->len; i++) {
+        Label *label = s->labels->pdata[i];
+
+        if (label->key == key)
+            return label;
+    }
+    return NULL;
+}
+
+static void
+label_free(gpointer data)
+{
+    Label *label = data;
+
+    operation_clear(&label->request);
+    operation_clear(&label->release);
+    g_clear_object(&label->lock);
+    losses_clear(&label->losses);
+    g_free(label->name);
+    g_free(label->resource);
+    g_free(label->bucket);
+    g_free(label);
+}
+
+/* ---- waiting */
+
+void
+script_wait(Script *s, TestCondition condition, gpointer data)
+{
+    if (s->context != NULL)
+        g_main_context_push_thread_default(s->context);
+    test_wait_for(condition, data, s->where);
+    if (s->context != NULL)
+        g_main_context_pop_thread_default(s->context);
+}
+
+/* ---- steps */
+
+static gboolean
+run_verb(Script *s, const ScriptVerb *verbs, char **words)
+{
+    for (; verbs->word != NULL; verbs++) {
+        if (g_str_equal(verbs->word, words[0])) {
+            verbs->run(s, words);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static void
+run_step(Script *s, const ScriptStep *step)
+{
+    s->step = step;
+    g_free(s->where);
+    s->where = g_strdup_printf("%s.txt:%u: %s", s->script->file, step->line, step->text);
+    g_test_message("%s", s->where);
+    if (!run_verb(s, script_app_verbs, step->words) &&
+        !run_verb(s, script_service_verbs, step->words))
+        script_fail(s, "unknown verb");
+}
+
+/* Steps that every case has. */
+static void
+run_text(Script *s, const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    const ScriptStep step = {0, (char *)text, words};
+
+    run_step(s, &step);
+}
+
+/* ---- a case */
+
+static gboolean
+starts_unopened(const ScriptCase *script)
+{
+    const ScriptStep *first = script->steps->pdata[0];
+
+    return g_str_equal(first->words[0], "unopened");
+}
+
+static void
+begin(Script *s)
+{
+    if (s->is_sync) {
+        s->context = g_main_context_new();
+        g_main_context_push_thread_default(s->context);
+    }
+    s->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    if (s->is_sync)
+        g_main_context_pop_thread_default(s->context);
+    s->service = mock_service_new(test_bus());
+    s->labels = g_ptr_array_new_with_free_func(label_free);
+    if (starts_unopened(s->script))
+        return;
+    run_text(s, "connect");
+    run_text(s, "open");
+    run_text(s, "connected");
+}
+
+static void
+call_free(gpointer data)
+{
+    ScriptCall *call = data;
+
+    g_free(call->of);
+    g_free(call);
+}
+
+static void
+end(Script *s)
+{
+    if (s->agent != NULL) {
+        script_check_quiet(s);
+        run_text(s, "close");
+    }
+    script_clear_app(s);
+    g_clear_pointer(&s->labels, g_ptr_array_unref);
+    g_clear_pointer(&s->socket, mock_socket_free);
+    g_clear_pointer(&s->replaced, mock_service_free);
+    g_clear_pointer(&s->service, mock_service_free);
+    g_queue_clear_full(&s->unanswered, call_free);
+    g_clear_object(&s->call);
+    if (s->context != NULL) {
+        while (g_main_context_iteration(s->context, FALSE))
+            ;
+        g_main_context_unref(s->context);
+    }
+    test_iterate();
+    g_free(s->where);
+}
+
+void
+script_run(const ScriptCase *script, gboolean is_sync)
+{
+    Script s = {.script = script, .is_sync = is_sync};
+
+    begin(&s);
+    for (guint i = 0; i < script->steps->len; i++)
+        run_step(&s, script->steps->pdata[i]);
+    end(&s);
+}
