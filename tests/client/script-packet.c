@@ -42,9 +42,10 @@ static const Word kind_words[] = {
 static guint64
 parse_number(Script *s, const char *word)
 {
-    guint64 number;
+    char *end = NULL;
+    const guint64 number = word != NULL ? g_ascii_strtoull(word, &end, 0) : 0;
 
-    if (word == NULL || !g_ascii_string_to_unsigned(word, 0, 0, G_MAXUINT64, &number, NULL))
+    if (end == word || *end != '\0')
         script_fail(s, "'%s' is no number", word);
     return number;
 }

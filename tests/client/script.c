@@ -94,25 +94,81 @@ run_verb(Script *s, const ScriptVerb *verbs, char **words)
 }
 
 static void
-run_step(Script *s, const ScriptStep *step)
+run_words(Script *s, char **words)
 {
-    s->step = step;
-    g_free(s->where);
-    s->where = g_strdup_printf("%s.txt:%u: %s", s->script->file, step->line, step->text);
-    g_test_message("%s", s->where);
-    if (!run_verb(s, script_app_verbs, step->words) &&
-        !run_verb(s, script_service_verbs, step->words))
+    if (!run_verb(s, script_app_verbs, words) && !run_verb(s, script_service_verbs, words))
         script_fail(s, "unknown verb");
 }
 
-/* Steps that every case has. */
+static void
+set_where(Script *s, guint line, const char *text)
+{
+    g_free(s->where);
+    s->where = g_strdup_printf("%s.txt:%u: %s", s->script->file, line, text);
+    g_test_message("%s", s->where);
+}
+
+/* A step that is not in the file: of every case, or a part of a longer one. */
 static void
 run_text(Script *s, const char *text)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    const ScriptStep step = {0, (char *)text, words};
 
-    run_step(s, &step);
+    set_where(s, s->step != NULL ? s->step->line : 0, text);
+    run_words(s, words);
+}
+
+/* Steps that stand for several: $1 is the first word behind the verb, $* is all of them. */
+static const struct {
+    const char *verb;
+    const char *steps[9];
+} long_steps[] = {
+    {"lock", {"request $1", "> REQUEST $1", "< ANSWER $1 held $2", "held $1 $2"}},
+    {"wait", {"request $*", "> REQUEST $*", "< ANSWER $1 waits", "quiet"}},
+    {"spoilt",
+     {"request a", "> REQUEST a", "< $*", "> EOF", "open", "> REQUEST a", "< ANSWER a held 6",
+      "held a 6"}},
+};
+
+static char *
+fill_in(const char *step, char **words)
+{
+    g_autofree char *all = g_strjoinv(" ", words + 1);
+    g_autoptr(GString) text = g_string_new(step);
+
+    g_string_replace(text, "$*", all, 0);
+    for (guint i = 1; words[i] != NULL; i++) {
+        const char variable[] = {'$', (char)('0' + i), '\0'};
+
+        g_string_replace(text, variable, words[i], 0);
+    }
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static gboolean
+run_long(Script *s, char **words)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(long_steps); i++) {
+        if (!g_str_equal(long_steps[i].verb, words[0]))
+            continue;
+        for (guint n = 0; long_steps[i].steps[n] != NULL; n++) {
+            g_autofree char *text = fill_in(long_steps[i].steps[n], words);
+
+            run_text(s, text);
+        }
+        return TRUE;
+    }
+    return FALSE;
+}
+
+static void
+run_step(Script *s, const ScriptStep *step)
+{
+    s->step = step;
+    if (run_long(s, step->words))
+        return;
+    set_where(s, step->line, step->text);
+    run_words(s, step->words);
 }
 
 /* ---- a case */
