@@ -3,6 +3,10 @@
 
 /* Agents: how they come, who they are, and how they end. */
 
+#include <gio/gunixsocketaddress.h>
+#include <glib-unix.h>
+#include <glib/gstdio.h>
+
 #include "tests/client/fixture.h"
 
 static gboolean
@@ -229,6 +233,92 @@ test_connect_cancelled(void)
     g_assert_no_error(error);
 }
 
+/* ---- a bus that takes the connection and never answers */
+
+typedef struct {
+    GSocket *socket;
+    char *path;
+    char *address;
+} SilentBus;
+
+static void
+silent_bus_init(SilentBus *bus)
+{
+    g_autoptr(GSocketAddress) address = NULL;
+    g_autoptr(GError) error = NULL;
+
+    bus->path = g_build_filename(test_bus()->directory, "silent", NULL);
+    bus->address = g_strdup_printf("unix:path=%s", bus->path);
+    address = g_unix_socket_address_new(bus->path);
+    bus->socket =
+        g_socket_new(G_SOCKET_FAMILY_UNIX, G_SOCKET_TYPE_STREAM, G_SOCKET_PROTOCOL_DEFAULT, &error);
+    g_assert_no_error(error);
+    g_socket_bind(bus->socket, address, FALSE, &error);
+    g_assert_no_error(error);
+    g_socket_listen(bus->socket, &error);
+    g_assert_no_error(error);
+}
+
+static void
+silent_bus_clear(SilentBus *bus)
+{
+    g_clear_object(&bus->socket);
+    g_assert_cmpint(g_unlink(bus->path), ==, 0);
+    g_free(bus->path);
+    g_free(bus->address);
+}
+
+static gboolean
+on_client(int fd, GIOCondition condition, gpointer n_clients)
+{
+    *(guint *)n_clients += 1;
+    return G_SOURCE_REMOVE;
+}
+
+static void
+test_silent_bus_cancelled(void)
+{
+    SilentBus bus;
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) connected = {0};
+    guint n_clients = 0;
+
+    silent_bus_init(&bus);
+    g_unix_fd_add(g_socket_get_fd(bus.socket), G_IO_IN, on_client, &n_clients);
+    web_locks_agent_new_for_address_async(bus.address, cancellable, answer_take, &connected);
+    test_wait(test_is_set, &n_clients);
+    g_assert_cmpuint(connected.n_results, ==, 0);
+    g_cancellable_cancel(cancellable);
+    g_assert_null(web_locks_agent_new_for_address_finish(answer_wait(&connected), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    silent_bus_clear(&bus);
+}
+
+/* The time-out of a request is of connecting too. */
+static void
+test_silent_bus_timeout(gconstpointer is_sync)
+{
+    SilentBus bus;
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(WebLocksManager) manager = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    silent_bus_init(&bus);
+    agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", bus.address, NULL);
+    manager = test_manager_of(agent);
+    if (is_sync != NULL) {
+        g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
+        g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    } else {
+        web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
+        answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
+    }
+    silent_bus_clear(&bus);
+}
+
 static void
 test_connect_twice(void)
 {
@@ -392,6 +482,9 @@ main(int argc, char **argv)
     g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
     g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
     g_test_add_func("/agent/connect-twice", test_connect_twice);
+    g_test_add_func("/agent/a-silent-bus/cancelled", test_silent_bus_cancelled);
+    g_test_add_data_func("/agent/a-silent-bus/timeout", NULL, test_silent_bus_timeout);
+    g_test_add_data_func("/agent/a-silent-bus/timeout-sync", "sync", test_silent_bus_timeout);
     g_test_add_func("/agent/new-for-a-bus", test_buses);
     g_test_add_func("/agent/close", test_close);
     g_test_add_func("/agent/close-unused", test_close_unused);
