@@ -121,13 +121,13 @@ run_text(Script *s, const char *text)
 /* Steps that stand for several: $1 is the first word behind the verb, $* is all of them. */
 static const struct {
     const char *verb;
-    const char *steps[9];
+    const char *steps[12];
 } long_steps[] = {
     {"lock", {"request $1", "> REQUEST $1", "< ANSWER $1 held $2", "held $1 $2"}},
     {"wait", {"request $*", "> REQUEST $*", "< ANSWER $1 waits", "quiet"}},
     {"spoilt",
-     {"request a", "> REQUEST a", "< $*", "> EOF", "open", "> REQUEST a", "< ANSWER a held 6",
-      "held a 6"}},
+     {"request a", "> REQUEST a", "< $*", "> EOF", "die", "return", "open", "> REQUEST a",
+      "< ANSWER a held 6", "held a 6"}},
 };
 
 static char *
