@@ -65,6 +65,9 @@ do_request(Script *s, char **words)
             web_locks_options_set_steal(options, TRUE);
         } else if (g_str_equal(words[0], "signal")) {
             label->request.cancellable = g_cancellable_new();
+        } else if (g_str_equal(words[0], "cancelled")) {
+            label->request.cancellable = g_cancellable_new();
+            g_cancellable_cancel(label->request.cancellable);
         } else if (g_str_equal(words[0], "timeout")) {
             web_locks_options_set_timeout(options, (guint)g_ascii_strtoull(*++words, NULL, 10));
         } else if (g_str_equal(words[0], "why")) {

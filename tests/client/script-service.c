@@ -197,9 +197,14 @@ do_open(Script *s, char **words)
 
 /* ---- its life */
 
+/* [first]: the one that was replaced */
 static void
 do_die(Script *s, char **words)
 {
+    if (words[1] != NULL) {
+        g_clear_pointer(&s->replaced, mock_service_free);
+        return;
+    }
     g_clear_pointer(&s->socket, mock_socket_free);
     g_clear_pointer(&s->service, mock_service_free);
     test_iterate();
