@@ -30,5 +30,5 @@ gboolean mock_socket_has_message(MockSocket *self);
 /* The name that the client has bound to a number; NULL: none. */
 const char *mock_socket_get_bucket(const MockSocket *self, guint32 number);
 
-/* Sends one packet, of whatever is in `bytes`. */
+/* Sends one packet, of whatever is in `bytes`; waits until the client has read enough. */
 void mock_socket_send(MockSocket *self, const GByteArray *bytes);

@@ -6,6 +6,8 @@
 static void
 set_over(Operation *self)
 {
+    if (self->losses != NULL && self->object != NULL)
+        losses_watch(self->losses, WEB_LOCKS_LOCK(self->object));
     g_atomic_int_inc(&self->n_results);
     g_main_context_wakeup(NULL);
 }
@@ -146,6 +148,8 @@ operation_clear(Operation *self)
 {
     if (self->thread != NULL)
         g_thread_join(self->thread);
+    else if (self->kind != OPERATION_NONE)
+        test_wait(operation_is_over, self);
     g_clear_object(&self->target);
     g_clear_object(&self->options);
     g_clear_object(&self->cancellable);

@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include <weblocks/weblocks.h>
+#include "tests/client/fixture.h"
 
 typedef enum {
     OPERATION_NONE, /* not started */
@@ -25,6 +25,7 @@ typedef struct {
     char *name;      /* of a request */
     WebLocksOptions *options;
     GCancellable *cancellable;
+    Losses *losses; /* of the lock; from its first moment on */
 
     GThread *thread;
     int n_results;   /* atomic; the fields below are set before it is */
@@ -34,6 +35,8 @@ typedef struct {
 
 /* The fields above the empty line are set. */
 void operation_start(Operation *self, gboolean is_sync);
+
+/* Waits for its end. */
 void operation_clear(Operation *self);
 
 /* For test_wait(). */

@@ -30,6 +30,7 @@ start(Script *s, Operation *operation, OperationKind kind, gpointer target)
         .name = operation->name,
         .options = operation->options,
         .cancellable = operation->cancellable,
+        .losses = operation->losses,
     };
     operation_start(operation, s->is_sync);
 }
@@ -78,6 +79,7 @@ do_request(Script *s, char **words)
     }
     label->request.name = g_strdup(label->resource);
     label->request.options = options;
+    label->request.losses = &label->losses;
     manager = get_manager(s, label);
     start(s, &label->request, OPERATION_REQUEST, manager);
 }
@@ -148,7 +150,7 @@ do_close(Script *s, char **words)
     web_locks_agent_close(s->agent);
 }
 
-/* Everything is dropped, and nothing closed: labels too, so no answer is looked at. */
+/* Everything is dropped, and nothing closed. */
 static void
 do_abandon(Script *s, char **words)
 {
@@ -159,7 +161,13 @@ void
 script_clear_app(Script *s)
 {
     operation_clear(&s->connect);
-    g_ptr_array_set_size(s->labels, 0);
+    for (guint i = 0; i < s->labels->len; i++) {
+        Label *label = s->labels->pdata[i];
+
+        operation_clear(&label->request);
+        operation_clear(&label->release);
+        g_clear_object(&label->lock);
+    }
     g_clear_object(&s->agent);
 }
 
@@ -189,7 +197,7 @@ describe_error(const GError *error)
 static void
 check_result(Script *s, Operation *operation, char **words)
 {
-    script_wait(s, operation_is_over, operation);
+    test_wait_for(operation_is_over, operation, s->where);
     if (words[0] == NULL ? operation->error != NULL
                          : g_strcmp0(words[0], describe_error(operation->error)) != 0)
         script_fail(s, "it ended with %s: %s", describe_error(operation->error),
@@ -220,7 +228,6 @@ do_got(Script *s, char **words)
     g_assert_cmpuint(web_locks_lock_get_token(label->lock), ==,
                      g_ascii_strtoull(words[2], NULL, 10));
     g_assert_cmpstr(web_locks_lock_get_name(label->lock), ==, label->resource);
-    losses_watch(&label->losses, label->lock);
 }
 
 static void

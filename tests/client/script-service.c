@@ -88,7 +88,18 @@ script_check_quiet(Script *s)
 
 /* ---- what it sends by the bus */
 
-/* socket [small] [version N] */
+static void
+forget_unanswered(Script *s)
+{
+    ScriptCall *call;
+
+    while ((call = g_queue_pop_head(&s->unanswered)) != NULL) {
+        g_free(call->of);
+        g_free(call);
+    }
+}
+
+/* socket [small] [version N]. What had no answer on the last one gets none any more. */
 static void
 send_socket(Script *s, char **words)
 {
@@ -102,6 +113,7 @@ send_socket(Script *s, char **words)
         else
             version = (guint32)g_ascii_strtoull(*++words, NULL, 10);
     }
+    forget_unanswered(s);
     g_clear_pointer(&s->socket, mock_socket_free);
     s->socket = mock_socket_new(is_small, &fd);
     mock_service_reply_socket(s->service, s->call, fd, version);
@@ -175,24 +187,19 @@ do_send(Script *s, char **words)
         send_packet(s, words);
 }
 
-/* [small] [LABEL waits | LABEL held TOKEN]...: the next call is OpenSocket, and gets one. What had
- * no answer on the last one gets none any more. */
+/* [small] [LABEL waits | LABEL held TOKEN]...: the next call is OpenSocket, and gets one. */
 static void
 do_open(Script *s, char **words)
 {
     char *small[] = {(char *)"small", NULL}, *none[] = {NULL};
     const gboolean is_small = g_strcmp0(words[1], "small") == 0;
-    ScriptCall *call;
+    g_auto(GStrv) live = g_strdupv(words + (is_small ? 1 : 0));
 
-    while ((call = g_queue_pop_head(&s->unanswered)) != NULL) {
-        g_free(call->of);
-        g_free(call);
-    }
     script_expect_call(s, "OpenSocket");
     send_socket(s, is_small ? small : none);
-    words += is_small ? 1 : 0;
-    words[0] = (char *)"LIVE";
-    send_packet(s, words);
+    g_free(live[0]);
+    live[0] = g_strdup("LIVE");
+    send_packet(s, live);
 }
 
 /* ---- its life */
@@ -202,6 +209,7 @@ static void
 do_die(Script *s, char **words)
 {
     if (words[1] != NULL) {
+        g_clear_pointer(&s->socket, mock_socket_free);
         g_clear_pointer(&s->replaced, mock_service_free);
         return;
     }

@@ -57,17 +57,12 @@ label_free(gpointer data)
 {
     Label *label = data;
 
-    operation_clear(&label->request);
-    operation_clear(&label->release);
-    g_clear_object(&label->lock);
     losses_clear(&label->losses);
     g_free(label->name);
     g_free(label->resource);
     g_free(label->bucket);
     g_free(label);
 }
-
-/* ---- waiting */
 
 void
 script_wait(Script *s, TestCondition condition, gpointer data)

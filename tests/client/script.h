@@ -68,7 +68,7 @@ void script_fail(Script *s, const char *format, ...) G_GNUC_PRINTF(2, 3) G_GNUC_
 Label *script_get_label(Script *s, const char *name);
 Label *script_find_key(Script *s, guint64 key);
 
-/* Runs the main contexts until it is so. */
+/* Runs the agent's main context until it is so. */
 void script_wait(Script *s, TestCondition condition, gpointer data);
 
 /* Nothing was sent that no step expects. */
