@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The lock socket of the real service: lock operations never go by the bus; whose process has it;
- * and a service that stands still or dies. */
+ * threads, and a main loop that does not run; and a service that dies with calls under way. */
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,8 +12,6 @@
 
 #include "common/wire-names.h"
 #include "tests/client/fixture.h"
-
-#define N_REQUESTS 10000u
 
 /* ---- what goes by the bus */
 
@@ -225,45 +223,6 @@ test_late(void)
     assert_by_socket(manager);
 }
 
-/* ---- much at once */
-
-/* Each callback comes, with a lock or with the limit that was reached; what is held stays held. */
-static void
-test_first_turn(void)
-{
-    g_autofree Answer *answers = g_new0(Answer, N_REQUESTS);
-    g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksAgent) lazy = NULL;
-    g_autoptr(WebLocksManager) lazy_manager = NULL;
-    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
-    g_autoptr(WebLocksLock) held = test_lock(manager, "held");
-
-    lazy = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
-    lazy_manager = test_manager_of(lazy);
-    for (guint i = 0; i < N_REQUESTS; i++) {
-        g_autofree char *name = g_strdup_printf("%u", i);
-
-        answer_ask(&answers[i], i % 2 == 0 ? manager : lazy_manager, name);
-    }
-    for (guint i = 0; i < N_REQUESTS; i++) {
-        g_autoptr(GError) error = NULL;
-        WebLocksLock *lock = answer_get_lock(&answers[i], &error);
-
-        if (lock != NULL) {
-            g_ptr_array_add(locks, lock);
-        } else {
-            g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
-            g_assert_nonnull(strstr(error->message, "requestsPerClient"));
-        }
-        answer_clear(&answers[i]);
-    }
-    g_assert_true(web_locks_lock_get_held(held));
-    for (guint i = 0; i < locks->len; i++)
-        g_assert_true(web_locks_lock_get_held(locks->pdata[i]));
-    g_test_message("%u locks", locks->len);
-    g_assert_cmpuint(locks->len, >, N_REQUESTS / 10);
-}
-
 /* ---- processes */
 
 static void
@@ -469,40 +428,6 @@ test_blocked_async(void)
 
 /* ---- a service that stands still, or dies */
 
-/* A wait with a time-out ends, a moment later than requested, and the lock that is granted when the
- * service goes on is given back. */
-static void
-test_stopped(gconstpointer is_connected)
-{
-    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 100, NULL);
-    g_autoptr(WebLocksManager) manager = NULL, observer = test_manager_new();
-    g_autoptr(WebLocksAgent) agent = NULL;
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) answer = {0};
-    gint64 begin_us, waited_us;
-
-    agent = is_connected != NULL
-                ? test_agent_new()
-                : g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
-    manager = test_manager_of(agent);
-    test_service_pause();
-    begin_us = g_get_monotonic_time();
-    g_assert_null(web_locks_manager_request_sync(manager, "a", options, NULL, &error));
-    waited_us = g_get_monotonic_time() - begin_us;
-    g_test_message("ended after %" G_GINT64_FORMAT " ms", waited_us / 1000);
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    g_assert_cmpint(waited_us, >=, 100 * G_TIME_SPAN_MILLISECOND);
-    /* A call may take 25 s. */
-    g_assert_cmpint(waited_us, <, test_factor() * 10 * G_USEC_PER_SEC);
-
-    web_locks_manager_request_async(manager, "a", options, NULL, answer_take, &answer);
-    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT);
-    test_service_resume();
-    test_wait_for_state(observer, " | ");
-    use_sync(manager);
-    use_async(manager);
-}
-
 /* It dies before it has answered, and before it stood still. */
 static void
 test_stopped_and_killed(void)
@@ -595,13 +520,10 @@ main(int argc, char **argv)
     g_test_add_data_func("/socket/lazy-sync", NULL, test_lazy);
     g_test_add_data_func("/socket/lazy-async", "async", test_lazy);
     g_test_add_func("/socket/late", test_late);
-    g_test_add_func("/socket/first-turn", test_first_turn);
     g_test_add_func("/socket/fork", test_fork);
     g_test_add_func("/socket/threads", test_threads);
     g_test_add_func("/socket/blocked-sync", test_blocked_sync);
     g_test_add_func("/socket/blocked-async", test_blocked_async);
-    g_test_add_data_func("/socket/stopped", "connected", test_stopped);
-    g_test_add_data_func("/socket/stopped-before-connecting", NULL, test_stopped);
     g_test_add_func("/socket/stopped-and-killed", test_stopped_and_killed);
     g_test_add_func("/socket/killed-in-sync", test_killed_in_sync);
     status = test_run(NULL);
