@@ -169,6 +169,7 @@ test_request_in_flight(void)
     g_autoptr(WebLocksManager) manager = test_manager_new();
     Answer answers[5] = {0};
 
+    test_release(test_lock(manager, "before")); /* the socket is open */
     test_service_pause();
     for (guint i = 0; i < G_N_ELEMENTS(answers); i++)
         answer_ask(&answers[i], manager, "a");
