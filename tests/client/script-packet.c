@@ -175,8 +175,8 @@ spoil(Script *s, GByteArray *bytes, guint offset, char **words)
     }
 }
 
-void
-script_write_message(Script *s, GByteArray *bytes, char **words)
+static char **
+write_one(Script *s, GByteArray *bytes, char **words)
 {
     static const struct {
         const char *word;
@@ -185,20 +185,22 @@ script_write_message(Script *s, GByteArray *bytes, char **words)
         {"ANSWER", write_answer}, {"GRANTED", write_granted}, {"ENDED", write_ended},
         {"LIVE", write_live},     {"CLOSED", write_closed},
     };
+    const guint offset = bytes->len;
 
-    for (guint i = 0; i < G_N_ELEMENTS(messages); i++) {
-        const guint offset = bytes->len;
-
-        if (!g_str_equal(messages[i].word, words[0]))
-            continue;
-        words = spoil(s, bytes, offset, messages[i].write(s, bytes, words + 1));
-        if (g_strcmp0(words[0], "+") == 0)
-            script_write_message(s, bytes, words + 1);
-        else if (words[0] != NULL)
-            script_fail(s, "too many words from '%s' on", words[0]);
-        return;
-    }
+    for (guint i = 0; i < G_N_ELEMENTS(messages); i++)
+        if (g_str_equal(messages[i].word, words[0]))
+            return spoil(s, bytes, offset, messages[i].write(s, bytes, words + 1));
     script_fail(s, "what message is '%s'?", words[0]);
+}
+
+/* MESSAGE [+ MESSAGE]... */
+void
+script_write_message(Script *s, GByteArray *bytes, char **words)
+{
+    for (words = write_one(s, bytes, words); words[0] != NULL;
+         words = write_one(s, bytes, words + 1))
+        if (!g_str_equal(words[0], "+"))
+            script_fail(s, "too many words from '%s' on", words[0]);
 }
 
 /* ---- what the client sends */
