@@ -111,9 +111,10 @@ class SocketClient(LockCalls):
 
     def _on_event(self, found):
         bucket, name, mode = self._requests[found.key]
-        is_grant = isinstance(found, packets.Granted)
-        self.events.append(Event.of('Granted' if is_grant else 'Released', bucket_path(bucket), (
-            found.key, name, mode, self.name, found.token if is_grant else found.reason), self.owner))
+        member, last = ('Granted', found.token) if isinstance(found, packets.Granted) else \
+            ('Released', found.reason)
+        self.events.append(Event.of(member, bucket_path(bucket),
+                                    (found.key, name, mode, self.name, last), self.owner))
         self.on_event(self.events[-1])
 
     def on_event(self, event):

@@ -388,7 +388,7 @@ class AsManyAsClients(SocketCase):
             # In place of its own.
             self.addCleanup(open_socket(own).close)
         self.assert_error('LimitsExceeded', client.query, mentions='clientsPerUid')
-        if self.can_be_others():
+        if buses.can_be_others():
             self.lock_socket(self.other_uid_client(descriptors=True)).sync()
         clients[0].close()
 
@@ -399,10 +399,6 @@ class AsManyAsClients(SocketCase):
             except DBusError:
                 return False
         client.wait_for(opened, what='room for a client')
-
-    @staticmethod
-    def can_be_others():
-        return buses.can_be_others()
 
 
 class Scarce(BoundsCase):

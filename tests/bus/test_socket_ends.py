@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How lock sockets end: by the client, which ends nothing else; with its name; and with the service,
-whose successor knows everything that was answered."""
+"""How lock sockets end: by the client, which ends nothing else; with its name; and with the
+service, whose successor knows everything that was answered."""
 
 import signal
 import socket
@@ -79,7 +79,7 @@ class ByTheClient(SocketCase):
                 self.check_lives_on(*rest)
 
     def test_a_grant_that_is_on_its_way(self):
-        """It comes by the bus, or was sent on the socket before that was closed; it is never lost."""
+        """It comes by the bus, or was sent on the socket before that was closed."""
         by_bus = 0
         for _ in range(full_size(10, 50)):
             sock, held, waiting, blocker = self.prepare()

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The socket comes first: what a client sent on it takes effect before its next call by the bus, and
-before its end.
+"""The socket comes first: what a client sent on it takes effect before its next call by the bus,
+and before its end.
 
 Between a socket and the bus there is no order but the one that the service makes. So the cases are
 races, run many times: also with the service stopped, so that both sides of the race wait for it
