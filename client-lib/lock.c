@@ -43,6 +43,21 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
+/* To notify takes longer than the rest of a release, and most often nobody listens. */
+static void
+notify_held(gpointer lock)
+{
+    static gsize notify_id;
+    static GQuark held;
+
+    if (g_once_init_enter(&notify_id)) {
+        held = g_quark_from_static_string("held");
+        g_once_init_leave(&notify_id, g_signal_lookup("notify", G_TYPE_OBJECT));
+    }
+    if (g_signal_has_handler_pending(lock, (guint)notify_id, held, TRUE))
+        g_object_notify_by_pspec(lock, properties[PROP_HELD]);
+}
+
 static const char *
 get_reason_word(PacketReason reason)
 {
@@ -61,7 +76,7 @@ get_reason_word(PacketReason reason)
 static void
 on_lost(gpointer lock, PacketReason reason)
 {
-    g_object_notify_by_pspec(G_OBJECT(lock), properties[PROP_HELD]);
+    notify_held(lock);
     g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_reason_word(reason));
 }
 
@@ -207,7 +222,7 @@ web_locks_lock_release_async(WebLocksLock *self,
     request_release(self->request, g_steal_pointer(&task), NULL);
     session_leave(session);
     if (was_held)
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+        notify_held(self);
 }
 
 /**
@@ -268,7 +283,7 @@ web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GErro
     is_released = sync_call_wait(&sync, error) != NULL;
     session_leave(session);
     if (was_held)
-        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_HELD]);
+        notify_held(self);
     return is_released;
 }
 

@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Counted, because asking for the process id is a system call each time. */
-static int n_forks;
+int process_n_forks;
 
 /* The number of a descriptor may be reused by another file until the fork, so what it refers to is
  * recorded as well. */
@@ -41,7 +40,7 @@ after_fork_in_child(void)
 {
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    n_forks++;
+    process_n_forks++;
     for (guint i = 0; null_fd >= 0 && guarded_fds != NULL && i < guarded_fds->len; i++) {
         const GuardedFd *guarded = &g_array_index(guarded_fds, GuardedFd, i);
         struct stat now;
@@ -57,8 +56,8 @@ after_fork_in_child(void)
     g_mutex_unlock(&guarded_mutex);
 }
 
-int
-process_count_forks(void)
+void
+process_init(void)
 {
     static gsize is_counting;
 
@@ -67,7 +66,6 @@ process_count_forks(void)
             g_error("Could not register fork handlers: out of memory");
         g_once_init_leave(&is_counting, 1);
     }
-    return n_forks;
 }
 
 void

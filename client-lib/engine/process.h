@@ -11,8 +11,12 @@
 
 #include <glib.h>
 
-/* How many forks separate this process from the one that first called this. */
-int process_count_forks(void);
+/* Begins to count forks; from any thread, as often as you like. */
+void process_init(void);
+
+/* How many forks separate this process from the one that began to count. It is not asked for its
+ * id, because that is a system call each time. */
+extern int process_n_forks;
 
 /* `fd` is a socket; it is guarded until it is unguarded, which has to be before it is closed. */
 void process_guard_fd(int fd);

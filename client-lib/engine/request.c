@@ -280,14 +280,20 @@ request_release(Request *self, GTask *task, SyncCall *sync)
     lock_table_call(self->table, &self->entry, TRUE);
 }
 
+static void
+drop(Request *self)
+{
+    if (!request_is_held(self))
+        return;
+    set_state(self, STATE_RELEASED);
+    lock_table_drop(self->table, &self->entry);
+}
+
 void
 request_drop(Request *self)
 {
     session_enter(self->session);
-    if (get_state(self) == STATE_HELD && session_is_of_this_process(self->session)) {
-        set_state(self, STATE_RELEASED);
-        lock_table_drop(self->table, &self->entry);
-    }
+    drop(self);
     session_leave(self->session);
 }
 
@@ -296,7 +302,7 @@ request_forget_lock(Request *self)
 {
     session_enter(self->session);
     self->lock = NULL;
-    request_drop(self);
+    drop(self);
     session_leave(self->session);
 }
 

@@ -67,7 +67,7 @@ session_unref(Session *self)
 gboolean
 session_is_of_this_process(const Session *self)
 {
-    return self->n_forks == process_count_forks();
+    return self->n_forks == process_n_forks;
 }
 
 GMainContext *
@@ -225,7 +225,7 @@ wake_fd_free(gpointer data)
     WakeFd *self = data;
 
     /* In the child of a fork the number may be in use for something else. */
-    if (self->n_forks == process_count_forks())
+    if (self->n_forks == process_n_forks)
         close(self->fd);
     g_free(self);
 }
@@ -237,12 +237,12 @@ get_wake_fd(void)
 {
     WakeFd *self = g_private_get(&this_wake_fd);
 
-    if (self == NULL || self->n_forks != process_count_forks()) {
+    if (self == NULL || self->n_forks != process_n_forks) {
         self = g_new(WakeFd, 1);
         self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (self->fd < 0)
             g_error("Could not create an event descriptor: %s", g_strerror(errno));
-        self->n_forks = process_count_forks();
+        self->n_forks = process_n_forks;
         g_private_replace(&this_wake_fd, self);
     }
     return self->fd;
@@ -403,6 +403,20 @@ handle_watches(Session *self)
     }
 }
 
+/* What the last one has requested is sent before it is freed, which takes its time. */
+static void
+run_delivery(Session *self, SessionDelivery *delivery)
+{
+    delivery->run(delivery);
+    if (g_atomic_int_get(&self->is_ready)) {
+        session_enter(self);
+        if (self->deliveries == NULL && self->source != NULL)
+            finish_deliveries(self);
+        session_leave(self);
+    }
+    delivery->free(delivery);
+}
+
 /* Each is taken off the queue just before it is run, since it may run a loop itself. */
 static void
 run_deliveries(Session *self)
@@ -415,8 +429,7 @@ run_deliveries(Session *self)
     self->delivering = g_thread_self();
     while ((delivery = take_delivery(self)) != NULL) {
         session_leave(self);
-        delivery->run(delivery);
-        delivery->free(delivery);
+        run_delivery(self, delivery);
         session_enter(self);
     }
     self->delivering = outer;
@@ -466,9 +479,10 @@ session_new(void (*unused)(gpointer data), gpointer data)
 {
     Session *self = g_new0(Session, 1);
 
+    process_init();
     g_atomic_ref_count_init(&self->n_refs);
     g_rec_mutex_init(&self->mutex);
-    self->n_forks = process_count_forks();
+    self->n_forks = process_n_forks;
     self->context = g_main_context_ref_thread_default();
     self->n_users = 1;
     self->unused = unused;
