@@ -248,7 +248,6 @@ static void
 be_deaf(Play *play)
 {
     play->party->is_deaf = !play->party->is_deaf;
-    play->party->is_unsure = TRUE;
 }
 
 static void

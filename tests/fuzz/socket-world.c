@@ -147,7 +147,6 @@ socket_world_call(SocketWorld *world,
         g_dbus_message_set_body(call, body);
     send_by_bus(world, call, party->name);
     party->n_calls++;
-    party->n_opened += g_str_equal(member, "OpenSocket") ? 1 : 0;
 }
 
 /* ---- what the service sends by the bus */
@@ -166,8 +165,7 @@ forget_socket(Party *party)
 {
     g_array_set_size(party->awaited, 0);
     party->bound = 0;
-    party->has_live = party->is_closed = party->is_broken = FALSE;
-    party->is_unsure = party->is_deaf;
+    party->has_live = party->is_closed = party->is_broken = party->is_over = FALSE;
 }
 
 void
@@ -315,6 +313,7 @@ note_packet(Party *party, const void *packet, gsize size)
 
     if (party->is_broken)
         return;
+    party->is_over = size == 0;
     party->is_broken = size == 0 || size > PACKET_BYTES_MAX;
     while (!party->is_broken && offset < size) {
         const PacketHead *head = packet_read_from_client(packet, size, &offset);
@@ -378,13 +377,12 @@ take_message(Party *party, const PacketHead *head)
         take_closed(party, (const PacketClosed *)head);
 }
 
-/* There may have been no room for CLOSED, if it asked for another socket without reading this one.
- */
+/* Without CLOSED if it ended it itself, by its death too, or floods. */
 static void
 take_end(Party *party)
 {
-    g_assert_true(party->is_closed || party->is_broken || party->is_unsure || !party->is_there ||
-                  party->n_opened > 1 || party->n_calls > CALLS_MAX);
+    g_assert_true(party->is_closed || party->is_over || !party->is_there ||
+                  party->n_calls > CALLS_MAX);
     socket_world_close(party);
 }
 
@@ -477,7 +475,7 @@ socket_world_come_back(SocketWorld *world, Party *party)
     admission_restore_client(&world->server, agent);
     principal_unref(principal);
     party->is_there = TRUE;
-    party->n_calls = party->n_opened = 0;
+    party->n_calls = 0;
 }
 
 void

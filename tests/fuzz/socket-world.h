@@ -29,10 +29,8 @@ typedef struct {
     gboolean has_live;  /* the whole list has come */
     gboolean is_closed; /* CLOSED has come */
     gboolean is_broken; /* sent something malformed, or an empty packet: no more is served */
-    gboolean
-        is_unsure;  /* it did not read for a while: what was closed then may be without CLOSED */
-    guint n_calls;  /* by the bus, since it came */
-    guint n_opened; /* of these: OpenSocket */
+    gboolean is_over;   /* the first of these was an empty packet, which is the end of file */
+    guint n_calls;      /* by the bus, since it came */
     GDBusMessage *ping; /* that the service sent it by the bus, and it has not answered */
 } Party;
 
