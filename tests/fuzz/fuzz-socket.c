@@ -241,7 +241,7 @@ lock_by_bus(Play *play)
 static void
 close_socket(Play *play)
 {
-    socket_world_close(play->party);
+    party_close(play->party);
 }
 
 static void
@@ -258,7 +258,7 @@ leave_or_come_back(Play *play)
         return;
     }
     socket_world_serve(&play->world);
-    socket_world_close(play->party);
+    party_close(play->party);
     socket_world_come_back(&play->world, play->party);
 }
 

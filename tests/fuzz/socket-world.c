@@ -3,15 +3,12 @@
 
 #include "tests/fuzz/socket-world.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/packet.h"
 #include "common/wire-names.h"
-#include "common/wire-string.h"
 #include "service/core/audit.h"
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
@@ -24,9 +21,6 @@
 
 /* A service that has not come to rest by then never will. */
 #define TURNS_MAX 100000
-
-/* Calls by the bus of one client that may have made it a flooding one. */
-#define CALLS_MAX 64
 
 #define UID 1000
 
@@ -160,37 +154,18 @@ find_party(SocketWorld *world, const char *name)
     return NULL;
 }
 
-static void
-forget_socket(Party *party)
-{
-    g_array_set_size(party->awaited, 0);
-    party->bound = 0;
-    party->has_live = party->is_closed = party->is_broken = party->is_over = FALSE;
-}
-
-void
-socket_world_close(Party *party)
-{
-    if (party->fd >= 0)
-        close(party->fd);
-    party->fd = -1;
-    forget_socket(party);
-}
-
-static gboolean read_socket(Party *party);
-
 /* Its new socket, in place of another one that has been closed before. */
 static void
 take_socket(Party *party, int fd)
 {
     if (party->fd >= 0) {
-        while (read_socket(party))
+        while (party_read(party))
             ;
         /* What it sends now goes nowhere, but it need not have noticed. */
         g_assert_true(party->fd < 0 || party->is_deaf);
     }
-    socket_world_close(party);
-    party->fd = fd;
+    party_close(party);
+    party_open(party, fd);
 }
 
 /* FALSE: it has not been asked. */
@@ -283,132 +258,6 @@ read_bus(SocketWorld *world)
     return TRUE;
 }
 
-/* ---- lock sockets: what a client sends */
-
-/* FALSE: it is malformed, which only the service can see that knows what was bound before. */
-static gboolean
-note_message(Party *party, const PacketHead *head)
-{
-    const PacketBucket *bucket = (const PacketBucket *)head;
-
-    if (head->kind == PACKET_BUCKET) {
-        g_autofree char *name = g_strndup(bucket->name, bucket->length);
-
-        party->bound |= G_GUINT64_CONSTANT(1) << bucket->bucket;
-        return bucket->length <= WIRE_BUCKET_BYTES_MAX && wire_string_is_carriable(name);
-    }
-    if (head->kind == PACKET_REQUEST &&
-        !(party->bound >> ((const PacketRequest *)head)->bucket & 1))
-        return FALSE;
-    if (!(head->flags & PACKET_FLAG_NO_ANSWER))
-        g_array_append_val(party->awaited, head->serial);
-    return TRUE;
-}
-
-/* Notes what has to be answered. */
-static void
-note_packet(Party *party, const void *packet, gsize size)
-{
-    gsize offset = 0;
-
-    if (party->is_broken)
-        return;
-    party->is_over = size == 0;
-    party->is_broken = size == 0 || size > PACKET_BYTES_MAX;
-    while (!party->is_broken && offset < size) {
-        const PacketHead *head = packet_read_from_client(packet, size, &offset);
-
-        party->is_broken = head == NULL || !note_message(party, head);
-    }
-}
-
-void
-socket_world_send(SocketWorld *world, Party *party, const void *packet, gsize size)
-{
-    g_autofree void *aligned = g_memdup2(packet, size);
-    ssize_t n;
-
-    if (party->fd < 0)
-        return;
-    n = send(party->fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0 && errno == EAGAIN && !party->is_deaf) {
-        socket_world_serve(world);
-        if (party->fd >= 0)
-            n = send(party->fd, packet, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
-    if (n >= 0)
-        note_packet(party, aligned, size);
-}
-
-/* ---- lock sockets: what the service sends */
-
-static void
-take_answer(Party *party, const PacketAnswer *answer)
-{
-    g_assert_cmpuint(party->awaited->len, >, 0);
-    g_assert_cmpuint(answer->head.serial, ==, g_array_index(party->awaited, guint64, 0));
-    g_assert_cmpuint(answer->limit, <=, N_LIMITS);
-    g_assert_true(answer->limit == 0 || answer->error == PACKET_ERROR_LIMITS_EXCEEDED);
-    g_array_remove_index(party->awaited, 0);
-}
-
-/* What was sent before the call that replaced the socket was served before it. */
-static void
-take_closed(Party *party, const PacketClosed *closed)
-{
-    g_assert_true(closed->reason != PACKET_CLOSED_MALFORMED || party->is_broken);
-    g_assert_true(closed->reason != PACKET_CLOSED_REPLACED || party->awaited->len == 0 ||
-                  party->is_broken);
-    party->is_closed = TRUE;
-}
-
-static void
-take_message(Party *party, const PacketHead *head)
-{
-    g_assert_nonnull(head);
-    g_assert_false(party->is_closed);
-    g_assert_cmpuint(head->flags, ==, 0);
-    g_assert_true(party->has_live || head->kind == PACKET_LIVE || head->kind == PACKET_CLOSED);
-    if (head->kind == PACKET_ANSWER)
-        take_answer(party, (const PacketAnswer *)head);
-    else if (head->kind == PACKET_LIVE)
-        party->has_live = ((const PacketLive *)head)->more == 0;
-    else if (head->kind == PACKET_CLOSED)
-        take_closed(party, (const PacketClosed *)head);
-}
-
-/* Without CLOSED if it ended it itself, by its death too, or floods. */
-static void
-take_end(Party *party)
-{
-    g_assert_true(party->is_closed || party->is_over || !party->is_there ||
-                  party->n_calls > CALLS_MAX);
-    socket_world_close(party);
-}
-
-/* FALSE: there was nothing, or there is nothing any more. */
-static gboolean
-read_socket(Party *party)
-{
-    static guint64 packet[(PACKET_BYTES_MAX + 8) / sizeof(guint64)];
-    gsize offset = 0;
-    ssize_t n;
-
-    if (party->fd < 0)
-        return FALSE;
-    n = recv(party->fd, packet, sizeof packet, MSG_DONTWAIT);
-    if (n < 0)
-        return errno == ECONNRESET;
-    if (n == 0) {
-        take_end(party);
-        return FALSE;
-    }
-    g_assert_cmpint(n, <=, PACKET_BYTES_MAX);
-    while (offset < (gsize)n)
-        take_message(party, packet_read_from_service(packet, (gsize)n, &offset));
-    return TRUE;
-}
-
 /* ---- turns */
 
 static gboolean
@@ -427,7 +276,7 @@ serve_once(SocketWorld *world)
     for (guint i = 0; i < N_PARTIES; i++)
         if (!world->parties[i].is_deaf) {
             has_done |= answer_ping(world, &world->parties[i]);
-            has_done |= read_socket(&world->parties[i]);
+            has_done |= party_read(&world->parties[i]);
         }
     return has_done;
 }
@@ -438,13 +287,11 @@ check_party(const SocketWorld *world, const Party *party)
     const Client *client = session_find_client(&world->server.session, party->name);
 
     g_assert_true((client != NULL) == party->is_there);
-    if (client == NULL || party->is_deaf || party->n_calls > CALLS_MAX)
+    if (client == NULL || party->is_deaf || party->n_calls > PARTY_CALLS_MAX)
         return;
-    /* A socket that is broken is closed. */
-    g_assert_true(party->fd < 0 || (party->has_live && !party->is_broken));
-    g_assert_cmpuint(party->awaited->len, ==, 0);
     g_assert_true(party->fd < 0 || client->socket != NULL);
     g_assert_true(call_queue_is_empty(&client->deferred));
+    party_check(party, client->agent);
 }
 
 void
@@ -460,6 +307,16 @@ socket_world_serve(SocketWorld *world)
 }
 
 /* ---- clients */
+
+void
+socket_world_send(SocketWorld *world, Party *party, const void *packet, gsize size)
+{
+    if (party->fd < 0 || party_send(party, packet, size) || party->is_deaf)
+        return;
+    socket_world_serve(world);
+    if (party->fd >= 0)
+        party_send(party, packet, size);
+}
 
 void
 socket_world_come_back(SocketWorld *world, Party *party)
@@ -498,8 +355,7 @@ socket_world_init(SocketWorld *world)
     world->received = g_byte_array_new();
     start_server(world);
     for (guint i = 0; i < N_PARTIES; i++) {
-        world->parties[i].fd = -1;
-        world->parties[i].awaited = g_array_new(FALSE, FALSE, sizeof(guint64));
+        party_init(&world->parties[i]);
         socket_world_come_back(world, &world->parties[i]);
     }
 }
@@ -535,8 +391,7 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
     stop_server(world);
     for (guint i = 0; i < N_PARTIES; i++) {
         g_assert_cmpint(world->parties[i].fd, <, 0); /* it has been closed at the other end */
-        g_array_unref(world->parties[i].awaited);
-        g_clear_object(&world->parties[i].ping);
+        party_fini(&world->parties[i]);
     }
     g_assert_cmpuint(world->descriptors.length, ==, 0);
     g_byte_array_unref(world->received);

@@ -5,34 +5,17 @@
  *
  * Everything is real but the bus and the question who a client is: calls come as D-Bus messages on
  * the connection to the bus, descriptors go by it, and the end of a client is a NameOwnerChanged.
- * Each client knows what it may expect: LIVE first, one answer to each call that the service could
- * read, in their order, and CLOSED before the end. What is otherwise is an assertion. */
+ * What must hold of clients is in socket-party.h; besides, the service must come to rest, its sums
+ * must be right, and in the end nothing may be left. */
 
 #pragma once
 
 #include <gio/gio.h>
 
 #include "service/server/server.h"
+#include "tests/fuzz/socket-party.h"
 
 #define N_PARTIES 2
-
-typedef struct {
-    char name[16]; /* its unique name; another one each time that it comes back */
-    gboolean is_there;
-    gboolean is_deaf; /* reads nothing */
-    guint64 serial;   /* of its last packet */
-
-    /* Of its lock socket. */
-    int fd;             /* its end, -1: it has none */
-    GArray *awaited;    /* serials of calls without an answer yet */
-    guint64 bound;      /* bucket numbers, as bits */
-    gboolean has_live;  /* the whole list has come */
-    gboolean is_closed; /* CLOSED has come */
-    gboolean is_broken; /* sent something malformed, or an empty packet: no more is served */
-    gboolean is_over;   /* the first of these was an empty packet, which is the end of file */
-    guint n_calls;      /* by the bus, since it came */
-    GDBusMessage *ping; /* that the service sent it by the bus, and it has not answered */
-} Party;
 
 typedef struct {
     Server server;
@@ -64,9 +47,6 @@ void socket_world_call(SocketWorld *world,
 
 /* Sends a packet of any bytes, if there is a socket with room for it. */
 void socket_world_send(SocketWorld *world, Party *party, const void *packet, gsize size);
-
-/* Closes its end. */
-void socket_world_close(Party *party);
 
 /* Its connection to the bus ends; coming back, it is another client. */
 void socket_world_leave(SocketWorld *world, Party *party);
