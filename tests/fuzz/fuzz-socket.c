@@ -286,7 +286,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Play play = {.at = data, .left = size};
     gboolean is_shutdown;
 
-    is_shutdown = take_byte(&play) & 1;
+    is_shutdown = (take_byte(&play) & 1) != 0;
     play.packet = g_byte_array_new();
     socket_world_init(&play.world);
     while (play.left > 0) {
