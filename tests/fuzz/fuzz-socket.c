@@ -17,7 +17,6 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/socket-world.h"
 
-#define BUCKET_PATH     WIRE_BUCKET_PREFIX "/b"
 #define PACKET_MADE_MAX (2 * PACKET_BYTES_MAX)
 /* Of an input: more than a client can have unread, and not so much that inputs take long. */
 #define SENT_BYTES_MAX (4 * PACKET_BYTES_MAX)
@@ -190,21 +189,28 @@ open_socket(Play *play)
          g_variant_new("(@a{sv})", g_variant_dict_end(&options)));
 }
 
+/* Of one of two buckets. */
+static const char *
+choose_path(guint chosen)
+{
+    return chosen & 64 ? WIRE_BUCKET_PREFIX "/x" : WIRE_BUCKET_PREFIX "/b";
+}
+
 static void
 look_by_bus(Play *play)
 {
     const guint chosen = take_byte(play);
+    const char *path = choose_path(chosen);
 
     switch (chosen % 6) {
     case 0:
-        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Query", NULL);
+        call(play, path, WIRE_LOCKS_INTERFACE, "Query", NULL);
         break;
     case 1:
-        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Inspect",
-             g_variant_new_parsed("(@a{sv} {},)"));
+        call(play, path, WIRE_LOCKS_INTERFACE, "Inspect", g_variant_new_parsed("(@a{sv} {},)"));
         break;
     case 2:
-        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Watch",
+        call(play, path, WIRE_LOCKS_INTERFACE, "Watch",
              g_variant_new("(b)", chosen & 128 ? TRUE : FALSE));
         break;
     case 3:
@@ -222,10 +228,11 @@ static void
 lock_by_bus(Play *play)
 {
     const guint chosen = take_byte(play), number = take_byte(play);
+    const char *path = choose_path(chosen);
     GVariantDict options;
 
     if (chosen & 1) {
-        call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
+        call(play, path, WIRE_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
              g_variant_new("(t)", (guint64)number));
         return;
     }
@@ -234,7 +241,7 @@ lock_by_bus(Play *play)
         g_variant_dict_insert(&options, WIRE_OPTION_KEY, "t", (guint64)number);
     if (chosen & 4)
         g_variant_dict_insert(&options, WIRE_OPTION_STEAL, "b", TRUE);
-    call(play, BUCKET_PATH, WIRE_LOCKS_INTERFACE, "Request",
+    call(play, path, WIRE_LOCKS_INTERFACE, "Request",
          g_variant_new("(s@a{sv})", chosen & 8 ? "x" : "y", g_variant_dict_end(&options)));
 }
 

@@ -82,6 +82,7 @@ def packet_inputs():
 SHUTDOWN = 1
 ABORTS, NO_ANSWER = 128, 64
 NAME_X, NAME_B, LONGEST = 1, 6, 0xf5
+WATCH, QUERY_ELSEWHERE = 128, 66
 
 
 def steps(*all_steps, end=0):
@@ -121,6 +122,9 @@ def socket_inputs():
                                    [LOOK, 5], [SERVE], [DEAF], [SERVE])
     yield 'flood-and-death', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 2], [LEAVE])
     yield 'flood-and-shutdown', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], end=SHUTDOWN)
+    # What is served before the Query is told to a watcher of another bucket.
+    yield 'look-behind-signal', steps(*of_other([LOOK, WATCH]), [SERVE], *opened, [SEND], [SERVE],
+                                      ask, [SEND], [LOOK, QUERY_ELSEWHERE], [SERVE])
     yield 'malformed', steps(*opened, ask, [SEND], ask, [SPOIL, 34, 0, 1], [SEND], [SERVE], [OPEN, 1])
     yield 'never-bound', steps([OPEN, 1], [SERVE], ask, [SEND], [SERVE])
     yield 'half', steps(*life, [CUT, 3], [SEND], [SERVE])
