@@ -25,7 +25,7 @@ void
 party_init(Party *party)
 {
     party->fd = -1;
-    party->awaited = g_array_new(FALSE, FALSE, sizeof(Awaited));
+    g_queue_init(&party->awaited);
     party->known = g_hash_table_new(NULL, NULL);
     party->doubt = g_hash_table_new(NULL, NULL);
 }
@@ -33,7 +33,7 @@ party_init(Party *party)
 void
 party_fini(Party *party)
 {
-    g_array_unref(party->awaited);
+    g_queue_clear_full(&party->awaited, g_free);
     g_hash_table_unref(party->known);
     g_hash_table_unref(party->doubt);
     g_clear_object(&party->ping);
@@ -42,7 +42,7 @@ party_fini(Party *party)
 static void
 forget_socket(Party *party)
 {
-    g_array_set_size(party->awaited, 0);
+    g_queue_clear_full(&party->awaited, g_free);
     g_hash_table_remove_all(party->known);
     g_hash_table_remove_all(party->doubt);
     party->bound = 0;
@@ -87,7 +87,7 @@ note_call(Party *party, const PacketHead *head)
     if (head->flags & PACKET_FLAG_NO_ANSWER)
         g_hash_table_insert(party->doubt, key_pointer(call.key), GUINT_TO_POINTER(call.number));
     else
-        g_array_append_val(party->awaited, call);
+        g_queue_push_tail(&party->awaited, g_memdup2(&call, sizeof call));
 }
 
 /* FALSE: it is malformed, which only the service can see that knows what was bound before. */
@@ -233,15 +233,13 @@ check_known(const Party *party, const Agent *agent)
 static void
 take_answer(Party *party, const PacketAnswer *answer)
 {
-    Awaited call;
+    g_autofree Awaited *call = g_queue_pop_head(&party->awaited);
 
-    g_assert_cmpuint(party->awaited->len, >, 0);
-    call = g_array_index(party->awaited, Awaited, 0);
-    g_array_remove_index(party->awaited, 0);
-    g_assert_cmpuint(answer->head.serial, ==, call.serial);
+    g_assert_nonnull(call);
+    g_assert_cmpuint(answer->head.serial, ==, call->serial);
     g_assert_cmpuint(answer->limit, <=, N_LIMITS);
     g_assert_true(answer->limit == 0 || answer->error == PACKET_ERROR_LIMITS_EXCEEDED);
-    learn_from_answer(party, &call, answer);
+    learn_from_answer(party, call, answer);
 }
 
 /* What was sent before the call that replaced the socket was served before it. */
@@ -249,7 +247,7 @@ static void
 take_closed(Party *party, const PacketClosed *closed)
 {
     g_assert_true(closed->reason != PACKET_CLOSED_MALFORMED || party->is_broken);
-    g_assert_true(closed->reason != PACKET_CLOSED_REPLACED || party->awaited->len == 0 ||
+    g_assert_true(closed->reason != PACKET_CLOSED_REPLACED || party->awaited.length == 0 ||
                   party->is_broken);
     party->is_closed = TRUE;
 }
@@ -311,6 +309,6 @@ party_check(const Party *party, const Agent *agent)
         return;
     /* A socket that is broken is closed. */
     g_assert_true(party->has_live && !party->is_broken);
-    g_assert_cmpuint(party->awaited->len, ==, 0);
+    g_assert_cmpuint(party->awaited.length, ==, 0);
     check_known(party, agent);
 }

@@ -21,7 +21,7 @@ typedef struct {
 
     /* Of its lock socket. */
     int fd;             /* its end, -1: it has none */
-    GArray *awaited;    /* of calls without an answer yet: Awaited */
+    GQueue awaited;     /* of calls without an answer yet: Awaited */
     GHashTable *known;  /* key -> PacketState of what is live, by what it was told */
     GHashTable *doubt;  /* key -> number of the last call without answer that was about it */
     guint n_sent;       /* calls */
