@@ -15,17 +15,19 @@ bus_init(Bus *bus, sd_bus *connection, Session *session)
 }
 
 static void
-clear_bucket(Bus *bus)
+set_bucket(BusBucket *bucket, char *path, char *name)
 {
-    g_clear_pointer(&bus->bucket_path, g_free);
-    g_clear_pointer(&bus->bucket, g_free);
+    g_free(bucket->path);
+    g_free(bucket->name);
+    *bucket = (BusBucket){path, name};
 }
 
 void
 bus_fini(Bus *bus)
 {
     outbox_fini(&bus->outbox);
-    clear_bucket(bus);
+    set_bucket(&bus->called, NULL, NULL);
+    set_bucket(&bus->told, NULL, NULL);
     /* Without a flush: a bus that does not read must not keep us. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
@@ -36,26 +38,20 @@ bus_get_bucket(Bus *bus, const char *path)
 {
     char *bucket;
 
-    if (g_strcmp0(path, bus->bucket_path) == 0)
-        return bus->bucket;
+    if (g_strcmp0(path, bus->called.path) == 0)
+        return bus->called.name;
     bucket = bucket_path_decode(path);
-    if (bucket == NULL)
-        return NULL;
-    clear_bucket(bus);
-    bus->bucket_path = g_strdup(path);
-    bus->bucket = bucket;
+    if (bucket != NULL)
+        set_bucket(&bus->called, g_strdup(path), bucket);
     return bucket;
 }
 
 const char *
 bus_get_bucket_path(Bus *bus, const char *bucket)
 {
-    if (g_strcmp0(bucket, bus->bucket) == 0)
-        return bus->bucket_path;
-    clear_bucket(bus);
-    bus->bucket_path = bucket_path_encode(bucket);
-    bus->bucket = g_strdup(bucket);
-    return bus->bucket_path;
+    if (g_strcmp0(bucket, bus->told.name) != 0)
+        set_bucket(&bus->told, bucket_path_encode(bucket), g_strdup(bucket));
+    return bus->told.path;
 }
 
 void

@@ -10,14 +10,20 @@
 #include "outbox.h"
 #include "sd-bus.h"
 
+/* A bucket and its object path; both NULL: none. */
+typedef struct {
+    char *path;
+    char *name;
+} BusBucket;
+
 struct Bus {
     Session *session;   /* not owned */
     sd_bus *connection; /* owned */
     Outbox outbox;
     FlowControls flow;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
-    char *bucket_path;      /* of the bucket that was asked for last, or NULL */
-    char *bucket;
+    BusBucket called;       /* the bucket of the last call */
+    BusBucket told;         /* the bucket of the last signal */
 };
 
 /* Takes the reference on `connection`. */
@@ -27,10 +33,10 @@ void bus_init(Bus *bus, sd_bus *connection, Session *session);
 void bus_fini(Bus *bus);
 
 /* The name of the bucket that has that object path; NULL if there is none. Valid until the next
- * call of either. Most clients use one bucket, and each call asks twice. */
+ * call is decoded, whatever is sent before that. Most clients use one bucket. */
 const char *bus_get_bucket(Bus *bus, const char *path);
 
-/* The object path of a bucket. */
+/* The object path of a bucket. Valid until the next call of this. */
 const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 
 /* Sends a message (taken) to the client at the end of the turn. `n_bytes` is about what the strings

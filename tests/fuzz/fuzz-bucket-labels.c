@@ -145,7 +145,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_refused(lines[i]);
         try_name(&bus, lines[i]);
     }
-    g_free(bus.bucket_path);
-    g_free(bus.bucket);
+    g_free(bus.called.path);
+    g_free(bus.called.name);
+    g_free(bus.told.path);
+    g_free(bus.told.name);
     return 0;
 }
