@@ -189,9 +189,8 @@ take_answer(BusCall *call, GDBusMessage *reply)
     Bus *self = call->bus;
     g_autoptr(GError) error = NULL;
 
-    if (!call->is_of_driver && is_from(reply, self->owner)) {
-        self->funcs->arriving(self->data);
-    } else if (!is_from(reply, WIRE_DRIVER_NAME)) {
+    if (!is_from(reply, WIRE_DRIVER_NAME) &&
+        (call->is_of_driver || !is_from(reply, self->owner))) {
         error = error_new_unavailable("the answer did not come from the lock service");
         call_finish(call, BUS_UNANSWERED, NULL, error);
         return;
@@ -249,7 +248,6 @@ take_signal(Bus *self, GDBusMessage *signal)
     if (is_owner_changed(signal)) {
         take_owner_changed(self, signal);
     } else if (is_lock_signal(signal) && is_from(signal, self->owner)) {
-        self->funcs->arriving(self->data);
         self->funcs->signal(signal, self->data);
     }
 }
@@ -278,12 +276,15 @@ find_call(Bus *self, GDBusMessage *reply)
                                GUINT_TO_POINTER(g_dbus_message_get_reply_serial(reply)));
 }
 
+/* What is on the socket comes first, its end too. That may end the connection, and all calls. */
 static void
 on_message(GDBusMessage *message, gpointer data)
 {
     Bus *self = data;
     BusCall *call;
 
+    if (self->is_connected)
+        self->funcs->arriving(self->data);
     switch (g_dbus_message_get_message_type(message)) {
     case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
     case G_DBUS_MESSAGE_TYPE_ERROR:

@@ -33,8 +33,8 @@ typedef struct {
     void (*connected)(gpointer data);
     /* The service's name has another owner, or none. */
     void (*owner_changed)(gpointer data);
-    /* Something that the service has sent arrives: what it sent on its socket before has arrived
-     * too. */
+    /* A message arrives: what the service sent on its socket before, and the end of that if it was
+     * the cause, has arrived too. */
     void (*arriving)(gpointer data);
     void (*signal)(GDBusMessage *signal, gpointer data);
     /* There is no connection any more, or there never was. */
