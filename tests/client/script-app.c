@@ -348,6 +348,17 @@ do_pass(Script *s, char **words)
         test_iterate();
 }
 
+/* MILLISECONDS in which nobody runs, as if the process stood still */
+static void
+do_stall(Script *s, char **words)
+{
+    const gint64 until_us =
+        g_get_monotonic_time() + g_ascii_strtoll(words[1], NULL, 10) * G_TIME_SPAN_MILLISECOND;
+
+    while (g_get_monotonic_time() < until_us)
+        g_thread_yield();
+}
+
 /* ---- a child process */
 
 static gboolean
@@ -396,17 +407,13 @@ do_fork(Script *s, char **words)
 }
 
 const ScriptVerb script_app_verbs[] = {
-    {"connect", do_connect}, {"connected", do_connected},
-    {"request", do_request}, {"release", do_release},
-    {"query", do_query},     {"inspect", do_inspect},
-    {"buckets", do_buckets}, {"monitor", do_monitor},
-    {"cancel", do_cancel},   {"drop", do_drop},
-    {"close", do_close},     {"abandon", do_abandon},
-    {"got", do_got},         {"held", do_held},
-    {"none", do_none},       {"done", do_done},
-    {"failed", do_failed},   {"released", do_released},
-    {"waiting", do_waiting}, {"lost", do_lost},
-    {"still", do_still},     {"shows", do_shows},
-    {"quiet", do_quiet},     {"pass", do_pass},
-    {"fork", do_fork},       {NULL, NULL},
+    {"connect", do_connect}, {"connected", do_connected}, {"request", do_request},
+    {"release", do_release}, {"query", do_query},         {"inspect", do_inspect},
+    {"buckets", do_buckets}, {"monitor", do_monitor},     {"cancel", do_cancel},
+    {"drop", do_drop},       {"close", do_close},         {"abandon", do_abandon},
+    {"got", do_got},         {"held", do_held},           {"none", do_none},
+    {"done", do_done},       {"failed", do_failed},       {"released", do_released},
+    {"waiting", do_waiting}, {"lost", do_lost},           {"still", do_still},
+    {"shows", do_shows},     {"quiet", do_quiet},         {"pass", do_pass},
+    {"stall", do_stall},     {"fork", do_fork},           {NULL, NULL},
 };
