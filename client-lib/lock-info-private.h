@@ -13,7 +13,7 @@ WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
                                                      const char *client_id,
                                                      gboolean held);
 
-/* From one entry of Inspect: "a{sv}". */
+/* From one entry of Inspect: "a{sv}". NULL: it is not of this contract. */
 WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor);
 
 /* Whether both tell the same of the same request. */

@@ -91,13 +91,37 @@ read_string(GVariant *entry, const char *key, char **field)
 }
 
 /* Keys of a later service are ignored. */
+static gboolean
+has_right_types(GVariant *entry)
+{
+    static const struct {
+        const char *key;
+        const char *type;
+    } known[] = {
+        {"name", "s"},       {"clientId", "s"}, {"why", "s"},  {"process", "s"},
+        {"blockedBy", "as"}, {"token", "t"},    {"age", "t"},  {"pid", "u"},
+        {"position", "u"},   {"cursor", "t"},   {"mode", "s"}, {"state", "s"},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
+        g_autoptr(GVariant) value = g_variant_lookup_value(entry, known[i].key, NULL);
+
+        if (value != NULL && !g_variant_is_of_type(value, G_VARIANT_TYPE(known[i].type)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 WebLocksLockInfo *
 web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
 {
-    WebLocksLockInfo *self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+    WebLocksLockInfo *self;
     const char *word;
     char **blocked_by;
 
+    if (!has_right_types(entry))
+        return NULL;
+    self = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
     read_string(entry, "name", &self->name);
     read_string(entry, "clientId", &self->client_id);
     read_string(entry, "why", &self->why);

@@ -184,7 +184,6 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
     const guint64 before = self->after;
     g_autoptr(GVariant) list = NULL;
     GVariantIter iter;
-    GVariant *entry;
     gboolean more;
 
     if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(aa{sv}b)"))) {
@@ -193,11 +192,15 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
     }
     g_variant_get(body, "(@aa{sv}b)", &list, &more);
     g_variant_iter_init(&iter, list);
-    while ((entry = g_variant_iter_next_value(&iter)) != NULL) {
+    for (gsize n = g_variant_iter_n_children(&iter); n > 0; n--) {
+        g_autoptr(GVariant) entry = g_variant_iter_next_value(&iter);
         WebLocksLockInfo *info = web_locks_lock_info_new_from_inspect(entry, &self->after);
 
+        if (info == NULL) {
+            g_propagate_error(error, error_new_unreadable());
+            return NULL;
+        }
         g_ptr_array_add(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
-        g_variant_unref(entry);
     }
     if (more && self->after == before) {
         g_propagate_error(error, error_new_unreadable());
