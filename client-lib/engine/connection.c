@@ -313,7 +313,7 @@ start_question(Connection *self,
     GError *error = NULL;
 
     /* If the socket has ended, the question is asked when there is the next one. */
-    recovery_read(lock_table_get_recovery(self->table));
+    recovery_notice_end(lock_table_get_recovery(self->table));
     if (open_bus(self, &error)) {
         questions_ask(self->questions, kind, data, cancellable, task, sync);
     } else {

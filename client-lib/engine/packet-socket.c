@@ -261,6 +261,14 @@ read_packet(PacketSocket *self)
     return FALSE;
 }
 
+gboolean
+packet_socket_has_ended(const PacketSocket *self)
+{
+    struct pollfd poll_fd = {.fd = self->watch.fd};
+
+    return self->is_open && poll(&poll_fd, 1, 0) > 0;
+}
+
 void
 packet_socket_read(PacketSocket *self)
 {

@@ -47,3 +47,6 @@ guint64 packet_socket_count_sent(const PacketSocket *self);
 
 /* Reads what is there. */
 void packet_socket_read(PacketSocket *self);
+
+/* Whether the service has closed its end; there may be something to read before that. */
+gboolean packet_socket_has_ended(const PacketSocket *self);

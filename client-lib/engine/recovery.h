@@ -58,8 +58,9 @@ PacketSocket *recovery_get_socket(Recovery *self);
 /* How many bytes the kernel took on the socket, or on the last one. */
 guint64 recovery_count_sent(const Recovery *self);
 
-/* Takes in what is on the socket. */
+/* Takes in what is on the socket; only if it has ended. */
 void recovery_read(Recovery *self);
+void recovery_notice_end(Recovery *self);
 
 /* The bus is connected; the service's name has another owner, or none. */
 void recovery_connected(Recovery *self);
