@@ -59,9 +59,18 @@ party_close(Party *party)
 }
 
 void
+party_ask_for_socket(Party *party)
+{
+    if (party->n_opens++ == 0)
+        party->n_before = party->n_sent;
+}
+
+void
 party_open(Party *party, int fd)
 {
     party->fd = fd;
+    party->n_opens--;
+    party->n_before = 0; /* if another one has been asked for, it was before all that follows */
 }
 
 /* ---- what it sends */
@@ -246,9 +255,13 @@ take_answer(Party *party, const PacketAnswer *answer)
 static void
 take_closed(Party *party, const PacketClosed *closed)
 {
+    const Awaited *first = g_queue_peek_head(&party->awaited);
+
     g_assert_true(closed->reason != PACKET_CLOSED_MALFORMED || party->is_broken);
-    g_assert_true(closed->reason != PACKET_CLOSED_REPLACED || party->awaited.length == 0 ||
-                  party->is_broken);
+    if (closed->reason == PACKET_CLOSED_REPLACED) {
+        g_assert_cmpuint(party->n_opens, >, 0);
+        g_assert_true(first == NULL || first->number > party->n_before || party->is_broken);
+    }
     party->is_closed = TRUE;
 }
 

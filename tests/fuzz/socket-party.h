@@ -31,6 +31,8 @@ typedef struct {
     gboolean is_broken; /* sent something malformed, or an empty packet: no more is served */
     gboolean is_over;   /* the first of these was an empty packet, which is the end of file */
     guint n_calls;      /* by the bus, since it came */
+    guint n_opens;      /* of these: OpenSocket, without a socket that came by it */
+    guint n_before;     /* calls that it had sent before the first of these */
     GDBusMessage *ping; /* that the service sent it by the bus, and it has not answered */
 } Party;
 
@@ -40,7 +42,8 @@ typedef struct {
 void party_init(Party *party);
 void party_fini(Party *party);
 
-/* Takes over its end of a new socket; closes it. */
+/* It calls OpenSocket; takes over its end of a new socket; closes it. */
+void party_ask_for_socket(Party *party);
 void party_open(Party *party, int fd);
 void party_close(Party *party);
 

@@ -141,6 +141,8 @@ socket_world_call(SocketWorld *world,
         g_dbus_message_set_body(call, body);
     send_by_bus(world, call, party->name);
     party->n_calls++;
+    if (g_str_equal(member, "OpenSocket"))
+        party_ask_for_socket(party);
 }
 
 /* ---- what the service sends by the bus */
@@ -332,7 +334,7 @@ socket_world_come_back(SocketWorld *world, Party *party)
     admission_restore_client(&world->server, agent);
     principal_unref(principal);
     party->is_there = TRUE;
-    party->n_calls = 0;
+    party->n_calls = party->n_opens = 0;
 }
 
 void
