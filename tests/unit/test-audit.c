@@ -6,8 +6,8 @@
  * rules say, which are here a second time and count by walking; what the accounts say is what there
  * is; and in the end that is nothing.
  *
- * Built once more with the faults of service/base/fault.h, it shows that it would notice them. A failure
- * tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
+ * Built once more with the faults of service/base/fault.h, it shows that it would notice them. A
+ * failure tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
 
 #include "service/core/audit.h"
 
