@@ -189,8 +189,7 @@ take_answer(BusCall *call, GDBusMessage *reply)
     Bus *self = call->bus;
     g_autoptr(GError) error = NULL;
 
-    if (!is_from(reply, WIRE_DRIVER_NAME) &&
-        (call->is_of_driver || !is_from(reply, self->owner))) {
+    if (!is_from(reply, WIRE_DRIVER_NAME) && (call->is_of_driver || !is_from(reply, self->owner))) {
         error = error_new_unavailable("the answer did not come from the lock service");
         call_finish(call, BUS_UNANSWERED, NULL, error);
         return;
@@ -495,15 +494,17 @@ static GDBusMessage *
 filter(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
 {
     Listener *listener = data;
+    const gboolean is_reply =
+        g_dbus_message_get_message_type(message) != G_DBUS_MESSAGE_TYPE_SIGNAL;
     gboolean is_ours = FALSE;
 
     if (!incoming || !is_of_interest(message))
         return message;
     session_enter(listener->session);
     if (listener->bus != NULL) {
-        is_ours = g_dbus_message_get_message_type(message) != G_DBUS_MESSAGE_TYPE_SIGNAL &&
-                  find_call(listener->bus, message) != NULL;
-        on_message(message, listener->bus);
+        is_ours = is_reply && find_call(listener->bus, message) != NULL;
+        if (is_ours || !is_reply)
+            on_message(message, listener->bus);
     }
     session_leave(listener->session);
     if (is_ours)
