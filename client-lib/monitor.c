@@ -237,7 +237,16 @@ read_refresh(GVariant *body, gpointer monitor, GError **error)
     return NULL; /* now Query */
 }
 
-static const QuestionKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
+static gpointer
+read_refresh_bytes(const char *signature, GBytes *body, gpointer monitor, GError **error)
+{
+    WebLocksMonitor *self = monitor;
+
+    return self->is_watched ? queries_read_query_bytes(signature, body, NULL, error) : NULL;
+}
+
+static const QuestionKind refresh_kind = {build_refresh, read_refresh, g_object_unref,
+                                          read_refresh_bytes};
 
 /* `next_ms` is when to look again even if nothing is told; 0: not then. */
 static void

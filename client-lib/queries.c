@@ -5,6 +5,7 @@
 
 #include "client-lib/queries.h"
 #include "client-lib/error-private.h"
+#include "client-lib/info-list.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/snapshot-private.h"
@@ -18,24 +19,38 @@ build_query(gpointer manager)
     return (QuestionCall){web_locks_manager_get_path(manager), WIRE_LOCKS_INTERFACE, "Query", NULL};
 }
 
-static GPtrArray *
+static GListModel *
 read_query_list(GVariant *list, gboolean held)
 {
-    GPtrArray *infos = g_ptr_array_new_full((guint)g_variant_n_children(list), g_object_unref);
+    GListStore *infos = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     GVariantIter iter;
     const char *name, *mode, *client_id;
 
     g_variant_iter_init(&iter, list);
-    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id))
-        g_ptr_array_add(infos, web_locks_lock_info_new_from_query(name, mode, client_id, held));
-    return infos;
+    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id)) {
+        g_autoptr(WebLocksLockInfo) info =
+            web_locks_lock_info_new_from_query(name, mode, client_id, held);
+
+        g_list_store_append(infos, info);
+    }
+    return G_LIST_MODEL(infos);
+}
+
+gpointer
+queries_read_query_bytes(const char *signature, GBytes *body, gpointer data, GError **error)
+{
+    g_autoptr(GListModel) held = NULL, pending = NULL;
+
+    if (g_str_equal(signature, INFO_LIST_SIGNATURE) && info_list_read(body, &held, &pending))
+        return web_locks_snapshot_new(held, pending);
+    return NULL;
 }
 
 WebLocksSnapshot *
 queries_read_query(GVariant *body, GError **error)
 {
     g_autoptr(GVariant) held = NULL, pending = NULL;
-    g_autoptr(GPtrArray) held_infos = NULL, pending_infos = NULL;
+    g_autoptr(GListModel) held_infos = NULL, pending_infos = NULL;
 
     if (!g_variant_is_of_type(body, G_VARIANT_TYPE("(a(sss)a(sss))"))) {
         g_propagate_error(error, error_new_unreadable());
@@ -53,7 +68,8 @@ read_query(GVariant *body, gpointer manager, GError **error)
     return queries_read_query(body, error);
 }
 
-static const QuestionKind query_kind = {build_query, read_query, g_object_unref};
+static const QuestionKind query_kind = {build_query, read_query, g_object_unref,
+                                        queries_read_query_bytes};
 
 /**
  * web_locks_manager_query_async:
@@ -132,8 +148,8 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 /* The service answers by pages; this is where they come together. */
 typedef struct {
     WebLocksManager *manager;
-    GPtrArray *held;
-    GPtrArray *pending;
+    GListStore *held;
+    GListStore *pending;
     char *name; /* NULL: all */
     guint64 after;
 } Inspection;
@@ -144,8 +160,8 @@ inspection_free(gpointer data)
     Inspection *self = data;
 
     g_object_unref(self->manager);
-    g_ptr_array_unref(self->held);
-    g_ptr_array_unref(self->pending);
+    g_object_unref(self->held);
+    g_object_unref(self->pending);
     g_free(self->name);
     g_free(self);
 }
@@ -157,8 +173,8 @@ inspection_new(WebLocksManager *manager, const char *name)
     Inspection *self = g_new0(Inspection, 1);
 
     self->manager = g_object_ref(manager);
-    self->held = g_ptr_array_new_with_free_func(g_object_unref);
-    self->pending = g_ptr_array_new_with_free_func(g_object_unref);
+    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
     self->name = g_strdup(name);
     return self;
 }
@@ -194,19 +210,21 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
     g_variant_iter_init(&iter, list);
     for (gsize n = g_variant_iter_n_children(&iter); n > 0; n--) {
         g_autoptr(GVariant) entry = g_variant_iter_next_value(&iter);
-        WebLocksLockInfo *info = web_locks_lock_info_new_from_inspect(entry, &self->after);
+        g_autoptr(WebLocksLockInfo) info =
+            web_locks_lock_info_new_from_inspect(entry, &self->after);
 
         if (info == NULL) {
             g_propagate_error(error, error_new_unreadable());
             return NULL;
         }
-        g_ptr_array_add(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
+        g_list_store_append(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
     }
     if (more && self->after == before) {
         g_propagate_error(error, error_new_unreadable());
         return NULL;
     }
-    return more ? NULL : web_locks_snapshot_new(self->held, self->pending);
+    return more ? NULL
+                : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
 }
 
 static const QuestionKind inspect_kind = {build_inspect, read_inspect, g_object_unref};

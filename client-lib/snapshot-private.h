@@ -7,5 +7,5 @@
 
 #include <weblocks/weblocks.h>
 
-/* Of these, which are WebLocksLockInfo. */
-WebLocksSnapshot *web_locks_snapshot_new(GPtrArray *held, GPtrArray *pending);
+/* Of these lists of WebLocksLockInfo, which do not change any more. */
+WebLocksSnapshot *web_locks_snapshot_new(GListModel *held, GListModel *pending);

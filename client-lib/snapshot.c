@@ -12,8 +12,8 @@
  */
 struct _WebLocksSnapshot {
     GObject parent;
-    GListStore *held;
-    GListStore *pending;
+    GListModel *held;
+    GListModel *pending;
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksSnapshot, web_locks_snapshot, G_TYPE_OBJECT)
@@ -26,12 +26,12 @@ enum {
 static GParamSpec *properties[N_PROPS];
 
 WebLocksSnapshot *
-web_locks_snapshot_new(GPtrArray *held, GPtrArray *pending)
+web_locks_snapshot_new(GListModel *held, GListModel *pending)
 {
     WebLocksSnapshot *self = g_object_new(WEB_LOCKS_TYPE_SNAPSHOT, NULL);
 
-    g_list_store_splice(self->held, 0, 0, held->pdata, held->len);
-    g_list_store_splice(self->pending, 0, 0, pending->pdata, pending->len);
+    g_set_object(&self->held, held);
+    g_set_object(&self->pending, pending);
     return self;
 }
 
@@ -48,7 +48,7 @@ GListModel *
 web_locks_snapshot_get_held(WebLocksSnapshot *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
-    return G_LIST_MODEL(self->held);
+    return self->held;
 }
 
 /**
@@ -64,7 +64,7 @@ GListModel *
 web_locks_snapshot_get_pending(WebLocksSnapshot *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_SNAPSHOT(self), NULL);
-    return G_LIST_MODEL(self->pending);
+    return self->pending;
 }
 
 static void
@@ -125,6 +125,6 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
 static void
 web_locks_snapshot_init(WebLocksSnapshot *self)
 {
-    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->held = G_LIST_MODEL(g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO));
+    self->pending = G_LIST_MODEL(g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO));
 }

@@ -9,12 +9,15 @@
 
 #pragma once
 
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
 typedef struct BusStream BusStream;
 
 typedef struct {
     void (*message)(GDBusMessage *message, gpointer data);
+    /* A reply that is large. FALSE: it is to come as a message. */
+    gboolean (*reply)(const BusReply *reply, gpointer data);
     /* Nothing more comes. */
     void (*ended)(const GError *error, gpointer data);
 } BusStreamFuncs;

@@ -45,6 +45,7 @@ struct BusCall {
     gboolean is_of_driver;
     SessionTimer timer;
     BusAnswered answered;
+    gboolean (*take)(const BusReply *reply, gpointer data);
     gpointer data;
 };
 
@@ -66,6 +67,12 @@ on_call_expired(gpointer data)
     g_autoptr(GError) error = error_new_unavailable("there was no answer in time");
 
     call_finish(data, BUS_TIMED_OUT, NULL, error);
+}
+
+void
+bus_call_set_take(BusCall *call, gboolean (*take)(const BusReply *reply, gpointer data))
+{
+    call->take = take;
 }
 
 void
@@ -303,6 +310,24 @@ on_message(GDBusMessage *message, gpointer data)
     }
 }
 
+/* Whatever is unusual is left to on_message(). */
+static gboolean
+on_large_reply(const BusReply *reply, gpointer data)
+{
+    Bus *self = data;
+    BusCall *call;
+
+    if (self->is_connected)
+        self->funcs->arriving(self->data);
+    call = g_hash_table_lookup(self->calls, GUINT_TO_POINTER(reply->reply_serial));
+    if (call == NULL || call->take == NULL || g_strcmp0(reply->sender, self->owner) != 0 ||
+        !call->take(reply, call->data))
+        return FALSE;
+    call->answered = NULL;
+    call_finish(call, BUS_ANSWERED, NULL, NULL);
+    return TRUE;
+}
+
 /* ---- the end */
 
 static void
@@ -437,7 +462,7 @@ find_address(GBusType bus_type, GError **error)
 gboolean
 bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error)
 {
-    static const BusStreamFuncs stream_funcs = {on_message, on_stream_ended};
+    static const BusStreamFuncs stream_funcs = {on_message, on_large_reply, on_stream_ended};
     g_autofree char *found = address != NULL ? g_strdup(address) : find_address(bus_type, error);
 
     if (found == NULL)

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
 /* How long a method call waits for its answer, as usual with D-Bus. */
@@ -78,6 +79,9 @@ BusCall *bus_call(Bus *self,
                   gint64 timeout_us,
                   BusAnswered answered,
                   gpointer data);
+
+/* If the answer is large, `take` gets it unread, instead of BusAnswered; FALSE: it is not taken. */
+void bus_call_set_take(BusCall *call, gboolean (*take)(const BusReply *reply, gpointer data));
 
 /* The answer is not wanted any more. */
 void bus_call_forget(BusCall *call);

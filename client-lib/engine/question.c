@@ -80,6 +80,27 @@ question_next(Question *self)
     question_try(self);
 }
 
+/* The call ends with the question, or after it. */
+static gboolean
+on_large_reply(const BusReply *reply, gpointer data)
+{
+    Question *self = data;
+    g_autoptr(GBytes) body = g_bytes_new(reply->body, reply->body_size);
+    GError *error = NULL;
+    gpointer result = self->kind->read_bytes(reply->signature, body, self->data, &error);
+
+    if (result == NULL && error == NULL)
+        return FALSE;
+    self->call = NULL;
+    if (error != NULL) {
+        question_fail(self, error);
+    } else {
+        completion_return_pointer(&self->completion, result, self->kind->result_free);
+        question_free(self);
+    }
+    return TRUE;
+}
+
 static void
 question_take(Question *self, GDBusMessage *reply)
 {
@@ -158,6 +179,8 @@ question_try(Question *self)
     call = self->kind->build(self->data);
     self->call = bus_call(owner->bus, call.path, call.interface, call.method, call.body, 0,
                           on_answered, self);
+    if (self->kind->read_bytes != NULL)
+        bus_call_set_take(self->call, on_large_reply);
 }
 
 void

@@ -25,6 +25,9 @@ typedef struct {
     QuestionCall (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
     GDestroyNotify result_free;
+    /* The same of the bytes of a large answer. NULL without an error: `read` is to do it. May be
+     * NULL itself. */
+    gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
 } QuestionKind;
 
 typedef struct Questions Questions;

@@ -1,0 +1,200 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "client-lib/info-list.h"
+
+#include <string.h>
+
+#include "client-lib/lock-info-private.h"
+
+/* Of the body; until there is an object. */
+typedef struct {
+    const char *name;
+    const char *mode;
+    const char *client_id;
+} Entry;
+
+typedef struct {
+    GObject parent;
+    GBytes *body;
+    gboolean held;
+    GArray *entries;    /* of Entry */
+    GMutex mutex;       /* of what follows: a snapshot may be read by several threads */
+    GPtrArray *objects; /* of WebLocksLockInfo or NULL */
+} InfoList;
+
+typedef struct {
+    GObjectClass parent;
+} InfoListClass;
+
+static void info_list_model_init(GListModelInterface *interface);
+
+/* NOLINTNEXTLINE(readability-identifier-naming) */
+static GType info_list_get_type(void);
+G_DEFINE_TYPE_WITH_CODE(InfoList,
+                        info_list,
+                        G_TYPE_OBJECT,
+                        G_IMPLEMENT_INTERFACE(G_TYPE_LIST_MODEL, info_list_model_init))
+
+/* ---- as a list model */
+
+static GType
+get_item_type(GListModel *model)
+{
+    return WEB_LOCKS_TYPE_LOCK_INFO;
+}
+
+static guint
+get_n_items(GListModel *model)
+{
+    return ((InfoList *)model)->entries->len;
+}
+
+static gpointer
+get_item(GListModel *model, guint position)
+{
+    InfoList *self = (InfoList *)model;
+    const Entry *entry;
+    gpointer object;
+
+    if (position >= self->entries->len)
+        return NULL;
+    g_mutex_lock(&self->mutex);
+    if (self->objects->len == 0)
+        g_ptr_array_set_size(self->objects, (int)self->entries->len);
+    entry = &g_array_index(self->entries, Entry, position);
+    if (self->objects->pdata[position] == NULL)
+        self->objects->pdata[position] = web_locks_lock_info_new_from_query(
+            entry->name, entry->mode, entry->client_id, self->held);
+    object = g_object_ref(self->objects->pdata[position]);
+    g_mutex_unlock(&self->mutex);
+    return object;
+}
+
+static void
+info_list_model_init(GListModelInterface *interface)
+{
+    interface->get_item_type = get_item_type;
+    interface->get_n_items = get_n_items;
+    interface->get_item = get_item;
+}
+
+/* ---- GObject */
+
+static void
+object_unref(gpointer object)
+{
+    if (object != NULL)
+        g_object_unref(object);
+}
+
+static void
+info_list_init(InfoList *self)
+{
+    self->entries = g_array_new(FALSE, FALSE, sizeof(Entry));
+    self->objects = g_ptr_array_new_with_free_func(object_unref);
+    g_mutex_init(&self->mutex);
+}
+
+static void
+info_list_finalize(GObject *object)
+{
+    InfoList *self = (InfoList *)object;
+
+    g_array_unref(self->entries);
+    g_ptr_array_unref(self->objects);
+    g_bytes_unref(self->body);
+    g_mutex_clear(&self->mutex);
+    G_OBJECT_CLASS(info_list_parent_class)->finalize(object);
+}
+
+static void
+info_list_class_init(InfoListClass *class)
+{
+    G_OBJECT_CLASS(class)->finalize = info_list_finalize;
+}
+
+/* ---- reading; positions are those of D-Bus's marshalling, from the beginning of the body */
+
+typedef struct {
+    const guint8 *data;
+    gsize size;
+    gsize offset;
+} Reader;
+
+static gboolean
+skip_padding(Reader *reader, gsize alignment)
+{
+    reader->offset = (reader->offset + alignment - 1) / alignment * alignment;
+    return reader->offset <= reader->size;
+}
+
+static gboolean
+read_length(Reader *reader, guint32 *out_length)
+{
+    if (!skip_padding(reader, 4) || reader->size - reader->offset < 4)
+        return FALSE;
+    memcpy(out_length, reader->data + reader->offset, 4);
+    reader->offset += 4;
+    return *out_length <= reader->size - reader->offset;
+}
+
+/* The bus has checked that it is UTF-8. */
+static gboolean
+read_string(Reader *reader, const char **out_string)
+{
+    guint32 length;
+
+    if (!read_length(reader, &length) || length == reader->size - reader->offset ||
+        reader->data[reader->offset + length] != '\0')
+        return FALSE;
+    *out_string = (const char *)reader->data + reader->offset;
+    reader->offset += length + 1;
+    return TRUE;
+}
+
+static gboolean
+read_entries(Reader *reader, GArray *entries)
+{
+    guint32 length;
+    gsize end;
+    Entry entry;
+
+    if (!read_length(reader, &length) || !skip_padding(reader, 8) ||
+        length > reader->size - reader->offset)
+        return FALSE;
+    end = reader->offset + length;
+    while (reader->offset < end) {
+        if (!skip_padding(reader, 8) || !read_string(reader, &entry.name) ||
+            !read_string(reader, &entry.mode) || !read_string(reader, &entry.client_id))
+            return FALSE;
+        g_array_append_val(entries, entry);
+    }
+    return reader->offset == end;
+}
+
+static InfoList *
+info_list_new(GBytes *body, gboolean held)
+{
+    InfoList *self = g_object_new(info_list_get_type(), NULL);
+
+    self->body = g_bytes_ref(body);
+    self->held = held;
+    return self;
+}
+
+gboolean
+info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending)
+{
+    g_autoptr(GObject) held = (GObject *)info_list_new(body, TRUE);
+    g_autoptr(GObject) pending = (GObject *)info_list_new(body, FALSE);
+    Reader reader = {0};
+
+    reader.data = g_bytes_get_data(body, &reader.size);
+    if (!read_entries(&reader, ((InfoList *)held)->entries) ||
+        !read_entries(&reader, ((InfoList *)pending)->entries) || reader.offset != reader.size)
+        return FALSE;
+    *out_held = G_LIST_MODEL(g_steal_pointer(&held));
+    *out_pending = G_LIST_MODEL(g_steal_pointer(&pending));
+    return TRUE;
+}
