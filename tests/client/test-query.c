@@ -176,6 +176,56 @@ test_pages(void)
     test_wait_for_state(manager, " | ");
 }
 
+static void
+assert_same(GListModel *a, GListModel *b)
+{
+    g_autofree char *list_a = test_list(a), *list_b = test_list(b);
+
+    g_assert_cmpstr(list_a, ==, list_b);
+}
+
+/* Many are read in place, if the connection is the agent's own, and made to objects when they are
+ * looked at. */
+static void
+test_large(void)
+{
+    g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
+    g_autoptr(WebLocksManager) manager = test_manager_new(), own = test_manager_new();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_new_for_connection(connection, &error);
+    g_autoptr(WebLocksManager) borrowed = test_manager_of(agent);
+    g_autoptr(WebLocksOptions) shared = test_shared();
+    g_autoptr(GPtrArray) locks = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(WebLocksSnapshot) one = NULL, other = NULL;
+    g_autoptr(WebLocksLockInfo) first = NULL, again = NULL;
+    GListModel *held;
+
+    for (guint i = 0; i < ENTRIES; i++) {
+        g_autofree char *name = g_strnfill(i % 20, "abc\x7f"[i % 4]);
+        g_autofree char *unique = g_strdup_printf("%s%u", name, i);
+
+        g_ptr_array_add(locks, web_locks_manager_request_sync(
+                                   manager, unique, i % 3 == 0 ? shared : NULL, NULL, &error));
+        g_assert_no_error(error);
+        web_locks_manager_request_async(own, unique, i % 5 == 0 ? shared : NULL, NULL, NULL, NULL);
+    }
+    one = query(own);
+    other = query(borrowed);
+    assert_same(web_locks_snapshot_get_held(one), web_locks_snapshot_get_held(other));
+    assert_same(web_locks_snapshot_get_pending(one), web_locks_snapshot_get_pending(other));
+    held = web_locks_snapshot_get_held(one);
+    g_assert_cmpuint(g_list_model_get_n_items(held), >=, ENTRIES);
+    g_assert_true(g_list_model_get_item_type(held) == WEB_LOCKS_TYPE_LOCK_INFO);
+    g_assert_null(g_list_model_get_item(held, g_list_model_get_n_items(held)));
+    first = g_list_model_get_item(held, 0);
+    again = g_list_model_get_item(held, 0);
+    g_assert_true(first == again);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(first), ==, test_client_id(manager));
+    g_assert_true(web_locks_lock_info_get_held(first));
+    g_clear_object(&one); /* infos outlive their list */
+    g_assert_cmpstr(web_locks_lock_info_get_name(first), ==, "0");
+}
+
 /* What a snapshot says, it goes on saying. */
 static void
 test_snapshot_stays(void)
@@ -230,6 +280,7 @@ main(int argc, char **argv)
     g_test_add_func("/query/inspect", test_inspect_all);
     g_test_add_func("/query/inspect-a-bad-name", test_inspect_bad_name);
     g_test_add_func("/query/pages", test_pages);
+    g_test_add_func("/query/large", test_large);
     g_test_add_func("/query/buckets", test_buckets);
     return test_run(limits);
 }

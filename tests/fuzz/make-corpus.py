@@ -213,6 +213,34 @@ RIGHT = 255
 OWN_TEXT = 6
 
 
+def query_reply_inputs():
+    """Replies to Query, as GDBus writes them."""
+    def reply(all_held, all_pending, order=Gio.DBusMessageByteOrder.LITTLE_ENDIAN, sender=':1.2'):
+        call = Gio.DBusMessage.new_method_call(None, '/', None, 'Query')
+        call.set_serial(7)
+        message = call.new_method_reply()
+        message.set_byte_order(order)
+        message.set_serial(8)
+        if sender:
+            message.set_sender(sender)
+        message.set_body(GLib.Variant('(a(sss)a(sss))', (all_held, all_pending)))
+        return bytes(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+
+    held = ('name', 'exclusive', ':1.7')
+    yield 'nothing', reply([], [])
+    yield 'held', reply([held], [])
+    yield 'both', reply([held, ('', 'shared', ':1.8')], [held] * 3)
+    yield 'umlaut', reply([], [('gr\u00fcn', 'shared', '')])
+    yield 'no-sender', reply([held], [], sender=None)
+    yield 'big-endian', reply([held], [held], Gio.DBusMessageByteOrder.BIG_ENDIAN)
+    whole = reply([held], [held])
+    yield 'cut', whole[:-8]
+    yield 'more', whole + bytes(8)
+    at = whole.index(b'name') - 4
+    yield 'long-name', whole[:at] + b'\xff\xff\xff\x7f' + whole[at + 4:]
+    yield 'no-zero', whole.replace(b'name\0', b'names')
+
+
 def own_text(string):
     data = string if isinstance(string, bytes) else string.encode()
     return bytes([len(data)]) + data
@@ -337,6 +365,8 @@ def main():
         write('socket', name, data)
     for name, data in packet_inputs():
         write('packets', name, data)
+    for name, data in query_reply_inputs():
+        write('query-reply', name, data)
     for name, manner, data in state_inputs():
         write('state', name, bytes([manner]) + data)
     for name, data in decoder_inputs():
