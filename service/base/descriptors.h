@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* File descriptors, which clients can use up: by private sockets, and by being many who are not
- * identified yet. (Those that come with a call are closed with it; none is kept.)
+/* File descriptors, which clients can use up: by lock sockets, and by being many that are not
+ * identified yet. (Those that come with a call or a packet are closed with it; none is kept.)
  *
- * When sd-bus can't receive a message for want of descriptors it gives up the connection, and that
- * is the service's end. So what needs them stops one after the other, and whoever takes all that
- * there is for the one leaves some for the next. */
+ * When sd-bus cannot receive a message for lack of descriptors it closes the connection, and that
+ * is the end of the service. So the uses of descriptors are refused one after the other, and a
+ * client that takes all there is for one use leaves some for the next. */
 
 #pragma once
 
