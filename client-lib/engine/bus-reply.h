@@ -9,7 +9,7 @@
 #include <glib.h>
 
 typedef struct {
-    guint32 reply_serial;
+    guint32 reply_serial;  /* 0 if there is none */
     const char *sender;    /* "" if there is none; as the next, in the message */
     const char *signature; /* of the body */
     const guint8 *body;
