@@ -356,7 +356,7 @@ stop_listening(Bus *self)
     send_message(self, message, &serial);
     self->listener->bus = NULL;
     g_dbus_connection_remove_filter(self->connection, self->filter);
-    g_clear_signal_handler(&self->closed_handler, self->connection);
+    g_signal_handler_disconnect(self->connection, self->closed_handler);
     if (self->guarded_fd >= 0)
         process_unguard_fd(self->guarded_fd);
     self->guarded_fd = -1;

@@ -11,7 +11,7 @@
 #include "client-lib/engine/process.h"
 
 /* A queue that was longer than this gives its memory back when it is empty. */
-#define QUEUE_KEPT_BYTES (2 * PACKET_BYTES_MAX)
+#define QUEUE_KEPT_BYTES ((gsize)2 * PACKET_BYTES_MAX)
 
 /* How many packets are read before their results are delivered. */
 #define PACKETS_MAX 16

@@ -105,13 +105,11 @@ static void
 question_take(Question *self, GDBusMessage *reply)
 {
     GVariant *body = g_dbus_message_get_body(reply);
-    g_autoptr(GVariant) empty = NULL;
+    g_autoptr(GVariant) tuple =
+        g_variant_ref_sink(body != NULL ? body : g_variant_new_tuple(NULL, 0));
     GError *error = NULL;
-    gpointer result;
+    gpointer result = self->kind->read(tuple, self->data, &error);
 
-    if (body == NULL)
-        body = empty = g_variant_ref_sink(g_variant_new_tuple(NULL, 0));
-    result = self->kind->read(body, self->data, &error);
     if (error != NULL) {
         question_fail(self, error);
     } else if (result == NULL) {

@@ -96,21 +96,33 @@ session_has_users(const Session *self)
     return self->n_users > 0;
 }
 
-void
-session_enter(Session *self)
+/* For callers that have a reference all the time. */
+static void
+lock(Session *self)
 {
     if (session_is_of_this_process(self))
         g_rec_mutex_lock(&self->mutex);
-    session_ref(self);
     session_add_user(self);
+}
+
+static void
+unlock(Session *self)
+{
+    session_remove_user(self);
+    if (session_is_of_this_process(self))
+        g_rec_mutex_unlock(&self->mutex);
+}
+
+void
+session_enter(Session *self)
+{
+    lock(session_ref(self));
 }
 
 void
 session_leave(Session *self)
 {
-    session_remove_user(self);
-    if (session_is_of_this_process(self))
-        g_rec_mutex_unlock(&self->mutex);
+    unlock(self);
     session_unref(self);
 }
 
@@ -409,10 +421,10 @@ run_delivery(Session *self, SessionDelivery *delivery)
 {
     delivery->run(delivery);
     if (g_atomic_int_get(&self->is_ready)) {
-        session_enter(self);
+        lock(self);
         if (self->deliveries == NULL && self->source != NULL)
             finish_deliveries(self);
-        session_leave(self);
+        unlock(self);
     }
     delivery->free(delivery);
 }
@@ -424,18 +436,18 @@ run_deliveries(Session *self)
     GThread *outer;
     SessionDelivery *delivery;
 
-    session_enter(self);
+    lock(self);
     outer = self->delivering;
     self->delivering = g_thread_self();
     while ((delivery = take_delivery(self)) != NULL) {
-        session_leave(self);
+        unlock(self);
         run_delivery(self, delivery);
-        session_enter(self);
+        lock(self);
     }
     self->delivering = outer;
     if (self->source != NULL)
         finish_deliveries(self);
-    session_leave(self);
+    unlock(self);
 }
 
 static gboolean
@@ -446,7 +458,7 @@ source_dispatch(GSource *source, GSourceFunc callback, gpointer data)
     if (!session_is_of_this_process(self))
         return G_SOURCE_REMOVE;
     session_ref(self);
-    session_enter(self);
+    lock(self);
     if (self->source != NULL) {
         GThread *outer = self->delivering;
 
@@ -455,7 +467,7 @@ source_dispatch(GSource *source, GSourceFunc callback, gpointer data)
         run_timers(self);
         self->delivering = outer;
     }
-    session_leave(self);
+    unlock(self);
     run_deliveries(self);
     session_unref(self);
     return G_SOURCE_CONTINUE;
