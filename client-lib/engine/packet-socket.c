@@ -32,7 +32,8 @@ struct PacketSocket {
     gsize n_sent;          /* bytes at the beginning of the queue */
     guint64 n_sent_before; /* that are not in the queue any more */
     gsize longest;
-    guint8 *packet; /* that is being read */
+    guint8 *packet;      /* that is being read */
+    gboolean has_events; /* in that: something other than answers */
 };
 
 /* ---- life */
@@ -217,6 +218,7 @@ take_packet(PacketSocket *self, gsize size)
     const guint n_opened = self->n_opened;
     gsize offset = 0;
 
+    self->has_events = FALSE;
     while (offset < size && self->is_open && self->n_opened == n_opened) {
         const PacketHead *message = packet_read_from_service(self->packet, size, &offset);
 
@@ -226,6 +228,8 @@ take_packet(PacketSocket *self, gsize size)
             end(self);
             return;
         }
+        if (message->kind != PACKET_ANSWER)
+            self->has_events = TRUE;
         self->funcs->message(message, self->data);
     }
 }
@@ -289,9 +293,10 @@ on_ready(gpointer data, short revents)
     }
     if (!self->is_open || (revents & ~POLLOUT) == 0)
         return;
-    /* A thread that waits may have what it waits for. A callback sees what is true now: a lock that
-     * was granted and stolen is not held. */
-    while (read_packet(self) && session_is_delivering(self->session) && ++n_packets < PACKETS_MAX)
+    /* A callback sees what is true now: a lock that was granted and stolen is not held. A thread
+     * that waits may have what it waits for. */
+    while (read_packet(self) && self->has_events && session_is_delivering(self->session) &&
+           ++n_packets < PACKETS_MAX)
         ;
 }
 
