@@ -479,7 +479,7 @@ web_locks_agent_connect_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_connect_async);
-    connection_connect(self->connection, task);
+    connection_connect(self->connection, caller_of_task(task));
 }
 
 /**
@@ -519,9 +519,13 @@ web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError
 gboolean
 web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
 {
+    SyncCall sync;
+
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
-    return connection_connect_sync(self->connection, cancellable, error);
+
+    connection_connect(self->connection, caller_of_sync(&sync, cancellable));
+    return sync_call_wait(&sync, error) != NULL;
 }
 
 /**

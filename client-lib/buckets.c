@@ -107,7 +107,7 @@ web_locks_agent_list_buckets_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
-    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL, task);
+    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL, caller_of_task(task));
 }
 
 /**
@@ -149,8 +149,12 @@ web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, G
 char **
 web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error)
 {
+    SyncCall sync;
+
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
-    return connection_ask_sync(web_locks_agent_get_connection(self), &buckets_kind, NULL,
-                               cancellable, error);
+
+    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL,
+                   caller_of_sync(&sync, cancellable));
+    return sync_call_wait(&sync, error);
 }

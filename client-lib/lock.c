@@ -202,13 +202,10 @@ web_locks_lock_release_async(WebLocksLock *self,
 {
     g_autoptr(GTask) task = NULL;
     GError *error = NULL;
-    Session *session;
-    gboolean was_held;
 
     g_return_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    session = request_get_session(self->request);
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_lock_release_async);
     /* From here on the lock is given up, and the answer is the truth about it. */
@@ -217,11 +214,7 @@ web_locks_lock_release_async(WebLocksLock *self,
         g_task_return_error(task, error);
         return;
     }
-    session_enter(session);
-    was_held = request_is_held(self->request);
-    request_release(self->request, g_steal_pointer(&task), NULL);
-    session_leave(session);
-    if (was_held)
+    if (request_release(self->request, caller_of_task(g_steal_pointer(&task))))
         notify_held(self);
 }
 
@@ -268,23 +261,15 @@ gboolean
 web_locks_lock_release_sync(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
     SyncCall sync;
-    Session *session;
-    gboolean was_held, is_released;
 
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, FALSE);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), FALSE);
 
     if (!check_release(self, cancellable, error))
         return FALSE;
-    session = request_get_session(self->request);
-    session_enter(session);
-    was_held = request_is_held(self->request);
-    request_release(self->request, NULL, &sync);
-    is_released = sync_call_wait(&sync, error) != NULL;
-    session_leave(session);
-    if (was_held)
+    if (request_release(self->request, caller_of_sync(&sync, NULL)))
         notify_held(self);
-    return is_released;
+    return sync_call_wait(&sync, error) != NULL;
 }
 
 /* ---- GObject */

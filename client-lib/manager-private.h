@@ -19,17 +19,11 @@ Connection *web_locks_manager_get_connection(WebLocksManager *self);
 /* Of the bucket object on the bus. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 
-/* A request whose options were checked, for a task, which it takes, and as a sync call. The result
- * is the lock, or NULL. */
+/* A request whose name and options were checked. The result is the lock, or NULL. */
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
-                                     GTask *take_task);
-WebLocksLock *web_locks_manager_wait_for_request(WebLocksManager *self,
-                                                 const char *name,
-                                                 const RequestOptions *options,
-                                                 GCancellable *cancellable,
-                                                 GError **error);
+                                     Caller caller);
 
 /* Whether requests can be made at all, which comes before anything else [3.2.1]. */
 gboolean web_locks_manager_check(WebLocksManager *self, GError **error);

@@ -255,21 +255,10 @@ void
 web_locks_manager_start_request(WebLocksManager *self,
                                 const char *name,
                                 const RequestOptions *options,
-                                GTask *take_task)
+                                Caller caller)
 {
     connection_request(web_locks_manager_get_connection(self), &web_locks_lock_funcs, self->bucket,
-                       name, options, take_task);
-}
-
-WebLocksLock *
-web_locks_manager_wait_for_request(WebLocksManager *self,
-                                   const char *name,
-                                   const RequestOptions *options,
-                                   GCancellable *cancellable,
-                                   GError **error)
-{
-    return connection_request_sync(web_locks_manager_get_connection(self), &web_locks_lock_funcs,
-                                   self->bucket, name, options, cancellable, error);
+                       name, options, caller);
 }
 
 /* In the standard's order. */
@@ -329,7 +318,7 @@ web_locks_manager_request_async(WebLocksManager *self,
         g_task_return_error(task, error);
         return;
     }
-    web_locks_manager_start_request(self, name, &values, g_steal_pointer(&task));
+    web_locks_manager_start_request(self, name, &values, caller_of_task(g_steal_pointer(&task)));
 }
 
 /**
@@ -383,6 +372,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
                                GError **error)
 {
     g_auto(RequestOptions) values = {0};
+    SyncCall sync;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
     g_return_val_if_fail(name != NULL, NULL);
@@ -392,7 +382,8 @@ web_locks_manager_request_sync(WebLocksManager *self,
     request_options_init(&values, options, cancellable != NULL);
     if (!check_request(self, name, &values, error))
         return NULL;
-    return web_locks_manager_wait_for_request(self, name, &values, cancellable, error);
+    web_locks_manager_start_request(self, name, &values, caller_of_sync(&sync, cancellable));
+    return sync_call_wait(&sync, error);
 }
 
 /* ---- GObject */

@@ -319,7 +319,7 @@ refresh(WebLocksMonitor *self)
     stop_timer(self);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
-    connection_ask(get_connection(self), &refresh_kind, self, task);
+    connection_ask(get_connection(self), &refresh_kind, self, caller_of_task(task));
 }
 
 /* ---- making one */
@@ -411,6 +411,7 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
 {
     g_autoptr(WebLocksMonitor) self = NULL;
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    SyncCall sync;
 
     g_return_val_if_fail(
         WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL, NULL);
@@ -418,7 +419,8 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
 
     self = monitor_new(manager);
     self->look = LOOK_GOING_ON;
-    snapshot = connection_ask_sync(get_connection(self), &refresh_kind, self, cancellable, error);
+    connection_ask(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
+    snapshot = sync_call_wait(&sync, error);
     if (snapshot == NULL)
         return NULL;
     take_in(self, snapshot);

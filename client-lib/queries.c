@@ -95,7 +95,7 @@ web_locks_manager_query_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_query_async);
-    connection_ask(web_locks_manager_get_connection(self), &query_kind, self, task);
+    connection_ask(web_locks_manager_get_connection(self), &query_kind, self, caller_of_task(task));
 }
 
 /**
@@ -136,11 +136,15 @@ web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GErr
 WebLocksSnapshot *
 web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, GError **error)
 {
+    SyncCall sync;
+
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
                          NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
-    return connection_ask_sync(web_locks_manager_get_connection(self), &query_kind, self,
-                               cancellable, error);
+
+    connection_ask(web_locks_manager_get_connection(self), &query_kind, self,
+                   caller_of_sync(&sync, cancellable));
+    return sync_call_wait(&sync, error);
 }
 
 /* ---- inspect */
@@ -268,7 +272,8 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     }
     inspection = inspection_new(self, name);
     g_task_set_task_data(task, inspection, inspection_free);
-    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection, task);
+    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                   caller_of_task(task));
 }
 
 /**
@@ -316,6 +321,7 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
                                GError **error)
 {
     g_autoptr(Inspection) inspection = NULL;
+    SyncCall sync;
 
     g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
                          NULL);
@@ -324,6 +330,7 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
     if (name != NULL && !web_locks_manager_check_name(name, error))
         return NULL;
     inspection = inspection_new(self, name);
-    return connection_ask_sync(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                               cancellable, error);
+    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                   caller_of_sync(&sync, cancellable));
+    return sync_call_wait(&sync, error);
 }

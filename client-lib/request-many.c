@@ -156,7 +156,7 @@ request_next(GTask *take_task)
                       g_object_ref(task));
     g_task_set_check_cancellable(part, FALSE);
     web_locks_manager_start_request(g_task_get_source_object(task), next_name(self), &self->options,
-                                    part);
+                                    caller_of_task(part));
 }
 
 static void
@@ -303,10 +303,13 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
     while (many->locks->len < many->names->len) {
         GError *request_error = NULL;
         WebLocksLock *lock = NULL;
+        SyncCall sync;
 
-        if (check_time(many, &request_error))
-            lock = web_locks_manager_wait_for_request(self, next_name(many), &many->options,
-                                                      cancellable, &request_error);
+        if (check_time(many, &request_error)) {
+            web_locks_manager_start_request(self, next_name(many), &many->options,
+                                            caller_of_sync(&sync, cancellable));
+            lock = sync_call_wait(&sync, &request_error);
+        }
         if (lock == NULL) {
             drop_locks(many);
             if (request_error != NULL)

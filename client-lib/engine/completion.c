@@ -198,12 +198,35 @@ completion_is_pending(const Completion *self)
     return self->task != NULL || self->sync != NULL;
 }
 
-void
-completion_init(Completion *self, Session *session, GTask *task, SyncCall *sync)
+/* ---- callers */
+
+Caller
+caller_of_task(GTask *take_task)
 {
-    *self = (Completion){.session = session, .task = task, .sync = sync};
-    if (sync != NULL)
-        *sync = (SyncCall){.session = session};
+    return (Caller){.task = take_task, .cancellable = g_task_get_cancellable(take_task)};
+}
+
+Caller
+caller_of_sync(SyncCall *sync, GCancellable *cancellable)
+{
+    return (Caller){.sync = sync, .cancellable = cancellable};
+}
+
+void
+completion_init(Completion *self, Session *session, Caller caller)
+{
+    *self = (Completion){.session = session, .task = caller.task, .sync = caller.sync};
+    if (caller.sync != NULL)
+        *caller.sync = (SyncCall){.session = session};
+}
+
+void
+caller_fail(Caller caller, Session *session, GError *error)
+{
+    Completion completion;
+
+    completion_init(&completion, session, caller);
+    completion_return_error(&completion, error);
 }
 
 /* ---- a thread that waits */
@@ -217,7 +240,9 @@ is_over(gpointer data)
 gpointer
 sync_call_wait(SyncCall *self, GError **error)
 {
+    session_enter(self->session);
     session_wait(self->session, &self->waiter, is_over, self);
+    session_leave(self->session);
     if (self->error != NULL)
         g_propagate_error(error, self->error);
     return self->pointer;

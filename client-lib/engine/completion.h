@@ -5,7 +5,7 @@
  *
  * It is completed once, by the operation or by its GCancellable: that completes it within
  * g_cancellable_cancel(). A task gets its result from its own main context. All functions are
- * called with the session lock held. */
+ * called with the session lock held, unless they say otherwise. */
 
 #pragma once
 
@@ -20,8 +20,19 @@ typedef struct {
     GError *error;
 } SyncCall;
 
-/* Waits for the result. The lock is held once, and released meanwhile. */
+/* Without the lock: waits for the result of an operation that was started with it. */
 gpointer sync_call_wait(SyncCall *self, GError **error);
+
+/* Who gets the result of an operation: exactly one of `task`, which the operation takes, and
+ * `sync`. */
+typedef struct {
+    GTask *task;
+    SyncCall *sync;
+    GCancellable *cancellable; /* borrowed; may be NULL */
+} Caller;
+
+Caller caller_of_task(GTask *take_task);
+Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 
 typedef struct CancelWatch CancelWatch;
 
@@ -33,8 +44,10 @@ typedef struct {
     CancelWatch *cancel;
 } Completion;
 
-/* For one of the two; takes the task. */
-void completion_init(Completion *self, Session *session, GTask *task, SyncCall *sync);
+void completion_init(Completion *self, Session *session, Caller caller);
+
+/* The operation can't be started: takes the error. */
+void caller_fail(Caller caller, Session *session, GError *error);
 
 gboolean completion_is_pending(const Completion *self);
 

@@ -197,14 +197,15 @@ open_bus(Connection *self, GError **error)
 }
 
 static void
-start_connect(Connection *self, GCancellable *cancellable, GTask *task, SyncCall *sync)
+start_connect(Connection *self, Caller caller)
 {
     Connect *connect = g_new0(Connect, 1);
     GError *error = NULL;
 
     connect->connection = self;
-    completion_init(&connect->completion, self->session, task, sync);
-    if (!completion_listen(&connect->completion, cancellable, on_connect_cancelled, connect)) {
+    completion_init(&connect->completion, self->session, caller);
+    if (!completion_listen(&connect->completion, caller.cancellable, on_connect_cancelled,
+                           connect)) {
         g_free(connect);
         return;
     }
@@ -222,49 +223,14 @@ start_connect(Connection *self, GCancellable *cancellable, GTask *task, SyncCall
 }
 
 void
-connection_connect(Connection *self, GTask *take_task)
+connection_connect(Connection *self, Caller caller)
 {
     session_enter(self->session);
-    start_connect(self, g_task_get_cancellable(take_task), take_task, NULL);
+    start_connect(self, caller);
     session_leave(self->session);
 }
 
-gboolean
-connection_connect_sync(Connection *self, GCancellable *cancellable, GError **error)
-{
-    SyncCall sync;
-    gboolean is_connected;
-
-    session_enter(self->session);
-    start_connect(self, cancellable, NULL, &sync);
-    is_connected = sync_call_wait(&sync, error) != NULL;
-    session_leave(self->session);
-    return is_connected;
-}
-
-/* ---- requests */
-
-static void
-start_request(Connection *self,
-              const RequestFuncs *funcs,
-              GRefString *bucket,
-              const char *name,
-              const RequestOptions *options,
-              GCancellable *cancellable,
-              GTask *task,
-              SyncCall *sync)
-{
-    Completion refused;
-    GError *error = NULL;
-
-    if (connection_check(self, &error)) {
-        request_start(self->table, self->session, funcs, bucket, name, options, cancellable, task,
-                      sync);
-    } else {
-        completion_init(&refused, self->session, task, sync);
-        completion_return_error(&refused, error);
-    }
-}
+/* ---- requests and questions */
 
 void
 connection_request(Connection *self,
@@ -272,79 +238,31 @@ connection_request(Connection *self,
                    GRefString *bucket,
                    const char *name,
                    const RequestOptions *options,
-                   GTask *take_task)
+                   Caller caller)
 {
-    session_enter(self->session);
-    start_request(self, funcs, bucket, name, options, g_task_get_cancellable(take_task), take_task,
-                  NULL);
-    session_leave(self->session);
-}
-
-gpointer
-connection_request_sync(Connection *self,
-                        const RequestFuncs *funcs,
-                        GRefString *bucket,
-                        const char *name,
-                        const RequestOptions *options,
-                        GCancellable *cancellable,
-                        GError **error)
-{
-    SyncCall sync;
-    gpointer lock;
-
-    session_enter(self->session);
-    start_request(self, funcs, bucket, name, options, cancellable, NULL, &sync);
-    lock = sync_call_wait(&sync, error);
-    session_leave(self->session);
-    return lock;
-}
-
-/* ---- questions */
-
-static void
-start_question(Connection *self,
-               const QuestionKind *kind,
-               gpointer data,
-               GCancellable *cancellable,
-               GTask *task,
-               SyncCall *sync)
-{
-    Completion refused;
     GError *error = NULL;
 
-    /* If the socket has ended, the question is asked when there is the next one. */
-    recovery_notice_end(lock_table_get_recovery(self->table));
-    if (open_bus(self, &error)) {
-        questions_ask(self->questions, kind, data, cancellable, task, sync);
-    } else {
-        completion_init(&refused, self->session, task, sync);
-        completion_return_error(&refused, error);
-    }
+    session_enter(self->session);
+    if (connection_check(self, &error))
+        request_start(self->table, self->session, funcs, bucket, name, options, caller);
+    else
+        caller_fail(caller, self->session, error);
+    session_leave(self->session);
 }
 
 void
-connection_ask(Connection *self, const QuestionKind *kind, gpointer data, GTask *take_task)
+connection_ask(Connection *self, const QuestionKind *kind, gpointer data, Caller caller)
 {
-    session_enter(self->session);
-    start_question(self, kind, data, g_task_get_cancellable(take_task), take_task, NULL);
-    session_leave(self->session);
-}
-
-gpointer
-connection_ask_sync(Connection *self,
-                    const QuestionKind *kind,
-                    gpointer data,
-                    GCancellable *cancellable,
-                    GError **error)
-{
-    SyncCall sync;
-    gpointer result;
+    GError *error = NULL;
 
     session_enter(self->session);
-    start_question(self, kind, data, cancellable, NULL, &sync);
-    result = sync_call_wait(&sync, error);
+    /* If the socket has ended, the question is asked when there is the next one. */
+    recovery_notice_end(lock_table_get_recovery(self->table));
+    if (open_bus(self, &error))
+        questions_ask(self->questions, kind, data, caller);
+    else
+        caller_fail(caller, self->session, error);
     session_leave(self->session);
-    return result;
 }
 
 /* ---- the end */

@@ -49,31 +49,16 @@ void connection_set_changed(Connection *self,
                             gpointer data,
                             GDestroyNotify destroy);
 
-/* Each comes for a task, which it takes, and as a sync call. The result of connecting is a boolean;
- * of a request, see request.h; of a question, see question.h. */
-void connection_connect(Connection *self, GTask *take_task);
-gboolean connection_connect_sync(Connection *self, GCancellable *cancellable, GError **error);
-
+/* The result of connecting is a boolean; of a request, see request.h; of a question, see
+ * question.h. */
+void connection_connect(Connection *self, Caller caller);
 void connection_request(Connection *self,
                         const RequestFuncs *funcs,
                         GRefString *bucket,
                         const char *name,
                         const RequestOptions *options,
-                        GTask *take_task);
-gpointer connection_request_sync(Connection *self,
-                                 const RequestFuncs *funcs,
-                                 GRefString *bucket,
-                                 const char *name,
-                                 const RequestOptions *options,
-                                 GCancellable *cancellable,
-                                 GError **error);
-
-void connection_ask(Connection *self, const QuestionKind *kind, gpointer data, GTask *take_task);
-gpointer connection_ask_sync(Connection *self,
-                             const QuestionKind *kind,
-                             gpointer data,
-                             GCancellable *cancellable,
-                             GError **error);
+                        Caller caller);
+void connection_ask(Connection *self, const QuestionKind *kind, gpointer data, Caller caller);
 
 /* ---- watching a bucket */
 

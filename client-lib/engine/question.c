@@ -182,12 +182,7 @@ question_try(Question *self)
 }
 
 void
-questions_ask(Questions *self,
-              const QuestionKind *kind,
-              gpointer data,
-              GCancellable *cancellable,
-              GTask *task,
-              SyncCall *sync)
+questions_ask(Questions *self, const QuestionKind *kind, gpointer data, Caller caller)
 {
     Question *question = g_new0(Question, 1);
 
@@ -196,8 +191,8 @@ questions_ask(Questions *self,
     question->data = data;
     question->timer.data = question;
     question->timer.expired = on_expired;
-    completion_init(&question->completion, self->session, task, sync);
-    if (!completion_listen(&question->completion, cancellable, on_cancelled, question)) {
+    completion_init(&question->completion, self->session, caller);
+    if (!completion_listen(&question->completion, caller.cancellable, on_cancelled, question)) {
         g_free(question);
         return;
     }

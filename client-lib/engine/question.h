@@ -40,13 +40,8 @@ typedef struct {
 Questions *questions_new(Session *session, Bus *bus, const QuestionsFuncs *funcs, gpointer data);
 void questions_free(Questions *self);
 
-/* For a task, which it takes, or for a sync call. `data` lives until there is a result. */
-void questions_ask(Questions *self,
-                   const QuestionKind *kind,
-                   gpointer data,
-                   GCancellable *cancellable,
-                   GTask *task,
-                   SyncCall *sync);
+/* `data` lives until there is a result. */
+void questions_ask(Questions *self, const QuestionKind *kind, gpointer data, Caller caller);
 
 /* Asks those that have had to wait, if they may be asked now. */
 void questions_try(Questions *self);

@@ -263,21 +263,30 @@ explain_refusal(const Request *self)
                                "The lock was released before");
 }
 
-void
-request_release(Request *self, GTask *task, SyncCall *sync)
+static gboolean
+release(Request *self, Caller caller)
 {
-    Completion refused;
-
     if (get_state(self) != STATE_HELD) {
-        completion_init(&refused, self->session, task, sync);
-        completion_return_error(&refused, explain_refusal(self));
-        return;
+        caller_fail(caller, self->session, explain_refusal(self));
+        return FALSE;
     }
-    completion_init(&self->completion, self->session, task, sync);
+    completion_init(&self->completion, self->session, caller);
     set_state(self, STATE_RELEASED);
     self->entry.was_sent = FALSE;
     self->timer.expired = on_release_expired;
     lock_table_call(self->table, &self->entry, TRUE);
+    return TRUE;
+}
+
+gboolean
+request_release(Request *self, Caller caller)
+{
+    gboolean was_held;
+
+    session_enter(self->session);
+    was_held = release(self, caller);
+    session_leave(self->session);
+    return was_held;
 }
 
 static void
@@ -468,9 +477,7 @@ request_start(LockTable *table,
               GRefString *bucket,
               const char *name,
               const RequestOptions *options,
-              GCancellable *cancellable,
-              GTask *task,
-              SyncCall *sync)
+              Caller caller)
 {
     const gsize length = strlen(name);
     Request *self = g_malloc0(sizeof *self + length + 1);
@@ -482,8 +489,8 @@ request_start(LockTable *table,
     self->bucket = g_ref_string_acquire(bucket);
     request_options_copy(&self->options, options);
     memcpy(self->name, name, length);
-    completion_init(&self->completion, session, task, sync);
-    if (!completion_listen(&self->completion, cancellable, on_cancelled, self)) {
+    completion_init(&self->completion, session, caller);
+    if (!completion_listen(&self->completion, caller.cancellable, on_cancelled, self)) {
         request_unref(self);
         return;
     }

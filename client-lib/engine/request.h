@@ -26,17 +26,15 @@ typedef struct {
     void (*lock_lost)(gpointer lock, PacketReason reason);
 } RequestFuncs;
 
-/* Exactly one of `task`, which it takes, and `sync` is not NULL. The result is what lock_new()
- * returned; NULL: it was not available. The session lock is held. `options` has been checked. */
+/* The result is what lock_new() returned; NULL: it was not available. The session lock is held.
+ * `options` has been checked. */
 void request_start(LockTable *table,
                    Session *session,
                    const RequestFuncs *funcs,
                    GRefString *bucket,
                    const char *name,
                    const RequestOptions *options,
-                   GCancellable *cancellable,
-                   GTask *task,
-                   SyncCall *sync);
+                   Caller caller);
 
 /* ---- of a request that was granted; from any thread */
 
@@ -60,5 +58,5 @@ void request_drop(Request *self);
 /* The same; and the object that lock_new() returned ends: nothing is told to it any more. */
 void request_forget_lock(Request *self);
 
-/* The result is TRUE, or why the lock was not there to be released. The session lock is held. */
-void request_release(Request *self, GTask *task, SyncCall *sync);
+/* The result is TRUE, or why the lock was not there to be released. FALSE: it was not held. */
+gboolean request_release(Request *self, Caller caller);
