@@ -51,11 +51,9 @@ serve_socket(Client *client, guint n_calls, guint64 position)
         if (packet_socket_is_at(client, position))
             break;
         result = packet_socket_read(client, &call);
-        if (result == PACKET_READ_CALL) {
+        if (result == PACKET_READ_CALL)
             dispatch_call(client, &socket_channel, &call);
-            if (position == G_MAXUINT64 && !packet_socket_expects_more(client))
-                break;
-        } else if (result == PACKET_READ_MALFORMED)
+        else if (result == PACKET_READ_MALFORMED)
             end_malformed(client);
         else if (result == PACKET_READ_END)
             packet_socket_close(client, 0);

@@ -23,11 +23,6 @@
 
 #define EVENTS_MAX 64
 
-/* A client that sends one packet and awaits the answer, as most do, has no other one in its socket.
- * To look for that takes as long as to receive it; so it is done once in so many turns, and always
- * once another one has been found. */
-#define TURNS_WITHOUT_LOOK 16
-
 struct PacketSockets {
     Session *session; /* not owned */
     int epoll_fd;
@@ -49,9 +44,6 @@ struct PacketSocket {
     guint64 position;    /* bytes that were received in all */
     gboolean is_blocked; /* the kernel has taken not all of `out` */
     gboolean is_muted;
-    gboolean sends_several; /* packets without awaiting the answers: in the turn before */
-    guint n_turns;          /* in which it was read */
-    guint n_packets;        /* that were received in this turn */
     GByteArray *out;
     gsize out_offset;
     void *rest;         /* the packet that is being read, if it is not in the shared buffer */
@@ -316,7 +308,6 @@ receive(PacketSocket *self)
     }
     if (n == 0)
         return PACKET_READ_END;
-    self->n_packets++;
     self->position += (gsize)n;
     if ((gsize)n > sizeof all->buffer)
         return PACKET_READ_MALFORMED;
@@ -389,27 +380,13 @@ packet_socket_read(Client *client, LockCall *out_call)
     return PACKET_READ_NOTHING;
 }
 
-gboolean
-packet_socket_expects_more(const Client *client)
-{
-    const PacketSocket *self = client->socket;
-
-    return (self->packet != NULL && self->packet_offset < self->packet_size) ||
-           self->sends_several || self->n_packets > 1 || self->n_turns % TURNS_WITHOUT_LOOK == 0;
-}
-
 void
 packet_socket_pause(Client *client)
 {
     PacketSocket *self = client->socket;
     gsize n_left;
 
-    if (self == NULL)
-        return;
-    self->sends_several = self->n_packets > 1;
-    self->n_packets = 0;
-    self->n_turns++;
-    if (self->all->receiver != self)
+    if (self == NULL || self->all->receiver != self)
         return;
     self->all->receiver = NULL;
     n_left = self->packet_size - self->packet_offset;

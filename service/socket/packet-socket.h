@@ -68,10 +68,6 @@ typedef enum {
 /* Reads the next call. Its strings are valid until the next one is read, of any socket. */
 PacketRead packet_socket_read(Client *client, LockCall *out_call);
 
-/* FALSE if another packet is unlikely to be there now: the client sends one at a time. It may be
- * there all the same, and is reported again by packet_sockets_wait(). */
-gboolean packet_socket_expects_more(const Client *client);
-
 /* No more is read from the client's socket in this turn: keeps what was received and not read. */
 void packet_socket_pause(Client *client);
 
