@@ -12,10 +12,12 @@
 #include "principal.h"
 #include "watches.h"
 
-/* Clients that are served in one turn, and calls that each of them gets: so few that a client which
- * comes meanwhile waits less than it takes to be given the processor. */
+/* Clients that are served in one turn; calls that a client gets in a turn if it is the only one,
+ * and that several get together: so few that a client which comes meanwhile waits less than it
+ * takes to be given the processor. */
 #define CLIENTS_PER_TURN 64
 #define CALLS_PER_TURN   64
+#define CALLS_OF_SEVERAL 16
 /* When runnable clients are looked at again, if the bus takes no replies. */
 #define BUS_RETRY_US 20000L
 
@@ -231,11 +233,11 @@ run_clients(Server *server)
         g_source_set_ready_time(server->scheduler, 0);
 }
 
-/* Calls for each of so many. */
+/* Calls for each of so many clients. */
 static guint
 get_share(guint n_clients)
 {
-    return MAX(CALLS_PER_TURN / n_clients, 8);
+    return n_clients == 1 ? CALLS_PER_TURN : MAX(CALLS_OF_SEVERAL / n_clients, 1);
 }
 
 /* FALSE: there was nothing to do. */
