@@ -230,6 +230,10 @@ class Storm:
                                lambda: self.on_client_said(client))
 
     def on_client_said(self, client):
+        # It may have been found dead by another event of this turn: then its descriptor is closed, and
+        # the number may be that of the next client, whose output it would wait for.
+        if self.clients.get(client.slot) is not client:
+            return
         client.read()
         if client.process.poll() is not None:
             self.on_client_dead(client)
