@@ -106,17 +106,22 @@ abort_request(Client *client, const Channel *channel, const LockCall *call)
     notify_reply(client, channel, call, &reply);
 }
 
-/* [2.6] What follows on the socket is of another agent with the same client id. The client is told
- * nothing of what it ends itself. */
+void
+dispatch_replace_agent(Client *client)
+{
+    client->agent->edge_data = NULL;
+    user_agent_replace(&client->session->user_agent, client->agent);
+    notify_effects(server_of(client));
+    client->agent->edge_data = client;
+}
+
+/* [2.6] END. */
 static void
 end_agent(Client *client, const Channel *channel, const LockCall *call)
 {
     const LockReply reply = {LOCK_RESULT_OK};
 
-    client->agent->edge_data = NULL;
-    user_agent_replace(&client->session->user_agent, client->agent);
-    notify_effects(server_of(client));
-    client->agent->edge_data = client;
+    dispatch_replace_agent(client);
     channel->reply(client, call, &reply);
 }
 

@@ -11,3 +11,7 @@
 
 /* Serves a call of an identified client that came by `channel`, and replies to it. */
 void dispatch_call(Client *client, const Channel *channel, const LockCall *call);
+
+/* [2.6] Ends the agent of the client, which has another one with the same client id from here on.
+ * The client is told nothing of what that ends: it has asked for it, or its socket is closed next. */
+void dispatch_replace_agent(Client *client);

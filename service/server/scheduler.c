@@ -31,14 +31,9 @@
 static void
 end_malformed(Client *client)
 {
-    Server *server = server_of(client);
-
     g_debug("%s has sent a malformed packet", client->unique_name);
     session_tick(client->session);
-    client->agent->edge_data = NULL;
-    user_agent_replace(&client->session->user_agent, client->agent);
-    notify_effects(server);
-    client->agent->edge_data = client;
+    dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
 
