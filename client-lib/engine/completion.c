@@ -192,12 +192,6 @@ completion_return_error(Completion *self, GError *error)
     return_result(self, (Result){.error = error});
 }
 
-gboolean
-completion_is_pending(const Completion *self)
-{
-    return self->task != NULL || self->sync != NULL;
-}
-
 /* ---- callers */
 
 Caller

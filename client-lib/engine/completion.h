@@ -49,8 +49,6 @@ void completion_init(Completion *self, Session *session, Caller caller);
 /* The operation can't be started: takes the error. */
 void caller_fail(Caller caller, Session *session, GError *error);
 
-gboolean completion_is_pending(const Completion *self);
-
 /* When `cancellable` is cancelled, the completion fails, and `cancelled` is called. FALSE: it was
  * cancelled before, and the completion has failed. */
 gboolean completion_listen(Completion *self,

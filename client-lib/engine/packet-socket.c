@@ -60,12 +60,6 @@ clear_queue(PacketSocket *self)
 }
 
 gboolean
-packet_socket_is_open(const PacketSocket *self)
-{
-    return self->is_open;
-}
-
-gboolean
 packet_socket_is_drained(const PacketSocket *self)
 {
     return self->queue->len == 0;

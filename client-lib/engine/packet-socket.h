@@ -30,7 +30,6 @@ void packet_socket_free(PacketSocket *self);
 
 /* Takes the descriptor. FALSE, and nothing is open: it is not of the right type. */
 gboolean packet_socket_open(PacketSocket *self, int fd, guint32 packet_max);
-gboolean packet_socket_is_open(const PacketSocket *self);
 void packet_socket_close(PacketSocket *self);
 
 /* Messages are appended here (packet_write_*()), then sent: now, or, where deliveries are running,
