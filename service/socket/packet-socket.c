@@ -318,7 +318,7 @@ receive(PacketSocket *self)
     return PACKET_READ_CALL;
 }
 
-/* Whether a message is complete in itself, and no call: TRUE for BUCKET. */
+/* FALSE: no bucket can have that name. */
 static gboolean
 bind_bucket(PacketSocket *self, const PacketBucket *message)
 {
