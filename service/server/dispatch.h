@@ -13,5 +13,5 @@
 void dispatch_call(Client *client, const Channel *channel, const LockCall *call);
 
 /* [2.6] Ends the agent of the client, which has another one with the same client id from here on.
- * The client is told nothing of what that ends: it has asked for it, or its socket is closed next. */
+ * The client is told nothing of what that ends: it asked for it, or its socket is closed next. */
 void dispatch_replace_agent(Client *client);
