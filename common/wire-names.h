@@ -55,12 +55,8 @@
 #define WIRE_ERROR_NAME_HAS_NO_OWNER "org.freedesktop.DBus.Error.NameHasNoOwner"
 #define WIRE_ERROR_NO_REPLY          "org.freedesktop.DBus.Error.NoReply"
 #define WIRE_ERROR_SERVICE_UNKNOWN   "org.freedesktop.DBus.Error.ServiceUnknown"
-#define WIRE_ERROR_TIMEOUT           "org.freedesktop.DBus.Error.Timeout"
 #define WIRE_ERROR_UNKNOWN_METHOD    "org.freedesktop.DBus.Error.UnknownMethod"
 #define WIRE_ERROR_UNKNOWN_OBJECT    "org.freedesktop.DBus.Error.UnknownObject"
-
-/* The sender of what sd-bus says itself. */
-#define WIRE_LOCAL_NAME "org.freedesktop.DBus.Local"
 
 #define WIRE_DRIVER_NAME      "org.freedesktop.DBus"
 #define WIRE_DRIVER_PATH      "/org/freedesktop/DBus"

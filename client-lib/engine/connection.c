@@ -289,10 +289,9 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
 /* ---- closed by the application
 
  * Closing one's own connection to the bus ends everything that the service has. A borrowed one
- stays
- * open, so the service has to be told, and may be away. Until that is done the connection is one
- * that lingers, unless another agent of the same bus connection does it: then it is the first thing
- * that this one sends. Whoever takes it from the list removes its last user. */
+ * stays open, so the service has to be told, and may be away. Until that is done the connection is
+ * one that lingers, unless another agent of the same bus connection does it: then it is the first
+ * thing that this one sends. Whoever takes it from the list removes its last user. */
 
 static GMutex lingering_mutex;
 static GPtrArray *lingering; /* of Connection */
