@@ -359,6 +359,20 @@ answer_expect_error(Answer *answer, GQuark domain, int code)
     g_assert_null(lock);
 }
 
+/* ---- signals to GDBus */
+
+void
+test_count_signal(GDBusConnection *connection,
+                  const char *sender,
+                  const char *path,
+                  const char *interface,
+                  const char *member,
+                  GVariant *parameters,
+                  gpointer n_signals)
+{
+    ++*(guint *)n_signals;
+}
+
 /* ---- lost locks */
 
 static void

@@ -93,6 +93,17 @@ WebLocksLock *answer_expect_lock(Answer *answer);
 /* Waits, and it must fail so. */
 void answer_expect_error(Answer *answer, GQuark domain, int code);
 
+/* ---- signals to GDBus */
+
+/* A GDBusSignalCallback: counts them in a guint. */
+void test_count_signal(GDBusConnection *connection,
+                       const char *sender,
+                       const char *path,
+                       const char *interface,
+                       const char *member,
+                       GVariant *parameters,
+                       gpointer n_signals);
+
 /* ---- lost locks */
 
 typedef struct {

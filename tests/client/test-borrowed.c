@@ -118,18 +118,6 @@ test_no_bus(void)
 
 /* ---- beside the application */
 
-static void
-count_signal(GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *member,
-             GVariant *parameters,
-             gpointer n_signals)
-{
-    ++*(guint *)n_signals;
-}
-
 static gboolean
 has_50(gpointer n_signals)
 {
@@ -158,7 +146,7 @@ test_beside(void)
     guint n_signals = 0, n_pongs = 0;
     guint subscription = g_dbus_connection_signal_subscribe(
         connection, NULL, "org.example.Test", "Signal", NULL, NULL, G_DBUS_SIGNAL_FLAGS_NONE,
-        count_signal, &n_signals, NULL);
+        test_count_signal, &n_signals, NULL);
 
     ping(connection); /* it is subscribed */
     for (guint i = 0; i < 50; i++) {

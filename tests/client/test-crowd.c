@@ -96,18 +96,6 @@ test_agents(void)
 /* ---- with GDBus on the same bus */
 
 static void
-count_signal(GDBusConnection *connection,
-             const char *sender,
-             const char *path,
-             const char *interface,
-             const char *member,
-             GVariant *parameters,
-             gpointer n_signals)
-{
-    ++*(guint *)n_signals;
-}
-
-static void
 test_with_gdbus(void)
 {
     g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
@@ -115,7 +103,7 @@ test_with_gdbus(void)
     guint n_signals = 0;
     guint subscription = g_dbus_connection_signal_subscribe(
         connection, WIRE_BUS_NAME, WIRE_LOCKS_INTERFACE, NULL, NULL, NULL, G_DBUS_SIGNAL_FLAGS_NONE,
-        count_signal, &n_signals, NULL);
+        test_count_signal, &n_signals, NULL);
 
     for (guint i = 0; i < 50; i++) {
         g_autoptr(GError) error = NULL;
