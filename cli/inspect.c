@@ -3,22 +3,22 @@
 
 /* `weblocks inspect`: all that the service tells about locks and requests. */
 
+#include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/status.h"
-#include "cli/verbs.h"
 
 int
-verb_inspect(const Verb *verb, int argc, char **argv)
+command_inspect(const Command *command, int argc, char **argv)
 {
     Listing listing = {.target = TARGET_DEFAULT, .detailed = TRUE};
     int status;
 
-    if (!listing_parse(&listing, verb, &argc, &argv, &status))
+    if (!listing_parse(&listing, command, &argc, &argv, &status))
         return status;
     if (argc > 1)
-        return options_complain(verb, "What is '%s'?", argv[1]);
+        return options_complain(command, "What is '%s'?", argv[1]);
     if (argc == 1 && !g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(verb, "'%s' is no UTF-8", argv[0]);
+        return options_complain(command, "'%s' is no UTF-8", argv[0]);
     listing.name = argv[0];
     return listing_print(&listing);
 }

@@ -151,7 +151,7 @@ listing_print(const Listing *listing)
 }
 
 gboolean
-listing_parse(Listing *listing, const Verb *verb, int *argc, char ***argv, int *out_status)
+listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
 {
     const Option options[] = {{"all-buckets", 'a', NULL,
                                "All buckets that have a lock or a request now", option_set,
@@ -161,5 +161,5 @@ listing_parse(Listing *listing, const Verb *verb, int *argc, char ***argv, int *
                               target_system_option(&listing->target),
                               {NULL}};
 
-    return options_parse(verb, options, argc, argv, out_status);
+    return options_parse(command, options, argc, argv, out_status);
 }

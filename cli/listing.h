@@ -16,8 +16,8 @@ typedef struct {
     const char *name; /* NULL: all; only if detailed */
 } Listing;
 
-/* Parses the verb's options; as options_parse(). */
+/* Parses the command's options; as options_parse(). */
 gboolean
-listing_parse(Listing *listing, const Verb *verb, int *argc, char ***argv, int *out_status);
+listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status);
 
 Status listing_print(const Listing *listing);

@@ -3,7 +3,7 @@
 
 /* weblocks: locks of the W3C Web Locks API for people and scripts.
  *
- * The table of verbs is all there is to it; a verb has its own file. */
+ * The table of commands is all there is to it; a command has its own file. */
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -12,72 +12,72 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/status.h"
-#include "cli/verbs.h"
 #include "config.h"
 
-static int verb_help(const Verb *verb, int argc, char **argv);
+static int command_help(const Command *command, int argc, char **argv);
 
-static const Verb verbs[] = {
+static const Command commands[] = {
     {"run", "NAME [--] COMMAND [ARGUMENT...]", "Run a command while holding a lock", TRUE,
-     verb_run},
-    {"query", "", "Show which locks are held, and which are waited for", FALSE, verb_query},
+     command_run},
+    {"query", "", "Show which locks are held, and which are waited for", FALSE, command_query},
     {"inspect", "[NAME]", "Show all there is to know: who, why, since when, behind whom", FALSE,
-     verb_inspect},
-    {"watch", "", "Show locks as they come and go", FALSE, verb_watch},
+     command_inspect},
+    {"watch", "", "Show locks as they come and go", FALSE, command_watch},
     {"steal", "NAME", "Take a lock from its holders, for the next one who waits", FALSE,
-     verb_steal},
-    {"help", "[VERB]", "Show the verbs, or the options of one", FALSE, verb_help},
+     command_steal},
+    {"help", "[COMMAND]", "Show the commands, or the options of one", FALSE, command_help},
 };
 
-static const Verb *
-find_verb(const char *name)
+static const Command *
+find_command(const char *name)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(verbs); i++) {
-        if (strcmp(verbs[i].name, name) == 0)
-            return &verbs[i];
+    for (guint i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
     }
     return NULL;
 }
 
 static void
-print_verbs(FILE *to)
+print_commands(FILE *to)
 {
-    fputs("usage: weblocks VERB [OPTION...] [ARGUMENT...]\n\n", to);
-    for (guint i = 0; i < G_N_ELEMENTS(verbs); i++)
-        fprintf(to, "  %-9s%s\n", verbs[i].name, verbs[i].help);
-    fputs("\n'weblocks VERB --help' tells a verb's options.\n", to);
+    fputs("usage: weblocks COMMAND [OPTION...] [ARGUMENT...]\n\n", to);
+    for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
+        fprintf(to, "  %-9s%s\n", commands[i].name, commands[i].help);
+    fputs("\n'weblocks COMMAND --help' tells a command's options.\n", to);
 }
 
 static int
-complain_of_verb(const char *name)
+complain_of_command(const char *name)
 {
-    complain("There is no verb '%s'; 'weblocks help' shows those there are", name);
+    complain("There is no command '%s'; 'weblocks help' shows those there are", name);
     return STATUS_USAGE;
 }
 
 static int
-verb_help(const Verb *verb, int argc, char **argv)
+command_help(const Command *command, int argc, char **argv)
 {
     const Option options[] = {{NULL}};
     char *line[] = {NULL, (char *)"--help", NULL};
     int status;
 
-    if (!options_parse(verb, options, &argc, &argv, &status))
+    if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 1)
-        return options_complain(verb, "What is '%s'?", argv[1]);
+        return options_complain(command, "What is '%s'?", argv[1]);
     if (argc == 0) {
-        print_verbs(stdout);
+        print_commands(stdout);
         return STATUS_OK;
     }
-    verb = find_verb(argv[0]);
-    if (verb == NULL)
-        return complain_of_verb(argv[0]);
+    command = find_command(argv[0]);
+    if (command == NULL)
+        return complain_of_command(argv[0]);
     line[0] = argv[0];
     optind = 0; /* getopt: from the start again */
-    return verb->function(verb, 2, line);
+    return command->function(command, 2, line);
 }
 
 /* Where we were given no standard stream, the next file that is opened would be one: nothing that
@@ -97,7 +97,7 @@ hold_standard_streams(void)
 int
 main(int argc, char **argv)
 {
-    const Verb *verb;
+    const Command *command;
     const char *word = argc > 1 ? argv[1] : NULL;
     Status status = STATUS_OK;
 
@@ -105,18 +105,18 @@ main(int argc, char **argv)
     hold_standard_streams();
     signals_ignore_pipe();
     if (word == NULL) {
-        print_verbs(stderr);
+        print_commands(stderr);
         return STATUS_USAGE;
     }
-    verb = find_verb(word);
+    command = find_command(word);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        print_verbs(stdout);
+        print_commands(stdout);
     else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         puts("weblocks " WEBLOCKS_VERSION);
-    else if (verb != NULL)
-        status = (Status)verb->function(verb, argc - 1, argv + 1);
+    else if (command != NULL)
+        status = (Status)command->function(command, argc - 1, argv + 1);
     else
-        return complain_of_verb(word);
+        return complain_of_command(word);
     flush_output(&status);
     return (int)status;
 }

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/status.h"
-#include "cli/verbs.h"
 
 #define HELP_COLUMN 34
 
@@ -96,10 +96,10 @@ print_option(const Option *option)
 }
 
 static void
-print_help(const Verb *verb, const Option *options)
+print_help(const Command *command, const Option *options)
 {
-    printf("usage: weblocks %s [OPTION...]%s%s\n\n%s.\n\n", verb->name,
-           *verb->arguments != '\0' ? " " : "", verb->arguments, verb->help);
+    printf("usage: weblocks %s [OPTION...]%s%s\n\n%s.\n\n", command->name,
+           *command->arguments != '\0' ? " " : "", command->arguments, command->help);
     for (; options->name != NULL; options++) {
         if (options->help != NULL)
             print_option(options);
@@ -108,7 +108,7 @@ print_help(const Verb *verb, const Option *options)
 }
 
 int
-options_complain(const Verb *verb, const char *format, ...)
+options_complain(const Command *command, const char *format, ...)
 {
     g_autofree char *message = NULL;
     va_list arguments;
@@ -117,7 +117,7 @@ options_complain(const Verb *verb, const char *format, ...)
     message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     complain("%s", message);
-    complain("'weblocks %s --help' tells more", verb->name);
+    complain("'weblocks %s --help' tells more", command->name);
     return STATUS_USAGE;
 }
 
@@ -153,35 +153,36 @@ find_option(const Option *options, int value)
 }
 
 static gboolean
-take_option(const Verb *verb, const Option *option, const char *value)
+take_option(const Command *command, const Option *option, const char *value)
 {
     g_autoptr(GError) error = NULL;
 
     if (option->take(value, option->into, &error))
         return TRUE;
-    options_complain(verb, "--%s: %s", option->name, error->message);
+    options_complain(command, "--%s: %s", option->name, error->message);
     return FALSE;
 }
 
 static void
-complain_of_argument(const Verb *verb, int kind, const char *word)
+complain_of_argument(const Command *command, int kind, const char *word)
 {
     g_autofree char *name =
         optopt > 0 && optopt < 0x80 ? g_strdup_printf("-%c", optopt) : g_strdup(word);
 
     if (kind == ':')
-        options_complain(verb, "%s wants a value", name);
+        options_complain(command, "%s wants a value", name);
     else if (optopt >= 0x1000)
-        options_complain(verb, "%s takes no value", name);
+        options_complain(command, "%s takes no value", name);
     else
-        options_complain(verb, "There is no option %s, or more than one", name);
+        options_complain(command, "There is no option %s, or more than one", name);
 }
 
 gboolean
-options_parse(const Verb *verb, const Option *options, int *argc, char ***argv, int *out_status)
+options_parse(
+    const Command *command, const Option *options, int *argc, char ***argv, int *out_status)
 {
     Getopt getopt = {g_array_new(TRUE, TRUE, sizeof(struct option)),
-                     g_string_new(verb->options_first ? "+:" : ":")};
+                     g_string_new(command->options_first ? "+:" : ":")};
     gboolean good = TRUE;
     int found;
 
@@ -194,14 +195,14 @@ options_parse(const Verb *verb, const Option *options, int *argc, char ***argv, 
     while (good && (found = getopt_long(*argc, *argv, getopt.shorts->str,
                                         (struct option *)getopt.longs->data, NULL)) != -1) {
         if (found == 'h') {
-            print_help(verb, options);
+            print_help(command, options);
             *out_status = STATUS_OK;
             good = FALSE;
         } else if (found == '?' || found == ':') {
-            complain_of_argument(verb, found, (*argv)[optind - 1]);
+            complain_of_argument(command, found, (*argv)[optind - 1]);
             good = FALSE;
         } else {
-            good = take_option(verb, find_option(options, found), optarg);
+            good = take_option(command, find_option(options, found), optarg);
         }
     }
     *argc -= optind;

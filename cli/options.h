@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Options of verbs, as tables: from them come the parsing and the help.
+/* Options of commands, as tables: from them come the parsing and the help.
  *
- * Options may stand anywhere; but for a verb with `options_first`, parsing stops at the first
+ * Options may stand anywhere; but for a command with `options_first`, parsing stops at the first
  * argument that is no option, so that a command's options stay its own.
  */
 
@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-typedef struct Verb Verb;
+typedef struct Command Command;
 
 typedef struct {
     const char *name;     /* without the dashes */
@@ -23,14 +23,14 @@ typedef struct {
     gpointer into;
 } Option;
 
-/* `argv` begins with the verb. Afterwards it begins with the first argument that is no option, and
- * ends with NULL.
- * `options` ends with a zero. FALSE if that was all: then the verb ends with *out_status. */
-gboolean
-options_parse(const Verb *verb, const Option *options, int *argc, char ***argv, int *out_status);
+/* `argv` begins with the command. Afterwards it begins with the first argument that is no option,
+ * and ends with NULL. `options` ends with a zero. FALSE if that was all: then the command ends with
+ * *out_status. */
+gboolean options_parse(
+    const Command *command, const Option *options, int *argc, char ***argv, int *out_status);
 
 /* Says that the command line is wrong; the status to end with. */
-int options_complain(const Verb *verb, const char *format, ...) G_GNUC_PRINTF(2, 3);
+int options_complain(const Command *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Ready-made takers. */
 gboolean option_set(const char *value, gpointer into, GError **error);     /* gboolean */

@@ -3,19 +3,19 @@
 
 /* `weblocks query`: the snapshot of the standard [4.5]. */
 
+#include "cli/commands.h"
 #include "cli/listing.h"
 #include "cli/status.h"
-#include "cli/verbs.h"
 
 int
-verb_query(const Verb *verb, int argc, char **argv)
+command_query(const Command *command, int argc, char **argv)
 {
     Listing listing = {.target = TARGET_DEFAULT};
     int status;
 
-    if (!listing_parse(&listing, verb, &argc, &argv, &status))
+    if (!listing_parse(&listing, command, &argc, &argv, &status))
         return status;
     if (argc > 0)
-        return options_complain(verb, "What is '%s'?", argv[0]);
+        return options_complain(command, "What is '%s'?", argv[0]);
     return listing_print(&listing);
 }

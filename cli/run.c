@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "cli/child.h"
+#include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/signals.h"
 #include "cli/status.h"
 #include "cli/target.h"
-#include "cli/verbs.h"
 
 /* The service counts milliseconds in 32 bits, and 0 is for ever: so is what does not fit. */
 #define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
@@ -421,7 +421,7 @@ option_on_loss(const char *value, gpointer into, GError **error)
 }
 
 int
-verb_run(const Verb *verb, int argc, char **argv)
+command_run(const Command *command, int argc, char **argv)
 {
     RunOptions run = {
         .target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1, .grace = 5};
@@ -454,18 +454,18 @@ verb_run(const Verb *verb, int argc, char **argv)
     const char *name;
     int status;
 
-    if (!options_parse(verb, options, &argc, &argv, &status))
+    if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc < 1)
-        return options_complain(verb, "Which name?");
+        return options_complain(command, "Which name?");
     name = argv[0];
     argv += argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
     if (*argv == NULL)
-        return options_complain(verb, "Which command?");
+        return options_complain(command, "Which command?");
     if (!g_utf8_validate(name, -1, NULL))
-        return options_complain(verb, "'%s' is no UTF-8", name);
+        return options_complain(command, "'%s' is no UTF-8", name);
     run.nonblock = run.nonblock || (run.wait >= 0 && run.wait <= 0);
     if (run.steal && (run.shared || run.wait >= 0 || run.nonblock))
-        return options_complain(verb, "--steal excludes --shared, --nonblock and --wait");
+        return options_complain(command, "--steal excludes --shared, --nonblock and --wait");
     return run_command(&run, name, argv);
 }

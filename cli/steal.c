@@ -8,11 +8,11 @@
 
 #include <stdio.h>
 
+#include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "cli/verbs.h"
 
 static void
 print_losers(GListModel *held, const char *name)
@@ -78,7 +78,7 @@ steal(const Target *target, const char *name, const char *why)
 }
 
 int
-verb_steal(const Verb *verb, int argc, char **argv)
+command_steal(const Command *command, int argc, char **argv)
 {
     Target target = TARGET_DEFAULT;
     const char *why = NULL;
@@ -90,13 +90,13 @@ verb_steal(const Verb *verb, int argc, char **argv)
                               {NULL}};
     int status;
 
-    if (!options_parse(verb, options, &argc, &argv, &status))
+    if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc < 1)
-        return options_complain(verb, "Which name?");
+        return options_complain(command, "Which name?");
     if (argc > 1)
-        return options_complain(verb, "What is '%s'?", argv[1]);
+        return options_complain(command, "What is '%s'?", argv[1]);
     if (!g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(verb, "'%s' is no UTF-8", argv[0]);
+        return options_complain(command, "'%s' is no UTF-8", argv[0]);
     return steal(&target, argv[0], why);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whose locks a verb is about: the bus and the bucket. */
+/* Whose locks a command is about: the bus and the bucket. */
 
 #pragma once
 
@@ -16,7 +16,7 @@ typedef struct {
 
 #define TARGET_DEFAULT ((Target){.bucket = "default"})
 
-/* The rows for it in a verb's table of options. */
+/* The rows for it in a command's table of options. */
 Option target_bucket_option(Target *target);
 Option target_system_option(Target *target);
 

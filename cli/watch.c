@@ -12,11 +12,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/lock-output.h"
 #include "cli/status.h"
 #include "cli/target.h"
 #include "cli/text.h"
-#include "cli/verbs.h"
 
 /* Changes within that time are shown together. */
 #define REDRAW_MS 50
@@ -285,7 +285,7 @@ watch_bucket(Watch *watch)
 }
 
 int
-verb_watch(const Verb *verb, int argc, char **argv)
+command_watch(const Command *command, int argc, char **argv)
 {
     Watch watch = {.target = TARGET_DEFAULT};
     const Option options[] = {
@@ -295,10 +295,10 @@ verb_watch(const Verb *verb, int argc, char **argv)
         {NULL}};
     int status;
 
-    if (!options_parse(verb, options, &argc, &argv, &status))
+    if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 0)
-        return options_complain(verb, "What is '%s'?", argv[0]);
+        return options_complain(command, "What is '%s'?", argv[0]);
     watch.terminal = !watch.json && isatty(STDOUT_FILENO);
     return watch_bucket(&watch);
 }

@@ -8,7 +8,7 @@
 #include "client-lib/agent-private.h"
 #include "client-lib/error-private.h"
 #include "client-lib/manager-private.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /**
  * web_locks_agent_get_manager:
@@ -56,10 +56,10 @@ web_locks_agent_create_private_manager(WebLocksAgent *self)
     return web_locks_manager_new_for_agent(self, bucket, NULL);
 }
 
-static QuestionCall
+static MethodCallMessage
 build_buckets(gpointer data)
 {
-    return (QuestionCall){WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Buckets", NULL};
+    return (MethodCallMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Buckets", NULL};
 }
 
 static gpointer
@@ -81,7 +81,7 @@ free_strings(gpointer data)
     g_strfreev(data);
 }
 
-static const QuestionKind buckets_kind = {build_buckets, read_buckets, free_strings};
+static const MethodCallKind buckets_kind = {build_buckets, read_buckets, free_strings};
 
 /**
  * web_locks_agent_list_buckets_async:
@@ -107,7 +107,8 @@ web_locks_agent_list_buckets_async(WebLocksAgent *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_agent_list_buckets_async);
-    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL, caller_of_task(task));
+    connection_call(web_locks_agent_get_connection(self), &buckets_kind, NULL,
+                    caller_of_task(task));
 }
 
 /**
@@ -154,7 +155,7 @@ web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    connection_ask(web_locks_agent_get_connection(self), &buckets_kind, NULL,
-                   caller_of_sync(&sync, cancellable));
+    connection_call(web_locks_agent_get_connection(self), &buckets_kind, NULL,
+                    caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }

@@ -3,7 +3,7 @@
 
 #include "client-lib/error-private.h"
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /**
  * web_locks_error_quark:
@@ -26,12 +26,12 @@ typedef struct {
 
 /* Whatever is neither here nor InvalidArgs means that the service can't be reached. */
 static const ErrorRow error_table[] = {
-    {WIRE_ERROR_NOT_SUPPORTED, WEB_LOCKS_ERROR_NOT_SUPPORTED},
-    {WIRE_ERROR_SECURITY, WEB_LOCKS_ERROR_SECURITY},
-    {WIRE_ERROR_INVALID_STATE, WEB_LOCKS_ERROR_INVALID_STATE},
-    {WIRE_ERROR_NOT_HELD, WEB_LOCKS_ERROR_NOT_HELD},
-    {WIRE_ERROR_LIMITS_EXCEEDED, WEB_LOCKS_ERROR_LIMITS},
-    {WIRE_ERROR_ACCESS_DENIED, WEB_LOCKS_ERROR_SECURITY},
+    {BUS_ERROR_NOT_SUPPORTED, WEB_LOCKS_ERROR_NOT_SUPPORTED},
+    {BUS_ERROR_SECURITY, WEB_LOCKS_ERROR_SECURITY},
+    {BUS_ERROR_INVALID_STATE, WEB_LOCKS_ERROR_INVALID_STATE},
+    {BUS_ERROR_NOT_HELD, WEB_LOCKS_ERROR_NOT_HELD},
+    {BUS_ERROR_LIMITS_EXCEEDED, WEB_LOCKS_ERROR_LIMITS},
+    {BUS_ERROR_ACCESS_DENIED, WEB_LOCKS_ERROR_SECURITY},
 };
 
 GError *
@@ -39,7 +39,7 @@ error_new_from_wire(const char *name, const char *message)
 {
     if (message == NULL)
         message = name;
-    if (g_strcmp0(name, WIRE_ERROR_INVALID_ARGS) == 0)
+    if (g_strcmp0(name, BUS_ERROR_INVALID_ARGS) == 0)
         return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT, message);
     for (guint i = 0; i < G_N_ELEMENTS(error_table); i++)
         if (g_strcmp0(name, error_table[i].name) == 0)

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "common/bus-names.h"
 #include "common/lock-mode.h"
-#include "common/wire-names.h"
 
 /**
  * WebLocksLockInfo:
@@ -138,7 +138,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
     if (g_variant_lookup(entry, "mode", "&s", &word))
         self->mode = mode_from_wire(word);
     if (g_variant_lookup(entry, "state", "&s", &word))
-        self->held = strcmp(word, WIRE_STATE_HELD) == 0;
+        self->held = strcmp(word, BUS_STATE_HELD) == 0;
     return self;
 }
 

@@ -3,7 +3,7 @@
 
 #include "client-lib/lock-private.h"
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /**
  * WebLocksLock:
@@ -63,13 +63,13 @@ get_reason_word(PacketReason reason)
 {
     switch (reason) {
     case PACKET_REASON_STOLEN:
-        return WIRE_REASON_STOLEN;
+        return BUS_REASON_STOLEN;
     case PACKET_REASON_TERMINATED:
-        return WIRE_REASON_TERMINATED;
+        return BUS_REASON_TERMINATED;
     case PACKET_REASON_TIMEOUT:
     case PACKET_REASON_LOST:
     default:
-        return WIRE_REASON_LOST;
+        return BUS_REASON_LOST;
     }
 }
 

@@ -7,8 +7,8 @@
 
 #include "client-lib/agent-private.h"
 #include "client-lib/lock-private.h"
-#include "common/wire-names.h"
-#include "common/wire-string.h"
+#include "common/bus-names.h"
+#include "common/bus-string.h"
 
 /* Far beyond the limit of any service, and so that name, `why` and head fit into a packet. */
 #define NAME_BYTES_MAX 32768
@@ -49,7 +49,7 @@ static GParamSpec *properties[N_PROPS];
 static char *
 encode_path(const char *bucket)
 {
-    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
+    GString *path = g_string_new(BUS_BUCKET_PREFIX "/");
 
     for (const char *p = bucket; *p != '\0'; p++) {
         if (g_ascii_isalpha(*p) || (g_ascii_isdigit(*p) && p > bucket))
@@ -64,12 +64,12 @@ WebLocksManager *
 web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error)
 {
     WebLocksManager *self;
-    size_t length = strnlen(bucket, WIRE_BUCKET_BYTES_MAX + 1);
+    size_t length = strnlen(bucket, BUS_BUCKET_BYTES_MAX + 1);
 
-    if (length == 0 || length > WIRE_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
-        !wire_string_is_carriable(bucket)) {
+    if (length == 0 || length > BUS_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
+        !bus_string_is_valid(bucket)) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    "The name of a bucket has 1 to %d bytes of UTF-8", WIRE_BUCKET_BYTES_MAX);
+                    "The name of a bucket has 1 to %d bytes of UTF-8", BUS_BUCKET_BYTES_MAX);
         return NULL;
     }
 
@@ -244,7 +244,7 @@ web_locks_manager_check_name(const char *name, GError **error)
                     limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);
         return FALSE;
     }
-    if (wire_string_is_carriable(name))
+    if (bus_string_is_valid(name))
         return TRUE;
     g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                         "A name is UTF-8 without noncharacters");

@@ -4,7 +4,7 @@
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/queries.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /* Signals say that something has changed; what is so then, Query says: state beats remembered
  * signals. No signal says that somebody begins to wait. That can only be where something is held,
@@ -211,7 +211,7 @@ update_store(GListStore *store, GListModel *now)
         g_list_store_splice(store, n_first, n_before - n_first - n_last, added->pdata, added->len);
 }
 
-static QuestionCall
+static MethodCallMessage
 build_refresh(gpointer monitor)
 {
     WebLocksMonitor *self = monitor;
@@ -219,10 +219,10 @@ build_refresh(gpointer monitor)
 
     if (self->is_watched &&
         self->watched_owner == connection_count_owner_changes(get_connection(self)))
-        return (QuestionCall){path, WIRE_LOCKS_INTERFACE, "Query", NULL};
+        return (MethodCallMessage){path, BUS_LOCKS_INTERFACE, "Query", NULL};
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    return (QuestionCall){path, WIRE_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", TRUE)};
+    return (MethodCallMessage){path, BUS_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", TRUE)};
 }
 
 static gpointer
@@ -245,8 +245,8 @@ read_refresh_bytes(const char *signature, GBytes *body, gpointer monitor, GError
     return self->is_watched ? queries_read_query_bytes(signature, body, NULL, error) : NULL;
 }
 
-static const QuestionKind refresh_kind = {build_refresh, read_refresh, g_object_unref,
-                                          read_refresh_bytes};
+static const MethodCallKind refresh_kind = {build_refresh, read_refresh, g_object_unref,
+                                            read_refresh_bytes};
 
 /* `next_ms` is when to look again even if nothing is told; 0: not then. */
 static void
@@ -319,7 +319,7 @@ refresh(WebLocksMonitor *self)
     stop_timer(self);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
-    connection_ask(get_connection(self), &refresh_kind, self, caller_of_task(task));
+    connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
 }
 
 /* ---- making one */
@@ -419,7 +419,7 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
 
     self = monitor_new(manager);
     self->look = LOOK_GOING_ON;
-    connection_ask(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
+    connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
     snapshot = sync_call_wait(&sync, error);
     if (snapshot == NULL)
         return NULL;

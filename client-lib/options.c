@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "common/bus-string.h"
 #include "common/limit-id.h"
-#include "common/wire-string.h"
 
 /* Far beyond the limit of any service. */
 #define WHY_BYTES_MAX 16384
@@ -86,7 +86,7 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
                     limit_id_get_name(LIMIT_WHY_BYTES), WHY_BYTES_MAX);
         return FALSE;
     }
-    if (self->why != NULL && !wire_string_is_carriable(self->why)) {
+    if (self->why != NULL && !bus_string_is_valid(self->why)) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                             "A why is UTF-8 without noncharacters");
         return FALSE;

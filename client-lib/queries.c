@@ -9,14 +9,15 @@
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/snapshot-private.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /* ---- query */
 
-static QuestionCall
+static MethodCallMessage
 build_query(gpointer manager)
 {
-    return (QuestionCall){web_locks_manager_get_path(manager), WIRE_LOCKS_INTERFACE, "Query", NULL};
+    return (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Query",
+                               NULL};
 }
 
 static GListModel *
@@ -68,8 +69,8 @@ read_query(GVariant *body, gpointer manager, GError **error)
     return queries_read_query(body, error);
 }
 
-static const QuestionKind query_kind = {build_query, read_query, g_object_unref,
-                                        queries_read_query_bytes};
+static const MethodCallKind query_kind = {build_query, read_query, g_object_unref,
+                                          queries_read_query_bytes};
 
 /**
  * web_locks_manager_query_async:
@@ -95,7 +96,8 @@ web_locks_manager_query_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_query_async);
-    connection_ask(web_locks_manager_get_connection(self), &query_kind, self, caller_of_task(task));
+    connection_call(web_locks_manager_get_connection(self), &query_kind, self,
+                    caller_of_task(task));
 }
 
 /**
@@ -142,8 +144,8 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
                          NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    connection_ask(web_locks_manager_get_connection(self), &query_kind, self,
-                   caller_of_sync(&sync, cancellable));
+    connection_call(web_locks_manager_get_connection(self), &query_kind, self,
+                    caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }
 
@@ -183,7 +185,7 @@ inspection_new(WebLocksManager *manager, const char *name)
     return self;
 }
 
-static QuestionCall
+static MethodCallMessage
 build_inspect(gpointer inspection)
 {
     const Inspection *self = inspection;
@@ -191,10 +193,10 @@ build_inspect(gpointer inspection)
 
     g_variant_builder_init(&filters, G_VARIANT_TYPE_VARDICT);
     if (self->name != NULL)
-        g_variant_builder_add(&filters, "{sv}", WIRE_FILTER_NAME, g_variant_new_string(self->name));
-    g_variant_builder_add(&filters, "{sv}", WIRE_FILTER_AFTER, g_variant_new_uint64(self->after));
-    return (QuestionCall){web_locks_manager_get_path(self->manager), WIRE_LOCKS_INTERFACE,
-                          "Inspect", g_variant_new("(a{sv})", &filters)};
+        g_variant_builder_add(&filters, "{sv}", BUS_FILTER_NAME, g_variant_new_string(self->name));
+    g_variant_builder_add(&filters, "{sv}", BUS_FILTER_AFTER, g_variant_new_uint64(self->after));
+    return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
+                               "Inspect", g_variant_new("(a{sv})", &filters)};
 }
 
 static gpointer
@@ -231,7 +233,7 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
                 : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
 }
 
-static const QuestionKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
+static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
 
 /**
  * web_locks_manager_inspect_async:
@@ -272,8 +274,8 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     }
     inspection = inspection_new(self, name);
     g_task_set_task_data(task, inspection, inspection_free);
-    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                   caller_of_task(task));
+    connection_call(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                    caller_of_task(task));
 }
 
 /**
@@ -330,7 +332,7 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
     if (name != NULL && !web_locks_manager_check_name(name, error))
         return NULL;
     inspection = inspection_new(self, name);
-    connection_ask(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                   caller_of_sync(&sync, cancellable));
+    connection_call(web_locks_manager_get_connection(self), &inspect_kind, inspection,
+                    caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }

@@ -7,7 +7,7 @@
 
 #include <weblocks/weblocks.h>
 
-/* The answer to Query: a tuple; and for `read_bytes` of a QuestionKind. */
+/* The answer to Query: a tuple; and for `read_bytes` of a MethodCallKind. */
 WebLocksSnapshot *queries_read_query(GVariant *body, GError **error);
 gpointer
 queries_read_query_bytes(const char *signature, GBytes *body, gpointer data, GError **error);

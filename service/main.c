@@ -14,11 +14,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bus-names.h"
 #include "config.h"
 #include "descriptors.h"
 #include "name-hash.h"
 #include "service.h"
-#include "wire-names.h"
 
 #define EXIT_USAGE               2
 #define IDLE_EXIT_SECS_ACTIVATED 60
@@ -212,10 +212,10 @@ serve(const CommandLine *line, const Limits *limits)
     int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
     r = service_start(service, state_directory);
     if (r == -ECANCELED) {
-        g_message("Another instance has taken the name %s", WIRE_BUS_NAME);
+        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
         status = EXIT_SUCCESS;
     } else if (r == -EEXIST) {
-        g_warning("The name %s is taken: another instance is running", WIRE_BUS_NAME);
+        g_warning("The name %s is taken: another instance is running", BUS_SERVICE_NAME);
     } else if (r < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
     } else {

@@ -8,11 +8,11 @@
 #include "client-lib/engine/bus-stream.h"
 #include "client-lib/engine/process.h"
 #include "client-lib/error-private.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
-#define OWNER_RULE                                                                  \
-    "type='signal',sender='" WIRE_DRIVER_NAME "',interface='" WIRE_DRIVER_INTERFACE \
-    "',member='NameOwnerChanged',arg0='" WIRE_BUS_NAME "'"
+#define OWNER_RULE                                                                \
+    "type='signal',sender='" BUS_DRIVER_NAME "',interface='" BUS_DRIVER_INTERFACE \
+    "',member='NameOwnerChanged',arg0='" BUS_SERVICE_NAME "'"
 
 /* What GDBus's thread knows of a bus. */
 typedef struct {
@@ -137,7 +137,7 @@ bus_call(Bus *self,
          gpointer data)
 {
     g_autoptr(GDBusMessage) message =
-        g_dbus_message_new_method_call(WIRE_BUS_NAME, path, interface, method);
+        g_dbus_message_new_method_call(BUS_SERVICE_NAME, path, interface, method);
 
     if (body != NULL)
         g_dbus_message_set_body(message, body);
@@ -148,7 +148,7 @@ static void
 call_driver(Bus *self, const char *method, const char *argument, BusAnswered answered)
 {
     g_autoptr(GDBusMessage) message = g_dbus_message_new_method_call(
-        WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, method);
+        BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, method);
 
     if (argument != NULL)
         g_dbus_message_set_body(message, g_variant_new("(s)", argument));
@@ -167,14 +167,14 @@ static BusOutcome
 classify_error(Bus *self, GDBusMessage *reply)
 {
     const char *name = g_dbus_message_get_error_name(reply);
-    const gboolean is_of_bus = is_from(reply, WIRE_DRIVER_NAME);
+    const gboolean is_of_bus = is_from(reply, BUS_DRIVER_NAME);
 
     if (!is_of_bus)
-        return g_strcmp0(name, WIRE_ERROR_INVALID_STATE) == 0 ? BUS_LEAVING : BUS_REFUSED;
-    if (g_strcmp0(name, WIRE_ERROR_NO_REPLY) == 0)
+        return g_strcmp0(name, BUS_ERROR_INVALID_STATE) == 0 ? BUS_LEAVING : BUS_REFUSED;
+    if (g_strcmp0(name, BUS_ERROR_NO_REPLY) == 0)
         return BUS_UNANSWERED;
-    if (g_strcmp0(name, WIRE_ERROR_SERVICE_UNKNOWN) == 0 ||
-        g_strcmp0(name, WIRE_ERROR_NAME_HAS_NO_OWNER) == 0)
+    if (g_strcmp0(name, BUS_ERROR_SERVICE_UNKNOWN) == 0 ||
+        g_strcmp0(name, BUS_ERROR_NAME_HAS_NO_OWNER) == 0)
         return BUS_ABSENT;
     return BUS_REFUSED;
 }
@@ -196,7 +196,7 @@ take_answer(BusCall *call, GDBusMessage *reply)
     Bus *self = call->bus;
     g_autoptr(GError) error = NULL;
 
-    if (!is_from(reply, WIRE_DRIVER_NAME) && (call->is_of_driver || !is_from(reply, self->owner))) {
+    if (!is_from(reply, BUS_DRIVER_NAME) && (call->is_of_driver || !is_from(reply, self->owner))) {
         error = error_new_unavailable("the answer did not come from the lock service");
         call_finish(call, BUS_UNANSWERED, NULL, error);
         return;
@@ -231,21 +231,21 @@ take_owner_changed(Bus *self, GDBusMessage *signal)
     if (body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(sss)")))
         return;
     g_variant_get(body, "(&s&s&s)", &name, &old_owner, &new_owner);
-    if (g_str_equal(name, WIRE_BUS_NAME))
+    if (g_str_equal(name, BUS_SERVICE_NAME))
         set_owner(self, new_owner[0] != '\0' ? new_owner : NULL);
 }
 
 static gboolean
 is_owner_changed(GDBusMessage *signal)
 {
-    return is_from(signal, WIRE_DRIVER_NAME) &&
+    return is_from(signal, BUS_DRIVER_NAME) &&
            g_strcmp0(g_dbus_message_get_member(signal), "NameOwnerChanged") == 0;
 }
 
 static gboolean
 is_lock_signal(GDBusMessage *signal)
 {
-    return g_strcmp0(g_dbus_message_get_interface(signal), WIRE_LOCKS_INTERFACE) == 0;
+    return g_strcmp0(g_dbus_message_get_interface(signal), BUS_LOCKS_INTERFACE) == 0;
 }
 
 static void
@@ -270,7 +270,7 @@ take_call(Bus *self, GDBusMessage *call)
     if (g_strcmp0(g_dbus_message_get_member(call), "Ping") == 0)
         reply = g_dbus_message_new_method_reply(call);
     else
-        reply = g_dbus_message_new_method_error_literal(call, WIRE_ERROR_UNKNOWN_METHOD,
+        reply = g_dbus_message_new_method_error_literal(call, BUS_ERROR_UNKNOWN_METHOD,
                                                         "this connection has no objects");
     send_message(self, reply, &serial);
 }
@@ -349,7 +349,7 @@ stop_listening(Bus *self)
 {
     guint32 serial;
     g_autoptr(GDBusMessage) message = g_dbus_message_new_method_call(
-        WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "RemoveMatch");
+        BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "RemoveMatch");
 
     g_dbus_message_set_flags(message, G_DBUS_MESSAGE_FLAGS_NO_REPLY_EXPECTED);
     g_dbus_message_set_body(message, g_variant_new("(s)", OWNER_RULE));
@@ -447,7 +447,7 @@ static void
 follow_owner(Bus *self)
 {
     call_driver(self, "AddMatch", OWNER_RULE, on_match_added);
-    call_driver(self, "GetNameOwner", WIRE_BUS_NAME, on_name_owner);
+    call_driver(self, "GetNameOwner", BUS_SERVICE_NAME, on_name_owner);
 }
 
 static char *

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client-lib/error-private.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 typedef enum {
     STATE_NEW,
@@ -26,7 +26,7 @@ struct Connection {
     char *client_id; /* atomic */
     Bus *bus;
     LockTable *table;
-    Questions *questions;
+    MethodCalls *method_calls;
     GQueue connects;      /* of Connect */
     gboolean is_prepared; /* a socket is wanted as soon as there is a service */
 
@@ -251,7 +251,7 @@ connection_request(Connection *self,
 }
 
 void
-connection_ask(Connection *self, const QuestionKind *kind, gpointer data, Caller caller)
+connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Caller caller)
 {
     GError *error = NULL;
 
@@ -259,7 +259,7 @@ connection_ask(Connection *self, const QuestionKind *kind, gpointer data, Caller
     /* If the socket has ended, the question is asked when there is the next one. */
     recovery_notice_end(lock_table_get_recovery(self->table));
     if (open_bus(self, &error))
-        questions_ask(self->questions, kind, data, caller);
+        method_calls_start(self->method_calls, kind, data, caller);
     else
         caller_fail(caller, self->session, error);
     session_leave(self->session);
@@ -272,7 +272,7 @@ static void
 finish_all(Connection *self, PacketReason reason, const GError *error)
 {
     lock_table_finish(self->table, reason, error);
-    questions_finish(self->questions, error);
+    method_calls_finish(self->method_calls, error);
     finish_connects(self, error);
 }
 
@@ -400,7 +400,7 @@ on_bus_connected(gpointer data)
     recovery_connected(recovery);
     if (self->is_prepared)
         recovery_prepare(recovery);
-    questions_try(self->questions);
+    method_calls_try(self->method_calls);
 }
 
 static void
@@ -410,7 +410,7 @@ on_owner_changed(gpointer data)
 
     self->n_owner_changes++;
     recovery_owner_changed(lock_table_get_recovery(self->table));
-    questions_owner_changed(self->questions);
+    method_calls_owner_changed(self->method_calls);
     tell_watches(self, NULL);
 }
 
@@ -461,7 +461,7 @@ on_progress(gpointer data)
 {
     Connection *self = data;
 
-    questions_try(self->questions);
+    method_calls_try(self->method_calls);
     if (get_state(self) == STATE_CLOSED && !lock_table_is_needed(self->table) &&
         take_from_lingering(self))
         stop_lingering(self);
@@ -479,7 +479,7 @@ on_terminated(const GError *error, gpointer data)
 }
 
 static gboolean
-is_ready_for_questions(gpointer data)
+is_ready_for_method_calls(gpointer data)
 {
     Connection *self = data;
 
@@ -509,7 +509,7 @@ connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_as
         if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
             return;
     if (is_asked && is_open(self))
-        bus_call(self->bus, watch->path, WIRE_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", FALSE),
+        bus_call(self->bus, watch->path, BUS_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", FALSE),
                  BUS_TIMEOUT_US, NULL, NULL);
 }
 
@@ -530,7 +530,7 @@ on_unused(gpointer data)
         close_connection(self);
     if (session_has_users(session))
         return; /* it lingers */
-    questions_free(self->questions);
+    method_calls_free(self->method_calls);
     lock_table_free(self->table);
     bus_free(self->bus);
     session_close(session);
@@ -556,13 +556,13 @@ connection_alloc(void)
         .progress = on_progress,
         .finished = on_terminated,
     };
-    static const QuestionsFuncs questions_funcs = {.is_ready = is_ready_for_questions};
+    static const MethodCallsFuncs method_calls_funcs = {.is_ready = is_ready_for_method_calls};
     Connection *self = g_new0(Connection, 1);
 
     self->session = session_new(on_unused, self);
     self->bus = bus_new(self->session, &bus_funcs, self);
     self->table = lock_table_new(self->session, self->bus, &table_funcs, self);
-    self->questions = questions_new(self->session, self->bus, &questions_funcs, self);
+    self->method_calls = method_calls_new(self->session, self->bus, &method_calls_funcs, self);
     return self;
 }
 

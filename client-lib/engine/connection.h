@@ -10,7 +10,7 @@
 
 #pragma once
 
-#include "client-lib/engine/question.h"
+#include "client-lib/engine/method-call.h"
 #include "client-lib/engine/request.h"
 
 typedef struct Connection Connection;
@@ -50,7 +50,7 @@ void connection_set_changed(Connection *self,
                             GDestroyNotify destroy);
 
 /* The result of connecting is a boolean; of a request, see request.h; of a question, see
- * question.h. */
+ * method-call.h. */
 void connection_connect(Connection *self, Caller caller);
 void connection_request(Connection *self,
                         const RequestFuncs *funcs,
@@ -58,7 +58,7 @@ void connection_request(Connection *self,
                         const char *name,
                         const RequestOptions *options,
                         Caller caller);
-void connection_ask(Connection *self, const QuestionKind *kind, gpointer data, Caller caller);
+void connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
 /* ---- watching a bucket */
 

@@ -6,7 +6,7 @@
 #include <gio/gunixfdlist.h>
 
 #include "client-lib/error-private.h"
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 #define RETRY_FIRST_US (1 * G_TIME_SPAN_SECOND)
 #define RETRY_LAST_US  (30 * G_TIME_SPAN_SECOND)
@@ -103,9 +103,9 @@ take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
     if (fds == NULL || body == NULL || !g_variant_is_of_type(body, G_VARIANT_TYPE("(ha{sv})")))
         return -1;
     g_variant_get(body, "(h@a{sv})", &handle, &parameters);
-    if (!g_variant_lookup(parameters, WIRE_PARAMETER_VERSION, "u", &version) ||
+    if (!g_variant_lookup(parameters, BUS_PARAMETER_VERSION, "u", &version) ||
         version != PACKET_VERSION ||
-        !g_variant_lookup(parameters, WIRE_PARAMETER_MAX_PACKET, "u", out_packet_max) ||
+        !g_variant_lookup(parameters, BUS_PARAMETER_MAX_PACKET, "u", out_packet_max) ||
         handle >= g_unix_fd_list_get_length(fds))
         return -1;
     return g_unix_fd_list_get(fds, handle, NULL);
@@ -174,9 +174,9 @@ open_socket(Recovery *self)
     set_state(self, STATE_OPENING);
     self->tried_us = g_get_monotonic_time();
     g_variant_builder_init(&options, G_VARIANT_TYPE_VARDICT);
-    g_variant_builder_add(&options, "{sv}", WIRE_OPTION_VERSION,
+    g_variant_builder_add(&options, "{sv}", BUS_OPTION_VERSION,
                           g_variant_new_uint32(PACKET_VERSION));
-    self->call = bus_call(self->bus, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket",
+    self->call = bus_call(self->bus, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
                           g_variant_new("(a{sv})", &options), BUS_TIMEOUT_US, on_opened, self);
 }
 

@@ -5,9 +5,9 @@
 
 #include <stdlib.h>
 
+#include "bus-names.h"
+#include "bus-string.h"
 #include "sd-bus.h"
-#include "wire-names.h"
-#include "wire-string.h"
 
 /* sd-bus allocates with malloc, and so does GLib since 2.46: g_free frees both. */
 
@@ -15,7 +15,7 @@ char *
 bucket_path_encode(const char *bucket)
 {
     char *path = NULL;
-    int r = sd_bus_path_encode(WIRE_BUCKET_PREFIX, bucket, &path);
+    int r = sd_bus_path_encode(BUS_BUCKET_PREFIX, bucket, &path);
 
     g_assert(r >= 0);
     return path;
@@ -27,10 +27,9 @@ bucket_path_decode(const char *path)
     g_autofree char *bucket = NULL;
     g_autofree char *canonical = NULL;
 
-    if (sd_bus_path_decode(path, WIRE_BUCKET_PREFIX, &bucket) <= 0)
+    if (sd_bus_path_decode(path, BUS_BUCKET_PREFIX, &bucket) <= 0)
         return NULL;
-    if (bucket[0] == '\0' || strlen(bucket) > WIRE_BUCKET_BYTES_MAX ||
-        !wire_string_is_carriable(bucket))
+    if (bucket[0] == '\0' || strlen(bucket) > BUS_BUCKET_BYTES_MAX || !bus_string_is_valid(bucket))
         return NULL;
 
     /* Two paths for one bucket would be two names for one thing. */

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "bus-names.h"
 #include "options.h"
-#include "wire-names.h"
 
 #define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 
@@ -25,7 +25,7 @@ static int
 read_request(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
-        return sd_bus_error_set(error, WIRE_ERROR_INVALID_ARGS,
+        return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
                                 "The name has a character that D-Bus can't carry");
     return options_read_lock(message, FALSE, &call->options, error);
 }
@@ -34,7 +34,7 @@ static int
 read_steal(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
-        return sd_bus_error_set(error, WIRE_ERROR_INVALID_ARGS,
+        return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
                                 "The name has a character that D-Bus can't carry");
     return options_read_lock(message, TRUE, &call->options, error);
 }
@@ -73,16 +73,16 @@ read_open_socket(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 
 /* The most frequent first. */
 static const DecodeTableRow decode_table[] = {
-    {WIRE_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST, read_request},
-    {WIRE_LOCKS_INTERFACE, "Release", "t", LOCK_CALL_RELEASE, read_id},
-    {WIRE_LOCKS_INTERFACE, "Abort", "t", LOCK_CALL_ABORT, read_id},
-    {WIRE_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST, read_steal},
-    {WIRE_LOCKS_INTERFACE, "Query", "", LOCK_CALL_QUERY, NULL},
-    {WIRE_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, read_inspect},
-    {WIRE_LOCKS_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
-    {WIRE_SERVICE_INTERFACE, "Buckets", "", LOCK_CALL_BUCKETS, NULL},
-    {WIRE_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
-    {WIRE_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
+    {BUS_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST, read_request},
+    {BUS_LOCKS_INTERFACE, "Release", "t", LOCK_CALL_RELEASE, read_id},
+    {BUS_LOCKS_INTERFACE, "Abort", "t", LOCK_CALL_ABORT, read_id},
+    {BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST, read_steal},
+    {BUS_LOCKS_INTERFACE, "Query", "", LOCK_CALL_QUERY, NULL},
+    {BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, read_inspect},
+    {BUS_LOCKS_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
+    {BUS_SERVICE_INTERFACE, "Buckets", "", LOCK_CALL_BUCKETS, NULL},
+    {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
+    {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
     {PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
 };
 
@@ -113,8 +113,8 @@ find_called(Bus *bus, sd_bus_message *message, const char **out_bucket)
         return NULL;
     if (row->kind == LOCK_CALL_PING)
         return row;
-    if (strcmp(interface, WIRE_SERVICE_INTERFACE) == 0)
-        return strcmp(path, WIRE_SERVICE_PATH) == 0 ? row : NULL;
+    if (strcmp(interface, BUS_SERVICE_INTERFACE) == 0)
+        return strcmp(path, BUS_SERVICE_PATH) == 0 ? row : NULL;
     *out_bucket = bus_get_bucket(bus, path);
     return *out_bucket != NULL ? row : NULL;
 }
@@ -137,13 +137,13 @@ static void
 set_refusal(LockCall *call, const sd_bus_error *error)
 {
     if (!sd_bus_error_is_set(error)) {
-        call->refusal_name = WIRE_ERROR_INVALID_ARGS;
+        call->refusal_name = BUS_ERROR_INVALID_ARGS;
         call->refusal_text = g_strdup("The message body can't be read");
         return;
     }
     call->refusal_name = sd_bus_error_has_name(error, SD_BUS_ERROR_NO_MEMORY)
                              ? SD_BUS_ERROR_NO_MEMORY
-                             : WIRE_ERROR_INVALID_ARGS;
+                             : BUS_ERROR_INVALID_ARGS;
     call->refusal_text = g_strdup(error->message);
 }
 

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
+#include "bus-names.h"
 #include "errors.h"
 #include "fault.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
-#include "wire-names.h"
 
 static Bus *
 get_bus(const Client *client)
@@ -147,9 +147,9 @@ reply_to_call(Client *client, const LockCall *call, const LockReply *reply)
 /* ---- signals */
 
 static const char *const reasons[N_EFFECT_KINDS] = {
-    [EFFECT_RELEASED] = WIRE_REASON_RELEASED,     [EFFECT_ABORTED] = WIRE_REASON_ABORTED,
-    [EFFECT_STOLEN] = WIRE_REASON_STOLEN,         [EFFECT_TIMED_OUT] = WIRE_REASON_TIMEOUT,
-    [EFFECT_TERMINATED] = WIRE_REASON_TERMINATED, [EFFECT_LOST] = WIRE_REASON_LOST,
+    [EFFECT_RELEASED] = BUS_REASON_RELEASED,     [EFFECT_ABORTED] = BUS_REASON_ABORTED,
+    [EFFECT_STOLEN] = BUS_REASON_STOLEN,         [EFFECT_TIMED_OUT] = BUS_REASON_TIMEOUT,
+    [EFFECT_TERMINATED] = BUS_REASON_TERMINATED, [EFFECT_LOST] = BUS_REASON_LOST,
 };
 
 static sd_bus_message *
@@ -160,7 +160,7 @@ new_signal(Client *client, const char *bucket, const char *member)
     int r;
 
     r = sd_bus_message_new_signal(bus->connection, &signal, bus_get_bucket_path(bus, bucket),
-                                  WIRE_LOCKS_INTERFACE, member);
+                                  BUS_LOCKS_INTERFACE, member);
     g_assert(r >= 0);
     r = sd_bus_message_set_destination(signal, client->unique_name);
     g_assert(r >= 0);
@@ -195,7 +195,7 @@ encode_lost(Client *client, const char *bucket, guint64 id, const char *name, Lo
 {
     sd_bus_message *signal = new_signal(client, bucket, "Released");
     int r = sd_bus_message_append(signal, "tssss", id, name, lock_mode_to_string(mode),
-                                  client->unique_name, WIRE_REASON_LOST);
+                                  client->unique_name, BUS_REASON_LOST);
 
     g_assert(r >= 0);
     bus_send(client, signal, strlen(name) + strlen(bucket));

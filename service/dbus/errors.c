@@ -3,7 +3,7 @@
 
 #include "errors.h"
 
-#include "wire-names.h"
+#include "bus-names.h"
 
 typedef struct {
     const char *name;
@@ -11,25 +11,25 @@ typedef struct {
 } ErrorsTableRow;
 
 static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
-    [LOCK_RESULT_SHUTTING_DOWN] = {WIRE_ERROR_INVALID_STATE, "The service is shutting down"},
-    [LOCK_RESULT_UNIDENTIFIED] = {WIRE_ERROR_SECURITY,
+    [LOCK_RESULT_SHUTTING_DOWN] = {BUS_ERROR_INVALID_STATE, "The service is shutting down"},
+    [LOCK_RESULT_UNIDENTIFIED] = {BUS_ERROR_SECURITY,
                                   "It could not be found out who the caller is"},
-    [LOCK_RESULT_NOT_CARRIABLE] = {WIRE_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_NOT_CARRIABLE] = {BUS_ERROR_INVALID_ARGS,
                                    "A text has a character that D-Bus can't carry"},
-    [LOCK_RESULT_NAME_RESERVED] = {WIRE_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
                                    "Names that begin with '-' are reserved"},
-    [LOCK_RESULT_STEAL_IF_AVAILABLE] = {WIRE_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_STEAL_IF_AVAILABLE] = {BUS_ERROR_NOT_SUPPORTED,
                                         "'steal' and 'ifAvailable' exclude each other"},
-    [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = {WIRE_ERROR_NOT_SUPPORTED,
+    [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = {BUS_ERROR_NOT_SUPPORTED,
                                          "Only an exclusive lock can be stolen"},
     [LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE] =
-        {WIRE_ERROR_NOT_SUPPORTED, "'signal' goes with neither 'steal' nor 'ifAvailable'"},
-    [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = {WIRE_ERROR_INVALID_ARGS,
+        {BUS_ERROR_NOT_SUPPORTED, "'signal' goes with neither 'steal' nor 'ifAvailable'"},
+    [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = {BUS_ERROR_INVALID_ARGS,
                                           "'timeout' and 'ifAvailable' exclude each other"},
-    [LOCK_RESULT_KEY_MISMATCH] = {WIRE_ERROR_INVALID_ARGS,
+    [LOCK_RESULT_KEY_MISMATCH] = {BUS_ERROR_INVALID_ARGS,
                                   "'key' belongs to a live request for another lock"},
-    [LOCK_RESULT_NOT_HELD] = {WIRE_ERROR_NOT_HELD, "This client holds no lock of that id"},
-    [LOCK_RESULT_NO_ROOM] = {WIRE_ERROR_LIMITS_EXCEEDED,
+    [LOCK_RESULT_NOT_HELD] = {BUS_ERROR_NOT_HELD, "This client holds no lock of that id"},
+    [LOCK_RESULT_NO_ROOM] = {BUS_ERROR_LIMITS_EXCEEDED,
                              "There is no room left where the service keeps its locks"},
 };
 
@@ -40,7 +40,7 @@ errors_set_from_result(sd_bus_error *error, LockResult result, const Limits *lim
         LimitId id = (LimitId)(result - LOCK_RESULT_LIMIT);
 
         g_assert(id < N_LIMITS);
-        sd_bus_error_setf(error, WIRE_ERROR_LIMITS_EXCEEDED, "The limit %s (%u) is reached",
+        sd_bus_error_setf(error, BUS_ERROR_LIMITS_EXCEEDED, "The limit %s (%u) is reached",
                           limit_id_get_name(id), limits->max[id]);
         return;
     }

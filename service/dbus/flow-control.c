@@ -3,8 +3,8 @@
 
 #include "flow-control.h"
 
+#include "bus-names.h"
 #include "fault.h"
-#include "wire-names.h"
 
 /* A client is sent a Ping after so many messages, */
 #define PING_AFTER_SENT 64
@@ -182,7 +182,7 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     self->is_refused = FALSE;
     /* Errors of the bus itself, or of sd-bus, say nothing about what the client has read. */
     if (g_strcmp0(sd_bus_message_get_sender(reply), self->client->unique_name) != 0) {
-        self->is_refused = sd_bus_message_is_method_error(reply, WIRE_ERROR_LIMITS_EXCEEDED) > 0;
+        self->is_refused = sd_bus_message_is_method_error(reply, BUS_ERROR_LIMITS_EXCEEDED) > 0;
         self->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, self);
         return 1;
     }

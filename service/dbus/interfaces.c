@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bus-names.h"
 #include "config.h"
-#include "wire-names.h"
 
 /* sd-bus asks before it dispatches: only a legal path is an object. */
 static int
@@ -29,7 +29,7 @@ find_bucket(sd_bus *bus,
 static int
 refuse_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_METHOD, "This is a call of no method");
+    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_METHOD, "This is a call of no method");
 }
 
 static const sd_bus_vtable lock_manager_vtable[] = {
@@ -108,7 +108,7 @@ get_interface_version(sd_bus *bus,
                       void *userdata,
                       sd_bus_error *error)
 {
-    return sd_bus_message_append(reply, "u", WIRE_INTERFACE_VERSION);
+    return sd_bus_message_append(reply, "u", BUS_INTERFACE_VERSION);
 }
 
 static int
@@ -135,9 +135,9 @@ refuse_prefix(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     const char *interface = sd_bus_message_get_interface(call);
 
-    if (g_strcmp0(interface, WIRE_LOCKS_INTERFACE) != 0)
+    if (g_strcmp0(interface, BUS_LOCKS_INTERFACE) != 0)
         return 0;
-    return sd_bus_error_set(error, WIRE_ERROR_UNKNOWN_OBJECT, "This is the path of no bucket");
+    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_OBJECT, "This is the path of no bucket");
 }
 
 static int
@@ -146,7 +146,7 @@ enumerate_buckets(
 {
     char **nodes = calloc(2, sizeof *nodes); /* sd-bus frees them */
 
-    if (nodes == NULL || (nodes[0] = strdup(WIRE_BUCKET_PREFIX "/default")) == NULL) {
+    if (nodes == NULL || (nodes[0] = strdup(BUS_BUCKET_PREFIX "/default")) == NULL) {
         free(nodes);
         return -ENOMEM;
     }
@@ -185,11 +185,11 @@ interfaces_export(Bus *bus)
     sd_bus *connection = bus->connection;
     int r;
 
-    if ((r = sd_bus_add_fallback_vtable(connection, NULL, WIRE_BUCKET_PREFIX, WIRE_LOCKS_INTERFACE,
+    if ((r = sd_bus_add_fallback_vtable(connection, NULL, BUS_BUCKET_PREFIX, BUS_LOCKS_INTERFACE,
                                         lock_manager_vtable, find_bucket, bus)) < 0 ||
-        (r = sd_bus_add_object_vtable(connection, NULL, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE,
+        (r = sd_bus_add_object_vtable(connection, NULL, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE,
                                       service_vtable, bus)) < 0 ||
-        (r = sd_bus_add_object(connection, NULL, WIRE_BUCKET_PREFIX, refuse_prefix, bus)) < 0)
+        (r = sd_bus_add_object(connection, NULL, BUS_BUCKET_PREFIX, refuse_prefix, bus)) < 0)
         return r;
-    return sd_bus_add_node_enumerator(connection, NULL, WIRE_BUCKET_PREFIX, enumerate_buckets, bus);
+    return sd_bus_add_node_enumerator(connection, NULL, BUS_BUCKET_PREFIX, enumerate_buckets, bus);
 }

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
+#include "bus-names.h"
 #include "fault.h"
-#include "wire-names.h"
 
 #define INSPECT_LIMIT_DEFAULT 100
 #define INSPECT_LIMIT_MAX     1000
@@ -32,9 +32,9 @@ refuse_key(sd_bus_error *error, const char *key, const char *why)
     g_autofree char *escaped = NULL;
 
     if (strlen(key) > KEY_BYTES_SHOWN)
-        return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "An option %s", why);
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "An option %s", why);
     escaped = g_strescape(key, NULL);
-    return sd_bus_error_setf(error, WIRE_ERROR_INVALID_ARGS, "Option '%s' %s", escaped, why);
+    return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "Option '%s' %s", escaped, why);
 }
 
 /* `r` is what reading it came to. */
@@ -44,7 +44,7 @@ refuse_body(sd_bus_error *error, int r)
     if (r == -ENOMEM)
         return sd_bus_error_set_errno(error, r);
     return sd_bus_error_set(
-        error, WIRE_ERROR_INVALID_ARGS,
+        error, BUS_ERROR_INVALID_ARGS,
         "The message body can't be read, or has a string that D-Bus can't carry");
 }
 
@@ -129,13 +129,13 @@ enum {
 };
 
 static const OptionSpec lock_specs[N_LOCK_KEYS] = {
-    [LOCK_MODE_KEY] = {WIRE_OPTION_MODE, 's'},
-    [LOCK_IF_AVAILABLE_KEY] = {WIRE_OPTION_IF_AVAILABLE, 'b'},
-    [LOCK_STEAL_KEY] = {WIRE_OPTION_STEAL, 'b'},
-    [LOCK_SIGNAL_KEY] = {WIRE_OPTION_SIGNAL, 'b'},
-    [LOCK_TIMEOUT_KEY] = {WIRE_OPTION_TIMEOUT, 'u'},
-    [LOCK_WHY_KEY] = {WIRE_OPTION_WHY, 's'},
-    [LOCK_KEY_KEY] = {WIRE_OPTION_KEY, 't'},
+    [LOCK_MODE_KEY] = {BUS_OPTION_MODE, 's'},
+    [LOCK_IF_AVAILABLE_KEY] = {BUS_OPTION_IF_AVAILABLE, 'b'},
+    [LOCK_STEAL_KEY] = {BUS_OPTION_STEAL, 'b'},
+    [LOCK_SIGNAL_KEY] = {BUS_OPTION_SIGNAL, 'b'},
+    [LOCK_TIMEOUT_KEY] = {BUS_OPTION_TIMEOUT, 'u'},
+    [LOCK_WHY_KEY] = {BUS_OPTION_WHY, 's'},
+    [LOCK_KEY_KEY] = {BUS_OPTION_KEY, 't'},
 };
 
 int
@@ -152,9 +152,9 @@ options_read_lock(sd_bus_message *message,
     if (r < 0)
         return r;
     if (given & 1u << LOCK_MODE_KEY && !lock_mode_from_string(values[LOCK_MODE_KEY].s, &mode))
-        return refuse_key(error, WIRE_OPTION_MODE, "must be 'exclusive' or 'shared'");
+        return refuse_key(error, BUS_OPTION_MODE, "must be 'exclusive' or 'shared'");
     if (steal && given & 1u << LOCK_STEAL_KEY && !values[LOCK_STEAL_KEY].b)
-        return refuse_key(error, WIRE_OPTION_STEAL, "can't be false here");
+        return refuse_key(error, BUS_OPTION_STEAL, "can't be false here");
 
     *out_options = (LockOptions){
         .mode = mode,
@@ -178,11 +178,9 @@ enum {
 };
 
 static const OptionSpec inspect_specs[N_INSPECT_KEYS] = {
-    [INSPECT_NAME_KEY] = {WIRE_FILTER_NAME, 's'},
-    [INSPECT_PREFIX_KEY] = {WIRE_FILTER_PREFIX, 's'},
-    [INSPECT_STATE_KEY] = {WIRE_FILTER_STATE, 's'},
-    [INSPECT_AFTER_KEY] = {WIRE_FILTER_AFTER, 't'},
-    [INSPECT_LIMIT_KEY] = {WIRE_FILTER_LIMIT, 'u'},
+    [INSPECT_NAME_KEY] = {BUS_FILTER_NAME, 's'},   [INSPECT_PREFIX_KEY] = {BUS_FILTER_PREFIX, 's'},
+    [INSPECT_STATE_KEY] = {BUS_FILTER_STATE, 's'}, [INSPECT_AFTER_KEY] = {BUS_FILTER_AFTER, 't'},
+    [INSPECT_LIMIT_KEY] = {BUS_FILTER_LIMIT, 'u'},
 };
 
 int
@@ -197,9 +195,9 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
     if (r < 0)
         return r;
     state = values[INSPECT_STATE_KEY].s;
-    if (state != NULL && !g_str_equal(state, WIRE_STATE_HELD) &&
-        !g_str_equal(state, WIRE_STATE_PENDING))
-        return refuse_key(error, WIRE_FILTER_STATE, "must be 'held' or 'pending'");
+    if (state != NULL && !g_str_equal(state, BUS_STATE_HELD) &&
+        !g_str_equal(state, BUS_STATE_PENDING))
+        return refuse_key(error, BUS_FILTER_STATE, "must be 'held' or 'pending'");
     if (values[INSPECT_LIMIT_KEY].u > 0)
         limit = MIN(values[INSPECT_LIMIT_KEY].u, INSPECT_LIMIT_MAX);
 
@@ -207,8 +205,8 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
         .name = values[INSPECT_NAME_KEY].s,
         .prefix = values[INSPECT_PREFIX_KEY].s,
         .by_state = state != NULL,
-        .state = state != NULL && g_str_equal(state, WIRE_STATE_HELD) ? LOCK_REQUEST_HELD
-                                                                      : LOCK_REQUEST_PENDING,
+        .state = state != NULL && g_str_equal(state, BUS_STATE_HELD) ? LOCK_REQUEST_HELD
+                                                                     : LOCK_REQUEST_PENDING,
         .after = values[INSPECT_AFTER_KEY].t,
         .limit = limit,
     };
@@ -216,7 +214,7 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
 }
 
 static const OptionSpec open_socket_specs[] = {
-    {WIRE_OPTION_VERSION, 'u'},
+    {BUS_OPTION_VERSION, 'u'},
 };
 
 int

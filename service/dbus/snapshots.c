@@ -3,11 +3,11 @@
 
 #include "snapshots.h"
 
+#include "bus-names.h"
 #include "client.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
-#include "wire-names.h"
 
 /* About what an entry of Inspect takes besides its name. */
 #define ENTRY_BYTES 512
@@ -101,15 +101,15 @@ append_entry(const InspectEntry *entry, gpointer data)
     if (writer->r < 0)
         return;
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
-    note(writer, sd_bus_message_append(
-                     writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
-                     request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state",
-                     "s", held ? WIRE_STATE_HELD : WIRE_STATE_PENDING, "clientId", "s",
-                     request->agent->client_id, "token", "t", request->token, "why", "s",
-                     request->why != NULL ? request->why : "", "age", "t",
-                     (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
-                     request->agent->pid, "process", "s", request->agent->process_name, "position",
-                     "u", entry->position, "cursor", "t", request->sequence));
+    note(writer,
+         sd_bus_message_append(
+             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+             request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state", "s",
+             held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s", request->agent->client_id,
+             "token", "t", request->token, "why", "s", request->why != NULL ? request->why : "",
+             "age", "t", (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
+             request->agent->pid, "process", "s", request->agent->process_name, "position", "u",
+             entry->position, "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bus-names.h"
+#include "bus-string.h"
 #include "descriptors.h"
 #include "fault.h"
 #include "process.h"
 #include "sandbox.h"
-#include "wire-names.h"
-#include "wire-string.h"
 
 #define LABEL_MAX_BYTES 4096
 
@@ -148,8 +148,8 @@ static int
 ask_bus(CredentialsLookup *lookup, sd_bus_message_handler_t on_answer)
 {
     g_clear_pointer(&lookup->slot, sd_bus_slot_unref);
-    return sd_bus_call_method_async(lookup->bus, &lookup->slot, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                    WIRE_DRIVER_INTERFACE, "GetConnectionCredentials", on_answer,
+    return sd_bus_call_method_async(lookup->bus, &lookup->slot, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                                    BUS_DRIVER_INTERFACE, "GetConnectionCredentials", on_answer,
                                     lookup, "s", lookup->unique_name);
 }
 
@@ -174,7 +174,7 @@ static void
 take_name(CredentialsLookup *lookup)
 {
     lookup->process_name = process_read_name(&lookup->process);
-    if (lookup->process_name != NULL && !wire_string_is_carriable(lookup->process_name))
+    if (lookup->process_name != NULL && !bus_string_is_valid(lookup->process_name))
         g_clear_pointer(&lookup->process_name, g_free);
 }
 

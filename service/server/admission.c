@@ -3,6 +3,7 @@
 
 #include "admission.h"
 
+#include "bus-names.h"
 #include "credentials.h"
 #include "encode.h"
 #include "fault.h"
@@ -11,7 +12,6 @@
 #include "scheduler.h"
 #include "state.h"
 #include "watches.h"
-#include "wire-names.h"
 
 /* When there was no room for the question who a client is, it is asked again, so many times. */
 #define ASK_AGAIN_MS 20
@@ -229,9 +229,9 @@ admission_subscribe(Server *server)
     /* Only names that nobody has any more: the bus filters the rest. */
     return sd_bus_add_match(server->bus.connection, &server->name_owner_changed,
                             "type='signal',"
-                            "sender='" WIRE_DRIVER_NAME "',"
-                            "path='" WIRE_DRIVER_PATH "',"
-                            "interface='" WIRE_DRIVER_INTERFACE "',"
+                            "sender='" BUS_DRIVER_NAME "',"
+                            "path='" BUS_DRIVER_PATH "',"
+                            "interface='" BUS_DRIVER_INTERFACE "',"
                             "member='NameOwnerChanged',"
                             "arg2=''",
                             on_name_owner_changed, server);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bus-names.h"
 #include "descriptors.h"
 #include "encode.h"
 #include "fault.h"
@@ -17,7 +18,6 @@
 #include "snapshots.h"
 #include "state.h"
 #include "watches.h"
-#include "wire-names.h"
 
 /* What a descriptor on its way counts for: a bus has room for few. */
 #define DESCRIPTOR_BYTES (64UL * 1024)
@@ -222,9 +222,9 @@ static sd_bus_message *
 new_socket_reply(const Client *client, const LockCall *call, int fd)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
-    int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, WIRE_PARAMETER_VERSION, "u",
-                                  MIN(call->version, PACKET_VERSION), WIRE_PARAMETER_MAX_PACKET,
-                                  "u", PACKET_BYTES_MAX);
+    int r = sd_bus_message_append(reply, "ha{sv}", fd, 2u, BUS_PARAMETER_VERSION, "u",
+                                  MIN(call->version, PACKET_VERSION), BUS_PARAMETER_MAX_PACKET, "u",
+                                  PACKET_BYTES_MAX);
 
     if (r >= 0)
         return reply;
@@ -240,7 +240,7 @@ open_socket(Client *client, const LockCall *call)
     int fd;
 
     if (call->version == 0) {
-        encode_error(client, call, WIRE_ERROR_NOT_SUPPORTED, "There is no version 0 of packets");
+        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "There is no version 0 of packets");
         return;
     }
     if (server->session.user_agent.shutting_down) {
@@ -248,7 +248,7 @@ open_socket(Client *client, const LockCall *call)
         return;
     }
     if (has_request_without_key(client->agent)) {
-        encode_error(client, call, WIRE_ERROR_INVALID_STATE,
+        encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "There is a live request without a key, which a socket could not name");
         return;
     }
@@ -263,7 +263,7 @@ open_socket(Client *client, const LockCall *call)
         return;
     }
     packet_socket_close(client, 0);
-    encode_error(client, call, WIRE_ERROR_LIMITS_EXCEEDED,
+    encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED,
                  "There are no descriptors left for sockets");
 }
 
@@ -292,7 +292,7 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     else if (call->kind == LOCK_CALL_OTHER)
         encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
-        encode_error(client, call, WIRE_ERROR_INVALID_STATE,
+        encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "While a lock socket is open, lock operations are its");
     else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
         return TRUE;

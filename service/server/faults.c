@@ -3,13 +3,13 @@
 
 #include "faults.h"
 
+#include "bus-names.h"
 #include "encode.h"
 #include "fault.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
 #include "watches.h"
-#include "wire-names.h"
 
 LockManager *
 bus_faults_find_manager(const Client *client, const char *bucket)
@@ -83,7 +83,7 @@ bus_faults_tell_name(Client *client, const LockCall *call)
             g_autofree char *text =
                 g_strdup_printf("But %s has %s", other->unique_name, request->queue->name);
 
-            encode_error(client, call, WIRE_ERROR_NOT_HELD, text);
+            encode_error(client, call, BUS_ERROR_NOT_HELD, text);
             return TRUE;
         }
     }
@@ -97,7 +97,7 @@ broadcast(Server *server, const Effect *effect)
 
     sd_bus_emit_signal(server->bus.connection,
                        bus_get_bucket_path(&server->bus, queue->manager->bucket),
-                       WIRE_LOCKS_INTERFACE, "Granted", "tssst", effect->request->id, queue->name,
+                       BUS_LOCKS_INTERFACE, "Granted", "tssst", effect->request->id, queue->name,
                        lock_mode_to_string(effect->request->mode),
                        effect->request->agent->client_id, effect->request->token);
 }

@@ -4,11 +4,11 @@
 #include "intake.h"
 
 #include "admission.h"
+#include "bus-names.h"
 #include "decode.h"
 #include "dispatch.h"
 #include "encode.h"
 #include "scheduler.h"
-#include "wire-names.h"
 
 /* A call that wants no reply costs as much as one that does: it counts like a message. */
 static Client *
@@ -148,7 +148,7 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
     /* Any connection can send a NameOwnerChanged or NameLost of its own, and sd-bus matches it. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
-        return g_strcmp0(sd_bus_message_get_sender(message), WIRE_DRIVER_NAME) != 0;
+        return g_strcmp0(sd_bus_message_get_sender(message), BUS_DRIVER_NAME) != 0;
     if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return 0;
     if (is_from_flood(server, message) || take(server, message))

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
+#include "bus-names.h"
 #include "fault.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "watches.h"
-#include "wire-names.h"
 
 /* How long the bus may take to read what we said last, and to answer. */
 #define STOP_TIMEOUT_SECS 5
@@ -58,10 +58,10 @@ on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *error)
     Server *server = userdata;
     const char *name;
 
-    if (sd_bus_message_read(message, "s", &name) < 0 || !g_str_equal(name, WIRE_BUS_NAME))
+    if (sd_bus_message_read(message, "s", &name) < 0 || !g_str_equal(name, BUS_SERVICE_NAME))
         return 0;
     if (server->lifecycle->state == LIFECYCLE_RUNNING)
-        g_message("Another instance has taken the name %s", WIRE_BUS_NAME);
+        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
     lifecycle_stop(server);
     return 0;
 }
@@ -72,9 +72,9 @@ lifecycle_is_name_taken(Server *server)
     g_autoptr(SdBusMessage) reply = NULL;
     const char *owner, *own_name;
 
-    return sd_bus_call_method(server->bus.connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                              WIRE_DRIVER_INTERFACE, "GetNameOwner", NULL, &reply, "s",
-                              WIRE_BUS_NAME) >= 0 &&
+    return sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                              BUS_DRIVER_INTERFACE, "GetNameOwner", NULL, &reply, "s",
+                              BUS_SERVICE_NAME) >= 0 &&
            sd_bus_message_read_basic(reply, 's', &owner) > 0 &&
            sd_bus_get_unique_name(server->bus.connection, &own_name) >= 0 &&
            !g_str_equal(owner, own_name);
@@ -87,10 +87,10 @@ lifecycle_take_name(Server *server)
                          ? SD_BUS_NAME_REPLACE_EXISTING | SD_BUS_NAME_ALLOW_REPLACEMENT
                          : 0;
     int r = sd_bus_match_signal(server->bus.connection, &server->lifecycle->name_lost,
-                                WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE,
-                                "NameLost", on_name_lost, server);
+                                BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "NameLost",
+                                on_name_lost, server);
 
-    return r < 0 ? r : sd_bus_request_name(server->bus.connection, WIRE_BUS_NAME, flags);
+    return r < 0 ? r : sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
 }
 
 static gint64
@@ -207,7 +207,7 @@ release_name(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
     int r = sd_bus_release_name_async(server->bus.connection, &lifecycle->release_name,
-                                      WIRE_BUS_NAME, on_name_released, server);
+                                      BUS_SERVICE_NAME, on_name_released, server);
 
     if (sd_bus_wants_room(r))
         lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, server);

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "admission.h"
+#include "bus-names.h"
 #include "encode.h"
 #include "fault.h"
 #include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
-#include "wire-names.h"
 
 /* An instance that is about to leave has its last messages to send. */
 #define LOCK_PATIENCE_SECS 5
@@ -30,8 +30,8 @@ set_bus_error(GError **error, const char *what, int r)
 static int
 ask_driver(Server *server, const char *method, sd_bus_message **out_reply)
 {
-    return sd_bus_call_method(server->bus.connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                              WIRE_DRIVER_INTERFACE, method, NULL, out_reply, "");
+    return sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                              BUS_DRIVER_INTERFACE, method, NULL, out_reply, "");
 }
 
 /* The bus's own; what the handshake tells is that of an address. */

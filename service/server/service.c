@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "accounts-check.h"
 #include "admission.h"
 #include "fault.h"
 #include "intake.h"
@@ -14,7 +15,6 @@
 #include "scheduler.h"
 #include "sd-bus-source.h"
 #include "state.h"
-#include "sums.h"
 #include "watches.h"
 
 struct Service {
@@ -56,7 +56,7 @@ static void
 after_turn(Server *server)
 {
     if (FAULT_BUILD)
-        sums_check(server);
+        accounts_check(server);
     flow_controls_send_pings(&server->bus.flow);
     lifecycle_go_on_stopping(server);
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "wire-names.h"
+#include "bus-names.h"
 
 LockCallUse
 lock_call_get_use(const LockCall *call)
@@ -68,7 +68,7 @@ get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
 {
     const gsize name_max = limits->max[LIMIT_NAME_BYTES], why_max = limits->max[LIMIT_WHY_BYTES];
 
-    out_texts[0] = (CallText){&call->bucket, WIRE_BUCKET_BYTES_MAX};
+    out_texts[0] = (CallText){&call->bucket, BUS_BUCKET_BYTES_MAX};
     out_texts[1] = (CallText){&call->name, name_max};
     out_texts[2] = (CallText){&call->options.why, why_max};
     out_texts[3] = (CallText){&call->filter.name, name_max};

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "wire-names.h"
-#include "wire-string.h"
+#include "bus-names.h"
+#include "bus-string.h"
 
 /* Of one LIVE message: it is 16 KiB then. */
 #define LIVE_ENTRIES_MAX 682u
@@ -16,7 +16,7 @@
 gboolean
 decode_packet_is_bucket(const char *name)
 {
-    return strlen(name) <= WIRE_BUCKET_BYTES_MAX && wire_string_is_carriable(name);
+    return strlen(name) <= BUS_BUCKET_BYTES_MAX && bus_string_is_valid(name);
 }
 
 static void
@@ -50,8 +50,8 @@ decode_packet_request(const PacketRequest *message,
         .why = why,
     };
     /* Signals and lists on the bus will carry both. */
-    if (!wire_string_is_carriable(name) || !wire_string_is_carriable(why))
-        out_call->refusal_name = WIRE_ERROR_INVALID_ARGS;
+    if (!bus_string_is_valid(name) || !bus_string_is_valid(why))
+        out_call->refusal_name = BUS_ERROR_INVALID_ARGS;
 }
 
 void

@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/bus-names.h"
 #include "common/sd-bus.h"
-#include "common/wire-names.h"
 #include "hand.h"
 
 #define WARM_UP   200
 #define LOCK_NAME "printer"
-#define PATH      WIRE_BUCKET_PREFIX "/bench"
+#define PATH      BUS_BUCKET_PREFIX "/bench"
 
 typedef void (*Way)(const char *address, guint count, BenchSamples *samples);
 
@@ -45,12 +45,12 @@ request_and_release(sd_bus *bus)
     g_autoptr(SdBusMessage) reply = NULL;
     uint64_t id, token;
 
-    bench_check(sd_bus_call_method(bus, WIRE_BUS_NAME, PATH, WIRE_LOCKS_INTERFACE, "Request", NULL,
-                                   &reply, "sa{sv}", LOCK_NAME, 0),
+    bench_check(sd_bus_call_method(bus, BUS_SERVICE_NAME, PATH, BUS_LOCKS_INTERFACE, "Request",
+                                   NULL, &reply, "sa{sv}", LOCK_NAME, 0),
                 "Request");
     bench_check(sd_bus_message_read(reply, "tt", &id, &token), "Request");
-    bench_check(sd_bus_call_method(bus, WIRE_BUS_NAME, PATH, WIRE_LOCKS_INTERFACE, "Release", NULL,
-                                   NULL, "t", id),
+    bench_check(sd_bus_call_method(bus, BUS_SERVICE_NAME, PATH, BUS_LOCKS_INTERFACE, "Release",
+                                   NULL, NULL, "t", id),
                 "Release");
 }
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "common/bus-names.h"
 #include "common/sd-bus.h"
-#include "common/wire-names.h"
 #include "raw-bus.h"
 
 #define BENCH_NAME "org.w3.WebLocks.Bench"
@@ -55,8 +55,8 @@ call_driver(sd_bus *bus, const char *member, const char *signature)
     g_autoptr(SdBusMessage) call = NULL, reply = NULL;
     guint32 answer;
 
-    bench_check(sd_bus_message_new_method_call(bus, &call, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                               WIRE_DRIVER_INTERFACE, member),
+    bench_check(sd_bus_message_new_method_call(bus, &call, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                                               BUS_DRIVER_INTERFACE, member),
                 member);
     bench_check(sd_bus_message_set_auto_start(call, FALSE), member);
     bench_check(sd_bus_message_append(call, signature, BENCH_NAME, 0), member);

@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/bus-names.h"
 #include "common/sd-bus.h"
-#include "common/wire-names.h"
 
 #define WINDOW 256
-#define BUCKET WIRE_BUCKET_PREFIX "/many"
+#define BUCKET BUS_BUCKET_PREFIX "/many"
 
 typedef struct {
     sd_bus *bus;
@@ -38,7 +38,7 @@ release(sd_bus *bus, guint64 id)
 {
     g_autoptr(SdBusMessage) call = NULL;
 
-    check(sd_bus_message_new_method_call(bus, &call, WIRE_BUS_NAME, BUCKET, WIRE_LOCKS_INTERFACE,
+    check(sd_bus_message_new_method_call(bus, &call, BUS_SERVICE_NAME, BUCKET, BUS_LOCKS_INTERFACE,
                                          "Release"),
           "Release");
     check(sd_bus_message_append(call, "t", id), "Release");
@@ -66,7 +66,7 @@ request(Run *run)
 {
     g_autofree char *name = g_strdup_printf("name %" G_GUINT64_FORMAT, run->n_sent++);
 
-    check(sd_bus_call_method_async(run->bus, NULL, WIRE_BUS_NAME, BUCKET, WIRE_LOCKS_INTERFACE,
+    check(sd_bus_call_method_async(run->bus, NULL, BUS_SERVICE_NAME, BUCKET, BUS_LOCKS_INTERFACE,
                                    "Request", on_reply, run, "sa{sv}", name, 0),
           "Request");
 }
@@ -96,7 +96,7 @@ main(int argc, char **argv)
             check(sd_bus_wait(run.bus, UINT64_MAX), "wait");
     }
     /* The last releases have no reply; what is asked after them has. */
-    check(sd_bus_call_method(run.bus, WIRE_BUS_NAME, BUCKET, WIRE_LOCKS_INTERFACE, "Query", NULL,
+    check(sd_bus_call_method(run.bus, BUS_SERVICE_NAME, BUCKET, BUS_LOCKS_INTERFACE, "Query", NULL,
                              NULL, NULL),
           "Query");
     sd_bus_flush_close_unref(run.bus);

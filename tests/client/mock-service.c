@@ -5,8 +5,8 @@
 
 #include <gio/gunixfdlist.h>
 
+#include "common/bus-names.h"
 #include "common/packet.h"
-#include "common/wire-names.h"
 
 struct MockService {
     PrivateBus *bus;
@@ -109,7 +109,7 @@ mock_service_signal(MockService *self,
                     const char *body)
 {
     g_autoptr(GDBusMessage) signal =
-        g_dbus_message_new_signal(WIRE_BUCKET_PREFIX "/bucket", WIRE_LOCKS_INTERFACE, member);
+        g_dbus_message_new_signal(BUS_BUCKET_PREFIX "/bucket", BUS_LOCKS_INTERFACE, member);
 
     g_dbus_message_set_destination(signal, destination);
     g_dbus_message_set_body(signal, parse(body));
@@ -146,8 +146,8 @@ mock_service_new(PrivateBus *bus)
     self->connection = private_bus_connect(bus);
     self->filter = g_dbus_connection_add_filter(self->connection, on_message, self, NULL);
     reply = g_dbus_connection_call_sync(
-        self->connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "RequestName",
-        g_variant_new("(su)", WIRE_BUS_NAME, allow_replacement | replace), NULL,
+        self->connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "RequestName",
+        g_variant_new("(su)", BUS_SERVICE_NAME, allow_replacement | replace), NULL,
         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);
     g_assert_true(private_bus_wait(is_owner, self));

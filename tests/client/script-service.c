@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/client/script.h"
 
 /* ---- what it is sent */
@@ -125,7 +125,7 @@ send_error(Script *s, const char *name)
     static const char *const ours[] = {"NotSupported", "Security", "InvalidState", "NotHeld", NULL};
     g_autofree char *full =
         g_strconcat(strchr(name, '.') != NULL     ? ""
-                    : g_strv_contains(ours, name) ? WIRE_ERROR_PREFIX
+                    : g_strv_contains(ours, name) ? BUS_ERROR_PREFIX
                                                   : "org.freedesktop.DBus.Error.",
                     name, NULL);
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
 static const char activating_config[] =
@@ -102,8 +102,8 @@ static pid_t
 get_pid(const ActivatingBus *bus)
 {
     g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
-        bus->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE,
-        "GetConnectionUnixProcessID", g_variant_new("(s)", WIRE_BUS_NAME), G_VARIANT_TYPE("(u)"),
+        bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE,
+        "GetConnectionUnixProcessID", g_variant_new("(s)", BUS_SERVICE_NAME), G_VARIANT_TYPE("(u)"),
         G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
     guint32 pid = 0;
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
 static WebLocksAgent *
@@ -37,7 +37,7 @@ ping(GDBusConnection *connection)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
-        connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "GetId", NULL,
+        connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "GetId", NULL,
         G_VARIANT_TYPE("(s)"), G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
 
     g_assert_no_error(error);
@@ -156,9 +156,9 @@ test_beside(void)
         g_assert_true(g_dbus_connection_emit_signal(emitter, own_name, "/", "org.example.Test",
                                                     "Signal", NULL, &error));
         answer_ask(&first, manager, "a");
-        g_dbus_connection_call(connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                               WIRE_DRIVER_INTERFACE, "GetId", NULL, NULL, G_DBUS_CALL_FLAGS_NONE,
-                               -1, NULL, on_pong, &n_pongs);
+        g_dbus_connection_call(connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE,
+                               "GetId", NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, on_pong,
+                               &n_pongs);
         answer_ask(&second, manager, "a");
         lock = answer_expect_lock(&first);
         test_settle(manager);

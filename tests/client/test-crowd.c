@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
 #define N_BUCKETS 100
@@ -102,14 +102,14 @@ test_with_gdbus(void)
     g_autoptr(WebLocksManager) manager = test_manager_new();
     guint n_signals = 0;
     guint subscription = g_dbus_connection_signal_subscribe(
-        connection, WIRE_BUS_NAME, WIRE_LOCKS_INTERFACE, NULL, NULL, NULL, G_DBUS_SIGNAL_FLAGS_NONE,
-        test_count_signal, &n_signals, NULL);
+        connection, BUS_SERVICE_NAME, BUS_LOCKS_INTERFACE, NULL, NULL, NULL,
+        G_DBUS_SIGNAL_FLAGS_NONE, test_count_signal, &n_signals, NULL);
 
     for (guint i = 0; i < 50; i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(GVariant) pong = g_dbus_connection_call_sync(
-            connection, WIRE_BUS_NAME, WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL,
-            NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
+            connection, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping",
+            NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
         g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
         g_auto(Answer) waiting = {0};
 
@@ -142,7 +142,7 @@ forge(GDBusConnection *forger,
     const gboolean is_bus_signal = g_str_equal(member, "NameOwnerChanged");
 
     g_dbus_connection_emit_signal(forger, client_id, path,
-                                  is_bus_signal ? WIRE_DRIVER_INTERFACE : WIRE_LOCKS_INTERFACE,
+                                  is_bus_signal ? BUS_DRIVER_INTERFACE : BUS_LOCKS_INTERFACE,
                                   member, body, &error);
     g_assert_no_error(error);
 }
@@ -150,7 +150,7 @@ forge(GDBusConnection *forger,
 static void
 forge_signals(GDBusConnection *forger, const char *client_id, guint64 id)
 {
-    const char *path = WIRE_BUCKET_PREFIX "/b";
+    const char *path = BUS_BUCKET_PREFIX "/b";
 
     forge(forger, client_id, path, "Granted",
           g_variant_new("(tssst)", id, "a", "exclusive", client_id, G_GUINT64_CONSTANT(99)));
@@ -173,7 +173,7 @@ forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gbo
     g_dbus_message_set_destination(message, client_id);
     g_dbus_message_set_reply_serial(message, serial);
     if (is_error)
-        g_dbus_message_set_error_name(message, WIRE_ERROR_SECURITY);
+        g_dbus_message_set_error_name(message, BUS_ERROR_SECURITY);
     else
         g_dbus_message_set_body(message, g_variant_new("(tt)", (guint64)1, G_GUINT64_CONSTANT(99)));
     g_dbus_connection_send_message(forger, message, G_DBUS_SEND_MESSAGE_FLAGS_NONE, NULL, &error);
@@ -221,10 +221,10 @@ test_forger(void)
     answer_ask(&waiting, waiter, "a");
     test_settle(waiter);
     forge_in_a_crowd(forger, waiter, client_id);
-    forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",
-          g_variant_new("(sss)", WIRE_BUS_NAME, test_bus()->service_owner, ""));
-    forge(forger, client_id, WIRE_DRIVER_PATH, "NameOwnerChanged",
-          g_variant_new("(sss)", WIRE_BUS_NAME, "", g_dbus_connection_get_unique_name(forger)));
+    forge(forger, client_id, BUS_DRIVER_PATH, "NameOwnerChanged",
+          g_variant_new("(sss)", BUS_SERVICE_NAME, test_bus()->service_owner, ""));
+    forge(forger, client_id, BUS_DRIVER_PATH, "NameOwnerChanged",
+          g_variant_new("(sss)", BUS_SERVICE_NAME, "", g_dbus_connection_get_unique_name(forger)));
     test_settle(waiter);
     g_assert_cmpuint(waiting.n_results, ==, 0);
     g_assert_cmpuint(losses.n_lost, ==, 0);

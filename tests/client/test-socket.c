@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
 /* ---- what goes by the bus */
@@ -35,7 +35,7 @@ on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming
     g_mutex_lock(&eavesdropper.mutex);
     if (g_strcmp0(member, "Mark") == 0)
         eavesdropper.n_marks++;
-    else if (interface != NULL && g_str_has_prefix(interface, WIRE_LOCKS_INTERFACE))
+    else if (interface != NULL && g_str_has_prefix(interface, BUS_LOCKS_INTERFACE))
         g_ptr_array_add(eavesdropper.lines,
                         g_strdup_printf("%s %s",
                                         g_dbus_message_get_message_type(message) ==
@@ -58,7 +58,7 @@ eavesdropper_start(void)
     eavesdropper.lines = g_ptr_array_new_with_free_func(g_free);
     eavesdropper.connection = private_bus_connect(test_bus());
     g_dbus_connection_add_filter(eavesdropper.connection, on_message, NULL, NULL);
-    reply = g_dbus_connection_call_sync(eavesdropper.connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+    reply = g_dbus_connection_call_sync(eavesdropper.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
                                         "org.freedesktop.DBus.Monitoring", "BecomeMonitor",
                                         g_variant_new_parsed("(@as [], @u 0)"), NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
@@ -86,8 +86,8 @@ catch_up(void)
     if (eavesdropper.connection == NULL)
         eavesdropper_start();
     n_marks++;
-    reply = g_dbus_connection_call_sync(test_bus()->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                        WIRE_DRIVER_INTERFACE, "Mark", NULL, NULL,
+    reply = g_dbus_connection_call_sync(test_bus()->observer, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                                        BUS_DRIVER_INTERFACE, "Mark", NULL, NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
     test_wait(has_mark, &n_marks);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "service/dbus/bucket-path.h"
 #include "service/dbus/bus.h"
 #include "tests/fuzz/fuzz.h"
@@ -72,8 +72,8 @@ try_name(Bus *bus, const char *name)
         return;
     label = encode(name);
     path = bucket_path_encode(name);
-    g_assert(g_str_has_prefix(path, WIRE_BUCKET_PREFIX "/"));
-    g_assert_cmpstr(path + strlen(WIRE_BUCKET_PREFIX "/"), ==, label->str);
+    g_assert(g_str_has_prefix(path, BUS_BUCKET_PREFIX "/"));
+    g_assert_cmpstr(path + strlen(BUS_BUCKET_PREFIX "/"), ==, label->str);
     again = bucket_path_decode(path);
     g_assert_cmpstr(again, ==, name);
     g_assert_cmpstr(bus_get_bucket_path(bus, name), ==, path);
@@ -90,7 +90,7 @@ is_path(const char *path)
 static void
 try_label(Bus *bus, const char *label)
 {
-    g_autofree char *path = g_strconcat(WIRE_BUCKET_PREFIX, "/", label, NULL);
+    g_autofree char *path = g_strconcat(BUS_BUCKET_PREFIX, "/", label, NULL);
     g_autofree char *bucket = NULL;
     g_autoptr(GString) canonical = NULL;
 
@@ -110,7 +110,7 @@ try_label(Bus *bus, const char *label)
 static void
 try_refused(const char *label)
 {
-    g_autofree char *path = g_strconcat(WIRE_BUCKET_PREFIX, "/", label, NULL);
+    g_autofree char *path = g_strconcat(BUS_BUCKET_PREFIX, "/", label, NULL);
     g_autofree char *bucket = NULL;
     g_autoptr(GString) name = g_string_new(NULL);
     g_autoptr(GString) canonical = NULL;

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "service/dbus/decode.h"
 #include "tests/fuzz/fuzz-bus.h"
 #include "tests/fuzz/fuzz.h"
@@ -40,10 +40,10 @@ static const struct {
     const char *signature;
     LockCallKind kind;
 } members[] = {
-    {WIRE_BUCKET_PREFIX "/b", WIRE_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST},
-    {WIRE_BUCKET_PREFIX "/b", WIRE_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST},
-    {WIRE_BUCKET_PREFIX "/b", WIRE_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT},
-    {WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET},
+    {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Request", "sa{sv}", LOCK_CALL_REQUEST},
+    {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST},
+    {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT},
+    {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET},
 };
 
 #define ENTRIES_MAX   64

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/bus-names.h"
 #include "common/packet.h"
-#include "common/wire-names.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/socket-world.h"
 
@@ -185,7 +185,7 @@ open_socket(Play *play)
     g_variant_dict_init(&options, NULL);
     if (version < 3)
         g_variant_dict_insert(&options, "version", "u", version);
-    call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket",
+    call(play, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
          g_variant_new("(@a{sv})", g_variant_dict_end(&options)));
 }
 
@@ -193,7 +193,7 @@ open_socket(Play *play)
 static const char *
 choose_path(guint chosen)
 {
-    return chosen & 64 ? WIRE_BUCKET_PREFIX "/x" : WIRE_BUCKET_PREFIX "/b";
+    return chosen & 64 ? BUS_BUCKET_PREFIX "/x" : BUS_BUCKET_PREFIX "/b";
 }
 
 static void
@@ -204,23 +204,23 @@ look_by_bus(Play *play)
 
     switch (chosen % 6) {
     case 0:
-        call(play, path, WIRE_LOCKS_INTERFACE, "Query", NULL);
+        call(play, path, BUS_LOCKS_INTERFACE, "Query", NULL);
         break;
     case 1:
-        call(play, path, WIRE_LOCKS_INTERFACE, "Inspect", g_variant_new_parsed("(@a{sv} {},)"));
+        call(play, path, BUS_LOCKS_INTERFACE, "Inspect", g_variant_new_parsed("(@a{sv} {},)"));
         break;
     case 2:
-        call(play, path, WIRE_LOCKS_INTERFACE, "Watch",
+        call(play, path, BUS_LOCKS_INTERFACE, "Watch",
              g_variant_new("(b)", chosen & 128 ? TRUE : FALSE));
         break;
     case 3:
-        call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Buckets", NULL);
+        call(play, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Buckets", NULL);
         break;
     case 4:
-        call(play, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "Resync", NULL);
+        call(play, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Resync", NULL);
         break;
     default:
-        call(play, WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL);
+        call(play, BUS_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL);
     }
 }
 
@@ -232,16 +232,16 @@ lock_by_bus(Play *play)
     GVariantDict options;
 
     if (chosen & 1) {
-        call(play, path, WIRE_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
+        call(play, path, BUS_LOCKS_INTERFACE, chosen & 2 ? "Release" : "Abort",
              g_variant_new("(t)", (guint64)number));
         return;
     }
     g_variant_dict_init(&options, NULL);
     if (number > 0)
-        g_variant_dict_insert(&options, WIRE_OPTION_KEY, "t", (guint64)number);
+        g_variant_dict_insert(&options, BUS_OPTION_KEY, "t", (guint64)number);
     if (chosen & 4)
-        g_variant_dict_insert(&options, WIRE_OPTION_STEAL, "b", TRUE);
-    call(play, path, WIRE_LOCKS_INTERFACE, "Request",
+        g_variant_dict_insert(&options, BUS_OPTION_STEAL, "b", TRUE);
+    call(play, path, BUS_LOCKS_INTERFACE, "Request",
          g_variant_new("(s@a{sv})", chosen & 8 ? "x" : "y", g_variant_dict_end(&options)));
 }
 

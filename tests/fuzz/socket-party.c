@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
-#include "common/wire-string.h"
+#include "common/bus-names.h"
+#include "common/bus-string.h"
 #include "service/core/lock-request.h"
 
 /* A call that was sent. */
@@ -109,7 +109,7 @@ note_message(Party *party, const PacketHead *head)
         g_autofree char *name = g_strndup(bucket->name, bucket->length);
 
         party->bound |= G_GUINT64_CONSTANT(1) << bucket->bucket;
-        return bucket->length <= WIRE_BUCKET_BYTES_MAX && wire_string_is_carriable(name);
+        return bucket->length <= BUS_BUCKET_BYTES_MAX && bus_string_is_valid(name);
     }
     if (head->kind == PACKET_REQUEST &&
         !(party->bound >> ((const PacketRequest *)head)->bucket & 1))

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "service/core/audit.h"
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
@@ -135,7 +135,7 @@ socket_world_call(SocketWorld *world,
                   GVariant *body)
 {
     g_autoptr(GDBusMessage) call =
-        g_dbus_message_new_method_call(WIRE_BUS_NAME, path, interface, member);
+        g_dbus_message_new_method_call(BUS_SERVICE_NAME, path, interface, member);
 
     if (body != NULL)
         g_dbus_message_set_body(call, body);
@@ -341,10 +341,10 @@ void
 socket_world_leave(SocketWorld *world, Party *party)
 {
     g_autoptr(GDBusMessage) signal =
-        g_dbus_message_new_signal(WIRE_DRIVER_PATH, WIRE_DRIVER_INTERFACE, "NameOwnerChanged");
+        g_dbus_message_new_signal(BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "NameOwnerChanged");
 
     g_dbus_message_set_body(signal, g_variant_new("(sss)", party->name, party->name, ""));
-    send_by_bus(world, signal, WIRE_DRIVER_NAME);
+    send_by_bus(world, signal, BUS_DRIVER_NAME);
     party->is_there = FALSE;
     g_clear_object(&party->ping);
 }

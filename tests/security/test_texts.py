@@ -28,7 +28,7 @@ IN_ERRORS = {
 
 # What may be in the log at any time, which the operator reads...
 IN_LOG = {
-    'WIRE_BUS_NAME': 'fixed',
+    'BUS_SERVICE_NAME': 'fixed',
     'WEBLOCKS_VERSION': 'fixed',
     'error->message': "GLib's or LMDB's words, on the files and options that the operator chose",
     'why': 'the same, or one of the fixed texts of state.c',

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /* ---- opening */
 
@@ -23,7 +23,7 @@ open_socket(GDBusConnection *connection)
     int fd;
 
     reply = g_dbus_connection_call_with_unix_fd_list_sync(
-        connection, WIRE_BUS_NAME, WIRE_SERVICE_PATH, WIRE_SERVICE_INTERFACE, "OpenSocket",
+        connection, BUS_SERVICE_NAME, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket",
         g_variant_new_parsed("(@a{sv} {},)"), G_VARIANT_TYPE("(ha{sv})"), G_DBUS_CALL_FLAGS_NONE,
         -1, NULL, &fds, NULL, &error);
     g_assert_no_error(error);

@@ -3,7 +3,7 @@
 
 #include "tests/spec/bus-monitor.h"
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 /* What we say ourselves, to know how far the monitor is. */
 #define MARK_INTERFACE "org.example.Test.Mark"
@@ -25,7 +25,7 @@ look_at_signal(BusMonitor *self, GDBusMessage *message)
         self->is_marked = TRUE;
         g_cond_signal(&self->marked);
     } else if (g_dbus_message_get_destination(message) == NULL &&
-               g_strcmp0(g_dbus_message_get_sender(message), WIRE_DRIVER_NAME) != 0 &&
+               g_strcmp0(g_dbus_message_get_sender(message), BUS_DRIVER_NAME) != 0 &&
                self->broadcast == NULL) {
         self->broadcast = g_dbus_message_print(message, 0);
     }
@@ -75,7 +75,7 @@ bus_monitor_new(GDBusConnection *connection)
     g_mutex_init(&self->mutex);
     g_cond_init(&self->marked);
     self->filter = g_dbus_connection_add_filter(connection, on_message, self, bus_monitor_destroy);
-    reply = g_dbus_connection_call_sync(connection, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
+    reply = g_dbus_connection_call_sync(connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
                                         "org.freedesktop.DBus.Monitoring", "BecomeMonitor",
                                         g_variant_new("(asu)", NULL, 0), NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);

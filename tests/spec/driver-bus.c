@@ -5,7 +5,7 @@
  * GDBus with proxies made from introspection/: so what passes here, a second implementation of
  * D-Bus has understood. */
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/spec/private-bus.h"
 #include "tests/spec/spec-driver.h"
 #include "weblocks-proxies.h"
@@ -202,7 +202,7 @@ get_proxy(Session *session, char letter, const char *bucket)
     if (proxy != NULL)
         return proxy;
     proxy = wl_web_locks_proxy_new_sync(client->connection, G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START,
-                                        WIRE_BUS_NAME, path, NULL, &error);
+                                        BUS_SERVICE_NAME, path, NULL, &error);
     g_assert_no_error(error);
     listen(session, client, bucket, proxy);
     g_hash_table_insert(client->buckets, g_strdup(bucket), proxy);
@@ -233,19 +233,19 @@ make_options(const SpecRequest *wanted)
 
     g_variant_dict_init(&dict, NULL);
     if (wanted->mode != NULL)
-        g_variant_dict_insert(&dict, WIRE_OPTION_MODE, "s", wanted->mode);
+        g_variant_dict_insert(&dict, BUS_OPTION_MODE, "s", wanted->mode);
     if (wanted->if_available)
-        g_variant_dict_insert(&dict, WIRE_OPTION_IF_AVAILABLE, "b", TRUE);
+        g_variant_dict_insert(&dict, BUS_OPTION_IF_AVAILABLE, "b", TRUE);
     if (wanted->steal)
-        g_variant_dict_insert(&dict, WIRE_OPTION_STEAL, "b", TRUE);
+        g_variant_dict_insert(&dict, BUS_OPTION_STEAL, "b", TRUE);
     if (wanted->signal)
-        g_variant_dict_insert(&dict, WIRE_OPTION_SIGNAL, "b", TRUE);
+        g_variant_dict_insert(&dict, BUS_OPTION_SIGNAL, "b", TRUE);
     if (wanted->timeout_ms != 0)
-        g_variant_dict_insert(&dict, WIRE_OPTION_TIMEOUT, "u", wanted->timeout_ms);
+        g_variant_dict_insert(&dict, BUS_OPTION_TIMEOUT, "u", wanted->timeout_ms);
     if (wanted->key != 0)
-        g_variant_dict_insert(&dict, WIRE_OPTION_KEY, "t", wanted->key);
+        g_variant_dict_insert(&dict, BUS_OPTION_KEY, "t", wanted->key);
     if (wanted->why != NULL)
-        g_variant_dict_insert(&dict, WIRE_OPTION_WHY, "s", wanted->why);
+        g_variant_dict_insert(&dict, BUS_OPTION_WHY, "s", wanted->why);
     return g_variant_dict_end(&dict);
 }
 
@@ -324,10 +324,10 @@ settle(gpointer self)
 
         if (session->clients[i] == NULL)
             continue;
-        reply = g_dbus_connection_call_sync(session->clients[i]->connection, WIRE_BUS_NAME,
-                                            WIRE_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping",
-                                            NULL, NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL,
-                                            &error);
+        reply =
+            g_dbus_connection_call_sync(session->clients[i]->connection, BUS_SERVICE_NAME,
+                                        BUS_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL,
+                                        NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
         g_assert_no_error(error);
         g_assert_nonnull(reply);
     }

@@ -13,7 +13,7 @@
 
 #include <weblocks/weblocks.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/spec/private-bus.h"
 #include "tests/spec/spec-driver.h"
 
@@ -210,7 +210,7 @@ wait_until_the_service_knows(GDBusConnection *observer)
     g_autoptr(GVariant) reply = NULL;
 
     /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
-    reply = g_dbus_connection_call_sync(observer, WIRE_BUS_NAME, WIRE_SERVICE_PATH,
+    reply = g_dbus_connection_call_sync(observer, BUS_SERVICE_NAME, BUS_SERVICE_PATH,
                                         "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);

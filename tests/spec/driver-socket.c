@@ -6,7 +6,7 @@
 
 #include <poll.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 #include "tests/socket/raw-client.h"
 #include "tests/spec/private-bus.h"
 #include "tests/spec/spec-driver.h"
@@ -305,7 +305,7 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
     g_autoptr(GError) error = NULL;
 
     reply = g_dbus_connection_call_sync(
-        get_client(self, letter)->connection, WIRE_BUS_NAME, path, WIRE_LOCKS_INTERFACE, "Query",
+        get_client(self, letter)->connection, BUS_SERVICE_NAME, path, BUS_LOCKS_INTERFACE, "Query",
         NULL, G_VARIANT_TYPE("(a(sss)a(sss))"), G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
     g_assert_no_error(error);
     g_variant_get(reply, "(@a(sss)@a(sss))", &held_entries, &pending_entries);

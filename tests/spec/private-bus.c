@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "common/wire-names.h"
+#include "common/bus-names.h"
 
 #define WAIT_SECONDS 20
 
@@ -125,7 +125,7 @@ on_name_owner_changed(GDBusConnection *connection,
     const char *name, *new_owner;
 
     g_variant_get(parameters, "(&s&s&s)", &name, NULL, &new_owner);
-    if (!g_str_equal(name, WIRE_BUS_NAME))
+    if (!g_str_equal(name, BUS_SERVICE_NAME))
         return;
     g_free(bus->service_owner);
     bus->service_owner = new_owner[0] != '\0' ? g_strdup(new_owner) : NULL;
@@ -188,13 +188,13 @@ static guint
 observe(PrivateBus *bus, const char *name, GDBusSignalCallback callback, gpointer data)
 {
     guint subscription = g_dbus_connection_signal_subscribe(
-        bus->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_INTERFACE, "NameOwnerChanged",
-        WIRE_DRIVER_PATH, name, G_DBUS_SIGNAL_FLAGS_NONE, callback, data, NULL);
+        bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_INTERFACE, "NameOwnerChanged", BUS_DRIVER_PATH,
+        name, G_DBUS_SIGNAL_FLAGS_NONE, callback, data, NULL);
     g_autoptr(GError) error = NULL;
     g_autoptr(GVariant) reply = NULL;
 
-    reply = g_dbus_connection_call_sync(bus->observer, WIRE_DRIVER_NAME, WIRE_DRIVER_PATH,
-                                        WIRE_DRIVER_INTERFACE, "GetId", NULL, NULL,
+    reply = g_dbus_connection_call_sync(bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                                        BUS_DRIVER_INTERFACE, "GetId", NULL, NULL,
                                         G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
     g_assert_no_error(error);
     g_assert_nonnull(reply);
@@ -210,7 +210,7 @@ private_bus_new(void)
     g_assert_nonnull(bus->directory);
     start_bus(bus);
     bus->observer = private_bus_connect(bus);
-    observe(bus, WIRE_BUS_NAME, on_name_owner_changed, bus);
+    observe(bus, BUS_SERVICE_NAME, on_name_owner_changed, bus);
     bus->monitor = bus_monitor_new(private_bus_connect(bus));
     return bus;
 }
@@ -257,7 +257,7 @@ private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
 char *
 private_bus_make_path(const char *bucket)
 {
-    GString *path = g_string_new(WIRE_BUCKET_PREFIX "/");
+    GString *path = g_string_new(BUS_BUCKET_PREFIX "/");
 
     for (const char *c = bucket; *c != '\0'; c++) {
         if (g_ascii_isalpha(*c) || (g_ascii_isdigit(*c) && c != bucket))
@@ -274,7 +274,7 @@ private_bus_ping_service(PrivateBus *bus)
     g_autoptr(GVariant) reply = NULL;
     g_autoptr(GError) error = NULL;
 
-    reply = g_dbus_connection_call_sync(bus->observer, WIRE_BUS_NAME, WIRE_SERVICE_PATH,
+    reply = g_dbus_connection_call_sync(bus->observer, BUS_SERVICE_NAME, BUS_SERVICE_PATH,
                                         "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
                                         G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
     g_assert_no_error(error);

@@ -21,18 +21,18 @@ set_error_from_errno(GError **error, const char *path)
     g_set_error(error, G_IO_ERROR, g_io_error_from_errno(saved), "%s: %s", path, g_strerror(saved));
 }
 
-/* Lets the token in if there was none later, and remembers it. Until the descriptor is closed
+/* Accepts the token if there was none later, and remembers it. Until the descriptor is closed
  * nobody else gets in: between the look at the token and the write there must be no other's. That
  * is what flock() is for here, and it lasts no longer than one read or write of the file. */
 static int
-gate_enter(const char *path, guint64 token, GError **error)
+token_file_lock(const char *path, guint64 token, GError **error)
 {
     g_autofree char *directory = g_path_get_dirname(path);
     g_autofree char *name = g_path_get_basename(path);
-    g_autofree char *gate = g_strdup_printf("%s/.%s.token", directory, name);
+    g_autofree char *token_file = g_strdup_printf("%s/.%s.token", directory, name);
     char digits[TOKEN_LENGTH + 1] = "";
     guint64 latest;
-    int fd = open(gate, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(token_file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 
     if (fd < 0 || flock(fd, LOCK_EX) < 0 || pread(fd, digits, TOKEN_LENGTH, 0) < 0)
         goto failed;
@@ -51,7 +51,7 @@ gate_enter(const char *path, guint64 token, GError **error)
     return fd;
 
 failed:
-    set_error_from_errno(error, gate);
+    set_error_from_errno(error, token_file);
     if (fd >= 0)
         close(fd);
     return -1;
@@ -62,9 +62,9 @@ fenced_file_read(const char *path, guint64 token, char **text, GError **error)
 {
     g_autoptr(GFile) file = g_file_new_for_path(path);
     g_autoptr(GError) own = NULL;
-    int gate = gate_enter(path, token, error);
+    int token_file = token_file_lock(path, token, error);
 
-    if (gate < 0)
+    if (token_file < 0)
         return FALSE;
     if (!g_file_load_contents(file, NULL, text, NULL, NULL, &own)) {
         if (g_error_matches(own, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
@@ -72,7 +72,7 @@ fenced_file_read(const char *path, guint64 token, char **text, GError **error)
         else
             g_propagate_error(error, g_steal_pointer(&own));
     }
-    close(gate);
+    close(token_file);
     return *text != NULL;
 }
 
@@ -80,14 +80,14 @@ gboolean
 fenced_file_write(const char *path, guint64 token, const char *text, GError **error)
 {
     g_autoptr(GFile) file = g_file_new_for_path(path);
-    int gate = gate_enter(path, token, error);
+    int token_file = token_file_lock(path, token, error);
     gboolean written;
 
-    if (gate < 0)
+    if (token_file < 0)
         return FALSE;
     /* By way of a second file that is renamed; it keeps the owner and the mode. */
     written = g_file_replace_contents(file, text, strlen(text), NULL, FALSE, G_FILE_CREATE_NONE,
                                       NULL, NULL, error);
-    close(gate);
+    close(token_file);
     return written;
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "client-lib/engine/question.h"
+#include "client-lib/engine/method-call.h"
 
 #include "client-lib/error-private.h"
 
-/* How often the service may end, or somebody else answer, before a question fails. */
+/* How often the service may end, or somebody else answer, before a call fails. */
 #define ATTEMPTS_MAX 16
 
 typedef enum {
@@ -15,18 +15,18 @@ typedef enum {
     WAIT_OWNER,  /* until there is one */
 } Wait;
 
-struct Questions {
+struct MethodCalls {
     Session *session;
     Bus *bus;
-    const QuestionsFuncs *funcs;
+    const MethodCallsFuncs *funcs;
     gpointer data;
-    GQueue questions; /* of Question */
+    GQueue method_calls; /* of MethodCall */
 };
 
 typedef struct {
     GList link;
-    Questions *owner;
-    const QuestionKind *kind;
+    MethodCalls *owner;
+    const MethodCallKind *kind;
     gpointer data;
     Completion completion;
     Wait wait;
@@ -34,57 +34,57 @@ typedef struct {
     SessionTimer timer;
     gboolean was_served; /* there was a service when it was asked */
     guint n_attempts;
-} Question;
+} MethodCall;
 
-static void question_try(Question *self);
+static void method_call_try(MethodCall *self);
 
 /* ---- the result */
 
 static void
-question_free(Question *self)
+method_call_free(MethodCall *self)
 {
     g_clear_pointer(&self->call, bus_call_forget);
     session_stop_timer(self->owner->session, &self->timer);
-    g_queue_unlink(&self->owner->questions, &self->link);
+    g_queue_unlink(&self->owner->method_calls, &self->link);
     session_remove_user(self->owner->session);
     g_free(self);
 }
 
 /* Takes the error. */
 static void
-question_fail(Question *self, GError *error)
+method_call_fail(MethodCall *self, GError *error)
 {
     completion_return_error(&self->completion, error);
-    question_free(self);
+    method_call_free(self);
 }
 
 static void
 on_cancelled(gpointer data)
 {
-    question_free(data);
+    method_call_free(data);
 }
 
 static void
 on_expired(gpointer data)
 {
-    question_fail(data, error_new_unavailable("there was no answer in time"));
+    method_call_fail(data, error_new_unavailable("there was no answer in time"));
 }
 
 static void
-question_next(Question *self)
+method_call_next(MethodCall *self)
 {
-    Questions *owner = self->owner;
+    MethodCalls *owner = self->owner;
 
     self->wait = WAIT_READY;
     session_start_timer(owner->session, &self->timer, g_get_monotonic_time() + BUS_TIMEOUT_US);
-    question_try(self);
+    method_call_try(self);
 }
 
-/* The call ends with the question, or after it. */
+/* The call ends with the call, or after it. */
 static gboolean
 on_large_reply(const BusReply *reply, gpointer data)
 {
-    Question *self = data;
+    MethodCall *self = data;
     g_autoptr(GBytes) body = g_bytes_new(reply->body, reply->body_size);
     GError *error = NULL;
     gpointer result = self->kind->read_bytes(reply->signature, body, self->data, &error);
@@ -93,16 +93,16 @@ on_large_reply(const BusReply *reply, gpointer data)
         return FALSE;
     self->call = NULL;
     if (error != NULL) {
-        question_fail(self, error);
+        method_call_fail(self, error);
     } else {
         completion_return_pointer(&self->completion, result, self->kind->result_free);
-        question_free(self);
+        method_call_free(self);
     }
     return TRUE;
 }
 
 static void
-question_take(Question *self, GDBusMessage *reply)
+method_call_take(MethodCall *self, GDBusMessage *reply)
 {
     GVariant *body = g_dbus_message_get_body(reply);
     g_autoptr(GVariant) tuple =
@@ -111,64 +111,64 @@ question_take(Question *self, GDBusMessage *reply)
     gpointer result = self->kind->read(tuple, self->data, &error);
 
     if (error != NULL) {
-        question_fail(self, error);
+        method_call_fail(self, error);
     } else if (result == NULL) {
-        question_next(self);
+        method_call_next(self);
     } else {
         completion_return_pointer(&self->completion, result, self->kind->result_free);
-        question_free(self);
+        method_call_free(self);
     }
 }
 
 /* ---- asking */
 
 static void
-question_wait(Question *self, Wait wait, const GError *error)
+method_call_wait(MethodCall *self, Wait wait, const GError *error)
 {
     self->wait = wait;
     if (++self->n_attempts == ATTEMPTS_MAX)
-        question_fail(self, g_error_copy(error));
+        method_call_fail(self, g_error_copy(error));
     else if (wait == WAIT_READY)
-        question_try(self);
+        method_call_try(self);
 }
 
 static void
 on_answered(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpointer data)
 {
-    Question *self = data;
+    MethodCall *self = data;
 
     self->call = NULL;
     switch (outcome) {
     case BUS_ANSWERED:
-        question_take(self, reply);
+        method_call_take(self, reply);
         break;
     case BUS_UNANSWERED:
-        question_wait(self, WAIT_READY, error);
+        method_call_wait(self, WAIT_READY, error);
         break;
     case BUS_LEAVING:
-        question_wait(self, WAIT_CHANGE, error);
+        method_call_wait(self, WAIT_CHANGE, error);
         break;
     case BUS_ABSENT:
         if (self->was_served) {
-            question_wait(self, WAIT_OWNER, error);
+            method_call_wait(self, WAIT_OWNER, error);
             break;
         }
-        question_fail(self, g_error_copy(error));
+        method_call_fail(self, g_error_copy(error));
         break;
     case BUS_REFUSED:
     case BUS_TIMED_OUT:
     case BUS_ENDED:
     default:
-        question_fail(self, g_error_copy(error));
+        method_call_fail(self, g_error_copy(error));
         break;
     }
 }
 
 static void
-question_try(Question *self)
+method_call_try(MethodCall *self)
 {
-    Questions *owner = self->owner;
-    QuestionCall call;
+    MethodCalls *owner = self->owner;
+    MethodCallMessage call;
 
     if (!owner->funcs->is_ready(owner->data))
         return;
@@ -182,70 +182,70 @@ question_try(Question *self)
 }
 
 void
-questions_ask(Questions *self, const QuestionKind *kind, gpointer data, Caller caller)
+method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller)
 {
-    Question *question = g_new0(Question, 1);
+    MethodCall *call = g_new0(MethodCall, 1);
 
-    question->owner = self;
-    question->kind = kind;
-    question->data = data;
-    question->timer.data = question;
-    question->timer.expired = on_expired;
-    completion_init(&question->completion, self->session, caller);
-    if (!completion_listen(&question->completion, caller.cancellable, on_cancelled, question)) {
-        g_free(question);
+    call->owner = self;
+    call->kind = kind;
+    call->data = data;
+    call->timer.data = call;
+    call->timer.expired = on_expired;
+    completion_init(&call->completion, self->session, caller);
+    if (!completion_listen(&call->completion, caller.cancellable, on_cancelled, call)) {
+        g_free(call);
         return;
     }
     session_add_user(self->session);
-    question->link.data = question;
-    g_queue_push_tail_link(&self->questions, &question->link);
-    question_next(question);
+    call->link.data = call;
+    g_queue_push_tail_link(&self->method_calls, &call->link);
+    method_call_next(call);
 }
 
 /* ---- all of them */
 
 /* None of them begins or ends by that. */
 void
-questions_try(Questions *self)
+method_calls_try(MethodCalls *self)
 {
-    for (GList *link = self->questions.head; link != NULL; link = link->next) {
-        Question *question = link->data;
+    for (GList *link = self->method_calls.head; link != NULL; link = link->next) {
+        MethodCall *call = link->data;
 
-        if (question->wait == WAIT_READY)
-            question_try(question);
+        if (call->wait == WAIT_READY)
+            method_call_try(call);
     }
 }
 
 static gboolean
-is_for_owner(const Questions *self, Wait wait)
+is_for_owner(const MethodCalls *self, Wait wait)
 {
     return wait == WAIT_CHANGE || (wait == WAIT_OWNER && bus_get_owner(self->bus) != NULL);
 }
 
 /* If something has to be sent again first, they wait for that. */
 void
-questions_owner_changed(Questions *self)
+method_calls_owner_changed(MethodCalls *self)
 {
-    for (GList *link = self->questions.head; link != NULL; link = link->next) {
-        Question *question = link->data;
+    for (GList *link = self->method_calls.head; link != NULL; link = link->next) {
+        MethodCall *call = link->data;
 
-        if (is_for_owner(self, question->wait))
-            question->wait = WAIT_READY;
+        if (is_for_owner(self, call->wait))
+            call->wait = WAIT_READY;
     }
-    questions_try(self);
+    method_calls_try(self);
 }
 
 void
-questions_finish(Questions *self, const GError *error)
+method_calls_finish(MethodCalls *self, const GError *error)
 {
-    while (!g_queue_is_empty(&self->questions))
-        question_fail(g_queue_peek_head(&self->questions), g_error_copy(error));
+    while (!g_queue_is_empty(&self->method_calls))
+        method_call_fail(g_queue_peek_head(&self->method_calls), g_error_copy(error));
 }
 
-Questions *
-questions_new(Session *session, Bus *bus, const QuestionsFuncs *funcs, gpointer data)
+MethodCalls *
+method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data)
 {
-    Questions *self = g_new0(Questions, 1);
+    MethodCalls *self = g_new0(MethodCalls, 1);
 
     self->session = session;
     self->bus = bus;
@@ -255,8 +255,8 @@ questions_new(Session *session, Bus *bus, const QuestionsFuncs *funcs, gpointer 
 }
 
 void
-questions_free(Questions *self)
+method_calls_free(MethodCalls *self)
 {
-    g_assert(g_queue_is_empty(&self->questions));
+    g_assert(g_queue_is_empty(&self->method_calls));
     g_free(self);
 }

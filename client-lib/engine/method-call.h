@@ -17,37 +17,39 @@ typedef struct {
     const char *interface;
     const char *method;
     GVariant *body; /* floating; NULL: none */
-} QuestionCall;
+} MethodCallMessage;
 
 /* What is called, and what its answer is to the application. `read` gets a tuple; if it returns
  * NULL without an error, the next call is made. */
 typedef struct {
-    QuestionCall (*build)(gpointer data);
+    MethodCallMessage (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
     GDestroyNotify result_free;
     /* The same of the bytes of a large answer. NULL without an error: `read` is to do it. May be
      * NULL itself. */
     gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
-} QuestionKind;
+} MethodCallKind;
 
-typedef struct Questions Questions;
+typedef struct MethodCalls MethodCalls;
 
 typedef struct {
-    /* Whether a question may be asked now; else questions_try() follows. */
+    /* Whether a question may be asked now; else method_calls_try() follows. */
     gboolean (*is_ready)(gpointer data);
-} QuestionsFuncs;
+} MethodCallsFuncs;
 
-Questions *questions_new(Session *session, Bus *bus, const QuestionsFuncs *funcs, gpointer data);
-void questions_free(Questions *self);
+MethodCalls *
+method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data);
+void method_calls_free(MethodCalls *self);
 
 /* `data` lives until there is a result. */
-void questions_ask(Questions *self, const QuestionKind *kind, gpointer data, Caller caller);
+void
+method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
 /* Asks those that have had to wait, if they may be asked now. */
-void questions_try(Questions *self);
+void method_calls_try(MethodCalls *self);
 
 /* The service's name has another owner, or none. */
-void questions_owner_changed(Questions *self);
+void method_calls_owner_changed(MethodCalls *self);
 
 /* All fail. */
-void questions_finish(Questions *self, const GError *error);
+void method_calls_finish(MethodCalls *self, const GError *error);

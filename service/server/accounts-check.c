@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "sums.h"
+#include "accounts-check.h"
 
 #include "audit.h"
 #include "principal.h"
@@ -10,7 +10,7 @@
 #define CHECK_EVERY 64
 
 void
-sums_check(const Server *server)
+accounts_check(const Server *server)
 {
     static guint n_turns;
     g_autofree char *wrong = NULL;

@@ -9,4 +9,4 @@
 
 #include <glib.h>
 
-gboolean wire_string_is_carriable(const char *string);
+gboolean bus_string_is_valid(const char *string);

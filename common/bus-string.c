@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "wire-string.h"
+#include "bus-string.h"
 
 static gboolean
 is_noncharacter(gunichar c)
@@ -10,7 +10,7 @@ is_noncharacter(gunichar c)
 }
 
 gboolean
-wire_string_is_carriable(const char *string)
+bus_string_is_valid(const char *string)
 {
     if (!g_utf8_validate(string, -1, NULL))
         return FALSE;

@@ -8,4 +8,4 @@
 #include "server.h"
 
 /* For the end of each turn: counts anew now and then. Ends the process if a sum is wrong. */
-void sums_check(const Server *server);
+void accounts_check(const Server *server);

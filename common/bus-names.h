@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Every name of the contract (introspection/) that code spells: bus name, paths, interfaces,
+ * option and filter keys, reasons, errors. */
+
+#pragma once
+
+#define BUS_SERVICE_NAME  "org.w3.WebLocks"
+#define BUS_SERVICE_PATH  "/org/w3/WebLocks"
+#define BUS_BUCKET_PREFIX "/org/w3/WebLocks/bucket"
+
+#define BUS_LOCKS_INTERFACE   "org.w3.WebLocks"
+#define BUS_SERVICE_INTERFACE "org.w3.WebLocks.Service"
+#define BUS_INTERFACE_VERSION 1u
+
+#define BUS_BUCKET_BYTES_MAX 255
+
+#define BUS_OPTION_MODE         "mode"
+#define BUS_OPTION_IF_AVAILABLE "ifAvailable"
+#define BUS_OPTION_STEAL        "steal"
+#define BUS_OPTION_SIGNAL       "signal"
+#define BUS_OPTION_TIMEOUT      "timeout"
+#define BUS_OPTION_WHY          "why"
+#define BUS_OPTION_KEY          "key"
+#define BUS_OPTION_VERSION      "version" /* of OpenSocket */
+
+#define BUS_PARAMETER_VERSION    "version"
+#define BUS_PARAMETER_MAX_PACKET "maxPacket"
+
+#define BUS_FILTER_NAME   "name"
+#define BUS_FILTER_PREFIX "prefix"
+#define BUS_FILTER_STATE  "state"
+#define BUS_FILTER_AFTER  "after"
+#define BUS_FILTER_LIMIT  "limit"
+
+#define BUS_STATE_HELD    "held"
+#define BUS_STATE_PENDING "pending"
+
+#define BUS_REASON_RELEASED   "released"
+#define BUS_REASON_ABORTED    "aborted"
+#define BUS_REASON_STOLEN     "stolen"
+#define BUS_REASON_TIMEOUT    "timeout"
+#define BUS_REASON_TERMINATED "terminated"
+#define BUS_REASON_LOST       "lost"
+
+#define BUS_ERROR_PREFIX            "org.w3.WebLocks.Error."
+#define BUS_ERROR_NOT_SUPPORTED     BUS_ERROR_PREFIX "NotSupported"
+#define BUS_ERROR_SECURITY          BUS_ERROR_PREFIX "Security"
+#define BUS_ERROR_INVALID_STATE     BUS_ERROR_PREFIX "InvalidState"
+#define BUS_ERROR_NOT_HELD          BUS_ERROR_PREFIX "NotHeld"
+#define BUS_ERROR_INVALID_ARGS      "org.freedesktop.DBus.Error.InvalidArgs"
+#define BUS_ERROR_LIMITS_EXCEEDED   "org.freedesktop.DBus.Error.LimitsExceeded"
+#define BUS_ERROR_ACCESS_DENIED     "org.freedesktop.DBus.Error.AccessDenied"
+#define BUS_ERROR_NAME_HAS_NO_OWNER "org.freedesktop.DBus.Error.NameHasNoOwner"
+#define BUS_ERROR_NO_REPLY          "org.freedesktop.DBus.Error.NoReply"
+#define BUS_ERROR_SERVICE_UNKNOWN   "org.freedesktop.DBus.Error.ServiceUnknown"
+#define BUS_ERROR_UNKNOWN_METHOD    "org.freedesktop.DBus.Error.UnknownMethod"
+#define BUS_ERROR_UNKNOWN_OBJECT    "org.freedesktop.DBus.Error.UnknownObject"
+
+#define BUS_DRIVER_NAME      "org.freedesktop.DBus"
+#define BUS_DRIVER_PATH      "/org/freedesktop/DBus"
+#define BUS_DRIVER_INTERFACE "org.freedesktop.DBus"
