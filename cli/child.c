@@ -13,7 +13,8 @@
 #include "cli/signals.h"
 #include "cli/status.h"
 
-/* In the child: nothing here may allocate or lock, for other threads were in the middle of it. */
+/* Runs in the child. Only async-signal-safe functions may be called, since other threads of the
+ * parent may have been inside malloc() or held a mutex at fork(). */
 static void
 become(char **argv, char **env, gboolean dies_with_us, pid_t parent, int report_fd)
 {
@@ -21,7 +22,7 @@ become(char **argv, char **env, gboolean dies_with_us, pid_t parent, int report_
 
     if (dies_with_us) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        /* It may have died before we asked. */
+        /* The parent may have ended before prctl(). */
         if (getppid() != parent)
             _exit(STATUS_LOST);
     }
@@ -33,7 +34,7 @@ become(char **argv, char **env, gboolean dies_with_us, pid_t parent, int report_
     _exit(STATUS_NOT_EXECUTABLE);
 }
 
-/* What the child reports, or 0 if exec() closed the pipe. */
+/* Returns the errno that the child has written, or 0 if exec() has closed the pipe. */
 static int
 read_report(int fd)
 {

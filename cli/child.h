@@ -1,17 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The command that `run` runs. */
+/* The child process of `weblocks run`. */
 
 #pragma once
 
 #include <glib.h>
 #include <sys/types.h>
 
-/* Starts it with our standard streams and whatever else we were given, but nothing that we opened,
- * and with the signals as they were before signals_take(). With `dies_with_us` it gets SIGTERM if
- * we are gone before it is. 0, and the process id; or the errno that fork() or exec() gave. */
+/* Starts the command. It inherits the file descriptors that this process was started with, but
+ * none that it has opened since (they are close-on-exec), and the signal dispositions from before
+ * signals_take(). With `dies_with_us` it gets SIGTERM when this process ends first. Returns 0 and
+ * the process id, or the errno of fork() or exec(); after a failed fork() the process id is -1. */
 int child_start(char **argv, char **env, gboolean dies_with_us, pid_t *out_pid);
 
-/* TRUE if it has ended; then *out_status is the status that a shell would have for it. */
+/* Returns TRUE if the process has ended; then *out_status is the status as a shell computes it:
+ * 128 + the number for a signal. */
 gboolean child_reap(pid_t pid, int *out_status);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What `weblocks` can do: one command, one file. */
+/* The commands of `weblocks`. Each is implemented in a file of its own. */
 
 #pragma once
 
@@ -9,10 +9,10 @@
 
 struct Command {
     const char *name;
-    const char *arguments; /* after the options, for people */
+    const char *arguments; /* for the usage line, after the options */
     const char *help;
     gboolean options_first;
-    /* `argv` begins with the command, and ends with NULL. Returns the exit status. */
+    /* `argv[0]` is the name of the command, and `argv[argc]` is NULL. Returns the exit status. */
     int (*function)(const Command *command, int argc, char **argv);
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Writes JSON, compact and on one line.
+/* A JSON writer: compact output on one line.
  *
- * Beyond what JSON demands, every character that a terminal might obey is escaped too. Keys are
- * NULL in arrays. The caller opens and closes in pairs. */
+ * Besides the characters that JSON requires to be escaped, it escapes control, formatting and other
+ * invisible characters, so that the output is safe on a terminal. `key` is NULL for a member of an
+ * array. The caller pairs json_open() with json_close(). */
 
 #pragma once
 
@@ -21,6 +22,6 @@ void json_close(Json *json, char bracket);
 void json_string(Json *json, const char *key, const char *value);
 void json_number(Json *json, const char *key, guint64 value);
 
-/* Prints the line to standard output and starts afresh. */
+/* Prints the line to standard output and empties the buffer. */
 void json_print(Json *json);
 void json_clear(Json *json);

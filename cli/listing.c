@@ -8,7 +8,7 @@
 #include "cli/lock-output.h"
 #include "cli/status.h"
 
-/* One bucket's snapshot. */
+/* The snapshot of one bucket. */
 typedef struct {
     char *bucket;
     WebLocksSnapshot *snapshot;
@@ -50,7 +50,7 @@ take_page(const Listing *listing,
     return TRUE;
 }
 
-/* Owned pages; NULL with an error. */
+/* Returns owned pages, or NULL and an error. */
 static GPtrArray *
 take_pages(const Listing *listing, GError **error)
 {
@@ -74,7 +74,7 @@ take_pages(const Listing *listing, GError **error)
     return g_steal_pointer(&pages);
 }
 
-/* With all buckets, each is a member of one object. */
+/* With --all-buckets, the output is one object with a member for each bucket. */
 static void
 print_json(const Listing *listing, GPtrArray *pages)
 {
@@ -112,7 +112,8 @@ compare_names(gconstpointer a, gconstpointer b)
                   web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
 }
 
-/* By name, what is held first, then who waits, in the order of the queue: the sort is stable. */
+/* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.
+ * This needs a stable sort, which g_ptr_array_sort() is. */
 static void
 add_rows(const Listing *listing, Table *table, const Page *page)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What `query` and `inspect` have in common: one snapshot of one bucket, or of each, printed. */
+/* The shared part of `query` and `inspect`: gets a snapshot of one bucket or of all buckets, and
+ * prints it. */
 
 #pragma once
 
@@ -13,10 +14,11 @@ typedef struct {
     gboolean all_buckets;
     gboolean json;
     gboolean detailed;
-    const char *name; /* NULL: all; only if detailed */
+    const char *name; /* only this lock name; NULL: all names. Only used if `detailed`. */
 } Listing;
 
-/* Parses the command's options; as options_parse(). */
+/* Parses the options of `query` and `inspect`. Parameters and result are those of
+ * options_parse(). */
 gboolean
 listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status);
 

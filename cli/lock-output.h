@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Locks and requests as JSON and as cells of a table.
+/* Formats locks and requests as JSON and as rows of a table.
  *
- * Plain: what a snapshot of the standard has [4.5]. Detailed: all that the service tells. */
+ * The plain format has the members of the standard's LockInfo [4.5]; the detailed format has all
+ * members of WebLocksLockInfo. */
 
 #pragma once
 
@@ -14,18 +15,19 @@
 
 const char *lock_output_mode(WebLocksMode mode);
 
-/* Owned; such as 12s, 3m05s, 2h03m, 5d04h. */
+/* Returns an owned string such as 12s, 3m05s, 2h03m or 5d04h. */
 char *lock_output_age(guint64 age_ms);
 
-/* Members of an object that is already open. */
+/* Writes the members of one lock or request; the caller has opened the object. */
 void lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed);
 
-/* `held` and `pending`, as members of an object that is already open. */
+/* Writes the members `held` and `pending`; the caller has opened the object. */
 void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed);
 
-/* The headings for rows of lock_output_row(); static. With buckets, that column comes first. */
+/* Returns the headings for lock_output_row(), a static array. With `buckets`, the first column is
+ * the bucket. */
 const char *const *lock_output_headings(gboolean buckets, gboolean detailed);
 void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboolean detailed);
 
-/* Owned; who that is, in a sentence: "make (pid 123, :1.5)". */
+/* Returns an owned description of the holder: "make (pid 123, :1.5) for 12s: WHY". */
 char *lock_output_who(WebLocksLockInfo *info);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* weblocks: locks of the W3C Web Locks API for people and scripts.
+/* weblocks: a command-line interface to the Web Locks service, for users and scripts.
  *
- * The table of commands is all there is to it; a command has its own file. */
+ * This file has the table of commands. Each command is implemented in a file of its own. */
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -22,13 +22,14 @@ static int command_help(const Command *command, int argc, char **argv);
 static const Command commands[] = {
     {"run", "NAME [--] COMMAND [ARGUMENT...]", "Run a command while holding a lock", TRUE,
      command_run},
-    {"query", "", "Show which locks are held, and which are waited for", FALSE, command_query},
-    {"inspect", "[NAME]", "Show all there is to know: who, why, since when, behind whom", FALSE,
+    {"query", "", "List held locks and pending requests", FALSE, command_query},
+    {"inspect", "[NAME]", "List them with process, age, token, position and purpose", FALSE,
      command_inspect},
-    {"watch", "", "Show locks as they come and go", FALSE, command_watch},
-    {"steal", "NAME", "Take a lock from its holders, for the next one who waits", FALSE,
+    {"watch", "", "Show held locks and pending requests as they change", FALSE, command_watch},
+    {"steal", "NAME", "Break a lock, so that the next pending request is granted", FALSE,
      command_steal},
-    {"help", "[COMMAND]", "Show the commands, or the options of one", FALSE, command_help},
+    {"help", "[COMMAND]", "List the commands, or show the options of a command", FALSE,
+     command_help},
 };
 
 static const Command *
@@ -47,13 +48,13 @@ print_commands(FILE *to)
     fputs("usage: weblocks COMMAND [OPTION...] [ARGUMENT...]\n\n", to);
     for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
         fprintf(to, "  %-9s%s\n", commands[i].name, commands[i].help);
-    fputs("\n'weblocks COMMAND --help' tells a command's options.\n", to);
+    fputs("\n'weblocks COMMAND --help' shows the options of a command.\n", to);
 }
 
 static int
 complain_of_command(const char *name)
 {
-    complain("There is no command '%s'; 'weblocks help' shows those there are", name);
+    complain("unknown command '%s'; 'weblocks help' lists the commands", name);
     return STATUS_USAGE;
 }
 
@@ -67,7 +68,7 @@ command_help(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 1)
-        return options_complain(command, "What is '%s'?", argv[1]);
+        return options_complain(command, "unexpected argument '%s'", argv[1]);
     if (argc == 0) {
         print_commands(stdout);
         return STATUS_OK;
@@ -76,12 +77,13 @@ command_help(const Command *command, int argc, char **argv)
     if (command == NULL)
         return complain_of_command(argv[0]);
     line[0] = argv[0];
-    optind = 0; /* getopt: from the start again */
+    optind = 0; /* reinitializes getopt_long() */
     return command->function(command, 2, line);
 }
 
-/* Where we were given no standard stream, the next file that is opened would be one: nothing that
- * we print must get into a socket. A command is given what we were given: nothing. */
+/* Opens /dev/null for standard streams that this process was started without. Otherwise a file or
+ * socket opened later could get the number of a standard stream, and output would be written to it.
+ * The descriptors are close-on-exec, so a command is also started without these streams. */
 static void
 hold_standard_streams(void)
 {

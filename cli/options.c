@@ -14,7 +14,7 @@
 
 #define HELP_COLUMN 34
 
-static const Option help_option = {"help", 'h', NULL, "Print this, and end", NULL, NULL};
+static const Option help_option = {"help", 'h', NULL, "Print this help and exit", NULL, NULL};
 
 gboolean
 option_set(const char *value, gpointer into, GError **error)
@@ -34,15 +34,16 @@ gboolean
 option_text(const char *value, gpointer into, GError **error)
 {
     if (!g_utf8_validate(value, -1, NULL)) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is no UTF-8", value);
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is not valid UTF-8",
+                    value);
         return FALSE;
     }
     *(const char **)into = value;
     return TRUE;
 }
 
-/* Decimal, in every locale with a point. strtod() knows more: signs, hexadecimal, "inf". What is
- * too large for it becomes infinite, which is what was meant. */
+/* Accepts a decimal number, with a point in every locale, but not the other formats of strtod():
+ * signs, hexadecimal, "inf". A number that is too large for a double becomes infinity. */
 gboolean
 option_seconds(const char *value, gpointer into, GError **error)
 {
@@ -52,8 +53,8 @@ option_seconds(const char *value, gpointer into, GError **error)
     if (g_ascii_isdigit(value[0]) || (value[0] == '.' && g_ascii_isdigit(value[1])))
         seconds = g_ascii_strtod(value, &end);
     if (end == NULL || *end != '\0' || strpbrk(value, "xX") != NULL) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is no number of seconds",
-                    value);
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "'%s' is not a valid number of seconds", value);
         return FALSE;
     }
     *(double *)into = seconds;
@@ -67,7 +68,7 @@ option_status(const char *value, gpointer into, GError **error)
 
     if (!g_ascii_string_to_unsigned(value, 10, 0, 255, &status, NULL)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "'%s' is no exit status from 0 to 255", value);
+                    "'%s' is not an exit status from 0 to 255", value);
         return FALSE;
     }
     *(int *)into = (int)status;
@@ -117,13 +118,13 @@ options_complain(const Command *command, const char *format, ...)
     message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     complain("%s", message);
-    complain("'weblocks %s --help' tells more", command->name);
+    complain("try 'weblocks %s --help' for more information", command->name);
     return STATUS_USAGE;
 }
 
-/* What getopt_long() wants, made from our tables. */
+/* The arguments of getopt_long(), derived from a table of options. */
 typedef struct {
-    GArray *longs; /* struct option; `val` is 1 + the index of ours */
+    GArray *longs; /* struct option; `val` is 0x1000 + the index in the table, or 'h' */
     GString *shorts;
 } Getopt;
 
@@ -144,7 +145,7 @@ find_option(const Option *options, int value)
 {
     guint index = 0;
 
-    /* Letters are above, long names below. */
+    /* 0x1000 and above are long options, smaller values are the letters of short ones. */
     if (value >= 0x1000)
         return &options[value - 0x1000];
     while (options[index].letter != value)
@@ -170,11 +171,11 @@ complain_of_argument(const Command *command, int kind, const char *word)
         optopt > 0 && optopt < 0x80 ? g_strdup_printf("-%c", optopt) : g_strdup(word);
 
     if (kind == ':')
-        options_complain(command, "%s wants a value", name);
+        options_complain(command, "option '%s' requires an argument", name);
     else if (optopt >= 0x1000)
-        options_complain(command, "%s takes no value", name);
+        options_complain(command, "option '%s' does not allow an argument", name);
     else
-        options_complain(command, "There is no option %s, or more than one", name);
+        options_complain(command, "unknown or ambiguous option '%s'", name);
 }
 
 gboolean

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Options of commands, as tables: from them come the parsing and the help.
+/* Command-line options, described by tables from which parsing and --help are derived.
  *
- * Options may stand anywhere; but for a command with `options_first`, parsing stops at the first
- * argument that is no option, so that a command's options stay its own.
- */
+ * Options may be mixed with arguments. For a command with `options_first`, parsing stops at the
+ * first argument that is not an option, so that the options of the program that `weblocks run`
+ * starts are passed to that program. */
 
 #pragma once
 
@@ -15,24 +15,24 @@ typedef struct Command Command;
 
 typedef struct {
     const char *name;     /* without the dashes */
-    char letter;          /* 0: has none */
-    const char *argument; /* what the help calls it; NULL: takes none */
-    const char *help;     /* NULL: another name of the option before it */
-    /* Writes the value (NULL, if the option takes none) to `into`, or says what is wrong. */
+    char letter;          /* the short option; 0: none */
+    const char *argument; /* the name of the argument in --help; NULL: no argument */
+    const char *help;     /* NULL: this is an alias of the option before it */
+    /* Parses `value` (NULL if the option has no argument) and stores the result in `into`. */
     gboolean (*take)(const char *value, gpointer into, GError **error);
     gpointer into;
 } Option;
 
-/* `argv` begins with the command. Afterwards it begins with the first argument that is no option,
- * and ends with NULL. `options` ends with a zero. FALSE if that was all: then the command ends with
- * *out_status. */
+/* Parses the options. `(*argv)[0]` is the name of the command; afterwards it is the first argument
+ * that is not an option. `options` is terminated by an Option with a NULL name. Returns FALSE after
+ * an error and after --help: then the caller returns *out_status as exit status. */
 gboolean options_parse(
     const Command *command, const Option *options, int *argc, char ***argv, int *out_status);
 
-/* Says that the command line is wrong; the status to end with. */
+/* Reports an error in the command line. Returns the exit status. */
 int options_complain(const Command *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Ready-made takers. */
+/* Functions for Option.take; the comment is the type of what `into` points to. */
 gboolean option_set(const char *value, gpointer into, GError **error);     /* gboolean */
 gboolean option_unset(const char *value, gpointer into, GError **error);   /* gboolean */
 gboolean option_text(const char *value, gpointer into, GError **error);    /* const char *, UTF-8 */

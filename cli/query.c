@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks query`: the snapshot of the standard [4.5]. */
+/* `weblocks query`: prints the standard's snapshot of held locks and pending requests [4.5]. */
 
 #include "cli/commands.h"
 #include "cli/listing.h"
@@ -16,6 +16,6 @@ command_query(const Command *command, int argc, char **argv)
     if (!listing_parse(&listing, command, &argc, &argv, &status))
         return status;
     if (argc > 0)
-        return options_complain(command, "What is '%s'?", argv[0]);
+        return options_complain(command, "unexpected argument '%s'", argv[0]);
     return listing_print(&listing);
 }

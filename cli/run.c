@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks run`: a command that runs while a lock is held.
+/* `weblocks run`: runs a command while holding a lock.
  *
- * wait -> run -> release: in each phase there is one thing to wait for, a signal may come, and from
- * the grant on the lock may be lost. All of it is events of one main loop; no phase is left twice.
- * The command stays in our process group, so keys of the terminal reach it and us alike. */
+ * There are three phases, in this order: wait for the lock, run the command, release the lock. In
+ * each phase a signal may arrive, and from the grant on the lock may be lost. All of these are
+ * events of one main loop. The command stays in the process group of this process, so that signals
+ * from the terminal reach both. */
 
 #include <errno.h>
 #include <math.h>
@@ -19,10 +20,11 @@
 #include "cli/status.h"
 #include "cli/target.h"
 
-/* The service counts milliseconds in 32 bits, and 0 is for ever: so is what does not fit. */
+/* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
+ * is sent as 0. */
 #define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
-/* How long a service that does not answer can keep us when there is nothing left to do. */
-#define FAREWELL_MS 3000
+/* How long to wait for the service's last answer before exiting. */
+#define LAST_ANSWER_MS 3000
 /* The service's limit for `why`. */
 #define WHY_BYTES_MAX 256
 
@@ -33,8 +35,8 @@ typedef struct {
     gboolean steal;
     gboolean verbose;
     gboolean ignore_loss;
-    double wait; /* seconds; negative: for ever */
-    double grace;
+    double wait;  /* in seconds; negative: no limit */
+    double grace; /* in seconds */
     int conflict_status;
     const char *why;
 } RunOptions;
@@ -52,10 +54,10 @@ typedef struct {
     WebLocksLock *lock;
     gint64 began_us;
     Phase phase;
-    int signal; /* that ended the wait; 0: none */
+    int signal; /* the first signal received in PHASE_WAIT; 0: none */
     gboolean lost;
     pid_t pid;
-    int status; /* to end with */
+    int status; /* exit status */
 } Run;
 
 static void
@@ -66,16 +68,16 @@ finish(Run *run, int status)
 }
 
 static gboolean
-on_farewell_over(gpointer data)
+on_no_answer(gpointer data)
 {
     Run *run = data;
 
-    complain("The service does not answer");
+    complain("the service does not answer");
     g_main_loop_quit(run->loop);
     return G_SOURCE_REMOVE;
 }
 
-/* Losing the lock. */
+/* ---- loss of the lock */
 
 static const char *
 describe_loss(const char *reason)
@@ -83,8 +85,8 @@ describe_loss(const char *reason)
     if (g_strcmp0(reason, "stolen") == 0)
         return "was stolen";
     if (g_strcmp0(reason, "lost") == 0)
-        return "was lost: the service has not kept it";
-    return "was lost: the bus is gone";
+        return "was lost: the service has restarted without it";
+    return "was lost: the connection to the bus has ended";
 }
 
 static gboolean
@@ -93,7 +95,7 @@ on_grace_over(gpointer data)
     Run *run = data;
 
     if (run->phase == PHASE_RUN) {
-        complain("'%s' is still there; killing it", run->command[0]);
+        complain("'%s' is still running; killing it", run->command[0]);
         kill(run->pid, SIGKILL);
     }
     return G_SOURCE_REMOVE;
@@ -103,7 +105,7 @@ static void
 end_command(Run *run)
 {
     kill(run->pid, SIGTERM);
-    /* A stopped process would think of it only when it goes on. */
+    /* A stopped process handles SIGTERM only after SIGCONT. */
     kill(run->pid, SIGCONT);
     g_timeout_add((guint)MIN(run->options.grace * 1000, (double)G_MAXINT32), on_grace_over, run);
 }
@@ -117,15 +119,15 @@ on_lost(WebLocksLock *lock, const char *reason, gpointer data)
     if (run->lost)
         return;
     run->lost = TRUE;
-    complain("The lock '%s' %s%s", run->name, describe_loss(reason),
+    complain("the lock '%s' %s%s", run->name, describe_loss(reason),
              !runs                      ? ""
-             : run->options.ignore_loss ? "; the command goes on without it"
-                                        : "; ending the command");
+             : run->options.ignore_loss ? "; the command continues without it"
+                                        : "; terminating the command");
     if (runs && !run->options.ignore_loss)
         end_command(run);
 }
 
-/* Releasing it. */
+/* ---- release */
 
 static int
 status_at_end(Run *run, int status)
@@ -139,10 +141,10 @@ on_released(GObject *lock, GAsyncResult *result, gpointer data)
     Run *run = data;
     g_autoptr(GError) error = NULL;
 
-    /* Whatever the reason: as the command ended, we may not have had the lock any more. */
+    /* After any error the lock may have been lost before the command ended. */
     if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !run->lost) {
         run->lost = TRUE;
-        complain("The lock '%s' was lost: %s", run->name, error->message);
+        complain("the lock '%s' was lost: %s", run->name, error->message);
     }
     finish(run, status_at_end(run, run->status));
 }
@@ -156,13 +158,13 @@ start_release(Run *run, int status)
         finish(run, run->status);
         return;
     }
-    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
     web_locks_lock_release_async(run->lock, NULL, on_released, run);
 }
 
-/* The command. */
+/* ---- the command */
 
-/* Owned; the environment of the command. */
+/* Returns the environment of the command, owned by the caller. */
 static char **
 make_environment(Run *run)
 {
@@ -194,7 +196,7 @@ start_command(Run *run)
         start_release(run, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
-/* Waiting for the lock. */
+/* ---- waiting for the lock */
 
 static void
 on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
@@ -222,9 +224,9 @@ end_in_conflict(Run *run)
         g_main_loop_quit(run->loop);
         return;
     }
-    complain("did not get '%s' in %.6f s", run->name,
+    complain("could not acquire '%s' in %.6f s", run->name,
              (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC);
-    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
     web_locks_manager_inspect_async(run->manager, run->name, NULL, on_inspected, run);
 }
 
@@ -236,20 +238,21 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
 
     run->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
     if (run->signal != 0) {
-        /* Aborted; or granted a moment before, and given back as we leave the bus. */
+        /* The request was aborted, or granted before the abort; then the lock is released when this
+         * process disconnects. */
         finish(run, STATUS_SIGNALLED + run->signal);
     } else if (run->lock != NULL) {
         g_signal_connect(run->lock, "lost", G_CALLBACK(on_lost), run);
         if (run->options.verbose)
-            complain("got '%s' in %.6f s, token %" G_GUINT64_FORMAT, run->name,
+            complain("acquired '%s' in %.6f s, token %" G_GUINT64_FORMAT, run->name,
                      (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC,
                      web_locks_lock_get_token(run->lock));
         if (web_locks_lock_get_held(run->lock)) {
             start_command(run);
         } else {
-            /* Granted and lost again before either arrived here. */
+            /* The lock was granted and lost before the result was dispatched. */
             run->lost = TRUE;
-            complain("The lock '%s' was lost before the command began", run->name);
+            complain("the lock '%s' was lost before the command was started", run->name);
             finish(run, STATUS_LOST);
         }
     } else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT)) {
@@ -259,7 +262,8 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
     }
 }
 
-/* D-Bus strings can't carry these, such as U+FFFF; each has three or four bytes. */
+/* Replaces Unicode noncharacters such as U+FFFF, which D-Bus strings cannot contain, by question
+ * marks: one for each of their three or four bytes. */
 static void
 replace_noncharacters(char *text)
 {
@@ -272,7 +276,7 @@ replace_noncharacters(char *text)
     }
 }
 
-/* Owned; the start of the command line, unless the user said why. */
+/* Returns the value of --why, or the beginning of the command line; owned by the caller. */
 static char *
 make_why(Run *run)
 {
@@ -312,7 +316,8 @@ request(Run *run)
     if (!run->options.nonblock)
         web_locks_options_set_timeout(options, timeout_ms(run->options.wait));
     web_locks_options_set_why(options, why);
-    /* These two have their answer at once; the standard wants no AbortSignal with them. */
+    /* Requests with these options are answered immediately, and the standard allows no AbortSignal
+     * with them. */
     if (run->options.nonblock || run->options.steal)
         g_clear_object(&run->cancellable);
     web_locks_manager_request_async(run->manager, run->name, options, run->cancellable,
@@ -338,7 +343,7 @@ on_connected(GObject *source, GAsyncResult *result, gpointer data)
         finish(run, complain_of(error));
 }
 
-/* Signals. */
+/* ---- signals */
 
 static void
 end_wait(Run *run, int number)
@@ -349,12 +354,13 @@ end_wait(Run *run, int number)
         run->signal = number;
         run->status = STATUS_SIGNALLED + number;
     }
-    /* Impatience, or nothing to abort: we leave the bus, and that ends the request too. */
+    /* On the second signal, or if the request can't be aborted, exit: disconnecting ends the
+     * request, too. */
     if (again || run->cancellable == NULL) {
         g_main_loop_quit(run->loop);
         return;
     }
-    g_timeout_add(FAREWELL_MS, on_farewell_over, run);
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
     g_cancellable_cancel(run->cancellable);
 }
 
@@ -372,12 +378,13 @@ on_signal(int number, gboolean from_terminal, gpointer data)
     } else if (run->phase == PHASE_RELEASE) {
         g_main_loop_quit(run->loop);
     } else if (!from_terminal || number == SIGHUP) {
-        /* A key's signal has gone to our whole group already; a second one might mean more. */
+        /* A signal from the terminal went to the whole process group, so the command has received
+         * it already; forwarding it would deliver it twice. */
         kill(run->pid, number);
     }
 }
 
-/* What is left leaves the bus with us; nothing is worth waiting for any more. */
+/* Drops all references without waiting for answers: disconnecting ends what is left. */
 static void
 clear(Run *run)
 {
@@ -400,7 +407,7 @@ run_command(const RunOptions *options, const char *name, char **command)
     run.cancellable = g_cancellable_new();
     run.began_us = g_get_monotonic_time();
     if (signals_watch(on_signal, &run) == 0) {
-        complain("Can't watch signals: %s", g_strerror(errno));
+        complain("cannot watch signals: %s", g_strerror(errno));
         return STATUS_SYSTEM;
     }
     web_locks_agent_new_async(target_bus(&options->target), run.cancellable, on_connected, &run);
@@ -426,28 +433,29 @@ command_run(const Command *command, int argc, char **argv)
     RunOptions run = {
         .target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1, .grace = 5};
     const Option options[] = {
-        {"shared", 's', NULL, "Share the lock with others who do", option_set, &run.shared},
-        {"exclusive", 'x', NULL, "Have the lock alone (default)", option_unset, &run.shared},
-        {"nonblock", 'n', NULL, "Don't wait: take the lock now or not at all", option_set,
+        {"shared", 's', NULL, "Request a shared lock", option_set, &run.shared},
+        {"exclusive", 'x', NULL, "Request an exclusive lock (default)", option_unset, &run.shared},
+        {"nonblock", 'n', NULL, "Fail if the lock is not available immediately", option_set,
          &run.nonblock},
         {"nb", 0, NULL, NULL, option_set, &run.nonblock},
-        {"wait", 'w', "SECONDS", "Wait no longer than that", option_seconds, &run.wait},
+        {"wait", 'w', "SECONDS", "Fail if the lock is not granted within that time", option_seconds,
+         &run.wait},
         {"timeout", 0, "SECONDS", NULL, option_seconds, &run.wait},
         {"conflict-exit-code", 'E', "STATUS",
-         "What to end with if the lock was not to be had"
+         "Exit status if the lock could not be acquired"
          " (default: 1)",
          option_status, &run.conflict_status},
-        {"steal", 0, NULL, "Take the lock from those who hold it", option_set, &run.steal},
-        {"why", 0, "TEXT", "What to tell those who look (default: the command)", option_text,
-         &run.why},
+        {"steal", 0, NULL, "Steal the lock from its holders", option_set, &run.steal},
+        {"why", 0, "TEXT", "Purpose shown by 'weblocks inspect' (default: the command)",
+         option_text, &run.why},
         {"on-loss", 0, "kill|ignore",
-         "What becomes of the command if the lock is lost"
+         "What happens to the command if the lock is lost"
          " (default: kill)",
          option_on_loss, &run.ignore_loss},
-        {"grace", 0, "SECONDS", "How long it then has to end by itself (default: 5)",
+        {"grace", 0, "SECONDS", "Time between SIGTERM and SIGKILL after a loss (default: 5)",
          option_seconds, &run.grace},
-        {"verbose", 'v', NULL, "Say how long it took, or who was in the way", option_set,
-         &run.verbose},
+        {"verbose", 'v', NULL, "Report how long the request took, or who holds the lock",
+         option_set, &run.verbose},
         target_bucket_option(&run.target),
         target_system_option(&run.target),
         {NULL}};
@@ -457,15 +465,16 @@ command_run(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc < 1)
-        return options_complain(command, "Which name?");
+        return options_complain(command, "missing lock name");
     name = argv[0];
     argv += argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
     if (*argv == NULL)
-        return options_complain(command, "Which command?");
+        return options_complain(command, "missing command");
     if (!g_utf8_validate(name, -1, NULL))
-        return options_complain(command, "'%s' is no UTF-8", name);
+        return options_complain(command, "'%s' is not valid UTF-8", name);
     run.nonblock = run.nonblock || (run.wait >= 0 && run.wait <= 0);
     if (run.steal && (run.shared || run.wait >= 0 || run.nonblock))
-        return options_complain(command, "--steal excludes --shared, --nonblock and --wait");
+        return options_complain(command,
+                                "--steal cannot be combined with --shared, --nonblock or --wait");
     return run_command(&run, name, argv);
 }

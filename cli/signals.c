@@ -40,7 +40,7 @@ signals_take(void)
     }
     sigaddset(&mask_taken, SIGCHLD);
     sigprocmask(SIG_BLOCK, &mask_taken, &mask_before);
-    /* Who ignores it has no children to wait for. */
+    /* With SIGCHLD ignored, waitpid() would not return the child's status. */
     sigaction(SIGCHLD, &plain, &child_before);
 }
 

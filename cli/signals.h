@@ -1,28 +1,30 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Signals as events of the main loop, for a process with one child.
+/* Delivers signals as events of the main loop (signalfd), for a process with one child.
  *
- * Taken are those that a user or a session ends a program with, those a program may have a use of
- * its own for, and SIGCHLD. One that whoever started us has ignored (nohup, a shell's background
- * job) stays ignored. What was changed, a child changes back: signals_restore(). */
+ * The signals are SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGCHLD. A signal that was
+ * ignored when this process was started (by nohup, or in a background job of a shell) stays
+ * ignored. The original mask and dispositions are stored in static variables; the child restores
+ * them by signals_restore() before exec(). */
 
 #pragma once
 
 #include <glib.h>
 
-/* First of all: writing to who does not read any more is an error like others, and no reason for a
- * lock to be lost. */
+/* Ignores SIGPIPE, so that writing to a closed pipe is an error and does not end the process, which
+ * would lose the lock. */
 void signals_ignore_pipe(void);
 
-/* Before there are other threads: they take over what is blocked. */
+/* Blocks the signals. Must be called before other threads are started, since threads inherit the
+ * signal mask. */
 void signals_take(void);
 
-/* Between fork() and exec(). */
+/* To be called between fork() and exec(); async-signal-safe. */
 void signals_restore(void);
 
-/* `from_terminal`: from a key, which tells the whole foreground group. */
+/* `from_terminal`: the terminal sent the signal, so the whole foreground process group got it. */
 typedef void (*SignalHandler)(int number, gboolean from_terminal, gpointer data);
 
-/* On the default main context; the source's id, or 0 with errno. */
+/* Calls `handler` from the default main context. Returns the id of the source, or 0 and errno. */
 guint signals_watch(SignalHandler handler, gpointer data);

@@ -52,7 +52,7 @@ flush_output(Status *status)
 
     clearerr(stdout);
     if (failed && error != EPIPE) {
-        complain("Can't write the output: %s", g_strerror(error));
+        complain("cannot write the output: %s", g_strerror(error));
         if (*status == STATUS_OK)
             *status = STATUS_OUTPUT;
     }

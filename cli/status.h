@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Exit statuses, and what is said on standard error.
+/* Exit statuses and error messages.
  *
- * The numbers are those of <sysexits.h>, as flock(1) uses them: they stay clear of 0 and 1, which
- * have a meaning of their own, and of 126 and up, which belong to commands and signals. */
+ * The numbers are those of <sysexits.h>, as flock(1) uses them. They differ from 1, the status of a
+ * conflict, and from 126 and above, which stand for the command that was run and for signals. */
 
 #pragma once
 
@@ -12,25 +12,27 @@
 
 typedef enum {
     STATUS_OK = 0,
-    STATUS_CONFLICT = 1,     /* `run`: not granted in time; `steal`: nobody held it */
-    STATUS_USAGE = 64,       /* a wrong command line, a name that can't be */
-    STATUS_UNAVAILABLE = 69, /* no bus, no service, or a limit of it reached */
-    STATUS_SOFTWARE = 70,    /* what should not happen */
-    STATUS_SYSTEM = 71,      /* the system has no more processes or memory to give */
+    STATUS_CONFLICT = 1,     /* `run`: not granted in time; `steal`: the lock was not held */
+    STATUS_USAGE = 64,       /* invalid command line or lock name */
+    STATUS_UNAVAILABLE = 69, /* no bus or no service, or a limit of the service was reached */
+    STATUS_SOFTWARE = 70,    /* internal error */
+    STATUS_SYSTEM = 71,      /* fork() or another system call failed for lack of resources */
     STATUS_OUTPUT = 74,      /* the output could not be written */
     STATUS_LOST = 75,        /* `run`: the lock was lost before the command had ended */
-    STATUS_FORBIDDEN = 77,   /* the service does not know, or want, the caller */
+    STATUS_FORBIDDEN = 77,   /* the service could not identify the caller, or refuses it */
     STATUS_NOT_EXECUTABLE = 126,
     STATUS_NOT_FOUND = 127,
     STATUS_SIGNALLED = 128, /* plus the signal's number */
 } Status;
 
-/* One line to standard error, after the program's name, safe for a terminal. */
+/* Prints one line to standard error, after the program's name. Characters that could control a
+ * terminal are escaped. */
 void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* Says what went wrong; the status to end with. */
+/* Prints the error's message. Returns the exit status for it. */
 Status complain_of(const GError *error);
 
-/* Writes out what was printed. If that can't be done it says so, and changes *status from OK; but
- * that a reader has left is its own business. FALSE if it is no use to print more. */
+/* Flushes standard output. If writing fails, prints an error and sets *status to STATUS_OUTPUT if
+ * it was STATUS_OK, except for EPIPE: a reader may close the pipe early. Returns FALSE if further
+ * output would fail too. */
 gboolean flush_output(Status *status);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks steal`: breaks the locks of a name.
+/* `weblocks steal`: breaks all held locks of a name.
  *
- * A stolen lock has a new holder: this process, which lets go of it at once. So those who held it
- * lose it, and the next one who waits gets it. */
+ * It requests the lock with the option `steal` and releases it immediately. So the previous holders
+ * lose it, and the next pending request is granted. */
 
 #include <stdio.h>
 
@@ -25,12 +25,12 @@ print_losers(GListModel *held, const char *name)
         g_autofree char *who = lock_output_who(info);
         g_autofree char *safe_who = text_for_terminal(who);
 
-        printf("%s: taken from %s\n", safe_name, safe_who);
+        printf("%s: stolen from %s\n", safe_name, safe_who);
     }
 }
 
-/* Takes the lock and gives it up. That somebody was quicker to steal it from us is fine: it is
- * broken all the same. */
+/* Steals the lock and releases it. If another client steals it in between, the lock is broken all
+ * the same, so this is not an error. */
 static gboolean
 break_lock(WebLocksManager *manager, const char *name, const char *why, GError **error)
 {
@@ -67,7 +67,7 @@ steal(const Target *target, const char *name, const char *why)
         return complain_of(error);
     held = web_locks_snapshot_get_held(before);
     if (g_list_model_get_n_items(held) == 0) {
-        complain("Nobody holds '%s'", name);
+        complain("the lock '%s' is not held", name);
         return STATUS_CONFLICT;
     }
     if (!break_lock(manager, name, why, &error))
@@ -83,7 +83,7 @@ command_steal(const Command *command, int argc, char **argv)
     Target target = TARGET_DEFAULT;
     const char *why = NULL;
     const Option options[] = {{"why", 0, "TEXT",
-                               "What to tell those who look, for the moment that it takes",
+                               "Purpose shown by 'weblocks inspect' while the lock is stolen",
                                option_text, &why},
                               target_bucket_option(&target),
                               target_system_option(&target),
@@ -93,10 +93,10 @@ command_steal(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc < 1)
-        return options_complain(command, "Which name?");
+        return options_complain(command, "missing lock name");
     if (argc > 1)
-        return options_complain(command, "What is '%s'?", argv[1]);
+        return options_complain(command, "unexpected argument '%s'", argv[1]);
     if (!g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(command, "'%s' is no UTF-8", argv[0]);
+        return options_complain(command, "'%s' is not valid UTF-8", argv[0]);
     return steal(&target, argv[0], why);
 }

@@ -7,7 +7,7 @@
 
 #include "cli/text.h"
 
-/* One long name must not push all others off the screen. */
+/* Wider cells don't widen their column, so that one long name doesn't move all other rows. */
 #define PADDED_WIDTH_MAX 40
 #define COLUMNS_MAX      16
 
@@ -58,7 +58,7 @@ table_add_number(Table *self, guint64 number)
     g_ptr_array_add(self->cells, g_strdup_printf("%" G_GUINT64_FORMAT, number));
 }
 
-/* The widest cell of each column, as far as cells are padded. */
+/* The width of each column: that of its widest cell of at most PADDED_WIDTH_MAX columns. */
 static void
 find_widths(Table *self, guint *widths)
 {
@@ -74,7 +74,7 @@ find_widths(Table *self, guint *widths)
     }
 }
 
-/* Nothing pads the last column: it may wrap, and nobody wants spaces at the end of a line. */
+/* The last column is not padded, so that lines don't end in spaces. */
 static char *
 format_row(Table *self, const char *const *cells, const guint *widths)
 {

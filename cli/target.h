@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whose locks a command is about: the bus and the bucket. */
+/* The bus and the bucket that a command works on, with the options that set them. */
 
 #pragma once
 
@@ -16,12 +16,12 @@ typedef struct {
 
 #define TARGET_DEFAULT ((Target){.bucket = "default"})
 
-/* The rows for it in a command's table of options. */
+/* Entries for the command's table of options. */
 Option target_bucket_option(Target *target);
 Option target_system_option(Target *target);
 
 GBusType target_bus(const Target *target);
 
-/* Owned; NULL and an error as those of the library. */
+/* Return an owned object, or NULL and an error of the library. */
 WebLocksAgent *target_connect(const Target *target, GError **error);
 WebLocksManager *target_get_manager(const Target *target, GError **error);

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* `weblocks watch`: locks as they come and go.
+/* `weblocks watch`: shows held locks and pending requests as they change.
  *
- * On a terminal a table that is always true; elsewhere a line for each lock or request that is
- * added or removed. It ends by a signal as any program does, for it has nothing to put in order. */
+ * On a terminal it draws a table and updates it; otherwise it prints a line for each lock or
+ * request that is added or removed. Signals have their default effect, since there is nothing to
+ * clean up. */
 
 #include <glib-unix.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 #include "cli/target.h"
 #include "cli/text.h"
 
-/* Changes within that time are shown together. */
+/* Changes within this time are drawn together. */
 #define REDRAW_MS 50
 
 #define TERMINAL_HOME       "\033[H"
@@ -31,7 +32,7 @@ typedef struct {
     gboolean terminal;
     GMainLoop *loop;
     WebLocksMonitor *monitor;
-    /* WebLocksLockInfo: the lists as they were last told of */
+    /* Arrays of WebLocksLockInfo: the monitor's lists as of the last items-changed signal. */
     GPtrArray *held;
     GPtrArray *pending;
     guint redraw_id;
@@ -45,7 +46,7 @@ finish(Watch *watch, int status)
     g_main_loop_quit(watch->loop);
 }
 
-/* The output goes out line by line; once nobody reads it, there is nothing more to do. */
+/* Flushes the output. If the reader has closed the pipe, the program ends. */
 static void
 flush(Watch *watch)
 {
@@ -55,7 +56,7 @@ flush(Watch *watch)
         finish(watch, (int)status);
 }
 
-/* As a table. */
+/* ---- the table */
 
 static void
 add_rows(Table *table, GListModel *list)
@@ -122,7 +123,7 @@ on_resized(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* As lines. */
+/* ---- lines */
 
 static void
 print_change(Watch *watch, const char *change, const char *state, WebLocksLockInfo *info)
@@ -162,7 +163,7 @@ is_same(WebLocksLockInfo *a, WebLocksLockInfo *b)
                         web_locks_lock_info_get_client_id(b)));
 }
 
-/* Takes an entry like that out of `infos`, if there is one. */
+/* Removes one entry equal to `info` from `infos`. Returns FALSE if there is none. */
 static gboolean
 take_same(GPtrArray *infos, WebLocksLockInfo *info)
 {
@@ -175,7 +176,8 @@ take_same(GPtrArray *infos, WebLocksLockInfo *info)
     return FALSE;
 }
 
-/* A list may be told anew as a whole: what is in both the old and the new part has not changed. */
+/* The monitor may replace a list as a whole. An entry that is in both the removed and the added
+ * part has not changed, and is not printed. */
 static void
 print_changes(Watch *watch,
               GListModel *list,
@@ -219,7 +221,7 @@ on_items_changed(GListModel *list, guint position, guint removed, guint added, g
         watch->redraw_id = g_timeout_add(REDRAW_MS, on_redraw, watch);
 }
 
-/* Ends. */
+/* ---- the end */
 
 static gboolean
 on_output_closed(int fd, GIOCondition condition, gpointer data)
@@ -233,7 +235,7 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 {
     if (web_locks_agent_get_connected(agent))
         return;
-    complain("The bus is gone");
+    complain("the connection to the bus has ended");
     finish(data, STATUS_UNAVAILABLE);
 }
 
@@ -249,7 +251,7 @@ start(Watch *watch)
     on_connected_changed(agent, NULL, watch);
     g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
     g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
-    /* Of a pipe that nobody reads any more, poll() tells without being asked. */
+    /* poll() reports POLLERR when the reader of a pipe has closed it. */
     g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
     if (watch->terminal) {
         g_unix_signal_add(SIGWINCH, on_resized, watch);
@@ -298,7 +300,7 @@ command_watch(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 0)
-        return options_complain(command, "What is '%s'?", argv[0]);
+        return options_complain(command, "unexpected argument '%s'", argv[0]);
     watch.terminal = !watch.json && isatty(STDOUT_FILENO);
     return watch_bucket(&watch);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Every name of the contract (introspection/) that code spells: bus name, paths, interfaces,
- * option and filter keys, reasons, errors. */
+/* Every name of the D-Bus interface (introspection/) that the code uses: bus name, object paths,
+ * interfaces, option and filter keys, reasons, errors. */
 
 #pragma once
 
@@ -23,7 +23,7 @@
 #define BUS_OPTION_TIMEOUT      "timeout"
 #define BUS_OPTION_WHY          "why"
 #define BUS_OPTION_KEY          "key"
-#define BUS_OPTION_VERSION      "version" /* of OpenSocket */
+#define BUS_OPTION_VERSION      "version" /* an option of OpenSocket */
 
 #define BUS_PARAMETER_VERSION    "version"
 #define BUS_PARAMETER_MAX_PACKET "maxPacket"

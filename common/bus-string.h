@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which strings an sd-bus message can carry: UTF-8 without Unicode's noncharacters, such as U+FFFF.
- * Strings that came in a message are such; this is for those that come another way (from a path, or
- * from the kernel). */
+/* Validation of strings for D-Bus messages: sd-bus accepts UTF-8 without Unicode noncharacters such
+ * as U+FFFF. Strings from a received message have been validated already; this is for strings from
+ * other sources, such as an object path or the kernel. */
 
 #pragma once
 

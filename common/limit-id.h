@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The limits of the service by number and name. A packet carries 1 + the number, so the order is
- * part of the protocol: new limits are added at the end. What each limit means, and its default,
- * is in service/core/limit-accounts.c. */
+/* The limits of the service: their numbers and names. A packet contains 1 + the number, so the
+ * order is part of the protocol: new limits are added at the end. The meaning and the default of
+ * each limit are in service/core/limit-accounts.c. */
 
 #pragma once
 
@@ -33,5 +33,6 @@ typedef enum {
     N_LIMITS,
 } LimitId;
 
-/* The name as the D-Bus property `Limits` has it; static. NULL for a number that is no limit. */
+/* Returns the limit's name in the D-Bus property `Limits`, a static string, or NULL if `id` is not
+ * a LimitId. */
 const char *limit_id_get_name(guint id);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Lock modes [2.3], as the core counts them and as the wire spells them. */
+/* The lock modes of the standard [2.3] and their D-Bus strings, "exclusive" and "shared". */
 
 #pragma once
 
@@ -12,8 +12,9 @@ typedef enum {
     LOCK_MODE_SHARED,
 } LockMode;
 
-/* The wire's word for a mode; static. */
+/* Returns a static string. */
 const char *lock_mode_to_string(LockMode mode);
 
-/* FALSE, and nothing written, for any other word: the match is exact, as in the standard. */
+/* Returns FALSE and leaves `*out_mode` unchanged if `string` is not the name of a mode. The
+ * comparison is case-sensitive, as in the standard. */
 gboolean lock_mode_from_string(const char *string, LockMode *out_mode);

@@ -27,11 +27,11 @@ align(gsize size)
 static gboolean
 is_text(const char *text, gsize length)
 {
-    /* It stops at a NUL, which then is not the end. */
+    /* This fails if there is a NUL before `length`. */
     return g_utf8_validate_len(text, length, NULL);
 }
 
-/* What fills a message up to its size, behind `used` bytes. */
+/* Whether everything after the first `used` bytes of the message is zero. */
 static gboolean
 is_padding(const PacketHead *head, gsize used)
 {

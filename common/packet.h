@@ -1,16 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The packets of a lock socket: their layouts, and the only code that reads and writes them.
+/* The packets of a lock socket: their layout, and the functions that read and write them.
  *
- * docs/socket-protocol.md is the specification; service and library include this header. A packet
- * is a sequence of 1..n messages, each beginning with a PacketHead. All numbers are in native byte
- * order, since both ends are on one machine, and every message is a multiple of 8 bytes long.
+ * docs/socket-protocol.md is the specification. The service and the library both include this
+ * header; no other code parses or builds packets. A packet is a sequence of one or more messages,
+ * each of which begins with a PacketHead. All numbers are in native byte order, since both peers
+ * are on one machine. The size of every message is a multiple of 8 bytes.
  *
- * Reading accepts nothing that the specification does not allow: after packet_read_*() has returned
- * TRUE, sizes, reserved fields, enumerations and text of the message are valid. Text is UTF-8
- * without NUL; whether a name is too long or has characters that D-Bus cannot carry is not a matter
- * of the layout. */
+ * Reading is strict: if packet_read_*() returns a message, its size, reserved fields, enumerations
+ * and text are valid. Text is UTF-8 without NUL. The length of a name, and characters that D-Bus
+ * strings cannot contain, are not checked here.
+ *
+ * The reading functions return pointers into the caller's packet; the writing functions append to
+ * a byte array that the caller owns. */
 
 #pragma once
 
@@ -22,7 +25,7 @@
 #define PACKET_VERSION   1u
 #define PACKET_BYTES_MAX 65536u
 #define PACKET_ALIGNMENT 8u
-#define PACKET_N_BUCKETS 64u /* bucket numbers of a socket */
+#define PACKET_N_BUCKETS 64u /* bucket numbers per socket: 0 to 63 */
 
 typedef enum {
     /* From the client. */
@@ -40,7 +43,7 @@ typedef enum {
     PACKET_CLOSED = 69,
 } PacketKind;
 
-/* PacketHead.flags, of RELEASE and ABORT. */
+/* PacketHead.flags of RELEASE and ABORT. */
 #define PACKET_FLAG_NO_ANSWER 1u
 
 /* PacketRequest.options. */
@@ -49,7 +52,7 @@ typedef enum {
 #define PACKET_OPTION_SIGNAL       4u
 #define PACKET_OPTIONS_ALL         7u
 
-/* PacketAnswer.error: the error names of the D-Bus contract. */
+/* PacketAnswer.error: each value stands for an error name of the D-Bus interface. */
 typedef enum {
     PACKET_ERROR_NONE = 0,
     PACKET_ERROR_INVALID_ARGS = 1,
@@ -85,7 +88,7 @@ typedef enum {
 typedef struct {
     guint16 kind;
     guint16 flags;
-    guint32 size; /* of the whole message, with this head */
+    guint32 size; /* of the whole message, including this head, in bytes */
     guint64 serial;
 } PacketHead;
 
@@ -119,10 +122,10 @@ typedef struct {
 typedef struct {
     PacketHead head;
     guint32 error; /* a PacketError */
-    guint32 limit; /* 1 + LimitId with LIMITS_EXCEEDED; 0: no room left to store anything */
-    guint64 token; /* of a lock that is held */
+    guint32 limit; /* with LIMITS_EXCEEDED: 1 + LimitId, or 0 if the state can't be stored */
+    guint64 token; /* 0 unless `state` is PACKET_STATE_HELD */
     guint8 state;
-    guint8 aborted; /* to ABORT */
+    guint8 aborted; /* 1 if an ABORT has removed a pending request */
     guint8 reserved[6];
 } PacketAnswer;
 
@@ -142,7 +145,7 @@ typedef struct {
 typedef struct {
     guint64 key;
     guint64 token;        /* 0 unless held */
-    guint32 time_left_ms; /* of its time-out; 0 is none */
+    guint32 time_left_ms; /* until its time-out; 0: it has no time-out */
     guint32 state;
 } PacketLiveEntry;
 
@@ -163,12 +166,13 @@ typedef struct {
 
 /* ---- reading */
 
-/* The message at `*offset` of a packet of `size` bytes, which is 8-byte aligned; `*offset` moves
- * behind it. NULL: it is malformed. Not to be called at the end of the packet. */
+/* Returns the message at `*offset` of a packet of `size` bytes and moves `*offset` to the end of
+ * the message. Returns NULL if the message is malformed. `packet` must be 8-byte aligned, and
+ * `*offset` less than `size`. */
 const PacketHead *packet_read_from_client(const void *packet, gsize size, gsize *offset);
 const PacketHead *packet_read_from_service(const void *packet, gsize size, gsize *offset);
 
-/* ---- writing: each appends one message to `bytes` */
+/* ---- writing: each function appends one message to `bytes` */
 
 void packet_write_bucket(GByteArray *bytes, guint32 bucket, const char *name);
 
@@ -183,14 +187,14 @@ void packet_write_request(GByteArray *bytes,
                           const char *name,
                           const char *why);
 
-/* RELEASE or ABORT. */
+/* `kind` is RELEASE or ABORT. */
 void
 packet_write_key(GByteArray *bytes, PacketKind kind, guint16 flags, guint64 serial, guint64 key);
 
-/* SYNC or END. */
+/* `kind` is SYNC or END. */
 void packet_write_head(GByteArray *bytes, PacketKind kind, guint64 serial);
 
-/* head.serial, error, limit, token, state and aborted are taken from `answer`. */
+/* Copies head.serial, error, limit, token, state and aborted from `answer`. */
 void packet_write_answer(GByteArray *bytes, const PacketAnswer *answer);
 void packet_write_granted(GByteArray *bytes, guint64 key, guint64 token);
 void packet_write_ended(GByteArray *bytes, guint64 key, PacketReason reason);
@@ -200,6 +204,6 @@ void packet_write_live(GByteArray *bytes,
                        gboolean more);
 void packet_write_closed(GByteArray *bytes, PacketClosedReason reason);
 
-/* How many bytes from `offset` on go into one packet of at most `max` bytes: whole messages, as
- * many as fit, and at least one. */
+/* Returns the size in bytes of the next packet, which begins at `offset`: as many whole messages
+ * as fit into `max` bytes, and at least one. */
 gsize packet_get_length(const GByteArray *bytes, gsize offset, gsize max);

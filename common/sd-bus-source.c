@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-/* Few enough that timers and other sources get their turn under a flood. */
+/* Bounds the time until timers and other sources are dispatched while messages keep arriving. */
 #define BATCH_MESSAGES 32
 
 typedef struct {
@@ -25,7 +25,8 @@ call_hook(const SdBusSource *self, void (*hook)(gpointer data))
         hook(self->data);
 }
 
-/* GLib wakes the context for each modification, even from its own thread: so only real ones. */
+/* g_source_modify_unix_fd() wakes the context even from its own thread, so it is called only if
+ * the condition changes. */
 static void
 wait_for(SdBusSource *self, int events)
 {
@@ -43,7 +44,7 @@ may_read(const SdBusSource *self)
     return self->hooks->may_read == NULL || self->hooks->may_read(self->data);
 }
 
-/* Says what to wait for: sd-bus changes its mind with each message read or queued. */
+/* Updates the poll condition, which may change with each message that is read or queued. */
 static gboolean
 is_ready(SdBusSource *self)
 {
@@ -51,7 +52,7 @@ is_ready(SdBusSource *self)
     uint64_t ready_us;
 
     if (events < 0 || sd_bus_get_timeout(self->bus, &ready_us) < 0)
-        return TRUE; /* closed: dispatch will find out and say so */
+        return TRUE; /* the connection is closed, which dispatch will detect */
 
     if (!may_read(self)) {
         wait_for(self, events & ~POLLIN);
@@ -59,7 +60,7 @@ is_ready(SdBusSource *self)
     }
     wait_for(self, events);
     if (ready_us == 0)
-        return TRUE; /* messages are read already and wait to be processed */
+        return TRUE; /* sd-bus has read messages that it has not processed */
     g_source_set_ready_time(&self->parent, ready_us == UINT64_MAX ? -1 : (gint64)ready_us);
     return FALSE;
 }
@@ -85,8 +86,8 @@ sd_bus_source_check(GSource *source)
     return g_source_query_unix_fd(source, self->fd_tag) != 0;
 }
 
-/* A message may be the last thing that our user lived for: then the source is destroyed. The first
- * turn also writes, so there is one even when nothing may be read. */
+/* A message handler may destroy the source. sd_bus_process() is called at least once, even if
+ * may_read() is FALSE, since it also writes. */
 static int
 process_batch(SdBusSource *self)
 {
@@ -157,8 +158,8 @@ sd_bus_source_attach(sd_bus *bus,
     SdBusSource *self = (SdBusSource *)source;
 
     g_source_set_static_name(source, "sd-bus");
-    /* `after_leave` may run a main loop. And GLib would take the fd out of the poll set, and put it
-     * back, each time it dispatches. */
+    /* `after_leave` may run a main loop. Besides, for a source that can't recurse GLib removes the
+     * fd from the poll set and adds it again at each dispatch. */
     g_source_set_can_recurse(source, TRUE);
     self->bus = sd_bus_ref(bus);
     self->hooks = hooks;

@@ -1,18 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An sd-bus connection on a GMainContext.
+/* A GSource that runs an sd-bus connection on a GMainContext.
  *
- * The source reads and processes up to a batch of messages each time the context comes by, then
- * calls `after_batch` once, so that the effects of a batch can leave together; also if the source
- * was destroyed meanwhile. While `may_read`
- * says no, it only writes: then those who send more than they read have to wait. When the
- * connection ends, `on_closed` is called once, last, and the source is destroyed.
+ * Each dispatch reads and processes a batch of messages and then calls `after_batch` once, even if
+ * the source was destroyed by a message of the batch, so that the output of a batch can be sent
+ * together. While `may_read` returns FALSE, the source only writes; this is back-pressure against
+ * clients that send faster than they read. When the connection ends, `on_closed` is called once,
+ * as the last hook, and the source is destroyed.
  *
- * Where several threads use a connection, `enter` and `leave` are put around all that touches it.
- * All other hooks are called in between, but for `after_leave`, which follows each batch. Each hook
- * may be NULL.
- */
+ * If several threads use the connection, `enter` and `leave` lock and unlock it: they are called
+ * around every access to the connection and around the other hooks, except `after_leave`, which is
+ * called after each batch without the lock. Each hook may be NULL. */
 
 #pragma once
 
@@ -30,9 +29,9 @@ typedef struct {
     void (*leave)(gpointer data);
 } SdBusSourceHooks;
 
-/* Attaches to `context` (NULL is the default one) and holds a reference on `bus`; `hooks` must
- * outlive it. `data_free`, which may be NULL, is called when all is done. The caller owns the
- * source: g_source_destroy() it, then unref. */
+/* Attaches a source to `context` (NULL: the default context). The source owns a reference to `bus`
+ * and borrows `hooks`. `data_free`, which may be NULL, is called when the source is finalized. The
+ * caller owns the returned source and ends it by g_source_destroy() and g_source_unref(). */
 GSource *sd_bus_source_attach(sd_bus *bus,
                               GMainContext *context,
                               const SdBusSourceHooks *hooks,

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* sd-bus, from whichever library the build was told to use. */
+/* Includes sd-bus from the library that the build was configured for (libsystemd or basu), with
+ * autoptr cleanup functions and two predicates for its error codes. */
 
 #pragma once
 
@@ -16,8 +17,8 @@
 #include <errno.h>
 #include <glib.h>
 
-/* Before systemd 243 a method's arguments had no names. Without them introspection tells less;
- * everything works. */
+/* Before systemd 243, vtables had no argument names. Without these macros introspection data lacks
+ * the names; nothing else changes. */
 #ifndef SD_BUS_METHOD_WITH_NAMES
 #define SD_BUS_PARAM(name)
 #define SD_BUS_METHOD_WITH_NAMES(member, signature, in_names, result, out_names, handler, flags) \
@@ -31,22 +32,23 @@ typedef sd_bus_slot SdBusSlot;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusMessage, sd_bus_message_unref)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SdBusSlot, sd_bus_slot_unref)
 
-/* For containers that free what is left in them. */
+/* A GDestroyNotify for containers. */
 static inline void
 sd_bus_message_destroy(gpointer message)
 {
     sd_bus_message_unref(message);
 }
 
-/* Whether a negative errno of sd-bus means that there is no room now, and nothing worse. */
+/* Whether a negative errno from sd-bus is a temporary lack of resources, after which the connection
+ * can still be used. */
 static inline gboolean
 sd_bus_wants_room(int r)
 {
     return r == -ENOBUFS || r == -ENOMEM || r == -ETOOMANYREFS || r == -EAGAIN || r == -EINTR;
 }
 
-/* Whether a connection is over, after sd_bus_process() has given `r`. What sd-bus itself wanted to
- * send and had no room for is lost; no more than that. */
+/* Whether the connection has ended, given `r` as returned by sd_bus_process(). After a temporary
+ * lack of resources it has not: a reply of sd-bus's own may be lost, but nothing else. */
 static inline gboolean
 sd_bus_has_ended(sd_bus *bus, int r)
 {

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # shellcheck shell=bash
 #
-# Completion of weblocks(1) for bash. bash-completion loads it, and has the helpers used here.
+# Completion of weblocks(1) for bash. It is loaded by bash-completion and uses its functions.
 
-# _weblocks_ask ARGUMENT...: the first column of what `weblocks query` prints, of the bus that the
-# command line is about. What has no plain characters is escaped there; nobody types that.
+# _weblocks_ask ARGUMENT...: prints the first column of the output of `weblocks query`, for the bus of
+# the command line. Names with escaped characters are left out, since they can't be typed.
 _weblocks_ask() {
-  # A service that does not answer must not hang the shell.
+  # The time-out keeps a service that does not answer from blocking the shell.
   LC_ALL=C.UTF-8 timeout 2 "$_weblocks_command" query "${_weblocks_system[@]}" "$@" 2>/dev/null |
     cut -f 1 | sed '/\\/d' | sort -u
 }
 
-# Offers the lines of standard input that go on as $cur does, quoted for the shell.
+# Offers the lines of standard input that begin with $cur, quoted for the shell.
 _weblocks_offer() {
   local word quoted
   while IFS= read -r word; do
@@ -24,12 +24,12 @@ _weblocks_offer() {
   done
 }
 
-# Finds what was said before the cursor: the verb's options, and its first argument.
+# Parses the words before the cursor: the bus, the bucket, and the index of the first argument.
 _weblocks_look_back() {
   local index=2 word
   _weblocks_system=()
   _weblocks_bucket=()
-  # Where the first argument is; if none came before the cursor, where it may be.
+  # Afterwards index is that of the first argument; without one before the cursor, that of the cursor.
   while ((index < cword)); do
     word=${words[index]}
     case $word in
@@ -46,7 +46,7 @@ _weblocks_look_back() {
       -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
       --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace) ((++index)) ;;
       --*) ;;
-      # Letters may stand together; only the last can want the next word.
+      # Short options may be combined; only the last one can take the next word as its argument.
       -*[wEb]) ((++index)) ;;
       -*) ;;
       *) break ;;
@@ -76,7 +76,7 @@ _weblocks_words() {
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 }
 
-# The value of an option, if the cursor is at one.
+# Completes the value of an option, if the cursor is at one; otherwise returns 1.
 _weblocks_value() {
   local option=$prev
   if [[ $cur == --*=* ]]; then
@@ -94,14 +94,14 @@ _weblocks_value() {
 _weblocks() {
   local cur prev words cword
   local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
-  local verbs='run query inspect watch steal help'
+  local commands='run query inspect watch steal help'
   _init_completion -n =: || return
 
   if ((cword == 1)); then
     if [[ $cur == -* ]]; then
       _weblocks_words "$(_weblocks_options '')"
     else
-      _weblocks_words "$verbs"
+      _weblocks_words "$commands"
     fi
     return
   fi
@@ -120,7 +120,7 @@ _weblocks() {
         _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
         __ltrim_colon_completions "$cur"
         ;;
-      help) _weblocks_words "$verbs" ;;
+      help) _weblocks_words "$commands" ;;
     esac
   elif [[ ${words[1]} == run ]]; then
     if [[ ${words[_weblocks_first + 1]} == -- ]] && ((_weblocks_first + 1 < cword)); then

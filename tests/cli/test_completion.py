@@ -105,7 +105,7 @@ class Completion:
     def check_completed(self, text, wanted):
         self.assertEqual(self.shell.complete(text).rstrip(), wanted, self.shell.shown)
 
-    def test_verbs(self):
+    def test_commands(self):
         for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
                             ('st', 'steal'), ('h', 'help')):
             self.check_completed(f'weblocks {begin}', f'weblocks {verb}')

@@ -29,7 +29,7 @@ class Stolen(CliTestCase):
         self.steal()
         self.assertEqual(job.wait(), 75)
         self.assertEqual(job.said(),
-                         f"weblocks: The lock '{self.name}' was stolen; ending the command\n")
+                         f"weblocks: the lock '{self.name}' was stolen; terminating the command\n")
 
     def test_a_shared_lock_too(self):
         jobs = [self.running('-s', self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
@@ -50,7 +50,7 @@ class Stolen(CliTestCase):
         self.steal()
         self.assertEqual(job.wait(), 75)
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
-        self.assertIn("weblocks: 'sh' is still there; killing it\n", job.said())
+        self.assertIn("weblocks: 'sh' is still running; killing it\n", job.said())
 
     def test_no_grace(self):
         job = self.running('--grace=0', self.name, command=DEAF)
@@ -78,8 +78,8 @@ class Stolen(CliTestCase):
             thief = self.client()
             lock, _ = thief.steal(self.name)
             wait_for(job.said, what='a word about it')
-            self.assertEqual(job.said(), f"weblocks: The lock '{self.name}' was stolen; "
-                                         'the command goes on without it\n')
+            self.assertEqual(job.said(), f"weblocks: the lock '{self.name}' was stolen; "
+                                         'the command continues without it\n')
             job.tell()
             self.assertEqual((job.line(), job.wait()), (None, 7))
             # The thief's lock is not ours to release.
@@ -104,7 +104,7 @@ class Stolen(CliTestCase):
             wait_for(lambda: process_stat(child)[0] == 'Z', what='end of the command')
             job.signal(signal.SIGCONT)
             self.assertEqual(job.wait(), status)
-            self.assertIn(f"weblocks: The lock '{name}' was ", job.said())
+            self.assertIn(f"weblocks: the lock '{name}' was ", job.said())
 
     def test_before_the_command_began(self):
         """Granted and stolen while we were not looking: the command never runs."""
@@ -119,7 +119,7 @@ class Stolen(CliTestCase):
             lock, _ = holder.steal(self.name)
             job.signal(signal.SIGCONT)
             self.assertEqual((job.line(), job.wait()), (None, 75))
-            self.assertRegex(job.said(), f"^weblocks: The lock '{self.name}' was .*\n$")
+            self.assertRegex(job.said(), f"^weblocks: the lock '{self.name}' was .*\n$")
 
     def test_a_steal_by_our_own_command(self):
         job = self.running(self.name, command=LISTEN)
@@ -162,7 +162,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual(self.holding.line(), f'got {int(signal.SIGTERM)}')
         self.holding.tell()
         self.assertEqual(self.holding.wait(), 75)
-        self.assertIn(f"weblocks: The lock '{self.name}' was lost", self.holding.said())
+        self.assertIn(f"weblocks: the lock '{self.name}' was lost", self.holding.said())
         wait_for(self.ignoring.said, what='a word about it')
         self.ignoring.tell()
         self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
@@ -197,7 +197,7 @@ class ServiceGone(CliTestCase):
         self.kill()
         self.holding.tell()
         self.assertEqual((self.holding.line(), self.holding.wait()), (None, 7))
-        self.assertEqual(self.holding.said(), 'weblocks: The service does not answer\n')
+        self.assertEqual(self.holding.said(), 'weblocks: the service does not answer\n')
 
     def test_told_to_end(self):
         """One that keeps nothing says so; nobody is there to ask again."""
@@ -214,7 +214,7 @@ class ServiceGone(CliTestCase):
         self.own.pause()
         job.tell('3')
         self.assertEqual(job.wait(), 3)
-        self.assertEqual(job.said(), 'weblocks: The service does not answer\n')
+        self.assertEqual(job.said(), 'weblocks: the service does not answer\n')
         self.own.resume()
         self.wait_free(self.name)
 
@@ -283,9 +283,9 @@ class BusGone(CliTestCase):
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
         job.tell()
         self.assertEqual(job.wait(), 75)
-        self.assertIn('was lost: the bus is gone', job.said())
+        self.assertIn('was lost: the connection to the bus has ended', job.said())
         self.assertEqual(waiting.wait(), 75)
-        self.assertEqual((watch.wait(), watch.said()), (69, 'weblocks: The bus is gone\n'))
+        self.assertEqual((watch.wait(), watch.said()), (69, 'weblocks: the connection to the bus has ended\n'))
         service.wait_exit()
         self.services.remove(service)
 

@@ -248,14 +248,14 @@ class Waiting(CliTestCase):
     def test_verbose(self):
         done = self.weblocks('run', '--verbose', self.name, 'true')
         self.assertRegex(done.stderr, (
-            rf"^weblocks: got '{self.name}' in \d+\.\d{{6}} s, token \d+\n"
+            rf"^weblocks: acquired '{self.name}' in \d+\.\d{{6}} s, token \d+\n"
             r"weblocks: running 'true'\n$"))
         self.hold(why='page 3')
         for options in (('-n',), ('-w', '0.1')):
             done = self.weblocks('run', '-v', *options, self.name, 'true')
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, (
-                rf"^weblocks: did not get '{self.name}' in \d+\.\d{{6}} s\n"
+                rf"^weblocks: could not acquire '{self.name}' in \d+\.\d{{6}} s\n"
                 rf"weblocks: '{self.name}' is held by \S.* \(pid {os.getpid()}, "
                 rf"{self.holder.name}\) for \d+s: page 3\n$"))
 

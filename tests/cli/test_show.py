@@ -254,7 +254,7 @@ class Output(ShowTestCase):
                                       check=False, text=True)
             self.assertEqual(done.returncode, 74, line)
             self.assertEqual(done.stderr,
-                             "weblocks: Can't write the output: No space left on device\n")
+                             "weblocks: cannot write the output: No space left on device\n")
 
     def test_nobody_reads(self):
         for number in range(500):
@@ -272,7 +272,7 @@ class Output(ShowTestCase):
             done = subprocess.run(['sh', '-c', line], env=self.env(), capture_output=True,
                                   check=False, timeout=PATIENCE, text=True)
             self.assertEqual((done.returncode, done.stderr), (
-                74, "weblocks: Can't write the output: Bad file descriptor\n"), verb)
+                74, "weblocks: cannot write the output: Bad file descriptor\n"), verb)
 
 
 class Watch(ShowTestCase):
@@ -411,7 +411,7 @@ class Steal(ShowTestCase):
         id_, _ = self.a.request('x', self.bucket, why='page 3')
         out = self.steal(0, 'x')
         self.a.wait_released(id_, 'stolen')
-        self.assertRegex(out, rf'^x: taken from \S.* \(pid {os.getpid()}, {self.a.name}\) '
+        self.assertRegex(out, rf'^x: stolen from \S.* \(pid {os.getpid()}, {self.a.name}\) '
                               r'for \d+s: page 3\n$')
         self.assertEqual(self.a.query(self.bucket), ([], []))
 
@@ -433,7 +433,7 @@ class Steal(ShowTestCase):
         self.a.request('y', self.bucket)
         done = self.weblocks('steal', '-b', self.bucket, 'x')
         self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (1, '', "weblocks: Nobody holds 'x'\n"))
+                         (1, '', "weblocks: the lock 'x' is not held\n"))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
 
     def test_other_names_and_buckets_stay(self):

@@ -11,7 +11,7 @@ from buses import environment
 from cli import CliTestCase
 from harness import main
 
-VERBS = ('run', 'query', 'inspect', 'watch', 'steal', 'help')
+COMMANDS = ('run', 'query', 'inspect', 'watch', 'steal', 'help')
 
 
 def data_file(name):
@@ -32,20 +32,20 @@ class Wrong(CliTestCase):
         self.assertRegex(done.stderr, '^(weblocks: .+\n)+$')
         self.assertIn(says, done.stderr)
 
-    def test_verbs(self):
+    def test_commands(self):
         done = self.weblocks(env=self.nowhere)
         self.assertEqual((done.returncode, done.stdout), (64, ''))
         self.assertIn('usage: ', done.stderr)
-        for line in (('no-such-verb',), ('',), ('--no-such-option',), ('-x', 'run'), ('RUN',),
-                     ('help', 'no-such-verb'), ('\x1b[2J',)):
-            self.check_wrong(*line, says='verb')
+        for line in (('no-such-command',), ('',), ('--no-such-option',), ('-x', 'run'), ('RUN',),
+                     ('help', 'no-such-command'), ('\x1b[2J',)):
+            self.check_wrong(*line, says='command')
         self.check_wrong('help', 'run', 'query', says='query')
 
     def test_options(self):
-        for verb in VERBS:
-            for option in ('--no-such-option', '-Z', '-nZ' if verb == 'run' else '-Z', '--=x',
+        for command in COMMANDS:
+            for option in ('--no-such-option', '-Z', '-nZ' if command == 'run' else '-Z', '--=x',
                            '-\x1b', b'-\xff', '--\u202e'):
-                self.check_wrong(verb, option)
+                self.check_wrong(command, option)
         for line in (('run', '--shared=yes'), ('query', '--json=1'), ('run', '-w'), ('run', '-E'),
                      ('run', '--on-loss'), ('query', '-b'), ('steal', '--why'),
                      ('run', '--s', 'x', 'true'), ('run', '--why', b'\xff', 'x', 'true'),
@@ -96,14 +96,14 @@ class Right(CliTestCase):
         text = self.check(0, 'help')
         for option in ('--help', '-h'):
             self.assertEqual(self.check(0, option), text)
-        self.assertEqual(re.findall(r'^  (\w+)  ', text, re.M), list(VERBS))
-        for verb in VERBS:
-            text = self.check(0, 'help', verb)
-            self.assertTrue(text.startswith(f'usage: weblocks {verb} [OPTION...]'), text)
+        self.assertEqual(re.findall(r'^  (\w+)  ', text, re.M), list(COMMANDS))
+        for command in COMMANDS:
+            text = self.check(0, 'help', command)
+            self.assertTrue(text.startswith(f'usage: weblocks {command} [OPTION...]'), text)
             for option in ('--help', '-h'):
-                self.assertEqual(self.check(0, verb, option), text)
+                self.assertEqual(self.check(0, command, option), text)
             # Wins over whatever comes after it.
-            self.assertEqual(self.check(0, verb, '--help', '--no-such-option'), text)
+            self.assertEqual(self.check(0, command, '--help', '--no-such-option'), text)
 
 
 class Told(CliTestCase):
@@ -111,10 +111,10 @@ class Told(CliTestCase):
 
     service = False
 
-    def options(self, verb):
+    def options(self, command):
         """{long name: letter or ''} of all options in the help."""
         found = {}
-        for line in self.check(0, 'help', verb).splitlines():
+        for line in self.check(0, 'help', command).splitlines():
             match = re.match(r'  (?:-(\w), |    )--([\w-]+)(.*)', line)
             if match:
                 found[match[2]] = match[1] or ''
@@ -124,17 +124,17 @@ class Told(CliTestCase):
 
     def test_manual_page(self):
         page = re.sub(r'\\f.', '', data_file('weblocks.1')).replace('\\-', '-').replace('\\ ', ' ')
-        for verb in VERBS:
-            start = page.index(f'\n.SS {verb}\n')
+        for command in COMMANDS:
+            start = page.index(f'\n.SS {command}\n')
             section = page[start:page.index('\n.SS', start + 1)]
-            section += page[page.index('\n.SS All verbs'):page.index('\n.SH OUTPUT')]
-            if verb == 'inspect':
-                self.assertIn('The options are those of\n.BR query ', section)
+            section += page[page.index('\n.SS All commands'):page.index('\n.SH OUTPUT')]
+            if command == 'inspect':
+                self.assertIn('The options are those of\n.BR query .', section)
                 section += page[page.index('\n.SS query'):start]
-            for name, letter in self.options(verb).items():
-                self.assertRegex(section, rf'--{name}\b', verb)
+            for name, letter in self.options(command).items():
+                self.assertRegex(section, rf'--{name}\b', command)
                 if letter:
-                    self.assertRegex(section, rf'[ "]-{letter}\b', verb)
+                    self.assertRegex(section, rf'[ "]-{letter}\b', command)
 
     def test_manual_page_has_every_status(self):
         page = data_file('weblocks.1')
@@ -146,24 +146,24 @@ class Told(CliTestCase):
         script = data_file('completions/weblocks.bash')
         function = script[script.index('_weblocks_options() {'):]
         function = function[:function.index('\n}\n') + 3]
-        for verb in VERBS:
-            out = subprocess.run(['bash', '-c', f'{function}\n_weblocks_options {verb}'],
+        for command in COMMANDS:
+            out = subprocess.run(['bash', '-c', f'{function}\n_weblocks_options {command}'],
                                  capture_output=True, text=True, check=True).stdout
             offered = {word.rstrip('=').removeprefix('--') for word in out.split()}
             # Another name of the same need not be offered.
-            self.assertEqual(offered, set(self.options(verb)) - {'nb'}, verb)
+            self.assertEqual(offered, set(self.options(command)) - {'nb'}, command)
 
     def test_zsh_completion(self):
         script = data_file('completions/_weblocks')
         shared = script[:script.index('case $state')]
-        for verb in VERBS:
-            start = script.index(f'\n        {verb})')
+        for command in COMMANDS:
+            start = script.index(f'\n        {command})')
             section = script[start:script.index(';;', start)] + shared
-            for name, letter in self.options(verb).items():
+            for name, letter in self.options(command).items():
                 if name != 'nb':
-                    self.assertRegex(section, rf'--{name}\b', verb)
+                    self.assertRegex(section, rf'--{name}\b', command)
                 if letter:
-                    self.assertRegex(section, rf'[{{(,]-{letter}\b', verb)
+                    self.assertRegex(section, rf'[{{(,]-{letter}\b', command)
 
 
 if __name__ == '__main__':

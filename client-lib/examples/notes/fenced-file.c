@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* The greatest token and a newline, always as long: it is written in place. */
+/* The token, zero-padded so that its length never changes and it can be overwritten in place. */
 #define TOKEN_FORMAT "%020" G_GUINT64_FORMAT "\n"
 #define TOKEN_LENGTH 21
 
@@ -21,9 +21,10 @@ set_error_from_errno(GError **error, const char *path)
     g_set_error(error, G_IO_ERROR, g_io_error_from_errno(saved), "%s: %s", path, g_strerror(saved));
 }
 
-/* Accepts the token if there was none later, and remembers it. Until the descriptor is closed
- * nobody else gets in: between the look at the token and the write there must be no other's. That
- * is what flock() is for here, and it lasts no longer than one read or write of the file. */
+/* Compares `token` with the latest token in the token file, stores it if it is the latest, and
+ * returns a descriptor of the token file with flock() held. Until the descriptor is closed no other
+ * process can pass this check, so no other write can come between the check and the write. The lock
+ * is held for one read or write of the file. Returns -1 if there was a later token. */
 static int
 token_file_lock(const char *path, guint64 token, GError **error)
 {
@@ -40,7 +41,7 @@ token_file_lock(const char *path, guint64 token, GError **error)
     if (latest > token) {
         close(fd);
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_WRONG_ETAG,
-                    "A later editor was here (token %" G_GUINT64_FORMAT
+                    "A later editor has used this file (token %" G_GUINT64_FORMAT
                     ", ours is %" G_GUINT64_FORMAT ")",
                     latest, token);
         return -1;
