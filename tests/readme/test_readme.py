@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The examples that the README begins with: they run as they stand there, and they exclude others.
+"""Runs the examples of the README unchanged, and checks that they exclude each other.
 
 test_readme.py README.md [TEST]...
 
-In the section "Six lines" is one block of code for each language, which calls `lp page.pdf` while
-it holds the lock `printer` of the bucket `default`. The `lp` of the test stops there and lets the
-test look who holds the lock.
+The section "Examples" has one block of code for each language, which calls `lp page.pdf` while it
+holds the lock `printer` of the bucket `default`. The test provides an `lp` that waits, so that the
+test can query the holder of the lock.
 """
 
 import os
@@ -23,7 +23,7 @@ from buses import environment, read_lines, spawn
 from harness import PATIENCE, BusTestCase, main, wait_exit, wait_for
 
 README = os.path.abspath(sys.argv.pop(1))
-SECTION = 'Six lines'
+SECTION = 'Examples'
 LINES_MAX = 6
 
 # It says what it was called with, and ends when it is told to.
@@ -42,7 +42,7 @@ main(void)
 }
 '''
 
-# Where the README says that it is installed.
+# The installation directory according to the README.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 
 
