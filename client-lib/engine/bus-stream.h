@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A connection to a message bus of one's own: authentication, and GDBusMessages in both directions.
+/* The library's own connection to a message bus: authentication, and sending and receiving of
+ * GDBusMessages.
  *
- * It is not a GDBusConnection, because those share a thread, which the child of a fork() does not
- * have: a process that had used one could not have agents in its children. And a sync call can wait
- * for it without any main context. All functions are called with the session lock held. */
+ * It is not a GDBusConnection, because those share a worker thread, which the child of a fork()
+ * does not have: a process that had used one could not create agents in its children. Besides, a
+ * synchronous call can wait for a BusStream without a main context. All functions are called with
+ * the session lock held. */
 
 #pragma once
 
@@ -16,24 +18,25 @@ typedef struct BusStream BusStream;
 
 typedef struct {
     void (*message)(GDBusMessage *message, gpointer data);
-    /* A reply that is large. FALSE: it is to come as a message. */
+    /* A large reply. If this returns FALSE, the reply is parsed and passed to `message`. */
     gboolean (*reply)(const BusReply *reply, gpointer data);
-    /* Nothing more comes. */
+    /* The connection has ended; no further function is called. */
     void (*ended)(const GError *error, gpointer data);
 } BusStreamFuncs;
 
-/* Connects and begins to authenticate. Messages may be sent at once; the first one is Hello. */
+/* Connects and starts the authentication. Messages can be sent immediately; the first one must be
+ * Hello. */
 BusStream *bus_stream_new(Session *session,
                           const char *address,
                           const BusStreamFuncs *funcs,
                           gpointer data,
                           GError **error);
 
-/* Closes it; nothing is called any more. What was not sent is discarded. */
+/* Closes the connection and discards unsent messages. No function is called any more. */
 void bus_stream_free(BusStream *self);
 
-/* Known when the first message has arrived. */
+/* Whether file descriptors can be passed. Valid after the first message has been received. */
 gboolean bus_stream_passes_fds(const BusStream *self);
 
-/* `message` has a serial. */
+/* The serial of `message` must be set. */
 void bus_stream_send(BusStream *self, GDBusMessage *message);

@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The message bus of an agent: calls and their answers, signals of the lock service, and who owns
- * the service's name.
+/* The bus connection of an agent: method calls and their replies, signals of the lock service, and
+ * the owner of the service's name.
  *
- * The connection is one of its own, or a GDBusConnection that the application uses as well. Only
- * the owner of the service's name, and the bus itself, are accepted as senders of an answer. All
- * functions are called with the session lock held. */
+ * The connection is either a BusStream, which the Bus owns, or a GDBusConnection that it shares
+ * with the application. A reply is accepted only from the owner of the service's name or from the
+ * bus itself. All functions are called with the session lock held. */
 
 #pragma once
 
 #include "client-lib/engine/bus-reply.h"
 #include "client-lib/engine/session.h"
 
-/* How long a method call waits for its answer, as usual with D-Bus. */
+/* The time-out of a method call; the usual default of D-Bus libraries. */
 #define BUS_TIMEOUT_US (25 * G_TIME_SPAN_SECOND)
 
 typedef struct Bus Bus;
@@ -21,56 +21,58 @@ typedef struct BusCall BusCall;
 
 typedef enum {
     BUS_ANSWERED,
-    BUS_REFUSED,    /* an error of the service or of the bus */
-    BUS_LEAVING,    /* InvalidState: the service is about to end */
-    BUS_UNANSWERED, /* the service has ended; it may have read the call */
-    BUS_ABSENT,     /* nobody owns the name, and the bus can't start a service */
+    BUS_REFUSED,    /* an error reply from the service or the bus */
+    BUS_LEAVING,    /* InvalidState: the service is shutting down */
+    BUS_UNANSWERED, /* the service has ended, possibly after it had read the call */
+    BUS_ABSENT,     /* the name has no owner, and the bus can't start the service */
     BUS_TIMED_OUT,
     BUS_ENDED, /* the connection to the bus has ended */
 } BusOutcome;
 
 typedef struct {
-    /* The unique name and the owner of the service's name are known. */
+    /* The connection is established; the unique name and the owner of the service's name are
+     * known. */
     void (*connected)(gpointer data);
-    /* The service's name has another owner, or none. */
+    /* The service's name has a new owner, or none. */
     void (*owner_changed)(gpointer data);
-    /* A message arrives: what the service sent on its socket before, and the end of that if it was
-     * the cause, has arrived too. */
+    /* Called before a message is handled. Whatever the service sent on its socket before this
+     * message, including EOF, can be read from the socket now. */
     void (*arriving)(gpointer data);
     void (*signal)(GDBusMessage *signal, gpointer data);
-    /* There is no connection any more, or there never was. */
+    /* The connection has ended or could not be established. */
     void (*ended)(const GError *error, gpointer data);
 } BusFuncs;
 
 Bus *bus_new(Session *session, const BusFuncs *funcs, gpointer data);
 void bus_free(Bus *self);
 
-/* Opens a connection; funcs.connected or funcs.ended follow. */
+/* Opens a connection. Afterwards funcs.connected or funcs.ended is called. */
 gboolean bus_connect(Bus *self, GBusType bus_type, const char *address, GError **error);
 
-/* Uses one that is open; funcs.connected follows. */
+/* Uses an open connection of the application. Afterwards funcs.connected is called. */
 void bus_borrow(Bus *self, GDBusConnection *connection);
 
-/* Calls without an answer get `error`. A borrowed connection stays open. */
+/* Unanswered calls fail with `error`. A borrowed connection stays open. */
 void bus_close(Bus *self, const GError *error);
 
 gboolean bus_is_connected(const Bus *self);
 gboolean bus_passes_fds(const Bus *self);
 
-/* NULL until it is connected. */
+/* Returns NULL until the bus is connected. */
 const char *bus_get_unique_name(const Bus *self);
 
-/* Unique name of the service; NULL: nobody owns the name. */
+/* Returns the unique name of the service, or NULL if the name has no owner. */
 const char *bus_get_owner(const Bus *self);
 
-/* `reply` is NULL unless it was answered, else `error` is; both are borrowed. The error is what the
- * application is to get. Called once. */
+/* Called once for each call. With BUS_ANSWERED `reply` is set, otherwise `error`, which is the one
+ * for the application. Both are borrowed. */
 typedef void (*BusAnswered)(BusOutcome outcome,
                             GDBusMessage *reply,
                             const GError *error,
                             gpointer data);
 
-/* Calls the lock service, which starts it. `body` is a tuple, or NULL. `timeout_us` 0: none. */
+/* Calls a method of the lock service, which starts the service if it is not running. `body` is a
+ * tuple or NULL. With a `timeout_us` of 0 the call does not time out. */
 BusCall *bus_call(Bus *self,
                   const char *path,
                   const char *interface,
@@ -80,8 +82,9 @@ BusCall *bus_call(Bus *self,
                   BusAnswered answered,
                   gpointer data);
 
-/* If the answer is large, `take` gets it unread, instead of BusAnswered; FALSE: it is not taken. */
+/* A large reply is passed to `take` without being parsed. If that returns FALSE, the reply is
+ * parsed and passed to BusAnswered. */
 void bus_call_set_take(BusCall *call, gboolean (*take)(const BusReply *reply, gpointer data));
 
-/* The answer is not wanted any more. */
+/* Ignores the reply: no function of this call is called any more. */
 void bus_call_forget(BusCall *call);

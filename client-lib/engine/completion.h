@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The result of an operation, for a GTask or for a thread that waits.
+/* The completion of an operation, for a GTask or for a waiting thread.
  *
- * It is completed once, by the operation or by its GCancellable: that completes it within
- * g_cancellable_cancel(). A task gets its result from its own main context. All functions are
- * called with the session lock held, unless they say otherwise. */
+ * An operation is completed exactly once, by its result or by its GCancellable; the latter happens
+ * within g_cancellable_cancel(). A GTask returns in its own main context. All functions are called
+ * with the session lock held, except where noted. */
 
 #pragma once
 
 #include "client-lib/engine/session.h"
 
-/* A sync call, on the stack of the thread that waits. */
+/* A synchronous call, on the stack of the waiting thread. */
 typedef struct {
     Session *session;
     SessionWaiter waiter;
@@ -20,11 +20,12 @@ typedef struct {
     GError *error;
 } SyncCall;
 
-/* Without the lock: waits for the result of an operation that was started with it. */
+/* Waits for the result of the operation that was started with this SyncCall. Called without the
+ * session lock. The caller owns the result. */
 gpointer sync_call_wait(SyncCall *self, GError **error);
 
-/* Who gets the result of an operation: exactly one of `task`, which the operation takes, and
- * `sync`. */
+/* The receiver of a result: exactly one of `task`, of which the operation takes the reference, and
+ * `sync` is set. */
 typedef struct {
     GTask *task;
     SyncCall *sync;
@@ -36,7 +37,7 @@ Caller caller_of_sync(SyncCall *sync, GCancellable *cancellable);
 
 typedef struct CancelWatch CancelWatch;
 
-/* Part of an operation; zero-initialized it has no result to give. */
+/* To be embedded in an operation. Zero-initialized, it is already completed. */
 typedef struct {
     Session *session;
     GTask *task;
@@ -46,17 +47,18 @@ typedef struct {
 
 void completion_init(Completion *self, Session *session, Caller caller);
 
-/* The operation can't be started: takes the error. */
+/* Completes an operation that can't be started. Takes `error`. */
 void caller_fail(Caller caller, Session *session, GError *error);
 
-/* When `cancellable` is cancelled, the completion fails, and `cancelled` is called. FALSE: it was
- * cancelled before, and the completion has failed. */
+/* Watches `cancellable`: when it is cancelled, the operation completes with an error, and then
+ * `cancelled` is called. Returns FALSE if it was cancelled already; then the operation has been
+ * completed, and `cancelled` is not called. */
 gboolean completion_listen(Completion *self,
                            GCancellable *cancellable,
                            void (*cancelled)(gpointer data),
                            gpointer data);
 
-/* The result; takes what it is given. If it is over, that is freed. */
+/* Complete the operation; they take their argument. If it is completed already, they free it. */
 void completion_return_pointer(Completion *self, gpointer pointer, GDestroyNotify pointer_free);
 void completion_return_boolean(Completion *self, gboolean boolean);
 void completion_return_error(Completion *self, GError *error);

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection of an agent: its bus, its lock socket, and everything that is requested, held or
- * asked by them.
+/* The connection of an agent: its bus connection, its lock socket, its requests and locks, and its
+ * method calls. It owns all of these.
  *
- * It opens when it is first used. Once closed it stays closed, since a client id isn't used again
- * [2.4]; a borrowed bus connection may have another agent afterwards. Locks and calls without an
- * answer are its users, besides whoever made it: see session.h. */
+ * It is opened at first use. Once closed it stays closed, since a client id isn't reused [2.4]; a
+ * borrowed bus connection can be used by another agent afterwards. Its users, in the sense of
+ * session.h, are the agent object that created it, held locks, and unanswered calls. */
 
 #pragma once
 
@@ -15,15 +15,15 @@
 
 typedef struct Connection Connection;
 
-/* ---- from any thread */
+/* ---- callable from any thread */
 
-/* No I/O. `address` wins over `bus_type` unless NULL. */
+/* Does no I/O. If `address` is not NULL, `bus_type` is ignored. */
 Connection *connection_new(GBusType bus_type, const char *address);
 
-/* Uses a connection of the application, which has a unique name. */
+/* Uses a connection of the application, which must have a unique name. */
 Connection *connection_new_borrowed(GDBusConnection *bus);
 
-/* Whoever made it does not use it any more. */
+/* Drops the reference of the creator. */
 void connection_unref(Connection *self);
 
 Session *connection_get_session(const Connection *self);
@@ -33,23 +33,24 @@ GMainContext *connection_get_context(const Connection *self);
 const char *connection_get_client_id(const Connection *self);
 gboolean connection_is_connected(const Connection *self);
 
-/* FALSE, and an error: it was closed, has ended, or is that of another process. */
+/* Returns FALSE and an error if the connection was closed, has ended, or belongs to the parent
+ * process of a fork(). */
 gboolean connection_check(const Connection *self, GError **error);
 
-/* Whether somebody owns the service's name, as far as is known. */
+/* Whether the service's name has an owner, according to the last NameOwnerChanged. */
 gboolean connection_is_served(Connection *self);
 
-/* Ends the agent; all that it holds or waits for ends. */
+/* Ends the agent with all its requests and locks. */
 void connection_close(Connection *self);
 
-/* `changed` is called with the session lock held when it has opened or ended, until it is freed;
- * set it once. */
+/* `changed` is called with the session lock held whenever the connection has opened or ended. May
+ * be called once. `destroy` is called when the connection is freed. */
 void connection_set_changed(Connection *self,
                             void (*changed)(gpointer data),
                             gpointer data,
                             GDestroyNotify destroy);
 
-/* The result of connecting is a boolean; of a request, see request.h; of a question, see
+/* The result of connection_connect() is a boolean; for the others see request.h and
  * method-call.h. */
 void connection_connect(Connection *self, Caller caller);
 void connection_request(Connection *self,
@@ -62,8 +63,8 @@ void connection_call(Connection *self, const MethodCallKind *kind, gpointer data
 
 /* ---- watching a bucket */
 
-/* Something that is told, with the session lock held, of each signal about the bucket at `path`,
- * when the service's name has another owner, and when the connection ends. */
+/* `changed` is called with the session lock held for each signal of the bucket at `path`, when the
+ * owner of the service's name changes, and when the connection ends. The caller owns the struct. */
 typedef struct {
     const char *path;
     void (*changed)(gpointer data);
@@ -71,8 +72,10 @@ typedef struct {
     GList link;
 } ConnectionWatch;
 void connection_add_watch(Connection *self, ConnectionWatch *watch);
-/* `is_asked`: the service was asked to watch; it is told when this was the last one of its path. */
+/* `is_asked`: Watch has been called for this bucket. Then, if this was the last watch of its path,
+ * the service is called to stop watching. */
 void connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked);
 
-/* How often the service's name has had another owner. With the lock held. */
+/* Returns how many times the owner of the service's name has changed. Called with the session lock
+ * held. */
 guint connection_count_owner_changes(const Connection *self);

@@ -1,17 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What an agent requests and holds, by keys, and the calls that have had no answer yet.
+/* The requests and locks of an agent, indexed by key, and the queue of pending calls.
  *
- * - Calls are sent in the order in which they are made, and answered in that order. If the socket
- *   ends, those without an answer are sent again on the next one, in their old order. A request
- *   keeps its key, so that it is never queued twice.
- * - When a socket is opened, all entries are compared with what the service has. Whatever it has
- *   under a key of ours that is in no entry is given back; keys that are not ours are left alone.
- * - Something that is given back without waiting for an answer is unconfirmed until a later call is
- *   answered. Until then it is a reason to open another socket.
+ * - Calls are sent in the order in which they are made, and answered in that order. When the socket
+ *   ends, pending calls are sent again on the next one in their original order. A request keeps
+ *   its key, so the service never queues it twice.
+ * - When a socket is opened, all entries are compared with the live requests that the service
+ *   lists. Live requests with a key of this table but without an entry are released or aborted;
+ *   keys of other agents that use the same bus connection are left alone.
+ * - A release or abort that requests no answer is unacknowledged until a later call is answered.
+ *   While anything is unacknowledged, recovery opens another socket.
  *
- * All functions are called with the session lock held. */
+ * The table owns the recovery. It borrows its entries: each belongs to the larger struct that it is
+ * part of. All functions are called with the session lock held. */
 
 #pragma once
 
@@ -21,45 +23,46 @@ typedef struct LockTable LockTable;
 typedef struct LockEntry LockEntry;
 
 typedef struct {
-    /* Appends its call to the queue. */
+    /* Appends the packet message of the entry's call to `queue`. */
     void (*write)(LockEntry *self, guint64 serial, GByteArray *queue);
-    /* The answer to that. */
+    /* The call was answered. */
     void (*answered)(LockEntry *self, const PacketAnswer *answer);
-    /* Its call has to wait for a socket. */
+    /* The call has to wait for a socket. */
     void (*delayed)(LockEntry *self);
-    /* There is no socket for now, and the service has never seen its call. */
+    /* No socket can be opened for now, and the call was never sent. */
     void (*failed)(LockEntry *self, const GError *error);
-    /* The service has granted it; has ended it. */
+    /* The service has sent GRANTED or ENDED for the entry's key. */
     void (*granted)(LockEntry *self, guint64 token);
     void (*ended)(LockEntry *self, PacketReason reason);
-    /* A socket was opened, and this is what the service has; NULL: nothing. */
+    /* A socket was opened. `live` is the service's entry for this key; NULL: it has none. */
     void (*compared)(LockEntry *self, const PacketLiveEntry *live);
-    /* It all ends: for those that are held for `reason`, for others by `error`. */
+    /* The table ends. Held locks are lost for `reason`; other operations fail with `error`. */
     void (*finished)(LockEntry *self, PacketReason reason, const GError *error);
-    /* The table does not refer to it any more. */
+    /* The table has dropped its last pointer to the entry, which may be freed. */
     void (*left)(LockEntry *self);
 } LockEntryFuncs;
 
-/* The first member of a larger struct. */
+/* To be embedded as the first member of a larger struct. */
 struct LockEntry {
     const LockEntryFuncs *funcs;
     guint64 key;
 
-    /* of lock-table.c */
-    gboolean is_live;    /* found by its key */
-    gboolean is_calling; /* in the list of calls */
-    gboolean was_sent;   /* the service may know of its call, from a socket before this one */
-    guint64 number;      /* of the call: their order */
-    guint64 serial;      /* of the packet; 0: not sent on this socket */
-    guint64 position;    /* of the packet's end, in bytes */
+    /* private to lock-table.c */
+    gboolean is_live;    /* in the index of keys */
+    gboolean is_calling; /* in the queue of pending calls */
+    gboolean was_sent;   /* the call was sent on an earlier socket, so the service may have it */
+    guint64 number;      /* of the call; numbers grow in the order of calls */
+    guint64 serial;      /* of the packet message; 0: not sent on this socket */
+    guint64 position; /* of the end of the packet message, in bytes since the socket was opened */
     GList link;
 };
 
 typedef struct {
+    /* Connects to the bus. */
     gboolean (*connect)(gpointer data, GError **error);
-    /* Something that had to wait was sent, or will not be. */
+    /* A call that had to wait was sent or has failed. */
     void (*progress)(gpointer data);
-    /* There won't be another socket; the entries are still there. */
+    /* No further socket will be opened. The entries are still in the table. */
     void (*finished)(const GError *error, gpointer data);
 } LockTableFuncs;
 
@@ -67,43 +70,44 @@ LockTable *lock_table_new(Session *session, Bus *bus, const LockTableFuncs *func
 void lock_table_free(LockTable *self);
 Recovery *lock_table_get_recovery(LockTable *self);
 
-/* Adds an entry, which gets a new key. It stays until it is removed, and its call is over. */
+/* Adds an entry and gives it a new key. The table refers to the entry until it has been removed and
+ * has no pending call; then funcs.left is called. */
 void lock_table_add(LockTable *self, LockEntry *entry);
 void lock_table_remove(LockTable *self, LockEntry *entry);
 
-/* Sends the call of an entry; `is_urgent`: now, if the kernel takes it, and everything before it.
- */
+/* Sends the call of an entry. With `is_urgent` it is sent immediately if the kernel accepts it,
+ * with everything before it in the queue; otherwise it may be sent together with later calls. */
 void lock_table_call(LockTable *self, LockEntry *entry, gboolean is_urgent);
 
-/* The same, in its old place, on the next socket. */
+/* Sends the call of an entry again on the next socket, at its original place. */
 void lock_table_call_again(LockTable *self, LockEntry *entry);
 
-/* Removes a request that waits, or has no answer yet; what was, or will be, granted is given back.
- */
+/* Removes a request that is pending or unanswered. If it was granted or will be, it is released. */
 void lock_table_give_up(LockTable *self, LockEntry *entry);
 
-/* Removes a lock that is held, and releases it without waiting for an answer. */
+/* Removes a held lock and sends a release that requests no answer. */
 void lock_table_drop(LockTable *self, LockEntry *entry);
 
-/* Removes a lock whose release has had no answer. */
+/* Removes a lock whose release is unanswered. */
 void lock_table_abandon(LockTable *self, LockEntry *entry);
 
-/* The number of a bucket on this socket; for `write`. */
+/* Returns the number of a bucket on this socket, and binds one if necessary. For funcs.write. */
 guint32 lock_table_bind_bucket(LockTable *self, GRefString *bucket);
 
-/* Whether the service has been sent everything. */
+/* Whether all calls have been sent to the service. */
 gboolean lock_table_is_settled(LockTable *self);
 
-/* Ends all entries. */
+/* Calls funcs.finished of all entries. */
 void lock_table_finish(LockTable *self, PacketReason reason, const GError *error);
 
-/* Whether the service may have anything of this agent, or of the one before. */
+/* Whether the service may have requests or locks of this agent, or of an earlier agent with the
+ * same unique name that has to be ended. */
 gboolean lock_table_is_needed(const LockTable *self);
 
-/* Tells the service that the agent ends: now, or when there is a socket again; it is needed until
- * then. Nothing if the service has nothing. */
+/* Sends END, immediately or when there is a socket again; until then a socket is needed. Does
+ * nothing if the service has nothing of this agent. */
 void lock_table_end(LockTable *self);
 gboolean lock_table_is_ending(const LockTable *self);
 
-/* The same for an agent that had the same unique name before: the first socket begins with that. */
+/* Ends an earlier agent with the same unique name: END is the first message on the first socket. */
 void lock_table_end_other(LockTable *self);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Method calls on the bus whose result the application waits for: Query, Inspect, Buckets, Watch.
+/* Method calls on the bus that the application waits for: Query, Inspect, Buckets, Watch.
  *
- * A question is asked when everything that was requested before it has been sent to the service, so
- * the answer includes it. It is asked again if the service ends before it has answered. All
- * functions are called with the session lock held. */
+ * A call is sent when all earlier lock operations have been sent to the service, so that the reply
+ * includes their effects. It is sent again if the service ends before it has replied. All functions
+ * are called with the session lock held. */
 
 #pragma once
 
@@ -19,21 +19,22 @@ typedef struct {
     GVariant *body; /* floating; NULL: none */
 } MethodCallMessage;
 
-/* What is called, and what its answer is to the application. `read` gets a tuple; if it returns
- * NULL without an error, the next call is made. */
+/* Describes a method call and the conversion of its reply. `read` gets a tuple and returns the
+ * result for the application; if it returns NULL without an error, `build` is called again for a
+ * further call. */
 typedef struct {
     MethodCallMessage (*build)(gpointer data);
     gpointer (*read)(GVariant *body, gpointer data, GError **error);
     GDestroyNotify result_free;
-    /* The same of the bytes of a large answer. NULL without an error: `read` is to do it. May be
-     * NULL itself. */
+    /* Like `read`, for the bytes of a large reply; may be NULL. If it returns NULL without an
+     * error, `read` is called instead. */
     gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
 } MethodCallKind;
 
 typedef struct MethodCalls MethodCalls;
 
 typedef struct {
-    /* Whether a question may be asked now; else method_calls_try() follows. */
+    /* Whether calls can be sent now. If not, method_calls_try() is called later. */
     gboolean (*is_ready)(gpointer data);
 } MethodCallsFuncs;
 
@@ -41,15 +42,15 @@ MethodCalls *
 method_calls_new(Session *session, Bus *bus, const MethodCallsFuncs *funcs, gpointer data);
 void method_calls_free(MethodCalls *self);
 
-/* `data` lives until there is a result. */
+/* Starts a call. `data` must be valid until the completion. */
 void
 method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
-/* Asks those that have had to wait, if they may be asked now. */
+/* Sends waiting calls, if funcs.is_ready() allows it. */
 void method_calls_try(MethodCalls *self);
 
-/* The service's name has another owner, or none. */
+/* A notification from the bus: the owner of the service's name has changed. */
 void method_calls_owner_changed(MethodCalls *self);
 
-/* All fail. */
+/* Completes all calls with the error. */
 void method_calls_finish(MethodCalls *self, const GError *error);

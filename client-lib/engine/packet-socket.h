@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The client's end of a lock socket (docs/socket-protocol.md): messages that wait to be sent, and
- * messages that arrive.
+/* The client's end of a lock socket (docs/socket-protocol.md): the queue of outgoing messages, and
+ * dispatch of received messages.
  *
- * It never blocks. What the kernel does not take is kept, and sent when the socket is writable, as
- * many messages in a packet as fit. All functions are called with the session lock held. */
+ * It never blocks. Messages that the kernel does not accept stay in the queue and are sent when the
+ * socket is writable, as many as fit into each packet. It owns the descriptor. All functions are
+ * called with the session lock held. */
 
 #pragma once
 
@@ -15,37 +16,38 @@
 typedef struct PacketSocket PacketSocket;
 
 typedef struct {
-    /* A message has arrived. The socket may be closed by that. */
+    /* A message was received. This function may close the socket. */
     void (*message)(const PacketHead *message, gpointer data);
-    /* Everything in the queue has been sent, after it had to wait. */
+    /* The queue is empty again after messages had to wait. */
     void (*drained)(gpointer data);
-    /* The service has closed the socket, and everything that it sent was read; or it sent something
-     * malformed. `was_read`: so was everything that was sent to it. */
+    /* The service has closed the socket, and all its messages have been read; or it sent a
+     * malformed packet. `was_read`: the service had read everything that was sent to it. */
     void (*ended)(gboolean was_read, gpointer data);
 } PacketSocketFuncs;
 
-/* It is closed at first. */
+/* Creates a closed socket. */
 PacketSocket *packet_socket_new(Session *session, const PacketSocketFuncs *funcs, gpointer data);
 void packet_socket_free(PacketSocket *self);
 
-/* Takes the descriptor. FALSE, and nothing is open: it is not of the right type. */
+/* Takes the descriptor. Returns FALSE and closes it if it is not a SEQPACKET socket. */
 gboolean packet_socket_open(PacketSocket *self, int fd, guint32 packet_max);
 void packet_socket_close(PacketSocket *self);
 
-/* Messages are appended here (packet_write_*()), then sent: now, or, where deliveries are running,
- * together with those that are appended by the next ones. */
+/* Messages are appended to the queue by packet_write_*() and then sent: immediately, or, while
+ * deliveries are running, after these (packet_socket_send_soon()), together with the messages that
+ * they append. */
 GByteArray *packet_socket_get_queue(PacketSocket *self);
 void packet_socket_send(PacketSocket *self);
 void packet_socket_send_soon(PacketSocket *self);
 
-/* Whether the kernel has everything; and how many bytes were appended, and are with the kernel,
- * since the socket was opened. */
+/* Whether the queue is empty; and how many bytes have been appended and sent since the socket was
+ * opened. */
 gboolean packet_socket_is_drained(const PacketSocket *self);
 guint64 packet_socket_count_appended(const PacketSocket *self);
 guint64 packet_socket_count_sent(const PacketSocket *self);
 
-/* Reads what is there. */
+/* Reads and dispatches all available messages. */
 void packet_socket_read(PacketSocket *self);
 
-/* Whether the service has closed its end; there may be something to read before that. */
+/* Whether the service has closed its end. There may still be unread messages. */
 gboolean packet_socket_has_ended(const PacketSocket *self);

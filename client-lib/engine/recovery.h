@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Keeps a lock socket open while there is a need for one.
+/* Opens the lock socket, and opens it again after it has ended, as long as one is needed.
  *
- * The end of the socket is the end of the service, which comes back with everything that it had. So
- * a socket is opened when it is first needed, and again when it has ended, as long as anything
- * depends on it. OpenSocket is called by the service's name on the bus, so the bus starts a service
- * that is not running. The new socket begins with the list of what is live, which is compared, and
- * then everything that has had no answer is sent again: funcs.opened.
+ * EOF on the socket means that the service has ended; the next instance has the stored state. So a
+ * socket is opened when it is first needed, and again after EOF while there are locks, requests or
+ * unacknowledged calls. OpenSocket is called on the service's well-known name, so the bus starts a
+ * service that is not running. The new socket begins with the list of live requests; funcs.opened
+ * compares it with the lock table and sends pending calls again.
  *
- * If there is no service, it is called again after a second, then after twice as long each time, up
- * to 30 s; and at once when it comes back, or when there is a new call. A socket that was taken
- * over by another user of the same unique name, or closed because of something malformed, is not
- * opened again.
+ * If there is no service, OpenSocket is retried after one second, then after twice the previous
+ * interval, up to 30 s; and immediately when the name has a new owner or there is a new call. A
+ * socket that was replaced by another user of the same unique name, or closed because of a
+ * malformed packet, is not opened again.
  *
  * All functions are called with the session lock held. */
 
@@ -26,45 +26,48 @@ typedef struct Recovery Recovery;
 typedef struct {
     /* Whether a socket is needed. */
     gboolean (*is_needed)(gpointer data);
-    /* Connects to the bus; FALSE and an error, or bus funcs follow. */
+    /* Connects to the bus. Returns FALSE and an error, or BusFuncs are called later. */
     gboolean (*connect)(gpointer data, GError **error);
-    /* A socket is there; the service has these, and everything can be sent now. */
+    /* A socket was opened; `live` are the live requests that the service has listed. Messages can
+     * be sent from now on. */
     void (*opened)(const PacketLiveEntry *live, guint n_live, gpointer data);
-    /* A message of the service other than LIVE and CLOSED. */
+    /* A message from the service other than LIVE and CLOSED. */
     void (*message)(const PacketHead *message, gpointer data);
-    /* Everything that had to wait has been sent. */
+    /* All queued messages have been sent. */
     void (*drained)(gpointer data);
-    /* The socket has ended. `was_read`: the service has ended in good order, and has read
-     * everything. */
+    /* The socket has ended. `was_read`: the service shut down and had read everything. */
     void (*ended)(gboolean was_read, gpointer data);
-    /* There is no socket for now. `is_temporary`: the service was there, and may be there soon. */
+    /* No socket could be opened; this is retried. `is_temporary`: the service was running, and is
+     * expected back soon. */
     void (*failed)(const GError *error, gboolean is_temporary, gpointer data);
-    /* There won't be another one. */
+    /* No further socket will be opened. */
     void (*finished)(const GError *error, gpointer data);
 } RecoveryFuncs;
 
 Recovery *recovery_new(Session *session, Bus *bus, const RecoveryFuncs *funcs, gpointer data);
 void recovery_free(Recovery *self);
 
-/* There is something new that needs a socket. */
+/* A new call needs a socket: opens one if there is none, without waiting for the retry interval. */
 void recovery_need(Recovery *self);
 
-/* Opens one without need, if there is a service that runs. */
+/* Opens a socket before it is needed, if the service is running. */
 void recovery_prepare(Recovery *self);
 
-/* The socket, if messages can be sent on it now; else NULL. */
+/* Returns the socket if messages can be sent on it, otherwise NULL. */
 PacketSocket *recovery_get_socket(Recovery *self);
 
-/* How many bytes the kernel took on the socket, or on the last one. */
+/* Returns how many bytes have been sent on the current socket or, without one, on the last one. */
 guint64 recovery_count_sent(const Recovery *self);
 
-/* Takes in what is on the socket; only if it has ended. */
+/* recovery_read() reads and handles all messages on the socket; recovery_notice_end() does so only
+ * if the service has closed the socket. */
 void recovery_read(Recovery *self);
 void recovery_notice_end(Recovery *self);
 
-/* The bus is connected; the service's name has another owner, or none. */
+/* Notifications from the bus: it is connected; the owner of the service's name has changed. */
 void recovery_connected(Recovery *self);
 void recovery_owner_changed(Recovery *self);
 
-/* Closes the socket for good, or until there is a bus again. */
+/* Closes the socket and stops retrying. It is not opened again before recovery_need(),
+ * recovery_prepare(), or a notification from the bus. */
 void recovery_close(Recovery *self);

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock request [4.1], and the lock that is held after it was granted.
+/* A lock request [4.1] and, after it was granted, the held lock.
  *
- * The application's handle of the lock is an object of its own, so that it can be dropped in any
- * thread while messages about the lock are handled in another one. A request that is cancelled, or
- * has timed out, is given up at once, whatever the service makes of it: the messages that give it
- * back are sent behind it. */
+ * The application's lock object is separate from the Request and owns a reference to it, so that
+ * the application can drop the object in any thread while another thread handles messages about
+ * the lock. When a request is cancelled or times out, its task completes immediately; the abort or
+ * release is sent after the request, and a grant that arrives later is not delivered. */
 
 #pragma once
 
@@ -18,16 +18,17 @@
 
 typedef struct Request Request;
 
-/* How a lock is handed to the application. */
+/* The interface to the application's lock object. */
 typedef struct {
-    /* A GObject; it has a reference to the request, and takes it. Called with the lock held. */
+    /* Creates the lock object, a GObject, which takes a reference to the request. Called with the
+     * session lock held. */
     gpointer (*lock_new)(Request *take_request);
-    /* Told without the lock, in the agent's context. */
+    /* The lock was lost. Called without the session lock, in the agent's main context. */
     void (*lock_lost)(gpointer lock, PacketReason reason);
 } RequestFuncs;
 
-/* The result is what lock_new() returned; NULL: it was not available. The session lock is held.
- * `options` has been checked. */
+/* Starts a request. The result is the object from lock_new(), or NULL if the lock was not available
+ * (with ifAvailable). Called with the session lock held; `options` has been validated. */
 void request_start(LockTable *table,
                    Session *session,
                    const RequestFuncs *funcs,
@@ -36,7 +37,7 @@ void request_start(LockTable *table,
                    const RequestOptions *options,
                    Caller caller);
 
-/* ---- of a request that was granted; from any thread */
+/* ---- functions for a granted request; callable from any thread */
 
 Request *request_ref(Request *self);
 void request_unref(Request *self);
@@ -46,17 +47,20 @@ const char *request_get_name(const Request *self);
 WebLocksMode request_get_mode(const Request *self);
 guint64 request_get_token(const Request *self);
 
-/* FALSE in the child of a fork too. */
+/* Always FALSE in the child of a fork(). */
 gboolean request_is_held(const Request *self);
 
-/* Why it is not held any more; NULL while it is, or after it was released. */
+/* Returns an owned error with the reason of the loss, or NULL if the lock is held or was released.
+ */
 GError *request_get_loss(const Request *self);
 
-/* Releases it without waiting for an answer; nothing if it is not held. */
+/* Releases the lock without waiting for an answer. Does nothing if it is not held. */
 void request_drop(Request *self);
 
-/* The same; and the object that lock_new() returned ends: nothing is told to it any more. */
+/* Like request_drop(), for the finalization of the lock object: lock_lost() is not called any more.
+ */
 void request_forget_lock(Request *self);
 
-/* The result is TRUE, or why the lock was not there to be released. FALSE: it was not held. */
+/* Releases the lock. The result is TRUE, or an error if the lock had been lost. Returns FALSE, and
+ * starts nothing, if the lock is not held. */
 gboolean request_release(Request *self, Caller caller);

@@ -3,19 +3,19 @@
 
 /* The session lock of an agent, and its event loop.
  *
- * Everything that belongs to an agent is accessed with the session lock held, by any thread. No
- * code of the application runs while it is held: results and signals of objects are queued as
- * deliveries, and run without it.
+ * All data of an agent is accessed with the session lock held, from any thread. No application code
+ * runs while it is held: results and GObject signals are queued as deliveries and run without it.
  *
- * Events (descriptors that are ready, timers) are handled by whichever thread comes first: the one
- * that runs the main context that was thread-default when the session was made, or one that waits
- * in session_wait(), without any main context.
+ * Events (ready descriptors, timers) are handled by whichever of these threads comes first: the one
+ * that runs the session's main context, which is the thread-default context of the thread that
+ * created the session, or a thread in session_wait(), which needs no main context.
  *
- * Memory is counted by references. Independent of that, a session has users: the agent object, and
- * each lock or call that needs the connection. When the last user leaves, the connection is closed.
+ * The memory is reference-counted. Independently, a session counts its users: the agent object, and
+ * each lock or call that needs the connection. When there are no users any more, the connection is
+ * closed.
  *
- * After fork() the child locks nothing, since nobody there would ever unlock, and handles no
- * events. There the last user leaves everything as it is. */
+ * After fork(), the child takes no lock, since a thread that held it does not exist in the child,
+ * and handles no events. In the child, nothing is closed when the last user is removed. */
 
 #pragma once
 
@@ -23,19 +23,19 @@
 
 typedef struct Session Session;
 
-/* `unused` is called with the lock held when the last user has left; it calls session_close(). The
- * caller owns one reference and is the first user. */
+/* `unused` is called with the lock held when there are no users any more; it has to call
+ * session_close(). The caller owns one reference and counts as the first user. */
 Session *session_new(void (*unused)(gpointer data), gpointer data);
 Session *session_ref(Session *self);
 void session_unref(Session *self);
 
-/* FALSE in the child of a fork. */
+/* Returns FALSE in the child of a fork(). */
 gboolean session_is_of_this_process(const Session *self);
 
 /* The agent's main context; borrowed. */
 GMainContext *session_get_context(const Session *self);
 
-/* Takes the lock, and is a user until session_leave(). The same thread may enter again. */
+/* Takes the lock (recursive), and adds a user until session_leave(). */
 void session_enter(Session *self);
 void session_leave(Session *self);
 
@@ -45,33 +45,35 @@ void session_add_user(Session *self);
 void session_remove_user(Session *self);
 gboolean session_has_users(const Session *self);
 
-/* No more events. Deliveries that are queued still run. */
+/* Stops handling events. Queued deliveries still run. */
 void session_close(Session *self);
 
-/* A descriptor that is polled. `ready` is called with the lock held. */
+/* A polled descriptor, owned by the caller. `ready` is called with the lock held. */
 typedef struct {
     int fd;
-    short events; /* of poll() */
+    short events; /* as for poll() */
     void (*ready)(gpointer data, short revents);
     gpointer data;
-    gpointer tag; /* of the GSource */
+    gpointer tag; /* private: from g_source_add_unix_fd() */
 } SessionWatch;
 void session_add_watch(Session *self, SessionWatch *watch);
 void session_set_watch_events(Session *self, SessionWatch *watch, short events);
 void session_remove_watch(Session *self, SessionWatch *watch);
 
-/* `expired` is called once, with the lock held, when it is time; zero-initialized is stopped. */
+/* A timer, owned by the caller. `expired` is called once, with the lock held. A zero-initialized
+ * timer is stopped. */
 typedef struct {
     void (*expired)(gpointer data);
     gpointer data;
-    gint64 due_us; /* of the monotonic clock; 0: it is stopped */
+    gint64 due_us; /* monotonic time in microseconds; 0: stopped */
     GList link;
 } SessionTimer;
 void session_start_timer(Session *self, SessionTimer *timer, gint64 due_us);
 void session_stop_timer(Session *self, SessionTimer *timer);
 
-/* Something of the application that is called without the lock: the first member of a larger
- * struct. `free` is called after `run`, or instead of it if the context ends before. */
+/* A call into application code, which runs without the lock. To be embedded as the first member of
+ * a larger struct. `free` is called after `run`, or instead of it if the context is destroyed
+ * before. */
 typedef struct SessionDelivery SessionDelivery;
 struct SessionDelivery {
     SessionDelivery *next;
@@ -79,12 +81,13 @@ struct SessionDelivery {
     void (*free)(SessionDelivery *self);
 };
 
-/* Runs it from `context`, in the order of these calls, and never from within session_wait(). */
+/* Takes `delivery` and runs it in `context`. Deliveries run in the order of these calls, and never
+ * from within session_wait(). */
 void session_deliver(Session *self, GMainContext *context, SessionDelivery *delivery);
 
-/* Whether this thread is running deliveries of the agent's context now, one after the other; and
- * what is to be called, with the lock held, when it has run them. Sync calls in between do it
- * earlier. */
+/* session_is_delivering() is TRUE while the calling thread runs a batch of deliveries of the
+ * agent's context. `func` is called with the lock held after such a batch, or by
+ * session_call_after_deliveries(), which synchronous calls during the batch use. */
 gboolean session_is_delivering(const Session *self);
 void session_set_after_deliveries(Session *self, void (*func)(gpointer data), gpointer data);
 void session_call_after_deliveries(Session *self);
@@ -97,12 +100,13 @@ typedef struct {
     int wake_fd;
 } SessionWaiter;
 
-/* Handles events until `is_over`, which is called with the lock held. The lock is held once on
- * entry, and is released while the thread sleeps. */
+/* Handles events until `is_over` returns TRUE; it is called with the lock held. On entry the lock
+ * is held exactly once; it is released while the thread polls. */
 void session_wait(Session *self,
                   SessionWaiter *waiter,
                   gboolean (*is_over)(gpointer data),
                   gpointer data);
 
-/* What a waiter waits for has come. Nothing happens if it is this thread, or zero-initialized. */
+/* Wakes the waiting thread, so that it calls `is_over`. Does nothing if `waiter` belongs to the
+ * calling thread or is zero-initialized. */
 void session_wake(SessionWaiter *waiter);
