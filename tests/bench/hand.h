@@ -7,7 +7,7 @@
 #pragma once
 
 #include "bench.h"
-#include "tests/socket/raw-client.h"
+#include "tests/lib/raw-client.h"
 
 typedef struct {
     GDBusConnection *connection;

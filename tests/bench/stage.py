@@ -13,10 +13,7 @@ import sys
 import time
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / 'bus'))
-from buses import (  # pylint: disable=wrong-import-position
-    Bus, die_with_parent, end, spawn, wait_exit)
+from buses import Bus, die_with_parent, end, spawn, wait_exit
 
 PATIENCE = 120
 BATCH = 10
@@ -39,7 +36,7 @@ class Settings:
         self.few_repetitions = 1 if quick else 5
         self.skipped = []
         self.failed = []
-        launcher = self.build / 'tests/bus/broker-launcher'
+        launcher = self.build / 'tests/lib/broker-launcher'
         os.environ['WEBLOCKS_BROKER_LAUNCHER'] = str(launcher)
         self.kinds = ['dbus-daemon']
         if launcher.exists():

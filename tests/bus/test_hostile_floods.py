@@ -14,12 +14,13 @@ import time
 from buses import FACTOR, KEEPS_LITTLE, can_be_others, end, process_stat, read_lines, spawn
 from calls import SERVICE
 from flooder import KINDS
-from harness import HERE, Bus, DBusError, diagnostic, full_size, main, wait_for
+from harness import Bus, DBusError, diagnostic, full_size, main, wait_for
 from rawbus import RawClient
 from sockets import open_socket
 from test_hostile import rss_mib
 from test_pressure import OwnBus
 
+FLOODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'flooder.py')
 OTHER_UID = 65534
 SECONDS = full_size(0.5, 5)
 SECONDS_BY_BUS = full_size(0.1, 5)
@@ -71,7 +72,7 @@ class Floods(OwnBus):
     def flood(self, kind, uid):
         if uid != os.geteuid() and not can_be_others():
             self.skipTest('needs root, to connect as another user')
-        process = spawn([sys.executable, os.path.join(HERE, 'flooder.py'), self.bus.address,
+        process = spawn([sys.executable, FLOODER, self.bus.address,
                          str(uid), kind], stdout=-1, env=os.environ.copy(), bufsize=0)
         self.addCleanup(end, process)
         if kind != 'come-and-go':

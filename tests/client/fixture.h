@@ -8,7 +8,7 @@
 
 #include <weblocks/weblocks.h>
 
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
 
 /* ---- the program */
 

@@ -8,7 +8,7 @@
 
 #pragma once
 
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
 
 typedef struct MockService MockService;
 

@@ -3,7 +3,7 @@
 
 """Makes the inputs in corpus/ that come from real messages, and from records of real state.
 
-    /usr/bin/python3 tests/fuzz/make-corpus.py
+    PYTHONPATH=tests/lib /usr/bin/python3 tests/fuzz/make-corpus.py
 
 The first bytes of each are what its target makes of them. What a fuzzer found stays.
 """
@@ -11,20 +11,16 @@ The first bytes of each are what its target makes of them. What a fuzzer found s
 import os
 import random
 import struct
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, '..', 'bus'), os.path.join(HERE, '..', 'socket')]
-
-import gi  # noqa: E402
+import gi
 gi.require_version('Gio', '2.0')
-from gi.repository import Gio, GLib  # noqa: E402
+from gi.repository import Gio, GLib
 
-import client as packets  # noqa: E402
-from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path  # noqa: E402
-from rawbus import lock_call, method_call  # noqa: E402
+import packetclient as packets
+from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
+from rawbus import lock_call, method_call
 
-CORPUS = os.path.join(HERE, 'corpus')
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'corpus')
 
 
 def blobs(*messages, big=False):

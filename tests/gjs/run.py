@@ -15,9 +15,6 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
-
 from buses import FACTOR, Bus, end, environment, spawn, wait_exit
 from harness import Monitor, RawClient, Service
 from tap import diagnostic

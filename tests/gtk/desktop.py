@@ -8,9 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
 
 from buses import end, environment, readable, spawn, wait_exit, PATIENCE
 from harness import wait_for

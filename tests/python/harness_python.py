@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
-
 import gi
 gi.require_version('WebLocks', '1')
 from gi.repository import Gio, GLib, WebLocks

@@ -17,8 +17,6 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
-
 from buses import environment, read_lines, spawn
 from harness import PATIENCE, BusTestCase, main, wait_exit, wait_for
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """What an application learns of another one of the same user: nothing. These are the cases of
-tests/bus/test_told.py, where the stranger is another user.
+toldcases.py; in tests/bus/test_told.py the stranger is another user.
 
 The connections are begun in sandboxes, by which the service knows whose they are, and then used from
 here: what the service sends is seen byte for byte, as it comes to the application.
@@ -10,7 +10,7 @@ here: what the service sends is seen byte for byte, as it comes to the applicati
 
 import socket
 
-import test_told as told
+import toldcases
 from harness import full_size, main
 from rawbus import PRINCIPALS
 from sandboxcase import APP, OTHER_APP, SandboxCase
@@ -34,7 +34,7 @@ class TwoApps(SandboxCase):
         if app_id not in self.apps:
             self.apps[app_id] = (self.proxied_app if self.proxied else self.app)(app_id)
         sock = socket.socket(fileno=self.descriptor_of(self.apps[app_id], 'give_connection'))
-        client = self.open(told.Recorder.on_socket(sock))
+        client = self.open(toldcases.Recorder.on_socket(sock))
         PRINCIPALS[self.bus.address, client.name] = app_id
         return client
 
@@ -45,30 +45,30 @@ class TwoApps(SandboxCase):
         return self.recorder_of(self.THEIRS)
 
 
-class Random(TwoApps, told.Random):
+class Random(TwoApps, toldcases.Random):
     STEPS = full_size(300, 1000)
 
 
-class RandomBehindProxies(TwoApps, told.Random):
+class RandomBehindProxies(TwoApps, toldcases.Random):
     """As Flatpak has it: in full, always."""
 
     proxied = True
 
 
-class RandomBesideTheHost(TwoApps, told.Random):
+class RandomBesideTheHost(TwoApps, toldcases.Random):
     MINE, THEIRS = APP, None
     STEPS = full_size(300, 1000)
 
 
-class Guesses(TwoApps, told.Guesses):
+class Guesses(TwoApps, toldcases.Guesses):
     pass
 
 
-class GuessesBehindProxies(TwoApps, told.Guesses):
+class GuessesBehindProxies(TwoApps, toldcases.Guesses):
     proxied = True
 
 
-class Walks(TwoApps, told.Walks):
+class Walks(TwoApps, toldcases.Walks):
     pass
 
 

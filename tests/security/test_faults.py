@@ -16,7 +16,6 @@ import sys
 import time
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(TESTS, 'bus'))
 
 from buses import FACTOR, die_with_parent
 from tap import diagnostic

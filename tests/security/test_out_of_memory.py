@@ -11,10 +11,7 @@ import os
 import random
 import signal
 import struct
-import sys
 import tempfile
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
 
 from calls import DBusError
 from harness import FACTOR, GLib, LockError, diagnostic, environment, main, owner_of, wait_for

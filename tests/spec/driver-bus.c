@@ -6,7 +6,7 @@
  * D-Bus has understood. */
 
 #include "common/bus-names.h"
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
 #include "tests/spec/spec-driver.h"
 #include "weblocks-proxies.h"
 

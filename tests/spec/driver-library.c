@@ -14,7 +14,7 @@
 #include <weblocks/weblocks.h>
 
 #include "common/bus-names.h"
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
 #include "tests/spec/spec-driver.h"
 
 /* A busy machine needs time between a line that has a time-out and the one that awaits it. */

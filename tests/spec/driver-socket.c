@@ -7,8 +7,8 @@
 #include <poll.h>
 
 #include "common/bus-names.h"
-#include "tests/socket/raw-client.h"
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
+#include "tests/lib/raw-client.h"
 #include "tests/spec/spec-driver.h"
 
 #define PATIENCE_MS 20000

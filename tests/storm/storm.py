@@ -20,9 +20,6 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
-
 VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
 # A round's files fit into memory, and its checking takes seconds.
 ROUND_SECONDS = 20
@@ -72,7 +69,7 @@ def complete(options):
     options.environment = {'WEBLOCKS_FAULT': options.fault} if options.fault else {}
     options.round_seconds = min(options.round_seconds, options.seconds)
     os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
-                          os.path.join(options.build, 'tests', 'bus', 'broker-launcher'))
+                          os.path.join(options.build, 'tests', 'lib', 'broker-launcher'))
     return options
 
 

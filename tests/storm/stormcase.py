@@ -5,15 +5,13 @@
 
 import os
 import shutil
-import sys
 import unittest
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'bus'))
 
 import storm
 from buses import environment
 from tap import diagnostic, main
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 # So that a failure can be had again, and two runs are not the same.
 SEED = os.environ.get('WEBLOCKS_TEST_SEED')

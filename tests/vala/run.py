@@ -6,11 +6,8 @@
 run.py PROGRAM [ARGUMENT]...
 """
 
-import os
 import subprocess
 import sys
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'bus'))
 
 from buses import Bus, end, spawn, wait_exit
 from harness import Monitor, RawClient, Service

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A line client (see tests/bus/lineclient.py) with what only these tests want of it.
+"""A line client (see lineclient.py) with what only these tests want of it.
 
 It is run in sandboxes, so it needs nothing but what the test binds there.
 """

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "tests/spec/private-bus.h"
+#include "tests/lib/private-bus.h"
 
-#include "tests/spec/bus-monitor.h"
+#include "tests/lib/bus-monitor.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "tests/socket/raw-client.h"
+#include "tests/lib/raw-client.h"
 
 #include <errno.h>
 #include <gio/gunixfdlist.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "tests/spec/bus-monitor.h"
+#include "tests/lib/bus-monitor.h"
 
 #include "common/bus-names.h"
 

@@ -72,7 +72,7 @@ class AppProcess(ProcessClient):
 
     def __init__(self, address, env, command=(), descriptors=(), uid=None):
         # pylint: disable=super-init-not-called
-        env = {**env, 'PYTHONPATH': os.path.join(TESTS, 'bus'), 'PYTHONDONTWRITEBYTECODE': '1'}
+        env = {**env, 'PYTHONPATH': HERE, 'PYTHONDONTWRITEBYTECODE': '1'}
         self.process = subprocess.Popen(
             [*command, sys.executable, os.path.join(HERE, 'appclient.py'), address],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, bufsize=0,

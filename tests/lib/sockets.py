@@ -3,24 +3,21 @@
 
 """Lock sockets for the bus tests: OpenSocket, and a client whose lock operations go by a socket.
 
-The socket itself is tests/socket/client.py, which knows nothing of the other tests.
+The socket itself is packetclient.py, which knows nothing of the other tests.
 """
 
 import os
 import select
 import signal
 import socket
-import sys
 import time
 
 from gi.repository import GLib
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'socket'))
-
 import buses
-import client as packets  # tests/socket/client.py
+import packetclient as packets
 from calls import ADMIN, ROOT, SERVICE, Event, LockCalls, bucket_path
-from client import LockError, LockSocket
+from packetclient import LockError, LockSocket
 from rawbus import DRIVER, DRIVER_PATH, method_call
 
 
