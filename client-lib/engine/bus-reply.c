@@ -6,14 +6,14 @@
 #include <gio/gio.h>
 #include <string.h>
 
-/* The D-Bus specification, "Message Format". */
+/* See the D-Bus specification, "Message Format". */
 #define HEAD_BYTES   16
 #define HEAD_TYPE    1
 #define NATIVE_ORDER (G_BYTE_ORDER == G_LITTLE_ENDIAN ? 'l' : 'B')
 
 typedef struct {
     const guint8 *data;
-    gsize size; /* of the array of fields, from the beginning of the message */
+    gsize size; /* the end of the array of header fields, from the beginning of the message */
     gsize offset;
 } Reader;
 
@@ -44,7 +44,7 @@ read_u32(Reader *reader, guint32 *out_number)
     return TRUE;
 }
 
-/* A string, an object path, or with a length of one byte a signature. */
+/* Reads a string or an object path (length of four bytes), or a signature (one byte). */
 static gboolean
 read_string(Reader *reader, char type, const char **out_string)
 {
@@ -64,7 +64,7 @@ read_string(Reader *reader, char type, const char **out_string)
     return TRUE;
 }
 
-/* A struct of a byte and a variant. */
+/* Reads a header field: a struct of a byte and a variant. */
 static gboolean
 read_field(Reader *reader, BusReply *reply)
 {

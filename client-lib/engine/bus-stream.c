@@ -16,10 +16,10 @@
 #define AUTHENTICATION_MAX 4096
 #define MESSAGE_HEAD_BYTES 16
 #define LARGE_BYTES        16384
-#define FDS_MAX            253 /* of one message, in Linux */
+#define FDS_MAX            253 /* per message: Linux's SCM_MAX_FD */
 
 struct BusStream {
-    guint n_refs; /* its owner's, and one while messages are taken in */
+    guint n_refs; /* one of the owner, and one while messages are dispatched */
     Session *session;
     const BusStreamFuncs *funcs;
     gpointer data;
@@ -27,15 +27,15 @@ struct BusStream {
     GSocketConnection *connection;
     SessionWatch watch;
     gboolean is_open;
-    gboolean is_accepted; /* the bus has accepted our identity */
-    gboolean is_begun;    /* messages follow */
+    gboolean is_accepted; /* the bus has sent OK */
+    gboolean is_begun;    /* BEGIN has been sent; messages follow */
     gboolean passes_fds;
 
     GByteArray *out;
     gsize n_sent;
     GByteArray *in;
-    gsize n_wanted; /* bytes of the message at the beginning of `in`; 0: not known yet */
-    GArray *fds;    /* that have come with it */
+    gsize n_wanted; /* size of the message at the beginning of `in`; 0: unknown */
+    GArray *fds;    /* descriptors received with it */
 };
 
 /* ---- life */
@@ -108,7 +108,7 @@ flush(BusStream *self)
         else if (errno != EINTR)
             break;
     }
-    /* A broken connection is found when it is read. */
+    /* After other errors the queue is discarded; reading will detect that the connection ended. */
     if (self->n_sent == self->out->len || errno != EAGAIN) {
         g_byte_array_set_size(self->out, 0);
         self->n_sent = 0;
@@ -134,7 +134,7 @@ bus_stream_send(BusStream *self, GDBusMessage *message)
 
 /* ---- authentication */
 
-/* The identity is that of the socket's peer credentials, which the bus looks up itself. */
+/* EXTERNAL without an identity: the bus uses the socket's peer credentials. */
 static void
 authenticate(BusStream *self)
 {
@@ -158,7 +158,7 @@ take_line(BusStream *self, const char *line)
     }
 }
 
-/* FALSE: a whole line is not there yet. */
+/* Returns FALSE if the line is incomplete. */
 static gboolean
 take_next_line(BusStream *self)
 {
@@ -193,7 +193,7 @@ attach_fds(BusStream *self, GDBusMessage *message)
     g_dbus_message_set_unix_fd_list(message, list);
 }
 
-/* FALSE: it is none. */
+/* Returns FALSE if the message is not a large reply, or was not accepted. */
 static gboolean
 take_large_reply(BusStream *self, const guint8 *data, gsize size)
 {
@@ -203,7 +203,7 @@ take_large_reply(BusStream *self, const guint8 *data, gsize size)
            self->funcs->reply(&reply, self->data);
 }
 
-/* FALSE: a whole message is not there yet. */
+/* Returns FALSE if the message is incomplete. */
 static gboolean
 take_next_message(BusStream *self, gsize *offset)
 {

@@ -14,10 +14,10 @@
     "type='signal',sender='" BUS_DRIVER_NAME "',interface='" BUS_DRIVER_INTERFACE \
     "',member='NameOwnerChanged',arg0='" BUS_SERVICE_NAME "'"
 
-/* What GDBus's thread knows of a bus. */
+/* The data of the message filter, which runs in GDBus's worker thread. */
 typedef struct {
     Session *session;
-    Bus *bus; /* NULL: it has ended */
+    Bus *bus; /* NULL: ended */
 } Listener;
 
 struct Bus {
@@ -25,17 +25,17 @@ struct Bus {
     const BusFuncs *funcs;
     gpointer data;
 
-    BusStream *stream;           /* of our own */
-    GDBusConnection *connection; /* borrowed */
+    BusStream *stream;           /* owned, or NULL */
+    GDBusConnection *connection; /* of the application, or NULL */
     guint filter;
     gulong closed_handler;
-    int guarded_fd; /* of the borrowed one; -1: none */
+    int guarded_fd; /* of `connection`; -1: none */
     Listener *listener;
 
     gboolean is_connected;
     char *unique_name;
     char *owner;
-    guint32 last_serial; /* of our own */
+    guint32 last_serial; /* on `stream` */
     GHashTable *calls;   /* serial -> BusCall */
 };
 
@@ -104,7 +104,7 @@ on_send_failed(gpointer data)
     call_finish(data, BUS_ENDED, NULL, error);
 }
 
-/* The answer comes later in any case. */
+/* `answered` is never called before this function returns. */
 static BusCall *
 send_call(Bus *self, GDBusMessage *message, gint64 timeout_us, BusAnswered answered, gpointer data)
 {
@@ -155,7 +155,7 @@ call_driver(Bus *self, const char *method, const char *argument, BusAnswered ans
     send_call(self, message, BUS_TIMEOUT_US, answered, self)->is_of_driver = TRUE;
 }
 
-/* ---- who sent it */
+/* ---- validation of the sender */
 
 static gboolean
 is_from(GDBusMessage *message, const char *name)
@@ -209,7 +209,7 @@ take_answer(BusCall *call, GDBusMessage *reply)
     call_finish(call, classify_error(self, reply), NULL, error);
 }
 
-/* ---- what arrives */
+/* ---- incoming messages */
 
 static void
 set_owner(Bus *self, const char *owner)
@@ -258,7 +258,7 @@ take_signal(Bus *self, GDBusMessage *signal)
     }
 }
 
-/* Nothing but org.freedesktop.DBus.Peer.Ping, which every connection answers. */
+/* Replies to org.freedesktop.DBus.Peer.Ping; all other method calls get an error. */
 static void
 take_call(Bus *self, GDBusMessage *call)
 {
@@ -282,7 +282,8 @@ find_call(Bus *self, GDBusMessage *reply)
                                GUINT_TO_POINTER(g_dbus_message_get_reply_serial(reply)));
 }
 
-/* What is on the socket comes first, its end too. That may end the connection, and all calls. */
+/* Messages on the lock socket, including EOF, are handled first (funcs.arriving). This may end the
+ * connection and all calls. */
 static void
 on_message(GDBusMessage *message, gpointer data)
 {
@@ -310,7 +311,7 @@ on_message(GDBusMessage *message, gpointer data)
     }
 }
 
-/* Whatever is unusual is left to on_message(). */
+/* Returns FALSE for unusual replies, which on_message() handles. */
 static gboolean
 on_large_reply(const BusReply *reply, gpointer data)
 {
@@ -391,9 +392,9 @@ on_stream_ended(const GError *error, gpointer data)
     end(self, ended);
 }
 
-/* ---- the beginning */
+/* ---- connecting */
 
-/* Without an answer to these there is no connection. */
+/* If a call to the bus driver fails, the connection fails. */
 static gboolean
 check_driver(Bus *self, BusOutcome outcome, const GError *error)
 {
@@ -442,7 +443,7 @@ on_name_owner(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpoi
     self->funcs->connected(self->data);
 }
 
-/* First subscribe, then ask, so that no change is missed in between. */
+/* Subscribes first and then calls GetNameOwner, so that no change is missed in between. */
 static void
 follow_owner(Bus *self)
 {
@@ -496,7 +497,7 @@ listener_unref_by_closure(gpointer data, GClosure *closure)
     listener_unref(data);
 }
 
-/* Whether it may be for us; without the lock. */
+/* Whether the message may belong to this Bus. Called without the session lock. */
 static gboolean
 is_of_interest(GDBusMessage *message)
 {
@@ -513,8 +514,8 @@ is_of_interest(GDBusMessage *message)
     }
 }
 
-/* In GDBus's thread, in the order in which messages arrive. The application gets the signals too,
- * and no answers of ours. */
+/* Called in GDBus's worker thread for each incoming message, in order. Signals are also passed to
+ * the application; replies to our calls are not. */
 static GDBusMessage *
 filter(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
 {
@@ -584,7 +585,7 @@ bus_borrow(Bus *self, GDBusConnection *connection)
     follow_owner(self);
 }
 
-/* ---- what it is */
+/* ---- properties */
 
 gboolean
 bus_is_connected(const Bus *self)

@@ -3,14 +3,14 @@
 
 #include "client-lib/engine/completion.h"
 
-/* ---- cancelling */
+/* ---- cancellation */
 
-/* What the signal handler of a cancellable knows. It may be running in another thread, and wait for
- * the session lock, when the completion is over. */
+/* The data of the "cancelled" handler. The handler may be running in another thread and wait for
+ * the session lock while the operation is completed. */
 struct CancelWatch {
-    gatomicrefcount n_refs; /* the completion's, and the handler's */
+    gatomicrefcount n_refs; /* one for the completion, one for the handler */
     Session *session;
-    Completion *completion; /* NULL: it is over */
+    Completion *completion; /* NULL: completed */
     GCancellable *cancellable;
     gulong handler;
     void (*cancelled)(gpointer data);
@@ -46,7 +46,7 @@ on_cancelled(GCancellable *cancellable, gpointer data)
     session_leave(self->session);
 }
 
-/* Not g_cancellable_disconnect(), which waits for the handler. */
+/* This does not use g_cancellable_disconnect(), which would wait for the handler and deadlock. */
 static void
 stop_listening(Completion *self)
 {
@@ -59,7 +59,7 @@ stop_listening(Completion *self)
     cancel_watch_unref(cancel, NULL);
 }
 
-/* It is looked at after connecting, so that nothing is missed in between. */
+/* The cancellable is checked after connecting to the signal, so that no cancellation is missed. */
 gboolean
 completion_listen(Completion *self,
                   GCancellable *cancellable,
@@ -93,7 +93,7 @@ completion_listen(Completion *self,
 typedef struct {
     SessionDelivery delivery;
     GTask *task;
-    GCancellable *cancellable; /* NULL: it is not listened to; borrowed from the task */
+    GCancellable *cancellable; /* borrowed from the task; NULL: not checked */
     gboolean is_boolean;
     gboolean boolean;
     gpointer pointer;
@@ -113,7 +113,7 @@ result_run(SessionDelivery *delivery)
 {
     Result *self = (Result *)delivery;
 
-    /* Cancelled on the way here: what was granted is given back now, not when the task is freed. */
+    /* It was cancelled after completion: release a granted lock now, not when the task is freed. */
     if (self->error == NULL &&
         g_cancellable_set_error_if_cancelled(self->cancellable, &self->error))
         result_clear_pointer(self);
@@ -223,7 +223,7 @@ caller_fail(Caller caller, Session *session, GError *error)
     completion_return_error(&completion, error);
 }
 
-/* ---- a thread that waits */
+/* ---- synchronous calls */
 
 static gboolean
 is_over(gpointer data)

@@ -13,22 +13,22 @@ typedef enum {
     STATE_CONNECTING,
     STATE_OPEN,
     STATE_CLOSED, /* by the application */
-    STATE_GONE,   /* with the bus, or the service has terminated it */
+    STATE_GONE,   /* the bus connection has ended, or the service has terminated the agent */
 } State;
 
 struct Connection {
-    Session *session; /* frees it when nobody uses it any more */
+    Session *session; /* owned; its `unused` function frees the connection */
     GBusType bus_type;
     char *address;
     GDBusConnection *borrowed;
 
-    int state;       /* a State; atomic: written with the lock held */
-    char *client_id; /* atomic */
+    int state;       /* a State; read atomically, written with the session lock held */
+    char *client_id; /* read atomically */
     Bus *bus;
     LockTable *table;
     MethodCalls *method_calls;
     GQueue connects;      /* of Connect */
-    gboolean is_prepared; /* a socket is wanted as soon as there is a service */
+    gboolean is_prepared; /* open a socket as soon as the service's name has an owner */
 
     guint n_owner_changes;
     GQueue watches; /* of ConnectionWatch */
@@ -44,7 +44,7 @@ typedef struct {
     Completion completion;
 } Connect;
 
-/* ---- what it is */
+/* ---- state */
 
 static State
 get_state(const Connection *self)
@@ -161,7 +161,7 @@ on_connect_cancelled(gpointer data)
     connect_free(data);
 }
 
-/* `error` NULL: it is connected. */
+/* With `error` NULL, the connection is established. */
 static void
 finish_connects(Connection *self, const GError *error)
 {
@@ -230,7 +230,7 @@ connection_connect(Connection *self, Caller caller)
     session_leave(self->session);
 }
 
-/* ---- requests and questions */
+/* ---- requests and method calls */
 
 void
 connection_request(Connection *self,
@@ -256,7 +256,7 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
     GError *error = NULL;
 
     session_enter(self->session);
-    /* If the socket has ended, the question is asked when there is the next one. */
+    /* If the socket has ended, the call is sent after the next one was opened. */
     recovery_notice_end(lock_table_get_recovery(self->table));
     if (open_bus(self, &error))
         method_calls_start(self->method_calls, kind, data, caller);
@@ -267,7 +267,7 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
 
 /* ---- the end */
 
-/* The calls that wait for a connection, and those that had one. */
+/* Completes all pending operations. */
 static void
 finish_all(Connection *self, PacketReason reason, const GError *error)
 {
@@ -286,12 +286,13 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     tell_watches(self, NULL);
 }
 
-/* ---- closed by the application
-
- * Closing one's own connection to the bus ends everything that the service has. A borrowed one
- * stays open, so the service has to be told, and may be away. Until that is done the connection is
- * one that lingers, unless another agent of the same bus connection does it: then it is the first
- * thing that this one sends. Whoever takes it from the list removes its last user. */
+/* ---- closing by the application
+ *
+ * Closing the library's own connection to the bus ends the agent. A borrowed connection stays open,
+ * so END has to be sent to the service, which may not be running. Until that is done, the
+ * Connection is in the list `lingering`. If a new agent uses the same bus connection meanwhile,
+ * that agent takes over: its first message is END. Whoever removes a Connection from the list
+ * removes its last session user. */
 
 static GMutex lingering_mutex;
 static GPtrArray *lingering; /* of Connection */
@@ -329,7 +330,8 @@ stop_lingering(Connection *self)
     session_remove_user(self->session);
 }
 
-/* Whether there was one that has not told the service yet. */
+/* Takes over from a lingering connection on the same bus connection. Returns whether there was
+ * one. */
 static gboolean
 take_over(GDBusConnection *bus)
 {
@@ -381,7 +383,7 @@ connection_close(Connection *self)
     session_leave(self->session);
 }
 
-/* ---- what happens to it */
+/* ---- events of the bus and the lock table */
 
 static void
 on_bus_connected(gpointer data)
@@ -389,7 +391,7 @@ on_bus_connected(gpointer data)
     Connection *self = data;
     Recovery *recovery = lock_table_get_recovery(self->table);
 
-    if (get_state(self) == STATE_CLOSED) { /* it lingers */
+    if (get_state(self) == STATE_CLOSED) { /* it is in `lingering` */
         recovery_connected(recovery);
         return;
     }
@@ -428,7 +430,7 @@ on_signal(GDBusMessage *signal, gpointer data)
     tell_watches(data, g_dbus_message_get_path(signal));
 }
 
-/* If it was never connected, the next call tries again. */
+/* If it was never connected, the next operation tries again. */
 static void
 on_bus_ended(const GError *error, gpointer data)
 {
@@ -452,7 +454,7 @@ on_connect_wanted(gpointer data, GError **error)
 
     if (get_state(self) != STATE_CLOSED)
         return open_bus(self, error);
-    bus_borrow(self->bus, self->borrowed); /* it lingers */
+    bus_borrow(self->bus, self->borrowed); /* it is in `lingering` */
     return TRUE;
 }
 
@@ -515,7 +517,8 @@ connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_as
 
 /* ---- life */
 
-/* The last user has left. Nothing that it holds is left, but the service may not know that yet. */
+/* There are no users any more, so no locks are held. The service may not have been notified of that
+ * yet. */
 static void
 on_unused(gpointer data)
 {
@@ -529,7 +532,7 @@ on_unused(gpointer data)
     if (get_state(self) != STATE_CLOSED)
         close_connection(self);
     if (session_has_users(session))
-        return; /* it lingers */
+        return; /* it is in `lingering` */
     method_calls_free(self->method_calls);
     lock_table_free(self->table);
     bus_free(self->bus);

@@ -18,10 +18,10 @@ struct LockTable {
     GQueue calls; /* of LockEntry, by number */
     guint64 last_number;
     guint64 last_serial;
-    guint64 unconfirmed; /* serial of the last message without an answer; 0: none */
-    gboolean is_ending;  /* END has yet to be sent */
+    guint64 unconfirmed; /* serial of the last unacknowledged message; 0: none */
+    gboolean is_ending;  /* END has to be sent */
 
-    GRefString *buckets[PACKET_N_BUCKETS]; /* on this socket */
+    GRefString *buckets[PACKET_N_BUCKETS]; /* as bound on the current socket */
     guint n_buckets;
     guint next_bucket;
 };
@@ -101,7 +101,8 @@ take_out_call(LockTable *self, LockEntry *entry)
     entry->serial = 0;
 }
 
-/* Its call is not sent any more; if it was, its answer has yet to come. */
+/* Removes an entry from the index, and its call from the queue unless the call was sent: then it
+ * stays until its answer arrives. */
 static void
 leave(LockTable *self, LockEntry *entry)
 {
@@ -125,7 +126,7 @@ compare_keys(gconstpointer a, gconstpointer b)
     return key_a < key_b ? -1 : key_a > key_b;
 }
 
-/* In the order in which they were requested. */
+/* Returns the keys in the order of the requests. */
 static GArray *
 list_keys(const LockTable *self)
 {
@@ -197,7 +198,7 @@ lock_table_call_again(LockTable *self, LockEntry *entry)
     entry->funcs->delayed(entry);
 }
 
-/* The service may not know of it; nobody waits for an answer. */
+/* Sends a RELEASE or ABORT that requests no answer. The service may have nothing with this key. */
 static void
 write_release(LockTable *self, guint64 key, gboolean is_held)
 {
@@ -222,8 +223,8 @@ give_back(LockTable *self, guint64 key, gboolean is_held)
     }
 }
 
-/* If the service is about to grant it, the release follows the grant. So nobody has to read an
- * answer to know that it was given back. */
+/* Sends an abort and a release: if the service grants the request before it reads the abort, the
+ * release takes effect. So no answer is needed to know that the lock is not held. */
 void
 lock_table_give_up(LockTable *self, LockEntry *entry)
 {
@@ -300,7 +301,7 @@ take_answer(LockTable *self, const PacketAnswer *answer)
     GList *link = self->calls.head;
     LockEntry *entry;
 
-    /* Calls that wait for the next socket may stand before those that were sent on this one. */
+    /* Calls that wait for the next socket can precede those that were sent on this one. */
     while (link != NULL && ((LockEntry *)link->data)->serial == 0)
         link = link->next;
     if (link == NULL || ((LockEntry *)link->data)->serial != answer->head.serial) {
@@ -413,7 +414,7 @@ is_ours(const LockTable *self, guint64 key)
     return key >= self->first_key && key < self->next_key;
 }
 
-/* What was given back, or given up, and the service has not read that. */
+/* Releases and aborts live requests whose release or abort the service has not received. */
 static void
 give_back_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
 {
@@ -442,7 +443,7 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
     progress(self);
 }
 
-/* Calls that nobody waits for any more are not repeated. */
+/* Calls of removed entries are dropped; they are not sent again. */
 static void
 on_ended(gboolean was_read, gpointer data)
 {
@@ -535,7 +536,8 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 
 /* ---- life */
 
-/* Agents that use one bus connection one after the other do not meet each other's keys. */
+/* Returns a random first key, so that agents that use the same bus connection one after the other
+ * don't use the same keys. */
 static guint64
 get_first_key(void)
 {
@@ -543,7 +545,7 @@ get_first_key(void)
 
     if (getrandom(&key, sizeof key, 0) != sizeof key)
         g_error("The system has no random numbers");
-    return (key >> 1) + 1; /* there is no end to count to */
+    return (key >> 1) + 1; /* at most 2^63: counting up can't overflow */
 }
 
 LockTable *

@@ -5,14 +5,14 @@
 
 #include "client-lib/error-private.h"
 
-/* How often the service may end, or somebody else answer, before a call fails. */
+/* How many times a call is sent, if the service ends or changes before it replies. */
 #define ATTEMPTS_MAX 16
 
 typedef enum {
-    WAIT_READY, /* until everything before has been sent */
-    WAIT_ANSWER,
-    WAIT_CHANGE, /* of the owner of the service's name */
-    WAIT_OWNER,  /* until there is one */
+    WAIT_READY,  /* until all earlier lock operations have been sent */
+    WAIT_ANSWER, /* for the reply */
+    WAIT_CHANGE, /* until the owner of the service's name changes */
+    WAIT_OWNER,  /* until the service's name has an owner */
 } Wait;
 
 struct MethodCalls {
@@ -32,7 +32,7 @@ typedef struct {
     Wait wait;
     BusCall *call;
     SessionTimer timer;
-    gboolean was_served; /* there was a service when it was asked */
+    gboolean was_served; /* the service's name had an owner at one of the attempts */
     guint n_attempts;
 } MethodCall;
 
@@ -80,7 +80,7 @@ method_call_next(MethodCall *self)
     method_call_try(self);
 }
 
-/* The call ends with the call, or after it. */
+/* The BusCall ends when this function returns TRUE; otherwise on_reply() follows. */
 static gboolean
 on_large_reply(const BusReply *reply, gpointer data)
 {
@@ -120,7 +120,7 @@ method_call_take(MethodCall *self, GDBusMessage *reply)
     }
 }
 
-/* ---- asking */
+/* ---- sending */
 
 static void
 method_call_wait(MethodCall *self, Wait wait, const GError *error)
@@ -204,7 +204,7 @@ method_calls_start(MethodCalls *self, const MethodCallKind *kind, gpointer data,
 
 /* ---- all of them */
 
-/* None of them begins or ends by that. */
+/* No call is added or removed meanwhile. */
 void
 method_calls_try(MethodCalls *self)
 {
@@ -222,7 +222,7 @@ is_for_owner(const MethodCalls *self, Wait wait)
     return wait == WAIT_CHANGE || (wait == WAIT_OWNER && bus_get_owner(self->bus) != NULL);
 }
 
-/* If something has to be sent again first, they wait for that. */
+/* Calls wait until lock operations that have to be sent again have been sent. */
 void
 method_calls_owner_changed(MethodCalls *self)
 {

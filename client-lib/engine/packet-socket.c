@@ -10,30 +10,30 @@
 
 #include "client-lib/engine/process.h"
 
-/* A queue that was longer than this gives its memory back when it is empty. */
+/* If the queue was longer than this, its memory is freed when it is empty. */
 #define QUEUE_KEPT_BYTES ((gsize)2 * PACKET_BYTES_MAX)
 
 /* How many packets are read before their results are delivered. */
 #define PACKETS_MAX 16
 
 struct PacketSocket {
-    Session *session; /* owns all of this */
+    Session *session; /* borrowed */
     const PacketSocketFuncs *funcs;
     gpointer data;
 
     gboolean is_open;
     SessionWatch watch;
-    guint n_opened; /* how often */
+    guint n_opened; /* how many times a socket was opened */
     gsize packet_max;
-    gboolean was_reset; /* the other end was closed with something unread in it */
-    gboolean is_broken; /* for sending; there may still be something to read */
+    gboolean was_reset; /* the service closed the socket without reading all of it (ECONNRESET) */
+    gboolean is_broken; /* sending has failed; there may still be unread messages */
 
     GByteArray *queue;
     gsize n_sent;          /* bytes at the beginning of the queue */
-    guint64 n_sent_before; /* that are not in the queue any more */
+    guint64 n_sent_before; /* sent bytes that are not in the queue any more */
     gsize longest;
-    guint8 *packet;      /* that is being read */
-    gboolean has_events; /* in that: something other than answers */
+    guint8 *packet;      /* the packet that is being read */
+    gboolean has_events; /* it had messages other than ANSWER */
 };
 
 /* ---- life */
@@ -129,7 +129,7 @@ packet_socket_close(PacketSocket *self)
 
 /* ---- sending */
 
-/* FALSE: later, or never. */
+/* Returns FALSE if the socket is not writable or sending has failed. */
 static gboolean
 send_packet(PacketSocket *self, gsize *packet_max)
 {
@@ -146,7 +146,7 @@ send_packet(PacketSocket *self, gsize *packet_max)
         return TRUE;
     case EAGAIN:
         return FALSE;
-    case EMSGSIZE: /* the system allows less for all sockets */
+    case EMSGSIZE: /* the packet exceeds the socket's send buffer (net.core.wmem_max) */
     case ENOBUFS:
         if (*packet_max > sizeof(PacketHead)) {
             *packet_max /= 2;
@@ -176,7 +176,7 @@ packet_socket_send(PacketSocket *self)
         self->n_sent_before += self->n_sent;
         self->n_sent = 0;
     }
-    /* A broken one is read until its end. */
+    /* A broken socket is still read until EOF. */
     set_events(self, self->queue->len > 0 && !self->is_broken);
 }
 
@@ -218,7 +218,7 @@ take_packet(PacketSocket *self, gsize size)
 
         if (message == NULL) {
             g_debug("The lock service sent a malformed packet");
-            self->was_reset = TRUE; /* nothing is known of what it has read */
+            self->was_reset = TRUE; /* it is unknown what the service has read */
             end(self);
             return;
         }
@@ -228,7 +228,7 @@ take_packet(PacketSocket *self, gsize size)
     }
 }
 
-/* FALSE: there is nothing to be read now, or never again. */
+/* Returns FALSE if no packet is available, or after EOF. */
 static gboolean
 read_packet(PacketSocket *self)
 {
@@ -244,7 +244,7 @@ read_packet(PacketSocket *self)
             return FALSE;
         case EINTR:
             return TRUE;
-        case ECONNRESET: /* what was sent before is still there */
+        case ECONNRESET: /* reported once; packets sent before can still be read */
             if (!self->was_reset) {
                 self->was_reset = TRUE;
                 return TRUE;
@@ -287,8 +287,9 @@ on_ready(gpointer data, short revents)
     }
     if (!self->is_open || (revents & ~POLLOUT) == 0)
         return;
-    /* A callback sees what is true now: a lock that was granted and stolen is not held. A thread
-     * that waits may have what it waits for. */
+    /* During deliveries, all available events are read, so that callbacks see the current state: a
+     * lock that was granted and then stolen is not held. Otherwise one packet is enough: the
+     * waiting thread may have its result. */
     while (read_packet(self) && self->has_events && session_is_delivering(self->session) &&
            ++n_packets < PACKETS_MAX)
         ;

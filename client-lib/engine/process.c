@@ -10,8 +10,8 @@
 
 int process_n_forks;
 
-/* The number of a descriptor may be reused by another file until the fork, so what it refers to is
- * recorded as well. */
+/* The number of a descriptor may be reused for another file before the fork(), so the device and
+ * inode are recorded, too. */
 typedef struct {
     int fd;
     dev_t device;
@@ -33,8 +33,8 @@ after_fork_in_parent(void)
     g_mutex_unlock(&guarded_mutex);
 }
 
-/* Only what is safe after a fork of many threads. The numbers stay in use, so that whoever closes
- * them later does not close an unrelated descriptor. */
+/* Only async-signal-safe functions may be called here. The descriptor numbers stay in use, so that
+ * code that closes them later does not close an unrelated file. */
 static void
 after_fork_in_child(void)
 {

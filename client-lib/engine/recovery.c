@@ -11,16 +11,17 @@
 #define RETRY_FIRST_US (1 * G_TIME_SPAN_SECOND)
 #define RETRY_LAST_US  (30 * G_TIME_SPAN_SECOND)
 
-/* How often a service may refuse a socket because it is about to end. */
+/* How many consecutive times OpenSocket is called again immediately after a service that is
+ * shutting down has refused it. */
 #define REFUSALS_MAX 4
 
 typedef enum {
     STATE_CLOSED,
     STATE_CONNECTING, /* to the bus */
-    STATE_OPENING,    /* OpenSocket has no answer yet */
-    STATE_LISTING,    /* LIVE has not arrived yet */
+    STATE_OPENING,    /* waits for the reply to OpenSocket */
+    STATE_LISTING,    /* waits for LIVE */
     STATE_OPEN,
-    STATE_WAITING, /* it is tried again later */
+    STATE_WAITING, /* waits for the next attempt */
 } State;
 
 struct Recovery {
@@ -34,13 +35,13 @@ struct Recovery {
     PacketSocket *socket;
     GArray *live;                     /* of PacketLiveEntry */
     PacketClosedReason closed_reason; /* 0: none */
-    gboolean has_answered;            /* anything on this socket */
+    gboolean has_answered;            /* the service has sent a message on this socket */
 
     SessionTimer retry;
-    gint64 delay_us;      /* of the last retry; 0: the last attempt was successful */
+    gint64 delay_us;      /* the last retry interval; 0: the last attempt was successful */
     gint64 tried_us;      /* when the last attempt began */
-    gboolean is_changing; /* the service that was there is ending: its absence is news */
-    guint n_refusals;     /* in a row */
+    gboolean is_changing; /* the service is shutting down: a change of the name's owner follows */
+    guint n_refusals;     /* consecutive */
 };
 
 static void try_now(Recovery *self);
@@ -58,7 +59,7 @@ recovery_get_socket(Recovery *self)
     return self->state == STATE_OPEN ? self->socket : NULL;
 }
 
-/* ---- no socket for now */
+/* ---- failed attempts */
 
 static void
 wait_until(Recovery *self, gint64 due_us)
@@ -77,7 +78,7 @@ on_retry(gpointer data)
         try_now(self);
 }
 
-/* The calls that give up do so now; whatever is left needs another attempt. */
+/* Reports the failure, which completes some calls. If a socket is still needed, retries later. */
 static void
 fail(Recovery *self, const GError *error, gboolean is_temporary)
 {
@@ -90,7 +91,7 @@ fail(Recovery *self, const GError *error, gboolean is_temporary)
 
 /* ---- OpenSocket */
 
-/* The descriptor, or -1. */
+/* Returns the descriptor, or -1. */
 static int
 take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
 {
@@ -129,7 +130,8 @@ take_socket(Recovery *self, GDBusMessage *reply)
     }
 }
 
-/* A service that has just died or is about to leave is replaced by the next one. */
+/* If the service has just ended or is shutting down, the next attempt is made immediately: the bus
+ * starts the next instance. */
 static void
 take_failure(Recovery *self, BusOutcome outcome, const GError *error)
 {
@@ -138,7 +140,7 @@ take_failure(Recovery *self, BusOutcome outcome, const GError *error)
     self->is_changing = outcome == BUS_LEAVING || outcome == BUS_UNANSWERED;
     self->n_refusals = outcome == BUS_LEAVING ? self->n_refusals + 1 : 0;
     if (outcome == BUS_UNANSWERED && is_first) {
-        self->delay_us = 1; /* at once, but only once */
+        self->delay_us = 1; /* retry immediately, but only once */
         try_now(self);
         return;
     }
@@ -180,7 +182,7 @@ open_socket(Recovery *self)
                           g_variant_new("(a{sv})", &options), BUS_TIMEOUT_US, on_opened, self);
 }
 
-/* In the states CLOSED and WAITING. */
+/* Only in the states CLOSED and WAITING. */
 static void
 try_now(Recovery *self)
 {
@@ -222,8 +224,8 @@ recovery_connected(Recovery *self)
         open_socket(self);
 }
 
-/* A new owner may have a socket for us. That there is none any more means that the next one can be
- * started. */
+/* With a new owner, OpenSocket may succeed. Without an owner, the bus can start the next
+ * instance. */
 void
 recovery_owner_changed(Recovery *self)
 {
@@ -282,7 +284,8 @@ finish(Recovery *self)
     self->funcs->finished(error, self->data);
 }
 
-/* A service that has died without an answer may have died of what it was sent. */
+/* Whether the service ended without sending anything on this socket. Then our messages may be the
+ * cause. */
 static gboolean
 is_suspect(const Recovery *self)
 {

@@ -7,38 +7,38 @@
 
 #include "client-lib/error-private.h"
 
-/* How much later than the service a time-out is noticed here, if the service says nothing. */
+/* How long after the time-out the library ends the request itself if the service has not. */
 #define GRACE_US (250 * G_TIME_SPAN_MILLISECOND)
 
-/* How often a service may refuse a request because it is about to end. */
+/* How many times a request is sent again after a service that is shutting down has refused it. */
 #define REFUSALS_MAX 16
 
 typedef enum {
-    STATE_ASKING, /* the service has not answered */
+    STATE_ASKING, /* the service has not answered the request */
     STATE_WAITING,
     STATE_HELD,
-    STATE_RELEASED, /* by its holder; the answer may be missing */
+    STATE_RELEASED, /* released by the application; the release may be unanswered */
     STATE_LOST,
-    STATE_OVER, /* it was not granted */
+    STATE_OVER, /* ended without a grant */
 } State;
 
 struct Request {
     LockEntry entry;
-    gatomicrefcount n_refs; /* the table's, and the lock object's */
+    gatomicrefcount n_refs; /* one for the table, one for the lock object */
     Session *session;
-    LockTable *table; /* only while the entry is in it */
+    LockTable *table; /* NULL if the entry is not in it */
     const RequestFuncs *funcs;
 
-    int state; /* a State; atomic: written with the lock held */
+    int state; /* a State; read atomically, written with the session lock held */
     Completion completion;
-    SessionTimer timer; /* of the time-out; or of a release that waits for a service */
+    SessionTimer timer; /* the time-out of the request, or of a release without a socket */
     gint64 began_us;
     guint n_refusals;
 
     guint64 token;
-    gpointer lock;            /* the application's object, not a reference; NULL: it has ended */
+    gpointer lock;            /* the application's lock object, borrowed; NULL: finalized */
     PacketReason loss_reason; /* 0: none; written before `state` */
-    gboolean is_missing;      /* after its release: the service came back without it */
+    gboolean is_missing;      /* the release was unanswered, and the new service does not list it */
 
     GRefString *bucket;
     RequestOptions options;
@@ -83,7 +83,7 @@ request_unref(Request *self)
     g_free(self);
 }
 
-/* The table was a user of the session for its sake. */
+/* Drops the table's reference, and the session user that the request was while in the table. */
 static void
 on_left(LockEntry *entry)
 {
@@ -143,7 +143,7 @@ request_be_answered(Request *self, const PacketAnswer *answer)
     }
 }
 
-/* ---- given up */
+/* ---- cancellation and time-out */
 
 static void
 request_give_up(Request *self)
@@ -159,7 +159,7 @@ on_cancelled(gpointer data)
     request_give_up(data);
 }
 
-/* The service is stopped, or away. */
+/* The service has not sent the time-out: it is stopped or not running. */
 static void
 on_timed_out(gpointer data)
 {
@@ -169,15 +169,15 @@ on_timed_out(gpointer data)
     request_give_up(self);
 }
 
-/* ---- a lock that is lost */
+/* ---- loss of the lock */
 
 typedef struct {
     SessionDelivery delivery;
     Request *request;
 } Loss;
 
-/* The lock object may be disposed of in another thread now: then its `lock` is set to NULL with the
- * lock held, while there is still a reference. */
+/* Another thread may be disposing of the lock object at this moment. It sets `lock` to NULL with
+ * the session lock held, while the object still has a reference. */
 static void
 loss_run(SessionDelivery *delivery)
 {
@@ -213,9 +213,10 @@ request_lose(Request *self, PacketReason reason)
     lock_table_remove(self->table, &self->entry);
 }
 
-/* ---- released */
+/* ---- release */
 
-/* It was not there to be released. NULL: it was, and a release that had no answer has done it. */
+/* Returns the error for a release that was answered with NotHeld. Returns NULL if an earlier,
+ * unanswered RELEASE of this request has succeeded. */
 static GError *
 explain_absence(const Request *self, const PacketAnswer *answer)
 {
@@ -315,7 +316,7 @@ request_forget_lock(Request *self)
     session_leave(self->session);
 }
 
-/* ---- as an entry of the table */
+/* ---- LockEntryFuncs */
 
 static guint8
 get_packet_options(const RequestOptions *options)
@@ -325,7 +326,7 @@ get_packet_options(const RequestOptions *options)
                     (options->signal ? PACKET_OPTION_SIGNAL : 0));
 }
 
-/* What is left of the time-out. */
+/* Returns the remaining part of the time-out. */
 static guint32
 get_timeout_ms(const Request *self)
 {
@@ -367,7 +368,7 @@ on_answered(LockEntry *entry, const PacketAnswer *answer)
         request_be_answered(self, answer);
 }
 
-/* A release does not wait indefinitely for a service to come back. */
+/* Bounds how long a release waits for a socket. */
 static void
 on_delayed(LockEntry *entry)
 {
@@ -407,7 +408,7 @@ on_ended(LockEntry *entry, PacketReason reason)
     case STATE_HELD:
         request_lose(self, reason);
         break;
-    case STATE_RELEASED: /* it crosses our release, whose answer will be that it was not held */
+    case STATE_RELEASED: /* it has crossed our RELEASE, which will be answered with NotHeld */
         self->loss_reason = reason;
         break;
     case STATE_ASKING:
@@ -439,7 +440,7 @@ on_compared(LockEntry *entry, const PacketLiveEntry *live)
     case STATE_RELEASED:
         self->is_missing = live == NULL;
         break;
-    case STATE_ASKING: /* it is asked again in any case */
+    case STATE_ASKING: /* the request is sent again in any case */
     case STATE_LOST:
     case STATE_OVER:
     default:
@@ -508,7 +509,7 @@ request_start(LockTable *table,
     lock_table_call(table, &self->entry, FALSE);
 }
 
-/* ---- of a lock */
+/* ---- functions for a granted request */
 
 Session *
 request_get_session(const Request *self)

@@ -10,13 +10,13 @@
 
 #include "client-lib/engine/process.h"
 
-/* The lock socket, and the connection to the bus. */
+/* One for the lock socket, one for the connection to the bus. */
 #define WATCHES_MAX 2
 
 struct Session {
     gatomicrefcount n_refs;
     GRecMutex mutex;
-    int n_forks; /* when it was made */
+    int n_forks; /* process_n_forks at creation */
     GMainContext *context;
 
     guint n_users;
@@ -28,14 +28,14 @@ struct Session {
     guint n_watches;
     guint n_watch_changes;
     GQueue timers;        /* of SessionTimer, in the order in which they were started */
-    gint64 next_timer_us; /* not later than the first of them; G_MAXINT64: there is none */
+    gint64 next_timer_us; /* not later than the earliest timer; G_MAXINT64: none */
     GQueue waiters;       /* of SessionWaiter */
 
     SessionDelivery *deliveries; /* for `context` */
     SessionDelivery **deliveries_end;
-    int is_ready; /* atomic: the source has something to do other than events */
+    int is_ready; /* atomic: the source has to be dispatched even without events */
     GThread *delivering;
-    gboolean is_after_deliveries; /* the following is to be called */
+    gboolean is_after_deliveries; /* after_deliveries() has to be called */
     void (*after_deliveries)(gpointer data);
     gpointer after_deliveries_data;
 };
@@ -96,7 +96,7 @@ session_has_users(const Session *self)
     return self->n_users > 0;
 }
 
-/* For callers that have a reference all the time. */
+/* Unlike session_enter(), this adds no user: for callers that have a reference anyway. */
 static void
 lock(Session *self)
 {
@@ -156,7 +156,7 @@ deliver_by_idle_source(GMainContext *context, SessionDelivery *delivery)
     g_source_attach(source, context);
 }
 
-/* A loop that runs inside one of the deliveries runs the next ones. */
+/* While a delivery runs a nested main loop, that loop runs the next deliveries. */
 static void
 update_ready(Session *self)
 {
@@ -225,7 +225,7 @@ finish_deliveries(Session *self)
 
 /* ---- waiters */
 
-/* Each thread has one descriptor, for all its calls; the child of a fork makes its own. */
+/* Each thread has one eventfd for all its calls; the child of a fork() creates a new one. */
 typedef struct {
     int fd;
     int n_forks;
@@ -236,7 +236,7 @@ wake_fd_free(gpointer data)
 {
     WakeFd *self = data;
 
-    /* In the child of a fork the number may be in use for something else. */
+    /* In the child of a fork() the number may refer to another file. */
     if (self->n_forks == process_n_forks)
         close(self->fd);
     g_free(self);
@@ -267,12 +267,12 @@ session_wake(SessionWaiter *waiter)
 
     if (waiter->thread == g_thread_self() || waiter->thread == NULL)
         return;
-    /* It fails only if the waiter has been woken more than often enough. */
+    /* This fails only if the counter is full, and then the waiter is woken anyway. */
     if (write(waiter->wake_fd, &one, sizeof one) < 0)
-        g_debug("Could not wake a thread: %s", g_strerror(errno));
+        g_debug("could not wake a thread: %s", g_strerror(errno));
 }
 
-/* There is something else to poll for. */
+/* The watches or timers have changed: waiting threads have to poll again. */
 static void
 wake_waiters(Session *self)
 {
@@ -339,7 +339,8 @@ session_start_timer(Session *self, SessionTimer *timer, gint64 due_us)
     }
 }
 
-/* The source wakes up in vain then, once. */
+/* The ready time of the source is not updated; at worst the source is dispatched once for nothing.
+ */
 void
 session_stop_timer(Session *self, SessionTimer *timer)
 {
@@ -361,7 +362,7 @@ find_expired(Session *self, gint64 now_us)
     return NULL;
 }
 
-/* Whether it was time for any. */
+/* Runs expired timers. Returns whether there was one. */
 static gboolean
 run_timers(Session *self)
 {
@@ -385,7 +386,7 @@ run_timers(Session *self)
     return TRUE;
 }
 
-/* ---- by the main context */
+/* ---- the source of the main context */
 
 static gboolean
 source_prepare(GSource *source, int *timeout)
@@ -400,7 +401,7 @@ source_check(GSource *source)
     return g_atomic_int_get(&((SessionSource *)source)->session->is_ready);
 }
 
-/* A watch may be removed, or another one added, by what is called for the one before. */
+/* A watch's function may remove or add watches. */
 static void
 handle_watches(Session *self)
 {
@@ -415,7 +416,7 @@ handle_watches(Session *self)
     }
 }
 
-/* What the last one has requested is sent before it is freed, which takes its time. */
+/* Messages that the delivery has queued are sent before it is freed, which can take a while. */
 static void
 run_delivery(Session *self, SessionDelivery *delivery)
 {
@@ -429,7 +430,8 @@ run_delivery(Session *self, SessionDelivery *delivery)
     delivery->free(delivery);
 }
 
-/* Each is taken off the queue just before it is run, since it may run a loop itself. */
+/* Each delivery is removed from the queue just before it runs, since it may run a nested main
+ * loop. */
 static void
 run_deliveries(Session *self)
 {
@@ -462,7 +464,7 @@ source_dispatch(GSource *source, GSourceFunc callback, gpointer data)
     if (self->source != NULL) {
         GThread *outer = self->delivering;
 
-        self->delivering = g_thread_self(); /* what comes now is delivered below */
+        self->delivering = g_thread_self(); /* results of these events are delivered below */
         handle_watches(self);
         run_timers(self);
         self->delivering = outer;
@@ -505,7 +507,8 @@ session_new(void (*unused)(gpointer data), gpointer data)
     self->source = g_source_new(&source_funcs, sizeof(SessionSource));
     ((SessionSource *)self->source)->session = session_ref(self);
     g_source_set_static_name(self->source, "weblocks");
-    /* Results are delivered by its dispatch, and a loop inside of a callback has to get more. */
+    /* Deliveries run in the dispatch function, and nested main loops in them have to get results.
+     */
     g_source_set_can_recurse(self->source, TRUE);
     g_source_attach(self->source, self->context);
     return self;
@@ -524,14 +527,15 @@ session_close(Session *self)
     update_ready(self);
     g_source_destroy(source);
     g_source_unref(source);
-    /* What is left of the session may be part of something that only this context would free. */
+    /* The context is released here, not when the session is freed: the last reference may belong to
+     * a source of this context, which would be a reference cycle. */
     g_main_context_unref(self->context);
 }
 
-/* ---- by a thread that waits */
+/* ---- waiting threads */
 
 typedef struct {
-    struct pollfd fds[1 + WATCHES_MAX]; /* the first one wakes */
+    struct pollfd fds[1 + WATCHES_MAX]; /* the first one is the thread's eventfd */
     guint n_fds;
     guint n_watch_changes;
 } Poll;
@@ -547,7 +551,7 @@ poll_init(Poll *poll, const Session *self, int wake_fd)
     poll->n_watch_changes = self->n_watch_changes;
 }
 
-/* In milliseconds, rounded up. */
+/* Returns the time-out for poll() in milliseconds, rounded up. */
 static int
 get_poll_timeout(const Session *self)
 {
