@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "limit-accounts.h"
 #include "load.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
@@ -29,6 +30,9 @@
 
 /* What a record takes besides the strings of the request, and an agent's besides. */
 #define RECORD_BYTES 512UL
+
+/* The upper bound of a request's record besides its strings. */
+#define REQUEST_BYTES 128UL
 
 struct State {
     guint8 bus_id[STATE_ID_BYTES];
@@ -177,14 +181,44 @@ put_aside(State *self, const char *why)
     g_clear_pointer(&self->loaded, loaded_state_free);
 }
 
-/* A fault in LMDB's own pages can bring back a commit of before, as sound as it was. How many there
- * were is also noted elsewhere, after each: so there is one more at most. */
+/* Each commit is also counted in the file of the lock, after it: so the file's own count is that
+ * one or one more. Anything else is an older commit, brought back by damage to LMDB's own pages. */
 static gboolean
-is_latest(const State *self)
+is_latest(const State *self, const LoadedState *loaded)
 {
-    guint64 n_commits = self->loaded->header.n_commits;
+    guint64 n_commits = loaded->header.n_commits;
 
     return n_commits == *self->n_commits || n_commits == *self->n_commits + 1;
+}
+
+/* A service that is killed within a commit can leave one that is not whole, and then the one before
+ * it is the last: see store.h. */
+static LoadedState *
+load_last(State *self, GError **error)
+{
+    g_autoptr(GError) last_error = NULL;
+    g_autoptr(GError) previous_error = NULL;
+    g_autoptr(LoadedState) last = load_state(self->path, &last_error);
+    g_autoptr(LoadedState) previous = NULL;
+    gboolean is_doubtful = last != NULL
+                               ? !is_latest(self, last)
+                               : g_error_matches(last_error, STORE_ERROR, STORE_ERROR_DAMAGED);
+
+    gsize number;
+
+    if (is_doubtful && store_step_back(self->path, &number)) {
+        previous = load_state(self->path, &previous_error);
+        if (previous != NULL && is_latest(self, previous))
+            return g_steal_pointer(&previous);
+        store_undo_step_back(self->path, number);
+        if (g_error_matches(previous_error, STORE_ERROR, STORE_ERROR_NO_RESOURCE)) {
+            g_propagate_error(error, g_steal_pointer(&previous_error));
+            return NULL;
+        }
+    }
+    if (last == NULL)
+        g_propagate_error(error, g_steal_pointer(&last_error));
+    return g_steal_pointer(&last);
 }
 
 /* FALSE: it can't be told now what is there. */
@@ -193,7 +227,7 @@ load(State *self, GError **error)
 {
     g_autoptr(GError) load_error = NULL;
 
-    self->loaded = load_state(self->path, &load_error);
+    self->loaded = load_last(self, &load_error);
     if (self->loaded == NULL) {
         if (g_error_matches(load_error, STORE_ERROR, STORE_ERROR_DAMAGED)) {
             put_aside(self, load_error->message);
@@ -205,7 +239,7 @@ load(State *self, GError **error)
         put_aside(self, "The state is that of another bus");
     } else if (memcmp(self->loaded->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
         put_aside(self, "The state is from before the last boot");
-    } else if (!is_latest(self)) {
+    } else if (!is_latest(self, self->loaded)) {
         put_aside(self, "The state is older than it should be");
     } else {
         *self->n_commits = self->loaded->header.n_commits;
@@ -359,10 +393,19 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
 static gboolean
 write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
 {
+    const guint32 *n = user_agent->total->n;
+
     remove(self->new_path);
-    self->store = store_create(self->new_path, error);
-    if (self->store == NULL || !store_begin(self->store, error) ||
-        !put_all(self, user_agent, agents, error) || !store_commit(self->store, error))
+    self->store = store_open(self->new_path, error);
+    if (self->store == NULL)
+        return FALSE;
+    if (!store_has_room(self->store, agents->len * RECORD_BYTES +
+                                         n[CHARGE_REQUEST] * REQUEST_BYTES + n[CHARGE_TEXT_BYTE])) {
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no room", self->new_path);
+        return FALSE;
+    }
+    if (!store_begin(self->store, error) || !put_all(self, user_agent, agents, error) ||
+        !store_commit(self->store, error))
         return FALSE;
     if (rename(self->new_path, self->path) < 0) {
         set_errno(error, self->path);

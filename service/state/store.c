@@ -5,24 +5,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <lmdb.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
-/* No locks of LMDB's own: one process writes, and it has a lock of its own (see state.h). */
+/* LMDB's own locks are off: the process that writes holds a lock of its own (see state.h). */
 #define ENV_FLAGS (MDB_NOSUBDIR | MDB_NOSYNC | MDB_NOLOCK)
 
-/* Addresses, not memory: 65,536 requests with the longest names take about half of it. */
-#define MAP_BYTES (sizeof(void *) > 4 ? 512UL * 1024 * 1024 : 256UL * 1024 * 1024)
+/* The greatest size of a store: 65,536 requests with the longest names take about half of it. */
+#define BYTES_MAX (sizeof(void *) > 4 ? 512UL * 1024 * 1024 : 256UL * 1024 * 1024)
 
-/* Allocated besides what is needed. */
+/* The size of a new file until room is allocated. */
+#define FIRST_BYTES (64UL * 1024)
+
+/* Allocated in addition to what is needed. */
 #define SPARE_BYTES (256UL * 1024)
 
-/* Pages are at least half full, and split: what is added takes up to this many times its size, */
+/* Records that are added take up to ADDED_FACTOR times their size, since a page that is split is
+ * only half full, and ADDED_PAGES for the pages that lead to them. */
 #define ADDED_FACTOR 4
-/* and what leads there some pages more. */
-#define ADDED_PAGES 8
+#define ADDED_PAGES  8
 
-/* LMDB notes free pages by their numbers, eight bytes each, in a tree of its own. */
+/* An upper bound of the pages of LMDB's list of free pages, which has eight bytes for each. */
 #define FREE_LIST_PAGES(last_page) ((last_page) / 256 + 4)
 
 struct Store {
@@ -30,14 +36,14 @@ struct Store {
     MDB_dbi dbi;
     MDB_txn *txn;
     MDB_cursor *cursor;
-    int fd; /* LMDB's */
+    int fd;
     gsize page_bytes;
-    gsize end_bytes;      /* no page behind it was ever used */
-    gsize live_bytes;     /* of the pages that are in use, about, */
-    gsize was_live_bytes; /* and were before the last commit */
-    gsize allocated_bytes;
-    gsize filled_bytes;    /* at the beginning of the file, known to be without holes */
-    gboolean can_allocate; /* FALSE: the file system doesn't know how, and so can't be asked */
+    gsize end_bytes;       /* no page after this offset was ever used */
+    gsize live_bytes;      /* upper bound of the bytes of pages in use */
+    gsize was_live_bytes;  /* the same before the last commit */
+    gsize allocated_bytes; /* from the start of the file, without holes */
+    gboolean is_mapped;    /* LMDB writes to the map, which is as long as what is allocated */
+    gboolean can_allocate; /* FALSE: fallocate() is not supported here */
     HeaderRecord header;
     GByteArray *header_bytes;
 };
@@ -48,7 +54,7 @@ store_error_quark(void)
     return g_quark_from_static_string("weblocks-store-error-quark");
 }
 
-/* ENOMEM is the file's fault: it tells how much of it is to be mapped. */
+/* ENOMEM counts as damage: the size of the map is read from the file. */
 static StoreError
 code_from_result(int r)
 {
@@ -58,6 +64,7 @@ code_from_result(int r)
         return STORE_ERROR_NO_RESOURCE;
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case MDB_MAP_FULL:
         return STORE_ERROR_NO_ROOM;
     default:
@@ -98,22 +105,44 @@ update_used(Store *store)
     store->live_bytes = n_pages * store->page_bytes;
 }
 
+/* Where the file is in memory, LMDB writes to its map: no system call, no copy. A page that has no
+ * room in the file system would then raise SIGBUS, so the map never reaches beyond what has been
+ * allocated: without room LMDB returns MDB_MAP_FULL. */
+static gboolean
+resize_map(Store *store, gsize n_bytes)
+{
+    if (!store->is_mapped || mdb_env_set_mapsize(store->env, n_bytes) == 0)
+        return TRUE;
+    /* There are no addresses for it. The old map is gone, but there were addresses for that. */
+    if (mdb_env_set_mapsize(store->env, store->allocated_bytes) != 0)
+        g_error("The state can't be mapped any more");
+    return FALSE;
+}
+
+static gsize
+round_up(gsize n_bytes)
+{
+    return (n_bytes + FIRST_BYTES - 1) / FIRST_BYTES * FIRST_BYTES;
+}
+
 static gboolean
 allocate(Store *store, gsize n_bytes)
 {
-    if (n_bytes > MAP_BYTES)
+    if (n_bytes > BYTES_MAX)
         return FALSE;
     if (!store->can_allocate)
         return TRUE;
-    /* Only what is new: to go through what is there already takes longer the more there is. */
-    if (fallocate(store->fd, 0, (off_t)store->filled_bytes,
-                  (off_t)(n_bytes - store->filled_bytes)) == 0) {
-        store->allocated_bytes = store->filled_bytes = n_bytes;
+    /* Only what is new: fallocate() visits each page, those that are there too. */
+    if (fallocate(store->fd, 0, (off_t)store->allocated_bytes,
+                  (off_t)(n_bytes - store->allocated_bytes)) < 0) {
+        if (store->is_mapped || (errno != EOPNOTSUPP && errno != ENOSYS))
+            return FALSE;
+        store->can_allocate = FALSE;
         return TRUE;
     }
-    if (errno != EOPNOTSUPP && errno != ENOSYS)
+    if (!resize_map(store, n_bytes))
         return FALSE;
-    store->can_allocate = FALSE;
+    store->allocated_bytes = n_bytes;
     return TRUE;
 }
 
@@ -124,26 +153,26 @@ store_has_room(Store *store, gsize n_bytes)
     gsize copied = 2 * store->live_bytes + store->was_live_bytes;
     gsize needed = MAX(store->end_bytes, copied + added);
 
-    return needed <= store->allocated_bytes || allocate(store, needed + SPARE_BYTES);
+    return needed <= store->allocated_bytes || allocate(store, round_up(needed + SPARE_BYTES));
 }
 
 /* ---- life */
 
 static MDB_env *
-open_env(const char *path, guint flags, GError **error)
+open_env(const char *path, guint flags, gsize map_bytes, GError **error)
 {
     MDB_env *env;
 
     if (!check(mdb_env_create(&env), "LMDB", error))
         return NULL;
-    if (check(mdb_env_set_mapsize(env, MAP_BYTES), "LMDB", error) &&
+    if (check(mdb_env_set_mapsize(env, map_bytes), "LMDB", error) &&
         check(mdb_env_open(env, path, ENV_FLAGS | flags, 0600), path, error))
         return env;
     mdb_env_close(env);
     return NULL;
 }
 
-/* LMDB opens the one table that we use in a transaction of its own. */
+/* LMDB opens the only table that is used in a transaction of its own. */
 static gboolean
 open_table(Store *store, GError **error)
 {
@@ -157,44 +186,45 @@ open_table(Store *store, GError **error)
         return FALSE;
     }
     if (!check(mdb_txn_commit(txn), "LMDB", error) ||
-        !check(mdb_env_stat(store->env, &stat), "LMDB", error) ||
-        !check(mdb_env_get_fd(store->env, &store->fd), "LMDB", error))
+        !check(mdb_env_stat(store->env, &stat), "LMDB", error))
         return FALSE;
     store->page_bytes = stat.ms_psize;
     return TRUE;
+}
+
+static gboolean
+open_file(Store *store, const char *path, GError **error)
+{
+    struct statfs file_system;
+    struct stat status;
+    gsize size;
+
+    store->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (store->fd < 0 || fstat(store->fd, &status) < 0 || fstatfs(store->fd, &file_system) < 0)
+        return check(errno, path, error);
+    store->is_mapped = file_system.f_type == TMPFS_MAGIC;
+    size = round_up(MAX((gsize)status.st_size, FIRST_BYTES));
+    store->env = store->is_mapped ? open_env(path, MDB_WRITEMAP, size, error)
+                                  : open_env(path, 0, BYTES_MAX, error);
+    if (store->env == NULL || !open_table(store, error))
+        return FALSE;
+    update_used(store);
+    if (allocate(store, size) && (status.st_size > 0 || store_has_room(store, 0)))
+        return TRUE;
+    return check(ENOSPC, path, error);
 }
 
 Store *
 store_open(const char *path, GError **error)
 {
     Store *store = g_new0(Store, 1);
-    struct stat status;
 
+    store->fd = -1;
     store->header_bytes = g_byte_array_new();
     store->can_allocate = TRUE;
-    store->env = open_env(path, 0, error);
-    if (store->env == NULL || !open_table(store, error)) {
-        store_free(store);
-        return NULL;
-    }
-    if (fstat(store->fd, &status) == 0)
-        store->allocated_bytes = (gsize)status.st_blocks * 512;
-    update_used(store);
-    return store;
-}
-
-Store *
-store_create(const char *path, GError **error)
-{
-    Store *store = store_open(path, error);
-
-    if (store == NULL)
-        return NULL;
-    store->allocated_bytes = 0;
-    if (store_has_room(store, 0))
+    if (open_file(store, path, error))
         return store;
     store_free(store);
-    g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no room", path);
     return NULL;
 }
 
@@ -207,6 +237,8 @@ store_free(Store *store)
         mdb_txn_abort(store->txn);
     if (store->env != NULL)
         mdb_env_close(store->env);
+    if (store->fd >= 0)
+        close(store->fd);
     g_byte_array_unref(store->header_bytes);
     g_free(store);
 }
@@ -308,7 +340,7 @@ read_all(MDB_cursor *cursor, StoreVisit visit, gpointer data, GError **error)
 gboolean
 store_read(const char *path, StoreVisit visit, gpointer data, GError **error)
 {
-    MDB_env *env = open_env(path, MDB_RDONLY, error);
+    MDB_env *env = open_env(path, MDB_RDONLY, BYTES_MAX, error);
     MDB_txn *txn = NULL;
     MDB_cursor *cursor;
     MDB_dbi dbi;
@@ -326,4 +358,72 @@ store_read(const char *path, StoreVisit visit, gpointer data, GError **error)
         mdb_txn_abort(txn);
     mdb_env_close(env);
     return is_read;
+}
+
+/* ---- the commit before the last */
+
+/* The start of LMDB's first two pages in its file format, which is of this machine's word size. */
+typedef struct {
+    gsize page_number;
+    guint16 padding;
+    guint16 flags;
+    guint32 bounds;
+    guint32 magic;
+    guint32 version;
+    gsize address;
+    gsize map_bytes;
+    struct {
+        guint32 page_bytes; /* in the first of the two */
+        guint16 flags, depth;
+        gsize counts[5];
+    } trees[2];
+    gsize last_page;
+    gsize commit_number; /* the greater one is that of the last commit */
+} MetaPage;
+
+#define META_MAGIC   0xBEEFC0DE
+#define META_VERSION 1
+
+static gboolean
+read_meta(int fd, off_t position, MetaPage *out_page)
+{
+    return pread(fd, out_page, sizeof *out_page, position) == sizeof *out_page &&
+           out_page->magic == META_MAGIC && out_page->version == META_VERSION;
+}
+
+/* Gives one of the two pages another number. */
+static gboolean
+change_number(const char *path, gboolean of_last, gsize number, gsize *out_before)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    MetaPage pages[2];
+    gboolean is_changed = FALSE;
+
+    if (fd < 0)
+        return FALSE;
+    if (read_meta(fd, 0, &pages[0]) && read_meta(fd, pages[0].trees[0].page_bytes, &pages[1])) {
+        gboolean is_second = (pages[1].commit_number > pages[0].commit_number) == of_last;
+        off_t position = is_second ? pages[0].trees[0].page_bytes : 0;
+
+        *out_before = pages[is_second].commit_number;
+        position += G_STRUCT_OFFSET(MetaPage, commit_number);
+        is_changed = pwrite(fd, &number, sizeof number, position) == sizeof number;
+    }
+    close(fd);
+    return is_changed;
+}
+
+gboolean
+store_step_back(const char *path, gsize *out_number)
+{
+    return change_number(path, TRUE, 0, out_number);
+}
+
+void
+store_undo_step_back(const char *path, gsize number)
+{
+    gsize before;
+
+    if (!change_number(path, FALSE, number, &before))
+        g_warning("%s: %s", path, g_strerror(errno));
 }

@@ -1,17 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A file of records that outlives the process at any moment of its writing: LMDB, used in one way.
+/* A file of records that survives the death of the process at any instruction: LMDB, used in one
+ * way.
  *
- * What a commit has written is there whenever the process is killed; what it was about to write is
- * there wholly or not at all. That holds for the death of the process, which is all that is needed:
- * the machine's end ends the clients too. So nothing is synced. MDB_WRITEMAP is never used: with it
- * a full file system is a SIGBUS, and a kill between two stores of a commit can lose an earlier
- * one.
+ * After a kill the file has the last commit or the one that was under way, whole. That holds for
+ * the death of the process, which is all that is needed: the end of the machine ends the clients
+ * too. So nothing is synced.
  *
- * Room is allocated before it is needed. A commit that only rewrites and removes copies at most the
- * pages that are there, while those that the last one has freed can't be used yet: so much is
- * always allocated, and some. For more, it is to be asked first: store_has_room(). */
+ * Where the file is in memory (tmpfs), LMDB writes to a shared map, and a commit makes no system
+ * call. LMDB then makes a commit valid by several stores to one page, in an order that its compiler
+ * chose: a kill between them can leave a page that names the new commit and refers to an older one.
+ * The commit before it is whole in that case too, and store_step_back() makes it the last one.
+ * Elsewhere pages are written by pwrite(), since not every file system keeps what is allocated.
+ *
+ * Room is allocated before it is needed. A commit that only rewrites and removes records copies at
+ * most the pages in use, while those that the last commit has freed can't be used yet: room for
+ * that is always allocated. store_has_room() is to be asked before anything is added. */
 
 #pragma once
 
@@ -24,34 +29,38 @@ typedef enum {
     STORE_ERROR_DAMAGED, /* the file is not what it should be */
     STORE_ERROR_NO_FILE,
     STORE_ERROR_NO_RESOURCE, /* processes or descriptors; the file may be sound */
-    STORE_ERROR_NO_ROOM,     /* in the file system */
+    STORE_ERROR_NO_ROOM,     /* in the file system, or by a limit on the size of files */
 } StoreError;
 GQuark store_error_quark(void);
 
 typedef struct Store Store;
 
-/* A new file at `path`, which is not there yet. NULL: it can't be made. */
-Store *store_create(const char *path, GError **error);
-
-/* One that is there, and sound. */
+/* The store in the file at `path`, which is created if it is not there; a file that is there must
+ * be sound. NULL: it can't be opened, or there is no room for it. */
 Store *store_open(const char *path, GError **error);
 void store_free(Store *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Store, store_free)
 
-/* Whether records of so many bytes can be added to what is there; allocates if need be. */
+/* Whether records of `n_bytes` in total can be added to what is there; allocates if need be. Not
+ * between store_begin() and store_commit(). */
 gboolean store_has_room(Store *store, gsize n_bytes);
 
-/* In this order, for each commit. The three in the middle work on the header that is written in the
- * end: its counts and its sum of digests follow the records. */
+/* A commit, in this order. store_put() and store_remove() keep the counts and the sum of digests of
+ * the header up to date; store_commit() writes it. */
 gboolean store_begin(Store *store, GError **error);
 gboolean store_put(Store *store, const RecordKey *key, const GByteArray *value, GError **error);
 gboolean store_remove(Store *store, const RecordKey *key, GError **error);
 HeaderRecord *store_get_header(Store *store);
 gboolean store_commit(Store *store, GError **error);
 
-/* Every record but the header of the file at `path`, as `visit` is given them in the order of
- * their keys; FALSE: there is none, or it is damaged, or `visit` has said so. A damaged file may
- * crash the process, or never come to an end: see load.h. */
+/* Calls `visit` for each record of the file at `path`, in the order of their keys. FALSE: there is
+ * no file, it is damaged, or `visit` returned FALSE. A damaged file may crash the process or keep
+ * it busy indefinitely: see load.h. */
 typedef gboolean (*StoreVisit)(
     const void *key, gsize key_size, const void *value, gsize value_size, gpointer data);
 gboolean store_read(const char *path, StoreVisit visit, gpointer data, GError **error);
+
+/* Makes the commit before the last one the last, in a file that nobody has open. For a file whose
+ * last commit is not whole. FALSE: it is not a file of LMDB. `*out_number` is for undoing it. */
+gboolean store_step_back(const char *path, gsize *out_number);
+void store_undo_step_back(const char *path, gsize number);

@@ -7,17 +7,21 @@
  *
  *     kill-sweep [--seconds N]
  *
- * In TAP. Instructions are chosen twice: by counting them, one step at a time, which takes long and
- * so ends after N seconds (10) if it is not at its thousandth; and by the clock, likewise. With the
- * environment's WEBLOCKS_TEST_SEED it goes again as it went, but for the clock. */
+ * In TAP. Three commits are gone through step by step, and whatever the file is on the way counts
+ * as a kill. Besides, instructions are chosen twice: by counting them, one step at a time, which
+ * takes long and so ends after N seconds (10) if it is not at its thousandth; and by the clock,
+ * likewise. With the environment's WEBLOCKS_TEST_SEED it goes again as it went, but for the clock.
+ */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +33,9 @@
 #define N_TURNS        40
 #define N_INSTRUCTIONS 1000
 #define NEVER          G_MAXUINT
+
+#define META_BYTES          8192 /* LMDB's first two pages */
+#define PAGE_STATES_SKIPPED 20
 
 /* What the process tells, in memory that outlives it. */
 typedef struct {
@@ -189,35 +196,17 @@ fail(const Sweep *sweep, const char *what, guint64 where, const char *found)
     exit(EXIT_FAILURE);
 }
 
-/* Somebody comes and goes on. */
-static void
-check_successor(Sweep *sweep, const char *what, guint64 where)
-{
-    guint turn = sweep->said->committed;
-    g_autofree char *before = world_describe_file(sweep->path);
-    g_autofree char *after = NULL;
-    World world;
-    guint64 id, token;
-
-    world_open(&world, sweep->directory, BUS);
-    after = world_describe(&world);
-    if (!g_str_equal(before, after))
-        fail(sweep, what, where, after);
-    id = world_request(&world, 'A', "successor", "");
-    token = world_find(&world, 'A', id)->token;
-    /* A's ids only, unless it has come and gone. */
-    if (token <= sweep->last_token[turn])
-        fail(sweep, what, where, "a token that was given before");
-    world_commit(&world);
-    world_close(&world);
-}
-
+/* A successor starts with the last commit or the one under way, and goes on with new tokens. */
 static void
 check_killed(Sweep *sweep, const char *what, guint64 where)
 {
     const volatile Said *said = sweep->said;
-    g_autofree char *found = world_describe_file(sweep->path);
+    g_autofree char *found = NULL;
+    World world;
+    guint64 id;
 
+    world_open(&world, sweep->directory, BUS);
+    found = world_describe(&world);
     sweep->n_kills++;
     if ((said->n_opened == 0 && found[0] == '\0') ||
         g_str_equal(found, sweep->expected[said->committed]))
@@ -226,7 +215,11 @@ check_killed(Sweep *sweep, const char *what, guint64 where)
         sweep->n_next++;
     else
         fail(sweep, what, where, found);
-    check_successor(sweep, what, where);
+    id = world_request(&world, 'A', "successor", "");
+    if (world_find(&world, 'A', id)->token <= sweep->last_token[said->committed])
+        fail(sweep, what, where, "a token that was given before");
+    world_commit(&world);
+    world_close(&world);
 }
 
 /* ---- the killer */
@@ -397,6 +390,99 @@ sweep_instructions(Sweep *sweep, guint seconds)
     report(sweep, "instructions of a commit");
 }
 
+/* What a process leaves that is killed now, in a directory of its own. */
+static void
+check_as_killed(Sweep *sweep, guint n)
+{
+    g_autofree char *directory = sweep->directory;
+    g_autofree char *path = sweep->path;
+    static const char *const suffixes[] = {"state", "lock"};
+
+    sweep->directory = world_new_directory();
+    sweep->path = world_path(sweep->directory, BUS, "state");
+    for (guint i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *from = world_path(directory, BUS, suffixes[i]);
+        g_autofree char *to = world_path(sweep->directory, BUS, suffixes[i]);
+        g_autofree char *bytes = NULL;
+        gsize size;
+
+        g_assert_true(g_file_get_contents(from, &bytes, &size, NULL));
+        g_assert_true(g_file_set_contents(to, bytes, (gssize)size, NULL));
+    }
+    check_killed(sweep, "each instruction", n);
+    world_remove_directory(sweep->directory);
+    g_free(sweep->directory);
+    g_free(sweep->path);
+    sweep->directory = g_steal_pointer(&directory);
+    sweep->path = g_steal_pointer(&path);
+}
+
+static char *
+map_file(const char *path, gsize *out_size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    char *map;
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(fstat(fd, &status), ==, 0);
+    *out_size = (gsize)status.st_size;
+    map = mmap(NULL, *out_size, PROT_READ, MAP_SHARED, fd, 0);
+    g_assert_true(map != MAP_FAILED);
+    close(fd);
+    return map;
+}
+
+/* One commit, step by step. Each state of the two pages that make a commit valid, and of the count
+ * of commits, is checked as if the process had been killed there, and so is each
+ * PAGE_STATES_SKIPPED-th of the others. */
+static void
+step_through_commit(Sweep *sweep, guint turn)
+{
+    pid_t pid = start(sweep, turn, N_TURNS);
+    g_autofree char *lock_path = world_path(sweep->directory, BUS, "lock");
+    g_autofree char *copy = NULL;
+    char *map = NULL;
+    guint64 *n_commits = NULL;
+    guint64 n_commits_before = 0;
+    gsize size = 0, lock_size;
+    int signal_number = 0;
+    guint n_states = 0;
+
+    while (signal_number != SIGUSR1)
+        must_go_on(pid, PTRACE_CONT, &signal_number);
+    signal_number = 0;
+    map = map_file(sweep->path, &size);
+    n_commits = (guint64 *)map_file(lock_path, &lock_size);
+    n_commits_before = *n_commits;
+    copy = g_memdup2(map, size);
+    for (guint n = 1; sweep->said->committed < turn; n++) {
+        gboolean is_valid_changed;
+
+        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+        is_valid_changed = memcmp(copy, map, META_BYTES) != 0 || n_commits_before != *n_commits;
+        if (!is_valid_changed && memcmp(copy, map, size) == 0)
+            continue;
+        memcpy(copy, map, size);
+        n_commits_before = *n_commits;
+        if (is_valid_changed || n_states++ % PAGE_STATES_SKIPPED == 0)
+            check_as_killed(sweep, n);
+    }
+    munmap(map, size);
+    munmap(n_commits, lock_size);
+    kill_it(pid);
+}
+
+static void
+sweep_steps(Sweep *sweep)
+{
+    for (guint turn = 1; turn < 30; turn += 10)
+        step_through_commit(sweep, turn);
+    g_assert_cmpuint(sweep->n_last, >, 0);
+    g_assert_cmpuint(sweep->n_next, >, 0);
+    report(sweep, "each instruction that changes the file");
+}
+
 /* Without a tracer, at its own speed: so long after the commit of that turn has begun. */
 static void
 kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
@@ -478,6 +564,7 @@ main(int argc, char **argv)
     rehearse(&sweep);
     sweep_calls(&sweep, N_TURNS, "system calls of commits");
     sweep_calls(&sweep, 3, "system calls of a beginning, and of the next");
+    sweep_steps(&sweep);
     sweep_moments(&sweep, seconds);
     sweep_instructions(&sweep, seconds);
     printf("1..%u\n", sweep.n_tests);

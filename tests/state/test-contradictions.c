@@ -111,7 +111,7 @@ begin(Fixture *fixture)
     g_autoptr(GError) error = NULL;
     HeaderRecord *header;
 
-    fixture->store = store_create(fixture->path, &error);
+    fixture->store = store_open(fixture->path, &error);
     g_assert_no_error(error);
     g_assert_true(store_begin(fixture->store, NULL));
     header = store_get_header(fixture->store);

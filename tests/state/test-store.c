@@ -26,7 +26,7 @@ set_up(Fixture *fixture, gconstpointer data)
 
     fixture->directory = world_new_directory();
     fixture->path = g_build_filename(fixture->directory, "store", NULL);
-    fixture->store = store_create(fixture->path, &error);
+    fixture->store = store_open(fixture->path, &error);
     g_assert_no_error(error);
 }
 
@@ -217,6 +217,64 @@ test_open(Fixture *fixture, gconstpointer data)
     assert_file(fixture, "2 b, 3 c");
 }
 
+/* The commit before the last one is whole, and nothing else is. */
+static void
+test_step_back(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *other = g_build_filename(fixture->directory, "other", NULL);
+    g_autofree char *before = NULL, *after = NULL;
+    gsize number, n_before, n_after;
+
+    for (guint id = 1; id <= 5; id++) {
+        begin(fixture);
+        put(fixture, id, "a");
+        commit(fixture);
+    }
+    g_clear_pointer(&fixture->store, store_free);
+    g_assert_true(g_file_get_contents(fixture->path, &before, &n_before, NULL));
+    g_assert_true(store_step_back(fixture->path, &number));
+    assert_file(fixture, "1 a, 2 a, 3 a, 4 a");
+    store_undo_step_back(fixture->path, number);
+    assert_file(fixture, "1 a, 2 a, 3 a, 4 a, 5 a");
+    g_assert_true(g_file_get_contents(fixture->path, &after, &n_after, NULL));
+    g_assert_cmpmem(before, n_before, after, n_after);
+
+    g_assert_false(store_step_back(other, &number));
+    g_assert_true(g_file_set_contents(other, "short", -1, NULL));
+    g_assert_false(store_step_back(other, &number));
+    memset(before, 'x', n_before);
+    g_assert_true(g_file_set_contents(other, before, (gssize)n_before, NULL));
+    g_assert_false(store_step_back(other, &number));
+}
+
+/* As it goes on from there, if there is no room for a new file. */
+static void
+test_open_after_step_back(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+    HeaderRecord header;
+    gsize number;
+
+    for (guint id = 1; id <= 5; id++) {
+        header = *store_get_header(fixture->store);
+        begin(fixture);
+        put(fixture, id, "a");
+        commit(fixture);
+    }
+    g_clear_pointer(&fixture->store, store_free);
+    g_assert_true(store_step_back(fixture->path, &number));
+    fixture->store = store_open(fixture->path, &error);
+    g_assert_no_error(error);
+    *store_get_header(fixture->store) = header;
+    for (guint id = 6; id <= 9; id++) {
+        begin(fixture);
+        drop(fixture, id - 5);
+        put(fixture, id, "b");
+        commit(fixture);
+    }
+    assert_file(fixture, "6 b, 7 b, 8 b, 9 b");
+}
+
 static void
 test_many(Fixture *fixture, gconstpointer data)
 {
@@ -224,6 +282,7 @@ test_many(Fixture *fixture, gconstpointer data)
     g_autoptr(GHashTable) model = g_hash_table_new_full(NULL, NULL, NULL, g_free);
 
     for (guint round = 0; round < 200; round++) {
+        g_assert_true(store_has_room(fixture->store, 50 * 3100));
         begin(fixture);
         for (guint i = 0; i < 50; i++) {
             guint id = (guint)g_rand_int_range(rand, 1, 500);
@@ -238,7 +297,6 @@ test_many(Fixture *fixture, gconstpointer data)
                 g_hash_table_remove(model, GUINT_TO_POINTER(id));
             }
         }
-        g_assert_true(store_has_room(fixture->store, 100));
         commit(fixture);
     }
     {
@@ -356,6 +414,8 @@ main(int argc, char **argv)
     STORE_TEST("/store/header", test_header);
     STORE_TEST("/store/not-committed", test_not_committed);
     STORE_TEST("/store/open", test_open);
+    STORE_TEST("/store/step-back", test_step_back);
+    STORE_TEST("/store/open-after-step-back", test_open_after_step_back);
     STORE_TEST("/store/many", test_many);
     STORE_TEST("/store/room", test_room);
     STORE_TEST("/store/more-than-there-can-be", test_more_than_there_can_be);

@@ -44,7 +44,7 @@ const CheckPowerField check_power_fields[] = {
     FIELD(n_steals, "steals"),
     FIELD(service_kills, "service kills"),
     FIELD(service_kills_at_call, "of these at a system call"),
-    FIELD(service_kills_in_commit, "of these inside a commit"),
+    FIELD(service_kills_before_send, "of these before a message was sent"),
     FIELD(service_kills_with_held, "while a lock was held"),
     FIELD(service_kills_with_waiting, "while somebody waited"),
     FIELD(service_kills_unanswered, "while a call was not answered"),
@@ -382,7 +382,7 @@ count_supervisor(CheckPower *power, const HistoryRecord *record)
     if (record->kind == HISTORY_SERVICE_KILL) {
         power->service_kills++;
         power->service_kills_at_call += (record->flags & HISTORY_FLAG_KILL) != 0;
-        power->service_kills_in_commit += record->position != 0;
+        power->service_kills_before_send += record->position != 0;
     }
 }
 

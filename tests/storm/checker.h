@@ -46,7 +46,7 @@ typedef struct {
     guint n_steals;
     guint service_kills;
     guint service_kills_at_call;      /* at a system call of ours to choose */
-    guint service_kills_in_commit;    /* between two that write the state */
+    guint service_kills_before_send;  /* on entering a call that sends a message */
     guint service_kills_with_held;    /* somebody was inside */
     guint service_kills_with_waiting; /* somebody waited */
     guint service_kills_unanswered;   /* some call was not answered yet */

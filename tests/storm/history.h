@@ -53,7 +53,7 @@ typedef enum {
     HISTORY_CONTINUE,     /* lets it run again */
     HISTORY_UNSETTLED,    /* has not become quiet in time */
     HISTORY_SERVICE_KILL, /* with flag KILL: at a system call, token is its number; position is 1 if
-                           * it came inside a commit */
+                           * it was about to send a message */
     HISTORY_SERVICE_DEAD, /* detail: exit status */
     HISTORY_SERVICE_READY, /* owns the name */
     HISTORY_BARRIER,       /* detail: whoever was dead then, is by now unknown to bus and service */

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* kill-at-syscall PID K MS [write]: kills the process by SIGKILL when it enters or leaves its K-th
- * system call from now on, with `write` its K-th that writes to a file at a place; in any case
- * after that many ms. K counts both ends of a call.
+/* kill-at-syscall PID K MS [send]: kills the process by SIGKILL when it enters or leaves its K-th
+ * system call from now on, with `send` its K-th that sends a message; in any case after that many
+ * ms. K counts both ends of a call.
  *
- * Says `ready` when it counts, and at last `TIME NUMBER IS-COMMIT`: the monotonic time in ns right
- * before the kill, the number of the system call (0 if it was killed for lack of one), and whether
- * it died between two calls that write to a file. Says `gone` instead if the process died by
- * itself. */
+ * Prints `ready` when it counts, and at last `TIME NUMBER IS-BEFORE-SEND`: the monotonic time in ns
+ * right before the kill, the number of the system call (0 if it was killed for lack of one), and
+ * whether it died on entering a call that sends a message: then it has committed what it could not
+ * tell any more. Prints `gone` instead if the process died by itself. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,11 +70,11 @@ current_call(pid_t pid)
 }
 
 static int
-kill_it(pid_t pid, uint64_t call, int in_commit)
+kill_it(pid_t pid, uint64_t call, int before_send)
 {
     int status;
 
-    printf("%" PRIu64 " %" PRIu64 " %d\n", now_ns(), call, in_commit);
+    printf("%" PRIu64 " %" PRIu64 " %d\n", now_ns(), call, before_send);
     fflush(stdout);
     kill(pid, SIGKILL);
     /* Its parent hears of its death only after its tracer. */
@@ -100,21 +100,19 @@ run_on(pid_t pid, int deliver)
 }
 
 static int
-is_write(uint64_t call)
+is_send(uint64_t call)
 {
-    return call == SYS_pwrite64 || call == SYS_pwritev || call == SYS_pwritev2;
+    return call == SYS_sendto || call == SYS_sendmsg || call == SYS_sendmmsg;
 }
 
 static int
-count_calls(pid_t pid, long calls, int writes_only)
+count_calls(pid_t pid, long calls, int sends_only)
 {
-    uint64_t call = 0;
-    int commits = 0;
+    uint64_t call = 0, entered = 0;
 
     /* Each call is two stops: half of the kills come before what it does and half after. */
     for (long stops = 0; stops < calls;) {
         const int r = run_on(pid, 0);
-        uint64_t entered;
 
         if (r == -1) {
             puts("gone");
@@ -125,16 +123,11 @@ count_calls(pid_t pid, long calls, int writes_only)
         if (r == 0)
             continue;
         entered = current_call(pid);
-        if (entered != 0) {
+        if (entered != 0)
             call = entered;
-            if (is_write(call))
-                commits = 1;
-            else if (call == SYS_sendmsg || call == SYS_ppoll || call == SYS_poll)
-                commits = 0;
-        }
-        stops += !writes_only || is_write(call);
+        stops += !sends_only || is_send(call);
     }
-    return kill_it(pid, call, commits);
+    return kill_it(pid, call, is_send(entered));
 }
 
 int
@@ -143,7 +136,7 @@ main(int argc, char **argv)
     pid_t pid;
     int status;
 
-    if (argc != 4 && (argc != 5 || strcmp(argv[4], "write") != 0))
+    if (argc != 4 && (argc != 5 || strcmp(argv[4], "send") != 0))
         return 2;
     pid = (pid_t)strtol(argv[1], NULL, 10);
     if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0)

@@ -110,18 +110,18 @@ class ClientProcess:
 class Killer:
     """kill-at-syscall on its way to a service."""
 
-    def __init__(self, storm, pid, calls, patience_ms, writes_only):
+    def __init__(self, storm, pid, calls, patience_ms, sends_only):
         self.storm = storm
         self.process = spawn([storm.program('kill-at-syscall'), str(pid), str(calls),
-                              str(patience_ms)] + (['write'] if writes_only else []), stdin=subprocess.DEVNULL,
+                              str(patience_ms)] + (['send'] if sends_only else []), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=storm.noise)
 
     def end(self):
         """When the service is dead: notes when and where it was killed. False if it was not."""
         output = self.process.communicate()[0].decode().split()
         if len(output) == 4 and output[0] == 'ready':
-            at, call, commit = (int(word) for word in output[1:])
-            self.storm.log.note(Kind.SERVICE_KILL, at=at, token=call, position=commit,
+            at, call, before_send = (int(word) for word in output[1:])
+            self.storm.log.note(Kind.SERVICE_KILL, at=at, token=call, position=before_send,
                                 flags=FLAG_KILL if call else 0)
             return True
         return False
