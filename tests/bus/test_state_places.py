@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from buses import can_be_others
+from buses import why_no_other_users
 from calls import DBusError
 from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment, main,
                      owner_of, wait_for)
@@ -131,8 +131,8 @@ class Directory(StateCase):
 
     def test_one_that_cannot_be_written(self):
         """For a user to whom modes mean something."""
-        if not can_be_others():
-            self.skipTest('needs root, to become another user')
+        if why_no_other_users():
+            self.skipTest(why_no_other_users())
         os.chmod(self.directory, 0o755)
         process = subprocess.run(
             [*shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', '')), environment('WEBLOCKSD'),

@@ -91,6 +91,17 @@ def can_be_others():
     return True
 
 
+@functools.cache
+def why_no_other_users():
+    """Why programs of this tree cannot run as other users; '' if they can."""
+    if not can_be_others():
+        return 'only root can start programs as other users'
+    if subprocess.run(['test', '-r', __file__], user=NOBODY, group=NOBODY, extra_groups=[],
+                      check=False).returncode != 0:
+        return 'other users cannot enter this tree: see tests/open-to-others.sh'
+    return ''
+
+
 def die_with_parent():
     """In a new child: a test that crashes must leave no processes."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

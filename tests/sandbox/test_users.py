@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import unittest.mock
 
-from buses import can_be_others
+from buses import why_no_other_users
 from harness import FACTOR, main
 from sandboxcase import APP, SandboxCase, why_no_sandbox
 
@@ -23,8 +23,8 @@ SERVICE_UID, USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall()
 class Users(SandboxCase):
     def setUp(self):
         super().setUp()
-        if not can_be_others():
-            self.skipTest('needs root, to be other users')
+        if why_no_other_users():
+            self.skipTest(why_no_other_users())
 
 
 class Unprivileged(Users):
@@ -35,7 +35,7 @@ class Unprivileged(Users):
 
     @classmethod
     def start(cls):
-        if not can_be_others() or why_no_sandbox():
+        if why_no_other_users() or why_no_sandbox():
             return None
         command = ['setpriv', f'--reuid={SERVICE_UID}', f'--regid={SERVICE_UID}', '--clear-groups',
                    '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all']

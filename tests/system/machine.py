@@ -13,7 +13,7 @@ import sys
 import tempfile
 import uuid
 
-from buses import can_be_others, end, read_lines, wait_exit
+from buses import end, read_lines, wait_exit, why_no_other_users
 from installation import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,8 +55,8 @@ Wants=dbus.socket
 
 def why_not():
     """Why there can be no such machine here; '' if it may be tried."""
-    if not can_be_others():
-        return 'only root can start a machine of its own'
+    if why_no_other_users():
+        return why_no_other_users()
     if not os.path.exists('/lib/systemd/systemd'):
         return 'no systemd'
     for tool in TOOLS:

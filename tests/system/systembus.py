@@ -25,7 +25,8 @@ import xml.etree.ElementTree as ElementTree
 from gi.repository import Gio, GLib
 
 import buses
-from buses import PATIENCE, Bus, can_be_others, die_with_parent, environment, read_lines, spawn
+from buses import (PATIENCE, Bus, die_with_parent, environment, read_lines, spawn,
+                   why_no_other_users)
 from calls import LOCKS, SERVICE, DBusError, bucket_path
 from harness import BusTestCase, RawClient, Service
 from installation import Installation
@@ -288,7 +289,7 @@ class UserService(Service):
         return {'user': uid, 'group': uid, 'extra_groups': [], 'env': env}
 
 
-@unittest.skipUnless(can_be_others(), 'only root can be several users')
+@unittest.skipIf(why_no_other_users(), why_no_other_users())
 @unittest.skipUnless(namespace(), 'no mount namespaces here')
 class SystemCase(BusTestCase):
     """Per class a system bus, and the service as its user on it."""
