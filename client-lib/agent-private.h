@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the rest of the library does with an agent. */
+/* Functions of WebLocksAgent that are private to the library. */
 
 #pragma once
 

@@ -6,16 +6,17 @@
 /**
  * WebLocksAgent:
  *
- * Something that requests locks (section 2.4 of the standard), by a connection to the bus: its own,
- * or one of the application. The unique name of that is its client id. What it holds and waits for
- * ends when the connection ends.
+ * A client that requests locks (section 2.4 of the standard), with a connection to the bus: its
+ * own, or one of the application. The unique name of the connection is its client id. All its
+ * requests and locks end when the connection ends.
  *
- * A process has as many agents as it has parts that should exclude each other; mostly one, the
- * default one: web_locks_agent_get_default().
+ * A process needs one agent for each of its parts that should exclude each other. Most processes
+ * need only the default one: web_locks_agent_get_default().
  *
- * It may be used by any thread. Results of asynchronous calls come to the main context that was
- * thread-default at the call; signals come to the one that was thread-default when the agent was
- * made. That context has to run for asynchronous calls to make progress. Sync calls need none.
+ * An agent can be used from any thread. Asynchronous operations return in the main context that was
+ * thread-default when they were started. Signals are emitted in the main context that was
+ * thread-default when the agent was created; this context has to run for asynchronous operations to
+ * make progress. Synchronous calls need no main context.
  *
  * Since: 0.1
  */
@@ -43,14 +44,14 @@ web_locks_agent_get_connection(WebLocksAgent *self)
     return self->connection;
 }
 
-/* ---- telling that the connection opened or ended */
+/* ---- notification of property changes */
 
-/* The agent, weakly: what waits to be told must not keep it, and the session lock is held when
- * there is something to tell. */
+/* A weak reference to the agent, for notifications: a queued notification must not keep the agent
+ * alive, and the last strong reference must not be dropped with the session lock held. */
 typedef struct {
     GWeakRef agent;
     Session *session;
-    int is_told; /* a change, or will be; atomic */
+    int is_told; /* a notification is queued; atomic */
 } AgentRef;
 
 static void
@@ -110,7 +111,7 @@ on_connection_changed(gpointer data)
     session_deliver(ref->session, session_get_context(ref->session), &change->delivery);
 }
 
-/* ---- making one */
+/* ---- constructors */
 
 static void
 use_connection(WebLocksAgent *self, Connection *take_connection)
@@ -124,7 +125,7 @@ use_connection(WebLocksAgent *self, Connection *take_connection)
     connection_set_changed(self->connection, on_connection_changed, ref, agent_ref_unref);
 }
 
-/* Not connected yet. */
+/* Returns an agent that is not connected yet. */
 static WebLocksAgent *
 agent_new(GBusType bus_type, const char *address)
 {
@@ -170,11 +171,11 @@ connect_new_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error
 /**
  * web_locks_agent_new_async:
  * @bus_type: which bus
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @callback: (scope async) (nullable): called when the agent is connected
  * @user_data: for @callback
  *
- * Makes an agent, with a connection of its own.
+ * Creates an agent with its own connection to the bus.
  *
  * Since: 0.1
  */
@@ -193,8 +194,10 @@ web_locks_agent_new_async(GBusType bus_type,
  * @result: the result of web_locks_agent_new_async()
  * @error: return location for an error
  *
- * Ends what web_locks_agent_new_async() began. Fails with [error@WebLocks.Error.UNAVAILABLE] if the
- * bus can't be reached. That the lock service runs is not needed yet: the bus starts it.
+ * Finishes an operation started with web_locks_agent_new_async().
+ *
+ * Fails with [error@WebLocks.Error.UNAVAILABLE] if the bus can't be reached. The lock service need
+ * not be running: the bus starts it when it is needed.
  *
  * Returns: (transfer full): a connected agent
  * Since: 0.1
@@ -210,10 +213,10 @@ web_locks_agent_new_finish(GAsyncResult *result, GError **error)
 /**
  * web_locks_agent_new_sync:
  * @bus_type: which bus
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Makes an agent, and waits until it is connected.
+ * Creates an agent with its own connection to the bus, and waits until it is connected.
  *
  * See web_locks_agent_new_finish() for errors.
  *
@@ -229,11 +232,11 @@ web_locks_agent_new_sync(GBusType bus_type, GCancellable *cancellable, GError **
 /**
  * web_locks_agent_new_for_address_async:
  * @address: the D-Bus address of a message bus
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @callback: (scope async) (nullable): called when the agent is connected
  * @user_data: for @callback
  *
- * Makes an agent on a bus that is neither the session's nor the system's.
+ * Creates an agent on the bus with this address.
  *
  * Since: 0.1
  */
@@ -254,7 +257,7 @@ web_locks_agent_new_for_address_async(const char *address,
  * @result: the result of web_locks_agent_new_for_address_async()
  * @error: return location for an error
  *
- * Ends what web_locks_agent_new_for_address_async() began.
+ * Finishes an operation started with web_locks_agent_new_for_address_async().
  *
  * See web_locks_agent_new_finish() for errors.
  *
@@ -273,11 +276,10 @@ web_locks_agent_new_for_address_finish(GAsyncResult *result, GError **error)
 /**
  * web_locks_agent_new_for_address_sync:
  * @address: the D-Bus address of a message bus
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Makes an agent on a bus that is neither the session's nor the system's, and waits until it is
- * connected.
+ * Creates an agent on the bus with this address, and waits until it is connected.
  *
  * See web_locks_agent_new_finish() for errors.
  *
@@ -292,16 +294,16 @@ web_locks_agent_new_for_address_sync(const char *address, GCancellable *cancella
     return connect_new_sync(agent_new(G_BUS_TYPE_NONE, address), cancellable, error);
 }
 
-/* ---- the default ones */
+/* ---- default agents */
 
-/* Agents that are found again: the default ones, and those of connections of the application. */
+/* Agents that later calls return again: default agents, and those of application connections. The
+ * pointers `bus`, `context` and `address` are only compared; the agent has the references. */
 typedef struct {
     GBusType bus_type;
-    GDBusConnection *bus; /* NULL: a default one. As the next, only to compare with: the agent has a
-                             reference */
+    GDBusConnection *bus; /* NULL: a default agent */
     GMainContext *context;
     GWeakRef agent;
-    gpointer address; /* of the agent; only to compare with */
+    gpointer address; /* of the agent object */
 } KnownAgent;
 
 static GMutex known_agents_mutex;
@@ -329,8 +331,8 @@ forget_agent(WebLocksAgent *agent)
     g_mutex_unlock(&known_agents_mutex);
 }
 
-/* An agent that was closed, or whose bus went away, is not found again. References that are not
- * wanted go to `unwanted`: the last one must not be dropped here. */
+/* Finds an agent that is not closed and whose connection has not ended. References to other agents
+ * are added to `unwanted`, since the last one must not be dropped with the mutex held. */
 static WebLocksAgent *
 find_agent(GBusType bus_type, GDBusConnection *bus, GMainContext *context, GPtrArray *unwanted)
 {
@@ -371,11 +373,11 @@ remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
  * web_locks_agent_get_default:
  * @bus_type: which bus
  *
- * Gets the agent that all parts of a program use that have no reason for one of their own: there is
- * one for each bus and thread-default main context, as long as somebody has a reference to it.
+ * Gets the shared agent for parts of a program that need no agent of their own. There is one for
+ * each bus and thread-default main context, as long as there are references to it.
  *
- * It connects when it is first used, or by web_locks_agent_connect_async(). If its connection ends,
- * this function makes a new one.
+ * It connects when it is first used, or by web_locks_agent_connect_async(). If its connection has
+ * ended, this function creates a new agent.
  *
  * Returns: (transfer full): an agent
  * Since: 0.1
@@ -397,26 +399,26 @@ web_locks_agent_get_default(GBusType bus_type)
     return self;
 }
 
-/* ---- of a connection of the application */
+/* ---- agents of application connections */
 
 /**
  * web_locks_agent_new_for_connection:
  * @connection: a connection to a message bus
  * @error: return location for an error
  *
- * Gets the agent that uses a bus connection of the application: its unique name is the client id.
+ * Gets the agent of a bus connection of the application; the client id is the connection's unique
+ * name.
  *
- * There is one agent for a connection: if there is one already that is not closed, this returns it.
- * It does no I/O. The agent uses the connection when it is first used itself, besides the
- * application and whatever else uses the connection. Nobody else may call the methods of
- * `org.w3.WebLocks` that request and release locks on it.
+ * Each connection has at most one open agent: if there is one, this function returns it.
+ * This function does no I/O. The agent shares the connection with the application. No other code
+ * may call the methods of `org.w3.WebLocks` that request and release locks on this connection.
  *
  * web_locks_agent_close(), or dropping the last reference to the agent and to its locks, ends the
- * agent, and leaves the connection open. If the connection is closed, the agent ends.
+ * agent and leaves the connection open. If the connection is closed, the agent ends.
  *
- * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since it is not
- * one to a message bus; and if the agent of the connection was made with another thread-default
- * main context than the current one.
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since then it is
+ * not a connection to a message bus, and if the connection has an agent that was created with a
+ * different thread-default main context.
  *
  * Returns: (transfer full): an agent
  * Since: 0.1
@@ -433,7 +435,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
 
     if (g_dbus_connection_get_unique_name(connection) == NULL) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "The connection is not one to a message bus");
+                            "the connection is not one to a message bus");
         return NULL;
     }
     g_mutex_lock(&known_agents_mutex);
@@ -445,7 +447,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
     } else if (connection_get_context(self->connection) != context) {
         g_ptr_array_add(unwanted, g_steal_pointer(&self));
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "The connection has an agent of another main context");
+                            "the connection has an agent of another main context");
     }
     g_mutex_unlock(&known_agents_mutex);
     return self;
@@ -456,13 +458,14 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
 /**
  * web_locks_agent_connect_async:
  * @self: an agent
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @callback: (scope async) (nullable): called when the agent is connected
  * @user_data: for @callback
  *
- * Connects the agent to its bus, if it isn't connected yet. Only default agents are not, and they
- * connect by themselves when they are used; who wants to know [property@WebLocks.Agent:client-id]
- * before that, or whether there is a bus, asks for it here.
+ * Connects the agent to its bus if it isn't connected yet. Only default agents and agents of
+ * application connections are created unconnected, and connect when they are first used. Call this
+ * function to get [property@WebLocks.Agent:client-id] before that, or to find out whether the bus
+ * is available.
  *
  * Since: 0.1
  */
@@ -488,7 +491,7 @@ web_locks_agent_connect_async(WebLocksAgent *self,
  * @result: the result of web_locks_agent_connect_async()
  * @error: return location for an error
  *
- * Ends what web_locks_agent_connect_async() began.
+ * Finishes an operation started with web_locks_agent_connect_async().
  *
  * See web_locks_agent_new_finish() for errors.
  *
@@ -506,10 +509,10 @@ web_locks_agent_connect_finish(WebLocksAgent *self, GAsyncResult *result, GError
 /**
  * web_locks_agent_connect_sync:
  * @self: an agent
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Connects the agent to its bus, if it isn't connected yet, and waits for it.
+ * Connects the agent to its bus if it isn't connected yet, and waits until it is.
  *
  * See web_locks_agent_new_finish() for errors.
  *
@@ -532,9 +535,10 @@ web_locks_agent_connect_sync(WebLocksAgent *self, GCancellable *cancellable, GEr
  * web_locks_agent_close:
  * @self: an agent
  *
- * Ends the agent, as the end of its process would: what waits fails with
- * [error@WebLocks.Error.ABORT], and every lock is lost. It can't be used again. Its connection to
- * the bus is closed, unless it belongs to the application: web_locks_agent_new_for_connection().
+ * Ends the agent, as the end of its process would: pending requests fail with
+ * [error@WebLocks.Error.ABORT], and all locks are lost. The agent can't be used again. Its
+ * connection to the bus is closed, unless it belongs to the application: see
+ * web_locks_agent_new_for_connection().
  *
  * Since: 0.1
  */
@@ -545,15 +549,14 @@ web_locks_agent_close(WebLocksAgent *self)
     connection_close(self->connection);
 }
 
-/* ---- what it is */
+/* ---- properties */
 
 /**
  * web_locks_agent_get_client_id:
  * @self: an agent
  *
- * Gets the client id (section 2.4 of the standard): the unique name of the agent on its bus, such
- * as
- * `:1.42`.
+ * Gets the client id (section 2.4 of the standard): the unique name of the agent's connection, such
+ * as `:1.42`.
  *
  * Returns: (transfer none) (nullable): the id; %NULL until it is connected
  * Since: 0.1
@@ -659,7 +662,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     /**
      * WebLocksAgent:bus-type:
      *
-     * Which bus, if there is no [property@WebLocks.Agent:address].
+     * The bus to connect to, if [property@WebLocks.Agent:address] is %NULL.
      *
      * Since: 0.1
      */
@@ -668,7 +671,7 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     /**
      * WebLocksAgent:address:
      *
-     * The D-Bus address of a bus that is neither the session's nor the system's.
+     * The D-Bus address of the bus to connect to; %NULL for a well-known bus.
      *
      * Since: 0.1
      */
@@ -684,7 +687,8 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     /**
      * WebLocksAgent:connected:
      *
-     * Whether the agent is connected to its bus. Once it has ended, that is for good.
+     * Whether the agent is connected to its bus. After the connection has ended, the agent does not
+     * connect again.
      *
      * Since: 0.1
      */

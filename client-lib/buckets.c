@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The buckets of an agent: getting at one, making a private one, listing those in use. */
+/* The functions of WebLocksAgent for buckets: getting a manager, creating a private bucket, listing
+ * the buckets in use. */
 
 #include <sys/random.h>
 
@@ -16,9 +17,9 @@
  * @bucket: the bucket's name: 1 to 255 bytes of UTF-8; an application uses its application id
  * @error: return location for an error
  *
- * Gets a manager for a bucket. Nothing is sent for it.
+ * Gets a manager for a bucket. This function does no I/O.
  *
- * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if that is no name for a bucket.
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if @bucket is not a valid bucket name.
  *
  * Returns: (transfer full): a manager
  * Since: 0.1
@@ -35,8 +36,9 @@ web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **er
  * web_locks_agent_create_private_manager:
  * @self: an agent
  *
- * Makes a manager for a bucket that nobody else can find: its name can't be guessed. Hand
- * [property@WebLocks.Manager:bucket] to those who shall share it.
+ * Creates a manager for a bucket with a random name that can't be guessed. Other clients of the
+ * same principal can use the bucket only if they get the value of
+ * [property@WebLocks.Manager:bucket].
  *
  * Returns: (transfer full): a manager
  * Since: 0.1
@@ -50,7 +52,7 @@ web_locks_agent_create_private_manager(WebLocksAgent *self)
     g_return_val_if_fail(WEB_LOCKS_IS_AGENT(self), NULL);
 
     if (getrandom(random, sizeof random, 0) != sizeof random)
-        g_error("The system has no random numbers");
+        g_error("getrandom() failed");
     bucket = g_strdup_printf("private-%016" G_GINT64_MODIFIER "x%016" G_GINT64_MODIFIER "x",
                              random[0], random[1]);
     return web_locks_manager_new_for_agent(self, bucket, NULL);
@@ -86,11 +88,11 @@ static const MethodCallKind buckets_kind = {build_buckets, read_buckets, free_st
 /**
  * web_locks_agent_list_buckets_async:
  * @self: an agent
- * @cancellable: (nullable): ends the call
- * @callback: (scope async) (nullable): called with the answer
+ * @cancellable: (nullable): cancels the operation
+ * @callback: (scope async) (nullable): called when the operation has finished
  * @user_data: for @callback
  *
- * Asks which of the caller's buckets have a lock or a request now.
+ * Lists the caller's buckets that have a held lock or a pending request.
  *
  * Since: 0.1
  */
@@ -117,7 +119,7 @@ web_locks_agent_list_buckets_async(WebLocksAgent *self,
  * @result: the result of web_locks_agent_list_buckets_async()
  * @error: return location for an error
  *
- * Ends what web_locks_agent_list_buckets_async() began.
+ * Finishes an operation started with web_locks_agent_list_buckets_async().
  *
  * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.SECURITY],
  * [error@WebLocks.Error.INVALID_STATE] and [error@WebLocks.Error.UNAVAILABLE].
@@ -137,10 +139,10 @@ web_locks_agent_list_buckets_finish(WebLocksAgent *self, GAsyncResult *result, G
 /**
  * web_locks_agent_list_buckets_sync:
  * @self: an agent
- * @cancellable: (nullable): ends the call
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Asks which of the caller's buckets have a lock or a request now, and waits for the answer.
+ * Lists the caller's buckets that have a held lock or a pending request, and waits for the reply.
  *
  * See web_locks_agent_list_buckets_finish() for errors.
  *

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The public enumerations as GObject types. */
+/* The GTypes of the public enumerations. */
 
 #include <weblocks/weblocks.h>
 

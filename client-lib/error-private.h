@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Errors of the library: what an error on D-Bus, an answer or a lost lock is to the application. */
+/* Conversion of D-Bus errors, packet errors and reasons of loss to GErrors. All functions return an
+ * owned error. */
 
 #pragma once
 
@@ -9,17 +10,19 @@
 
 #include "common/packet.h"
 
-/* The D-Bus error `name`; the inverse of the service's table. `message` may be NULL. */
-GError *error_new_from_wire(const char *name, const char *message);
+/* Converts the D-Bus error `name`; this is the inverse of the table in service/dbus/errors.c.
+ * `message` may be NULL. */
+GError *error_new_from_dbus(const char *name, const char *message);
 
-/* There is no way to the service: UNAVAILABLE. */
+/* Returns WEB_LOCKS_ERROR_UNAVAILABLE: the service can't be reached. */
 GError *error_new_unavailable(const char *why);
 
-/* NULL if the answer is not an error. */
+/* Returns NULL if the answer is not an error. */
 GError *error_new_from_answer(const PacketAnswer *answer);
 
-/* What releasing a lock, or waiting for one, results in after it has ended for this reason. */
+/* The error for releasing a lost lock, or for a pending request that has ended, with this reason.
+ */
 GError *error_new_from_reason(PacketReason reason);
 
-/* An answer that can't be read: not of this contract. */
+/* The error for a reply that does not have the documented type. */
 GError *error_new_unreadable(void);

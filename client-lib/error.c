@@ -24,7 +24,8 @@ typedef struct {
     WebLocksError code;
 } ErrorRow;
 
-/* Whatever is neither here nor InvalidArgs means that the service can't be reached. */
+/* InvalidArgs becomes G_IO_ERROR_INVALID_ARGUMENT; errors that are not in this table become
+ * WEB_LOCKS_ERROR_UNAVAILABLE. */
 static const ErrorRow error_table[] = {
     {BUS_ERROR_NOT_SUPPORTED, WEB_LOCKS_ERROR_NOT_SUPPORTED},
     {BUS_ERROR_SECURITY, WEB_LOCKS_ERROR_SECURITY},
@@ -35,7 +36,7 @@ static const ErrorRow error_table[] = {
 };
 
 GError *
-error_new_from_wire(const char *name, const char *message)
+error_new_from_dbus(const char *name, const char *message)
 {
     if (message == NULL)
         message = name;
@@ -51,7 +52,7 @@ GError *
 error_new_unavailable(const char *why)
 {
     return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                       "The lock service can't be reached: %s", why);
+                       "cannot reach the lock service: %s", why);
 }
 
 static GError *
@@ -61,8 +62,8 @@ error_new_from_limit(guint32 limit)
 
     if (name == NULL)
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                                   "There is no room left to store the request");
-    return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS, "The limit %s is reached", name);
+                                   "the lock service cannot store the request: no space left");
+    return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS, "the limit %s is reached", name);
 }
 
 GError *
@@ -73,16 +74,16 @@ error_new_from_answer(const PacketAnswer *answer)
         return NULL;
     case PACKET_ERROR_INVALID_ARGS:
         return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                                   "The lock service does not accept the arguments");
+                                   "the lock service does not accept the arguments");
     case PACKET_ERROR_NOT_SUPPORTED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
-                                   "The name is reserved, or the options exclude each other");
+                                   "the name is reserved, or the options exclude each other");
     case PACKET_ERROR_INVALID_STATE:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                                   "The lock service is about to end");
+                                   "the lock service is shutting down");
     case PACKET_ERROR_NOT_HELD:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                                   "The lock is not held");
+                                   "the lock is not held");
     case PACKET_ERROR_LIMITS_EXCEEDED:
         return error_new_from_limit(answer->limit);
     case N_PACKET_ERRORS:
@@ -96,17 +97,17 @@ error_new_from_reason(PacketReason reason)
 {
     switch (reason) {
     case PACKET_REASON_STOLEN:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN, "The lock was stolen");
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN, "the lock was stolen");
     case PACKET_REASON_TIMEOUT:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
-                                   "The lock was not granted in time");
+                                   "the lock was not granted in time");
     case PACKET_REASON_TERMINATED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   "The agent was terminated, and the lock with it");
+                                   "the lock service has terminated the agent");
     case PACKET_REASON_LOST:
     default:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   "The lock was lost by the lock service");
+                                   "the lock service has lost the lock");
     }
 }
 
@@ -114,5 +115,5 @@ GError *
 error_new_unreadable(void)
 {
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                               "The answer of the lock service can't be understood");
+                               "the reply of the lock service is invalid");
 }

@@ -7,7 +7,7 @@
 
 #include "client-lib/lock-info-private.h"
 
-/* Of the body; until there is an object. */
+/* An item as read from the body. The strings are borrowed from the body. */
 typedef struct {
     const char *name;
     const char *mode;
@@ -19,7 +19,7 @@ typedef struct {
     GBytes *body;
     gboolean held;
     GArray *entries;    /* of Entry */
-    GMutex mutex;       /* of what follows: a snapshot may be read by several threads */
+    GMutex mutex;       /* protects `objects`: several threads may read a snapshot */
     GPtrArray *objects; /* of WebLocksLockInfo or NULL */
 } InfoList;
 
@@ -36,7 +36,7 @@ G_DEFINE_TYPE_WITH_CODE(InfoList,
                         G_TYPE_OBJECT,
                         G_IMPLEMENT_INTERFACE(G_TYPE_LIST_MODEL, info_list_model_init))
 
-/* ---- as a list model */
+/* ---- GListModel */
 
 static GType
 get_item_type(GListModel *model)
@@ -114,7 +114,7 @@ info_list_class_init(InfoListClass *class)
     G_OBJECT_CLASS(class)->finalize = info_list_finalize;
 }
 
-/* ---- reading; positions are those of D-Bus's marshalling, from the beginning of the body */
+/* ---- reading D-Bus's marshalling format; offsets are from the beginning of the body */
 
 typedef struct {
     const guint8 *data;
@@ -139,7 +139,7 @@ read_length(Reader *reader, guint32 *out_length)
     return *out_length <= reader->size - reader->offset;
 }
 
-/* The bus has checked that it is UTF-8. */
+/* The bus has validated that strings are UTF-8. */
 static gboolean
 read_string(Reader *reader, const char **out_string)
 {

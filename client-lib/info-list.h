@@ -1,15 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A list model of the lock infos of Query, made from the bytes of the answer. An info becomes an
- * object when it is first asked for: of thousands of locks, most often few are looked at. */
+/* A list model of WebLocksLockInfo that reads the reply to Query in place. An item becomes an
+ * object when it is first accessed, since applications usually look at few of thousands of locks.
+ */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
 
-/* The type of the body that these are made from. */
+/* The signature of the reply's body. */
 #define INFO_LIST_SIGNATURE "a(sss)a(sss)"
 
-/* The two lists of a body of that type, in native byte order. FALSE: it is not well-formed. */
+/* Creates the two lists, owned by the caller, from a body with this signature in native byte order.
+ * They hold references to `body`. Returns FALSE if the body is not well-formed. */
 gboolean info_list_read(GBytes *body, GListModel **out_held, GListModel **out_pending);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the rest of the library does with a WebLocksLock. */
+/* Functions of WebLocksLock that are private to the library. */
 
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include "client-lib/engine/request.h"
 
-/* How a request that is granted becomes a WebLocksLock. */
+/* Creates a WebLocksLock for a granted request, and notifies it of a loss. */
 extern const RequestFuncs web_locks_lock_funcs;
 
-/* Why it is not held; NULL while it is. */
+/* Returns an owned error if the lock was lost, otherwise NULL. */
 GError *web_locks_lock_get_loss(WebLocksLock *self);
 
-/* Releases it at once, without waiting for an answer. */
+/* Releases the lock without waiting for an answer. */
 void web_locks_lock_drop(WebLocksLock *self);

@@ -10,11 +10,11 @@
  *
  * A lock that was granted (section 2.3 of the standard).
  *
- * It is held until it is released, until the last reference to it is dropped (then without waiting
- * for the service's word), or until it is lost: see [signal@WebLocks.Lock::lost]. It keeps the
- * connection of its agent open, but not the [class@WebLocks.Agent] object.
+ * It is held until it is released, until its last reference is dropped (which releases it without
+ * waiting for an answer), or until it is lost: see [signal@WebLocks.Lock::lost]. It keeps the
+ * connection of its agent open, but holds no reference to the [class@WebLocks.Agent] object.
  *
- * It stays held when the lock service dies: that comes back with what it had.
+ * It stays held when the lock service restarts, since the service restores its state.
  *
  * After a `fork()` only the parent holds it: in the child it is not held, and dropping it there
  * releases nothing.
@@ -43,7 +43,8 @@ enum {
 };
 static guint signals[N_SIGNALS];
 
-/* To notify takes longer than the rest of a release, and most often nobody listens. */
+/* Emits "notify" only if a handler is connected, since that takes longer than the rest of a
+ * release. */
 static void
 notify_held(gpointer lock)
 {
@@ -107,7 +108,7 @@ web_locks_lock_drop(WebLocksLock *self)
  * web_locks_lock_get_name:
  * @self: a lock
  *
- * Gets the resource name that is locked (section 2.1 of the standard).
+ * Gets the lock's resource name (section 2.1 of the standard).
  *
  * Returns: (transfer none): the name
  * Since: 0.1
@@ -140,10 +141,11 @@ web_locks_lock_get_mode(WebLocksLock *self)
  * web_locks_lock_get_token:
  * @self: a lock
  *
- * Gets the fencing token: greater than that of every lock granted before in this bucket.
+ * Gets the fencing token, which is greater than the tokens of all locks granted before in this
+ * bucket.
  *
- * A resource that remembers the greatest token it has seen can refuse a late writer, whose lock was
- * stolen meanwhile.
+ * A resource that stores the greatest token it has received can refuse a late writer whose lock was
+ * stolen.
  *
  * Returns: the token, never 0
  * Since: 0.1
@@ -159,7 +161,8 @@ web_locks_lock_get_token(WebLocksLock *self)
  * web_locks_lock_get_held:
  * @self: a lock
  *
- * Gets whether the lock is still held, as far as is known here.
+ * Gets whether the lock is held. A loss that has not been reported to this process yet is not taken
+ * into account.
  *
  * Returns: %FALSE once it is released or lost
  * Since: 0.1
@@ -179,7 +182,7 @@ check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
     if (session_is_of_this_process(request_get_session(self->request)))
         return TRUE;
     g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                        "The lock belongs to the process that forked this one");
+                        "the lock belongs to the parent process");
     return FALSE;
 }
 
@@ -208,7 +211,7 @@ web_locks_lock_release_async(WebLocksLock *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_lock_release_async);
-    /* From here on the lock is given up, and the answer is the truth about it. */
+    /* The release can't be cancelled: the result is the service's answer. */
     g_task_set_check_cancellable(task, FALSE);
     if (!check_release(self, cancellable, &error)) {
         g_task_return_error(task, error);
@@ -224,14 +227,15 @@ web_locks_lock_release_async(WebLocksLock *self,
  * @result: the result of web_locks_lock_release_async()
  * @error: return location for an error
  *
- * Ends what web_locks_lock_release_async() began.
+ * Finishes an operation started with web_locks_lock_release_async().
  *
- * If it fails with a [error@WebLocks.Error], the lock is not held all the same: with
- * [error@WebLocks.Error.STOLEN] it was stolen before, with [error@WebLocks.Error.UNAVAILABLE] it
- * was lost by the service or with the connection, or the service stays away;
- * with [error@WebLocks.Error.NOT_HELD] it was released before.
+ * After a [error@WebLocks.Error] the lock is not held either. [error@WebLocks.Error.STOLEN]: it had
+ * been stolen. [error@WebLocks.Error.UNAVAILABLE]: it had been lost by the service or with the
+ * connection, or the service is not available. [error@WebLocks.Error.NOT_HELD]: it had been
+ * released.
  *
- * If the service dies meanwhile, this waits for its return, as long as for any answer.
+ * If the service restarts meanwhile, the operation waits for it, up to the usual time-out of 25
+ * seconds.
  *
  * Returns: whether the lock was held until now
  * Since: 0.1
@@ -250,7 +254,7 @@ web_locks_lock_release_finish(WebLocksLock *self, GAsyncResult *result, GError *
  * @cancellable: (nullable): has an effect only if it is cancelled already
  * @error: return location for an error
  *
- * Releases the lock, and waits for the service's word.
+ * Releases the lock, and waits for the answer of the service.
  *
  * See web_locks_lock_release_finish() for errors.
  *
@@ -279,7 +283,7 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
 {
     WebLocksLock *self = WEB_LOCKS_LOCK(object);
 
-    g_return_if_fail(self->request != NULL); /* only the library makes locks */
+    g_return_if_fail(self->request != NULL); /* only the library creates locks */
     switch (id) {
     case PROP_NAME:
         g_value_set_string(value, request_get_name(self->request));
@@ -298,7 +302,7 @@ web_locks_lock_get_property(GObject *object, guint id, GValue *value, GParamSpec
     }
 }
 
-/* While there is still a reference: see loss_run() in engine/request.c. */
+/* This runs while the object still has a reference: see loss_run() in engine/request.c. */
 static void
 web_locks_lock_dispose(GObject *object)
 {
@@ -331,7 +335,7 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock:name:
      *
-     * The resource name that is locked.
+     * The lock's resource name.
      *
      * Since: 0.1
      */
@@ -339,7 +343,7 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock:mode:
      *
-     * Exclusive or shared.
+     * The lock mode.
      *
      * Since: 0.1
      */
@@ -348,7 +352,8 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock:token:
      *
-     * The fencing token: greater than that of every lock granted before in this bucket.
+     * The fencing token, which is greater than the tokens of all locks granted before in this
+     * bucket.
      *
      * Since: 0.1
      */
@@ -366,12 +371,12 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock::lost:
      * @self: the lock
-     * @reason: `stolen`, `lost` (the service came back without it, or said that it could not keep
-     *   it) or `terminated` (the connection to the bus ended)
+     * @reason: `stolen`, `lost` (the service has restarted without it, or could not store it) or
+     *   `terminated` (the connection to the bus has ended)
      *
-     * The lock was taken away. Emitted once at most, in the main context of the agent, and never
-     * from within a call of this library. Who connects to it late looks at
-     * [property@WebLocks.Lock:held] after connecting.
+     * The lock was lost. This signal is emitted at most once, in the main context of the agent, and
+     * never from within a function of this library. After connecting a handler, check
+     * [property@WebLocks.Lock:held], since the lock may have been lost before.
      *
      * Since: 0.1
      */

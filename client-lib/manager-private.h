@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the rest of the library does with a manager. */
+/* Functions of WebLocksManager that are private to the library. */
 
 #pragma once
 
@@ -10,23 +10,24 @@
 #include "client-lib/engine/connection.h"
 #include "client-lib/options-private.h"
 
-/* NULL, and an error, if it is no name for a bucket. */
+/* Returns NULL and an error if `bucket` is not a valid bucket name. */
 WebLocksManager *
 web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error);
 
 Connection *web_locks_manager_get_connection(WebLocksManager *self);
 
-/* Of the bucket object on the bus. */
+/* Returns the object path of the bucket. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 
-/* A request whose name and options were checked. The result is the lock, or NULL. */
+/* Starts a request whose name and options have been validated. The result is a WebLocksLock, or
+ * NULL if it was not available. */
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
                                      Caller caller);
 
-/* Whether requests can be made at all, which comes before anything else [3.2.1]. */
+/* Checks whether the agent can make requests. The standard requires this check first [3.2.1]. */
 gboolean web_locks_manager_check(WebLocksManager *self, GError **error);
 
-/* Whether a name is one that the service may accept. */
+/* Checks a resource name: UTF-8 without noncharacters, and not longer than a packet allows. */
 gboolean web_locks_manager_check_name(const char *name, GError **error);

@@ -10,19 +10,20 @@
 #include "common/bus-names.h"
 #include "common/bus-string.h"
 
-/* Far beyond the limit of any service, and so that name, `why` and head fit into a packet. */
+/* Well above the service's limit. Name, `why` and head of a request fit into one packet. */
 #define NAME_BYTES_MAX 32768
 
 /**
  * WebLocksManager:
  *
- * One storage bucket, with its names and locks, as seen by one agent (section 2.2 of the standard).
+ * The lock manager of one storage bucket (section 2.2 of the standard), as used by one agent.
  *
- * Locks of one name exclude each other only within a bucket. An application uses its application id
- * as the bucket's name. The buckets of other users, and of sandboxed applications, are other
- * buckets even if they have the same name.
+ * A bucket is a name space: locks of the same name exclude each other only within one bucket. An
+ * application uses its application id as the bucket's name. Buckets of other users and of sandboxed
+ * applications are different buckets, even if they have the same name.
  *
- * It needs no opening and no closing, and two managers of one bucket are the same bucket.
+ * A bucket need not be created or deleted. Two managers with the same bucket name and principal
+ * refer to the same bucket.
  *
  * Since: 0.1
  */
@@ -42,10 +43,10 @@ enum {
 };
 static GParamSpec *properties[N_PROPS];
 
-/* ---- making one */
+/* ---- constructors */
 
-/* As sd_bus_path_encode() does: letters and digits stand for themselves, but for a digit in the
- * first place; every other byte is an underscore and two hexadecimal digits. */
+/* Encodes as sd_bus_path_encode() does: letters and digits are unchanged, except for a digit at the
+ * beginning; every other byte becomes an underscore and two hexadecimal digits. */
 static char *
 encode_path(const char *bucket)
 {
@@ -69,7 +70,7 @@ web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError
     if (length == 0 || length > BUS_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
         !bus_string_is_valid(bucket)) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    "The name of a bucket has 1 to %d bytes of UTF-8", BUS_BUCKET_BYTES_MAX);
+                    "a bucket name must be 1 to %d bytes of UTF-8", BUS_BUCKET_BYTES_MAX);
         return NULL;
     }
 
@@ -96,12 +97,12 @@ on_agent_connected(GObject *source, GAsyncResult *result, gpointer data)
 /**
  * web_locks_manager_new_async:
  * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
- * @cancellable: (nullable): ends the wait
- * @callback: (scope async) (nullable): called when the bus is connected
+ * @cancellable: (nullable): cancels the operation
+ * @callback: (scope async) (nullable): called when the operation has finished
  * @user_data: for @callback
  *
- * Makes a manager for a bucket on the session bus, with the default agent of this main context, and
- * connects that.
+ * Creates a manager for a bucket on the session bus, with the default agent of the thread-default
+ * main context, and connects the agent.
  *
  * Since: 0.1
  */
@@ -135,8 +136,10 @@ web_locks_manager_new_async(const char *bucket,
  * @result: the result of web_locks_manager_new_async()
  * @error: return location for an error
  *
- * Ends what web_locks_manager_new_async() began. Fails with `G_IO_ERROR_INVALID_ARGUMENT` if that
- * is no name for a bucket, with [error@WebLocks.Error.UNAVAILABLE] if there is no bus.
+ * Finishes an operation started with web_locks_manager_new_async().
+ *
+ * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the bucket name is not valid, and with
+ * [error@WebLocks.Error.UNAVAILABLE] if the bus can't be reached.
  *
  * Returns: (transfer full): a manager
  * Since: 0.1
@@ -152,11 +155,11 @@ web_locks_manager_new_finish(GAsyncResult *result, GError **error)
 /**
  * web_locks_manager_new_sync:
  * @bucket: the bucket's name: 1 to 255 bytes of UTF-8
- * @cancellable: (nullable): ends the wait
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Makes a manager for a bucket on the session bus, with the default agent of this main context, and
- * connects that.
+ * Creates a manager for a bucket on the session bus, with the default agent of the thread-default
+ * main context, and waits until the agent is connected.
  *
  * See web_locks_manager_new_finish() for errors.
  *
@@ -178,7 +181,7 @@ web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError
     return g_steal_pointer(&self);
 }
 
-/* ---- what it is */
+/* ---- properties */
 
 Connection *
 web_locks_manager_get_connection(WebLocksManager *self)
@@ -196,7 +199,7 @@ web_locks_manager_get_path(WebLocksManager *self)
  * web_locks_manager_get_agent:
  * @self: a manager
  *
- * Gets the agent that sees the bucket.
+ * Gets the agent of the manager.
  *
  * Returns: (transfer none): the agent
  * Since: 0.1
@@ -212,8 +215,8 @@ web_locks_manager_get_agent(WebLocksManager *self)
  * web_locks_manager_get_bucket:
  * @self: a manager
  *
- * Gets the bucket's name. That of a private bucket is a secret: whoever has it, and is the same
- * user in the same sandbox, can use the bucket by web_locks_agent_get_manager().
+ * Gets the bucket's name. The name of a private bucket is a secret: any client of the same user and
+ * sandbox that has it can use the bucket by web_locks_agent_get_manager().
  *
  * Returns: (transfer none): the name
  * Since: 0.1
@@ -238,16 +241,16 @@ web_locks_manager_check_name(const char *name, GError **error)
 {
     if (strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX) {
         if (name[0] == '-')
-            return TRUE; /* it is reserved, which is found next */
+            return TRUE; /* the name is reserved, which request_options_check() refuses */
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "The limit %s is reached: a name of more than %d bytes is not even sent",
+                    "the limit %s is reached: a name of more than %d bytes is not sent",
                     limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);
         return FALSE;
     }
     if (bus_string_is_valid(name))
         return TRUE;
     g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                        "A name is UTF-8 without noncharacters");
+                        "a name must be UTF-8 without noncharacters");
     return FALSE;
 }
 
@@ -261,7 +264,7 @@ web_locks_manager_start_request(WebLocksManager *self,
                        name, options, caller);
 }
 
-/* In the standard's order. */
+/* The checks are in the order of the standard. */
 static gboolean
 check_request(WebLocksManager *self,
               const char *name,
@@ -275,18 +278,18 @@ check_request(WebLocksManager *self,
 /**
  * web_locks_manager_request_async:
  * @self: a manager
- * @name: the resource name: UTF-8, at most 1,024 bytes, no `-` at the beginning; "" is a name too
- * @options: (nullable): how the lock is asked for; %NULL for the defaults
- * @cancellable: (nullable): gives the request up
- * @callback: (scope async) (nullable): called when the lock is granted, or will not be
+ * @name: the resource name: UTF-8, at most 1,024 bytes, not beginning with `-`; may be empty
+ * @options: (nullable): the options of the request; %NULL for the defaults
+ * @cancellable: (nullable): aborts the request
+ * @callback: (scope async) (nullable): called when the lock is granted or the request has failed
  * @user_data: for @callback
  *
- * Asks for a lock (section 4.1 of the standard). Requests of one name are granted in the order in
- * which they were made.
+ * Requests a lock (section 4.1 of the standard). Requests for the same name are granted in the
+ * order in which they were made.
  *
- * The @cancellable is the `AbortSignal` of the standard (section 4.3). If it is cancelled already,
- * nothing is asked; while the request waits, cancelling ends it; once the lock is granted it has no
- * effect. It can't go together with [property@WebLocks.Options:steal] or
+ * @cancellable is the standard's `AbortSignal` (section 4.3). If it is cancelled already, no
+ * request is made. While the request is pending, cancelling aborts it. After the grant it has no
+ * effect. It can't be combined with [property@WebLocks.Options:steal] or
  * [property@WebLocks.Options:if-available].
  *
  * Since: 0.1
@@ -310,8 +313,8 @@ web_locks_manager_request_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_async);
-    /* We look at it ourselves: after name and options, as the standard does, and never after the
-     * lock was handed over. */
+    /* The cancellable is checked here instead of by GTask: after name and options, as in the
+     * standard, and never after the lock was handed over. */
     g_task_set_check_cancellable(task, FALSE);
     request_options_init(&values, options, cancellable != NULL);
     if (!check_request(self, name, &values, &error)) {
@@ -327,9 +330,9 @@ web_locks_manager_request_async(WebLocksManager *self,
  * @result: the result of web_locks_manager_request_async()
  * @error: return location for an error
  *
- * Ends what web_locks_manager_request_async() began.
+ * Finishes an operation started with web_locks_manager_request_async().
  *
- * %NULL without an error says that the lock was not available, which only happens with
+ * Returns %NULL without an error if the lock was not available, which only happens with
  * [property@WebLocks.Options:if-available].
  *
  * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`,
@@ -353,13 +356,12 @@ web_locks_manager_request_finish(WebLocksManager *self, GAsyncResult *result, GE
  * web_locks_manager_request_sync:
  * @self: a manager
  * @name: the resource name
- * @options: (nullable): how the lock is asked for; %NULL for the defaults
- * @cancellable: (nullable): gives the request up, from another thread
+ * @options: (nullable): the options of the request; %NULL for the defaults
+ * @cancellable: (nullable): aborts the request, from another thread
  * @error: return location for an error
  *
- * Asks for a lock, and waits until it is granted: see web_locks_manager_request_async() and
- * web_locks_manager_request_finish(). Nothing else that belongs to the main context of the agent
- * runs meanwhile.
+ * Requests a lock, and waits until it is granted: see web_locks_manager_request_async() and
+ * web_locks_manager_request_finish(). The main context of the agent is not run meanwhile.
  *
  * Returns: (transfer full) (nullable): the lock; %NULL without an error if it was not available
  * Since: 0.1
@@ -428,7 +430,7 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
     /**
      * WebLocksManager:agent:
      *
-     * The agent that sees the bucket.
+     * The agent of the manager.
      *
      * Since: 0.1
      */

@@ -8,17 +8,17 @@
 #include "common/bus-string.h"
 #include "common/limit-id.h"
 
-/* Far beyond the limit of any service. */
+/* Well above the service's limit. */
 #define WHY_BYTES_MAX 16384
 
 /**
  * WebLocksOptions:
  *
- * How a lock is asked for: the `LockOptions` of the standard (section 3.1), with a time-out and a
- * word for people besides.
+ * The options of a lock request: the standard's `LockOptions` (section 3.1), and additionally a
+ * time-out and a description of the purpose.
  *
- * A request copies its options when it begins; changing them later changes nothing for it. The
- * `signal` of the standard is the [class@Gio.Cancellable] of the request.
+ * A request copies its options when it is made; later changes don't affect it. The standard's
+ * `signal` is the [class@Gio.Cancellable] of the request.
  *
  * Since: 0.1
  */
@@ -39,7 +39,7 @@ enum {
 };
 static GParamSpec *properties[N_PROPS];
 
-/* ---- as plain data */
+/* ---- the plain struct */
 
 void
 request_options_copy(RequestOptions *self, const RequestOptions *other)
@@ -69,26 +69,26 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
     const char *broken = NULL;
 
     if (name[0] == '-')
-        broken = "Names that begin with '-' are reserved";
+        broken = "names that begin with '-' are reserved";
     else if (self->steal && self->if_available)
         broken = "'steal' and 'if-available' exclude each other";
     else if (self->steal && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)
-        broken = "Only an exclusive lock can be stolen";
+        broken = "only an exclusive lock can be stolen";
     else if (self->signal && (self->steal || self->if_available))
-        broken = "A cancellable goes with neither 'steal' nor 'if-available'";
+        broken = "a cancellable cannot be combined with 'steal' or 'if-available'";
     if (broken != NULL) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
         return FALSE;
     }
     if (self->why != NULL && strnlen(self->why, WHY_BYTES_MAX + 1) > WHY_BYTES_MAX) {
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "The limit %s is reached: a why of more than %d bytes is not even sent",
+                    "the limit %s is reached: a 'why' of more than %d bytes is not sent",
                     limit_id_get_name(LIMIT_WHY_BYTES), WHY_BYTES_MAX);
         return FALSE;
     }
     if (self->why != NULL && !bus_string_is_valid(self->why)) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "A why is UTF-8 without noncharacters");
+                            "'why' must be UTF-8 without noncharacters");
         return FALSE;
     }
     if (self->timeout_ms > 0 && self->if_available) {
@@ -104,7 +104,7 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
 /**
  * web_locks_options_new:
  *
- * Creates options with the defaults: exclusive, waiting for ever.
+ * Creates options with the defaults: exclusive, without time-out.
  *
  * Returns: (transfer full): new options
  * Since: 0.1
@@ -155,7 +155,7 @@ web_locks_options_set_mode(WebLocksOptions *self, WebLocksMode mode)
  * web_locks_options_get_if_available:
  * @self: options
  *
- * Gets whether the lock is wanted now or not at all.
+ * Gets whether the request fails instead of waiting.
  *
  * Returns: whether the request never waits
  * Since: 0.1
@@ -172,8 +172,8 @@ web_locks_options_get_if_available(WebLocksOptions *self)
  * @self: options
  * @if_available: whether the request never waits
  *
- * Sets whether the lock is wanted now or not at all. A request that can't be granted at once then
- * gives no lock, and no error.
+ * Sets whether the request never waits. A request that can't be granted immediately then returns
+ * %NULL without an error.
  *
  * Since: 0.1
  */
@@ -192,7 +192,7 @@ web_locks_options_set_if_available(WebLocksOptions *self, gboolean if_available)
  * web_locks_options_get_steal:
  * @self: options
  *
- * Gets whether the lock is taken from whoever holds it.
+ * Gets whether the request steals the lock from its holders.
  *
  * Returns: whether the request steals
  * Since: 0.1
@@ -209,8 +209,9 @@ web_locks_options_get_steal(WebLocksOptions *self)
  * @self: options
  * @steal: whether the request steals
  *
- * Sets whether the lock is taken from whoever holds it, before everyone who waits. The holders are
- * told by [signal@WebLocks.Lock::lost]; they may still be at work, and that is the danger of it.
+ * Sets whether the request steals the lock from its holders; it is then granted before all pending
+ * requests. The holders are notified by [signal@WebLocks.Lock::lost], but may still be using the
+ * resource.
  *
  * Since: 0.1
  */
@@ -229,9 +230,9 @@ web_locks_options_set_steal(WebLocksOptions *self, gboolean steal)
  * web_locks_options_get_timeout:
  * @self: options
  *
- * Gets how long the request waits.
+ * Gets the time-out of the request.
  *
- * Returns: milliseconds; 0 is for ever
+ * Returns: the time-out in milliseconds; 0 for none
  * Since: 0.1
  */
 guint
@@ -244,9 +245,9 @@ web_locks_options_get_timeout(WebLocksOptions *self)
 /**
  * web_locks_options_set_timeout:
  * @self: options
- * @timeout_ms: milliseconds of the monotonic clock; 0 is for ever
+ * @timeout_ms: the time-out in milliseconds of the monotonic clock; 0 for none
  *
- * Sets how long the request waits before it fails with [error@WebLocks.Error.TIMEOUT].
+ * Sets the time after which a pending request fails with [error@WebLocks.Error.TIMEOUT].
  *
  * Since: 0.1
  */
@@ -264,9 +265,9 @@ web_locks_options_set_timeout(WebLocksOptions *self, guint timeout_ms)
  * web_locks_options_get_why:
  * @self: options
  *
- * Gets what people are told the lock is for.
+ * Gets the description of the lock's purpose.
  *
- * Returns: (transfer none) (nullable): a few words, or %NULL
+ * Returns: (transfer none) (nullable): the description, or %NULL
  * Since: 0.1
  */
 const char *
@@ -281,7 +282,8 @@ web_locks_options_get_why(WebLocksOptions *self)
  * @self: options
  * @why: (nullable): at most 256 bytes of UTF-8, or %NULL
  *
- * Sets what people are told the lock is for, when they inspect who holds it.
+ * Sets a description of the lock's purpose, for users: `weblocks inspect` and
+ * web_locks_manager_inspect_async() show it.
  *
  * Since: 0.1
  */
@@ -370,7 +372,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:mode:
      *
-     * Exclusive, or shared with others that are shared.
+     * The lock mode.
      *
      * Since: 0.1
      */
@@ -379,7 +381,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:if-available:
      *
-     * Whether the lock is wanted now or not at all.
+     * Whether the request never waits.
      *
      * Since: 0.1
      */
@@ -387,7 +389,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:steal:
      *
-     * Whether the lock is taken from whoever holds it.
+     * Whether the request steals the lock from its holders.
      *
      * Since: 0.1
      */
@@ -395,7 +397,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:timeout:
      *
-     * How long the request waits, in milliseconds; 0 is for ever.
+     * The time-out of the request in milliseconds; 0 for none.
      *
      * Since: 0.1
      */
@@ -403,7 +405,7 @@ web_locks_options_class_init(WebLocksOptionsClass *class)
     /**
      * WebLocksOptions:why:
      *
-     * What people are told the lock is for.
+     * A description of the lock's purpose, for users.
      *
      * Since: 0.1
      */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Asking what is held and who waits: the snapshot [4.5], and Inspect. */
+/* The functions of WebLocksManager for snapshots: Query [4.5] and Inspect. */
 
 #include "client-lib/queries.h"
 #include "client-lib/error-private.h"
@@ -75,11 +75,12 @@ static const MethodCallKind query_kind = {build_query, read_query, g_object_unre
 /**
  * web_locks_manager_query_async:
  * @self: a manager
- * @cancellable: (nullable): ends the call
- * @callback: (scope async) (nullable): called with the answer
+ * @cancellable: (nullable): cancels the operation
+ * @callback: (scope async) (nullable): called when the operation has finished
  * @user_data: for @callback
  *
- * Asks what is held and what waits in the bucket (section 4.5 of the standard).
+ * Gets a snapshot of the held locks and pending requests of the bucket (section 4.5 of the
+ * standard).
  *
  * Since: 0.1
  */
@@ -106,7 +107,7 @@ web_locks_manager_query_async(WebLocksManager *self,
  * @result: the result of web_locks_manager_query_async()
  * @error: return location for an error
  *
- * Ends what web_locks_manager_query_async() began.
+ * Finishes an operation started with web_locks_manager_query_async().
  *
  * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.SECURITY],
  * [error@WebLocks.Error.INVALID_STATE] and [error@WebLocks.Error.UNAVAILABLE].
@@ -125,10 +126,10 @@ web_locks_manager_query_finish(WebLocksManager *self, GAsyncResult *result, GErr
 /**
  * web_locks_manager_query_sync:
  * @self: a manager
- * @cancellable: (nullable): ends the call
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Asks what is held and what waits in the bucket, and waits for the answer.
+ * Gets a snapshot of the held locks and pending requests of the bucket, and waits for the reply.
  *
  * See web_locks_manager_query_finish() for errors.
  *
@@ -151,12 +152,12 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 
 /* ---- inspect */
 
-/* The service answers by pages; this is where they come together. */
+/* The service replies to Inspect in pages, which are collected here. */
 typedef struct {
     WebLocksManager *manager;
     GListStore *held;
     GListStore *pending;
-    char *name; /* NULL: all */
+    char *name; /* NULL: all names */
     guint64 after;
 } Inspection;
 
@@ -239,15 +240,15 @@ static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_objec
  * web_locks_manager_inspect_async:
  * @self: a manager
  * @name: (nullable): only locks and requests of this name; %NULL for all
- * @cancellable: (nullable): ends the call
- * @callback: (scope async) (nullable): called with the answer
+ * @cancellable: (nullable): cancels the operation
+ * @callback: (scope async) (nullable): called when the operation has finished
  * @user_data: for @callback
  *
- * Asks for all that the service can tell people about what is held and what waits in the bucket:
- * processes, reasons, ages, who waits for whom.
+ * Gets the held locks and pending requests of the bucket with all details: processes, purposes,
+ * ages, positions, and the clients that a request waits for.
  *
- * In a large bucket it is asked in several calls: then the answer is not of one moment, as that of
- * web_locks_manager_query_async() is.
+ * For a large bucket this takes several calls. Then the result is not an atomic snapshot, unlike
+ * that of web_locks_manager_query_async().
  *
  * Since: 0.1
  */
@@ -284,7 +285,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
  * @result: the result of web_locks_manager_inspect_async()
  * @error: return location for an error
  *
- * Ends what web_locks_manager_inspect_async() began.
+ * Finishes an operation started with web_locks_manager_inspect_async().
  *
  * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`, [error@WebLocks.Error.LIMITS],
  * [error@WebLocks.Error.SECURITY], [error@WebLocks.Error.INVALID_STATE] and
@@ -305,11 +306,11 @@ web_locks_manager_inspect_finish(WebLocksManager *self, GAsyncResult *result, GE
  * web_locks_manager_inspect_sync:
  * @self: a manager
  * @name: (nullable): only locks and requests of this name; %NULL for all
- * @cancellable: (nullable): ends the call
+ * @cancellable: (nullable): cancels the operation
  * @error: return location for an error
  *
- * Asks for all that the service can tell people about what is held and what waits in the bucket,
- * and waits for the answer: see web_locks_manager_inspect_async().
+ * Gets the held locks and pending requests of the bucket with all details, and waits for the reply:
+ * see web_locks_manager_inspect_async().
  *
  * See web_locks_manager_inspect_finish() for errors.
  *

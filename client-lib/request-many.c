@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Several locks in one call: asked for one after the other, in one order for everybody, so that
- * nobody can wait for somebody who waits for them (section 5.1 of the standard); all or none. */
+/* Requests for several locks: all or none. They are made one after the other, in an order that is
+ * the same for all callers, so that there can be no deadlock (section 5.1 of the standard). */
 
 #include <string.h>
 
@@ -10,10 +10,10 @@
 #include "client-lib/manager-private.h"
 
 typedef struct {
-    GPtrArray *names; /* sorted, each once */
-    GPtrArray *locks; /* of the first so many names */
+    GPtrArray *names; /* sorted, without duplicates */
+    GPtrArray *locks; /* locks[i] is the lock of names[i] */
     RequestOptions options;
-    gint64 deadline_us; /* of the monotonic clock; 0: none */
+    gint64 deadline_us; /* monotonic; 0: none */
 } RequestMany;
 
 static void
@@ -65,7 +65,7 @@ request_many_new(const char *const *names, WebLocksOptions *options, GCancellabl
     return self;
 }
 
-/* What was taken so far is let go before the caller hears that it does not get it. */
+/* Releases the locks acquired so far, before the task returns its error. */
 static void
 drop_locks(RequestMany *self)
 {
@@ -87,7 +87,7 @@ unref_array(gpointer data)
     g_ptr_array_unref(data);
 }
 
-/* One that was lost while we waited for another is no success. */
+/* Checks that no lock was lost while later ones were requested. */
 static gboolean
 check_held(RequestMany *self, GError **error)
 {
@@ -103,7 +103,7 @@ check_held(RequestMany *self, GError **error)
     return TRUE;
 }
 
-/* The time-out is for all together. */
+/* Checks the time-out, which applies to all requests together. */
 static gboolean
 check_time(RequestMany *self, GError **error)
 {
@@ -114,7 +114,7 @@ check_time(RequestMany *self, GError **error)
     left_ms = (self->deadline_us - g_get_monotonic_time() + 999) / 1000;
     if (left_ms <= 0) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
-                            "The locks were not granted in time");
+                            "the locks were not granted in time");
         return FALSE;
     }
     self->options.timeout_ms = (guint)left_ms;
@@ -139,7 +139,7 @@ request_next(GTask *take_task)
     GTask *part;
 
     if (self->locks->len == self->names->len) {
-        /* They are to be held as long as the caller has them, not as long as there is a result. */
+        /* The last check before the locks are handed over. */
         if (g_cancellable_set_error_if_cancelled(g_task_get_cancellable(task), &error))
             fail(task, error);
         else if (check_held(self, &error))
@@ -198,17 +198,17 @@ check(WebLocksManager *manager, const RequestMany *self, GError **error)
  * web_locks_manager_request_many_async:
  * @self: a manager
  * @names: (array zero-terminated=1): resource names, in any order
- * @options: (nullable): how each lock is asked for; %NULL for the defaults
- * @cancellable: (nullable): gives all of the requests up
- * @callback: (scope async) (nullable): called when all locks are granted, or one will not be
+ * @options: (nullable): the options of each request; %NULL for the defaults
+ * @cancellable: (nullable): aborts the requests
+ * @callback: (scope async) (nullable): called when all locks are granted or a request has failed
  * @user_data: for @callback
  *
- * Asks for several locks at once: all or none.
+ * Requests several locks: all or none.
  *
- * They are asked for one after the other in the order of the bytes of their names, whatever order
- * they are given in: so two callers that want some of the same locks can't wait for each other for
- * ever (section 5.1 of the standard), as long as each asks only once for all it needs. A name given
- * twice counts once. The time-out of @options is for all of them together.
+ * The locks are requested one after the other in the byte order of their names, whatever the order
+ * of @names. So callers that need some of the same locks can't deadlock (section 5.1 of the
+ * standard), if each requests all its locks in one call. Duplicate names are ignored. The time-out
+ * of @options applies to all requests together.
  *
  * Since: 0.1
  */
@@ -231,7 +231,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_request_many_async);
-    /* Each request listens to it. */
+    /* Each request watches the cancellable. */
     g_task_set_check_cancellable(task, FALSE);
     many = request_many_new(names, options, cancellable);
     g_task_set_task_data(task, many, request_many_free);
@@ -248,12 +248,12 @@ web_locks_manager_request_many_async(WebLocksManager *self,
  * @result: the result of web_locks_manager_request_many_async()
  * @error: return location for an error
  *
- * Ends what web_locks_manager_request_many_async() began.
+ * Finishes an operation started with web_locks_manager_request_many_async().
  *
- * %NULL without an error says that not all of them were available, which only happens with
- * [property@WebLocks.Options:if-available]. Besides the errors of
- * web_locks_manager_request_finish() there is [error@WebLocks.Error.STOLEN]: one of the locks was
- * stolen while another was waited for.
+ * Returns %NULL without an error if one of the locks was not available, which only happens with
+ * [property@WebLocks.Options:if-available]. In addition to the errors of
+ * web_locks_manager_request_finish(), it fails with [error@WebLocks.Error.STOLEN] if one of the
+ * locks was stolen before all were granted.
  *
  * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name
  * Since: 0.1
@@ -271,11 +271,11 @@ web_locks_manager_request_many_finish(WebLocksManager *self, GAsyncResult *resul
  * web_locks_manager_request_many_sync:
  * @self: a manager
  * @names: (array zero-terminated=1): resource names, in any order
- * @options: (nullable): how each lock is asked for; %NULL for the defaults
- * @cancellable: (nullable): gives all of the requests up, from another thread
+ * @options: (nullable): the options of each request; %NULL for the defaults
+ * @cancellable: (nullable): aborts the requests, from another thread
  * @error: return location for an error
  *
- * Asks for several locks at once, and waits until all are granted: see
+ * Requests several locks, and waits until all are granted: see
  * web_locks_manager_request_many_async() and web_locks_manager_request_many_finish().
  *
  * Returns: (transfer container) (nullable) (element-type WebLocksLock): the locks, sorted by name;

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* How the library makes snapshots. */
+/* Functions of WebLocksSnapshot that are private to the library. */
 
 #pragma once
 
 #include <weblocks/weblocks.h>
 
-/* Of these lists of WebLocksLockInfo, which do not change any more. */
+/* Creates a snapshot of two lists of WebLocksLockInfo, which must not change any more. */
 WebLocksSnapshot *web_locks_snapshot_new(GListModel *held, GListModel *pending);

@@ -6,7 +6,8 @@
 /**
  * WebLocksSnapshot:
  *
- * What is held and what waits in a storage bucket at one moment (section 4.5 of the standard).
+ * The held locks and pending requests of a storage bucket at one moment (section 4.5 of the
+ * standard).
  *
  * Since: 0.1
  */
@@ -39,7 +40,7 @@ web_locks_snapshot_new(GListModel *held, GListModel *pending)
  * web_locks_snapshot_get_held:
  * @self: a snapshot
  *
- * Gets the locks that are held.
+ * Gets the held locks.
  *
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
@@ -55,7 +56,7 @@ web_locks_snapshot_get_held(WebLocksSnapshot *self)
  * web_locks_snapshot_get_pending:
  * @self: a snapshot
  *
- * Gets the requests that wait; those of one name stand in the order of their requests.
+ * Gets the pending requests. Those for the same name are in queue order.
  *
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
@@ -106,7 +107,7 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
     /**
      * WebLocksSnapshot:held:
      *
-     * The locks that are held: a list model of [class@WebLocks.LockInfo].
+     * The held locks: a list model of [class@WebLocks.LockInfo].
      *
      * Since: 0.1
      */
@@ -114,7 +115,7 @@ web_locks_snapshot_class_init(WebLocksSnapshotClass *class)
     /**
      * WebLocksSnapshot:pending:
      *
-     * The requests that wait: a list model of [class@WebLocks.LockInfo].
+     * The pending requests: a list model of [class@WebLocks.LockInfo].
      *
      * Since: 0.1
      */

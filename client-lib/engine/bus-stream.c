@@ -154,7 +154,7 @@ take_line(BusStream *self, const char *line)
         self->passes_fds = line[0] == 'A';
         self->is_begun = TRUE;
     } else if (!g_str_has_prefix(line, "DATA")) {
-        end(self, "the bus does not accept the authentication");
+        end(self, "the bus has rejected the authentication");
     }
 }
 
@@ -168,7 +168,7 @@ take_next_line(BusStream *self)
 
     if (end_of_line == NULL) {
         if (self->in->len > AUTHENTICATION_MAX)
-            end(self, "the bus does not speak D-Bus");
+            end(self, "the bus has sent an invalid message");
         return FALSE;
     }
     length = (gsize)(end_of_line - self->in->data);

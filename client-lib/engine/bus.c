@@ -64,7 +64,7 @@ call_finish(BusCall *call, BusOutcome outcome, GDBusMessage *reply, const GError
 static void
 on_call_expired(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable("there was no answer in time");
+    g_autoptr(GError) error = error_new_unavailable("the call timed out");
 
     call_finish(data, BUS_TIMED_OUT, NULL, error);
 }
@@ -187,7 +187,7 @@ error_of_reply(GDBusMessage *reply)
 
     if (body != NULL && g_variant_is_of_type(body, G_VARIANT_TYPE("(s)")))
         g_variant_get(body, "(&s)", &text);
-    return error_new_from_wire(g_dbus_message_get_error_name(reply), text);
+    return error_new_from_dbus(g_dbus_message_get_error_name(reply), text);
 }
 
 static void
@@ -197,7 +197,7 @@ take_answer(BusCall *call, GDBusMessage *reply)
     g_autoptr(GError) error = NULL;
 
     if (!is_from(reply, BUS_DRIVER_NAME) && (call->is_of_driver || !is_from(reply, self->owner))) {
-        error = error_new_unavailable("the answer did not come from the lock service");
+        error = error_new_unavailable("the reply did not come from the lock service");
         call_finish(call, BUS_UNANSWERED, NULL, error);
         return;
     }

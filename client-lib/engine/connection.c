@@ -92,15 +92,15 @@ connection_check(const Connection *self, GError **error)
 
     if (!session_is_of_this_process(self->session)) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                            "The agent belongs to the process that forked this one");
+                            "the agent belongs to the parent process");
         return FALSE;
     }
     if (state == STATE_CLOSED)
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                            "The agent is closed");
+                            "the agent is closed");
     else if (state == STATE_GONE)
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                            "The connection of the agent has ended");
+                            "the connection of the agent has ended");
     return state != STATE_CLOSED && state != STATE_GONE;
 }
 
@@ -358,7 +358,7 @@ static void
 close_connection(Connection *self)
 {
     g_autoptr(GError) error =
-        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, "The agent was closed");
+        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, "the agent was closed");
 
     lock_table_end(self->table);
     if (self->borrowed == NULL || get_state(self) == STATE_GONE ||

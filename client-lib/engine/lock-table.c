@@ -305,7 +305,7 @@ take_answer(LockTable *self, const PacketAnswer *answer)
     while (link != NULL && ((LockEntry *)link->data)->serial == 0)
         link = link->next;
     if (link == NULL || ((LockEntry *)link->data)->serial != answer->head.serial) {
-        g_debug("The lock service has answered what it was not asked");
+        g_debug("the lock service has sent an unexpected answer");
         return;
     }
     if (self->unconfirmed < answer->head.serial)
@@ -544,7 +544,7 @@ get_first_key(void)
     guint64 key;
 
     if (getrandom(&key, sizeof key, 0) != sizeof key)
-        g_error("The system has no random numbers");
+        g_error("getrandom() failed");
     return (key >> 1) + 1; /* at most 2^63: counting up can't overflow */
 }
 

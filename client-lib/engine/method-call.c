@@ -67,7 +67,7 @@ on_cancelled(gpointer data)
 static void
 on_expired(gpointer data)
 {
-    method_call_fail(data, error_new_unavailable("there was no answer in time"));
+    method_call_fail(data, error_new_unavailable("the call timed out"));
 }
 
 static void

@@ -217,7 +217,7 @@ take_packet(PacketSocket *self, gsize size)
         const PacketHead *message = packet_read_from_service(self->packet, size, &offset);
 
         if (message == NULL) {
-            g_debug("The lock service sent a malformed packet");
+            g_debug("the lock service sent a malformed packet");
             self->was_reset = TRUE; /* it is unknown what the service has read */
             end(self);
             return;

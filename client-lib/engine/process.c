@@ -63,7 +63,7 @@ process_init(void)
 
     if (g_once_init_enter(&is_counting)) {
         if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
-            g_error("Could not register fork handlers: out of memory");
+            g_error("could not register fork handlers: out of memory");
         g_once_init_leave(&is_counting, 1);
     }
 }

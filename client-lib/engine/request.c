@@ -251,7 +251,7 @@ on_release_expired(gpointer data)
     Request *self = data;
 
     completion_return_error(&self->completion,
-                            error_new_unavailable("it has not come back in time"));
+                            error_new_unavailable("it has not restarted in time"));
     lock_table_abandon(self->table, &self->entry);
 }
 
@@ -261,7 +261,7 @@ explain_refusal(const Request *self)
     if (self->loss_reason != 0)
         return error_new_from_reason(self->loss_reason);
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                               "The lock was released before");
+                               "the lock has been released already");
 }
 
 static gboolean

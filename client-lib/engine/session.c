@@ -253,7 +253,7 @@ get_wake_fd(void)
         self = g_new(WakeFd, 1);
         self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (self->fd < 0)
-            g_error("Could not create an event descriptor: %s", g_strerror(errno));
+            g_error("could not create an event descriptor: %s", g_strerror(errno));
         self->n_forks = process_n_forks;
         g_private_replace(&this_wake_fd, self);
     }
@@ -569,7 +569,7 @@ poll_handle(const Poll *poll, Session *self)
     guint64 count;
 
     if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
-        g_debug("Could not read an event descriptor: %s", g_strerror(errno));
+        g_debug("could not read an event descriptor: %s", g_strerror(errno));
     for (guint i = 1; i < poll->n_fds && poll->n_watch_changes == self->n_watch_changes; i++) {
         SessionWatch *watch = self->watches[i - 1];
 

@@ -23,19 +23,19 @@ G_BEGIN_DECLS
 /**
  * WebLocksError:
  * @WEB_LOCKS_ERROR_NOT_SUPPORTED: the name is reserved, or the options exclude each other
- * @WEB_LOCKS_ERROR_SECURITY: the service could not find out, or does not allow, who the caller is
+ * @WEB_LOCKS_ERROR_SECURITY: the service could not identify the caller, or refuses it
  * @WEB_LOCKS_ERROR_INVALID_STATE: the agent is closed, or belongs to another process (after a fork)
- * @WEB_LOCKS_ERROR_ABORT: a wait ended because its own agent was closed
+ * @WEB_LOCKS_ERROR_ABORT: the request ended because its own agent was closed
  * @WEB_LOCKS_ERROR_STOLEN: the lock was stolen from its holder
- * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request passed before it was granted
- * @WEB_LOCKS_ERROR_NOT_HELD: the lock was released before
- * @WEB_LOCKS_ERROR_LIMITS: a limit of the service, or of the bus, is reached; the message names it
+ * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request expired before it was granted
+ * @WEB_LOCKS_ERROR_NOT_HELD: the lock had been released already
+ * @WEB_LOCKS_ERROR_LIMITS: a limit of the service or of the bus was reached; the message names it
  * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or has lost the lock
  *
- * What can go wrong with locks.
+ * Errors of lock operations.
  *
- * A cancelled operation is not among them: it fails with `G_IO_ERROR_CANCELLED`. Nor is an argument
- * that can never be right: that is `G_IO_ERROR_INVALID_ARGUMENT`.
+ * Two errors are in GIO's domain: a cancelled operation fails with `G_IO_ERROR_CANCELLED`, and an
+ * invalid argument with `G_IO_ERROR_INVALID_ARGUMENT`.
  *
  * Since: 0.1
  */

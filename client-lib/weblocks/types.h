@@ -11,7 +11,7 @@
 
 G_BEGIN_DECLS
 
-/* What is declared without it, the shared library does not export. */
+/* Marks functions that the shared library exports. */
 #define WEB_LOCKS_PUBLIC __attribute__((visibility("default"))) extern
 
 typedef struct _WebLocksAgent WebLocksAgent;
@@ -24,8 +24,8 @@ typedef struct _WebLocksMonitor WebLocksMonitor;
 
 /**
  * WebLocksMode:
- * @WEB_LOCKS_MODE_EXCLUSIVE: nobody else holds a lock of that name
- * @WEB_LOCKS_MODE_SHARED: others may hold shared locks of that name too
+ * @WEB_LOCKS_MODE_EXCLUSIVE: no other lock of the same name is held
+ * @WEB_LOCKS_MODE_SHARED: other shared locks of the same name may be held
  *
  * Lock modes (section 2.3 of the standard).
  *

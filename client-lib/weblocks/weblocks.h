@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Web Locks for desktop processes: the one header to include. */
+/* The public header of libweblocks, which includes all others. */
 
 #pragma once
 
