@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define WAIT_SECONDS 20
@@ -77,35 +76,10 @@ test_service_start(void)
     private_bus_start_service(bus, service_limits);
 }
 
-static void
-die_with_parent(gpointer data)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
-static gboolean
-has_other_owner(gpointer old_owner)
-{
-    return bus->service_owner != NULL && g_strcmp0(bus->service_owner, old_owner) != 0;
-}
-
 void
 test_service_start_with(const char *option)
 {
-    g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_NONE);
-    g_autofree char *address = g_strdup_printf("--address=%s", bus->address);
-    g_autofree char *old_owner = g_strdup(bus->service_owner);
-    g_autoptr(GSubprocess) old = g_steal_pointer(&bus->service);
-    g_autoptr(GError) error = NULL;
-
-    g_subprocess_launcher_set_child_setup(launcher, die_with_parent, NULL, NULL);
-    g_subprocess_launcher_setenv(launcher, "XDG_RUNTIME_DIR", bus->directory, TRUE);
-    bus->service =
-        g_subprocess_launcher_spawn(launcher, &error, g_getenv("WEBLOCKSD"), address, option, NULL);
-    g_assert_no_error(error);
-    g_assert_true(private_bus_wait(has_other_owner, old_owner));
-    if (old != NULL)
-        g_assert_true(g_subprocess_wait_check(old, NULL, &error));
+    private_bus_replace_service(bus, option);
 }
 
 void

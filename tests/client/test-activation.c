@@ -4,90 +4,14 @@
 /* A bus that starts the service: whoever has something at stake calls it back. */
 
 #include <signal.h>
-#include <sys/prctl.h>
 
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
-static const char activating_config[] =
-    "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
-    " \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
-    "<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>\n"
-    "<servicedir>%s</servicedir>\n"
-    "<policy context=\"default\"><allow send_destination=\"*\" eavesdrop=\"true\"/>\n"
-    "<allow eavesdrop=\"true\"/><allow own=\"*\"/></policy>\n"
-    "</busconfig>\n";
-
-typedef struct {
-    char *directory;
-    char *address;
-    GSubprocess *process;
-    GDBusConnection *observer;
-} ActivatingBus;
-
-static void
-write_file(const char *directory, const char *name, const char *text)
-{
-    g_autofree char *path = g_build_filename(directory, name, NULL);
-
-    g_assert_true(g_file_set_contents(path, text, -1, NULL));
-}
-
-static void
-die_with_parent(gpointer data)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
-
-static void
-activating_bus_start(ActivatingBus *self)
-{
-    g_autoptr(GSubprocessLauncher) launcher =
-        g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE);
-    g_autofree char *config = NULL, *service = NULL, *option = NULL;
-    g_autoptr(GDataInputStream) output = NULL;
-    g_autoptr(GError) error = NULL;
-
-    self->directory = g_dir_make_tmp("weblocks-client-XXXXXX", NULL);
-    config = g_strdup_printf(activating_config, self->directory, self->directory);
-    service = g_strdup_printf("[D-BUS Service]\nName=org.w3.WebLocks\nExec=%s --state-dir=%s/state "
-                              "--idle-exit=0.02\n",
-                              g_getenv("WEBLOCKSD"), self->directory);
-    write_file(self->directory, "bus.conf", config);
-    write_file(self->directory, "org.w3.WebLocks.service", service);
-    option = g_strdup_printf("--config-file=%s/bus.conf", self->directory);
-    g_subprocess_launcher_set_child_setup(launcher, die_with_parent, NULL, NULL);
-    self->process = g_subprocess_launcher_spawn(launcher, &error, "dbus-daemon", option, "--nofork",
-                                                "--nopidfile", "--print-address", NULL);
-    g_assert_no_error(error);
-    output = g_data_input_stream_new(g_subprocess_get_stdout_pipe(self->process));
-    self->address = g_data_input_stream_read_line(output, NULL, NULL, &error);
-    g_assert_no_error(error);
-    self->observer =
-        g_dbus_connection_new_for_address_sync(self->address,
-                                               G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT |
-                                                   G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION,
-                                               NULL, NULL, &error);
-    g_assert_no_error(error);
-}
-
-static void
-activating_bus_end(ActivatingBus *self)
-{
-    const char *const remove[] = {"rm", "-r", self->directory, NULL};
-
-    g_object_unref(self->observer);
-    g_subprocess_send_signal(self->process, SIGTERM);
-    g_subprocess_wait(self->process, NULL, NULL);
-    g_object_unref(self->process);
-    g_assert_true(g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
-                               NULL, NULL, NULL));
-    g_free(self->directory);
-    g_free(self->address);
-}
+#define SERVICE_OPTIONS "--idle-exit=0.02"
 
 static WebLocksManager *
-manager_new(const ActivatingBus *bus)
+manager_new(const PrivateBus *bus)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksAgent) agent =
@@ -99,7 +23,7 @@ manager_new(const ActivatingBus *bus)
 
 /* Of the service; 0: it isn't there. */
 static pid_t
-get_pid(const ActivatingBus *bus)
+get_pid(const PrivateBus *bus)
 {
     g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
         bus->observer, BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE,
@@ -113,7 +37,7 @@ get_pid(const ActivatingBus *bus)
 }
 
 typedef struct {
-    const ActivatingBus *bus;
+    const PrivateBus *bus;
     pid_t old_pid;
 } Return;
 
@@ -130,7 +54,7 @@ is_back(gpointer data)
 
 /* And waits until somebody has called it back. */
 static void
-kill_service(const ActivatingBus *bus)
+kill_service(const PrivateBus *bus)
 {
     Return back = {bus, get_pid(bus)};
 
@@ -151,7 +75,7 @@ skip_broker(void)
 static void
 test_called_back(void)
 {
-    ActivatingBus bus = {0};
+    PrivateBus *bus;
     g_autoptr(WebLocksManager) holder = NULL, waiter = NULL;
     g_autoptr(WebLocksLock) lock = NULL, next = NULL;
     g_auto(Answer) waiting = {0};
@@ -159,17 +83,17 @@ test_called_back(void)
 
     if (skip_broker())
         return;
-    activating_bus_start(&bus);
-    holder = manager_new(&bus);
+    bus = private_bus_new_activating(SERVICE_OPTIONS);
+    holder = manager_new(bus);
     lock = test_lock(holder, "a");
     losses_watch(&losses, lock);
-    kill_service(&bus);
+    kill_service(bus);
 
-    waiter = manager_new(&bus);
+    waiter = manager_new(bus);
     answer_ask(&waiting, waiter, "a");
     test_wait_for_state(waiter, "a | a");
     for (guint i = 0; i < 5; i++)
-        kill_service(&bus);
+        kill_service(bus);
     test_settle(waiter);
     g_assert_cmpuint(waiting.n_results, ==, 0);
     g_assert_true(web_locks_lock_get_held(lock));
@@ -181,7 +105,7 @@ test_called_back(void)
     g_clear_object(&waiter);
     g_clear_object(&holder);
     test_iterate();
-    activating_bus_end(&bus);
+    private_bus_free(bus);
 }
 
 /* It leaves after 20 ms without work; we come with requests at about that moment, again and
@@ -189,15 +113,15 @@ test_called_back(void)
 static void
 test_idle_exit(void)
 {
-    ActivatingBus bus = {0};
+    PrivateBus *bus;
     g_autoptr(GError) error = NULL;
     g_autoptr(WebLocksManager) manager = NULL;
     guint64 token = 0;
 
     if (skip_broker())
         return;
-    activating_bus_start(&bus);
-    manager = manager_new(&bus);
+    bus = private_bus_new_activating(SERVICE_OPTIONS);
+    manager = manager_new(bus);
     for (guint i = 0; i < 60; i++) {
         g_autoptr(WebLocksLock) lock = NULL;
         gint64 until = g_get_monotonic_time() + 15 * 1000 + i * 200;
@@ -213,7 +137,7 @@ test_idle_exit(void)
     }
     g_clear_object(&manager);
     test_iterate();
-    activating_bus_end(&bus);
+    private_bus_free(bus);
 }
 
 int

@@ -5,6 +5,7 @@
 
 #include "tests/lib/bus-monitor.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -12,13 +13,6 @@
 #include "common/bus-names.h"
 
 #define WAIT_SECONDS 20
-
-static const char daemon_config[] =
-    "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
-    " \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
-    "<busconfig><type>session</type><listen>unix:path=%s/bus</listen><auth>EXTERNAL</auth>\n"
-    "<policy context=\"default\"><allow send_destination=\"*\" eavesdrop=\"true\"/>\n"
-    "<allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>\n";
 
 /* ---- waiting */
 
@@ -54,11 +48,10 @@ die_with_parent(gpointer data)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* `standard_output` as a pipe tells the address; standard input closes when we end. */
 static GSubprocess *
-spawn(const PrivateBus *bus, GSubprocessFlags flags, const char *const *arguments)
+spawn(const PrivateBus *bus, const char *const *arguments)
 {
-    g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(flags);
+    g_autoptr(GSubprocessLauncher) launcher = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_NONE);
     g_autoptr(GError) error = NULL;
     GSubprocess *process;
 
@@ -70,44 +63,40 @@ spawn(const PrivateBus *bus, GSubprocessFlags flags, const char *const *argument
     return process;
 }
 
-static char *
-read_line(GSubprocess *process)
-{
-    g_autoptr(GDataInputStream) input =
-        g_data_input_stream_new(g_subprocess_get_stdout_pipe(process));
-    g_autoptr(GError) error = NULL;
-    char *line;
+/* ---- the launcher */
 
-    g_filter_input_stream_set_close_base_stream(G_FILTER_INPUT_STREAM(input), FALSE);
-    line = g_data_input_stream_read_line(input, NULL, NULL, &error);
-    g_assert_no_error(error);
-    g_assert_nonnull(line);
-    return line;
+/* Asks run-on-bus.py. */
+static char *
+ask_launcher(const char *question)
+{
+    static int fd = -1;
+    char answer[4096];
+    ssize_t size;
+
+    if (fd < 0) {
+        const char *number = g_getenv("WEBLOCKS_TEST_LAUNCHER");
+
+        if (number == NULL)
+            g_error("Buses come from tests/lib/run-on-bus.py: run this program by it");
+        fd = (int)g_ascii_strtoll(number, NULL, 10);
+        g_assert_cmpint(fcntl(fd, F_SETFD, FD_CLOEXEC), ==, 0);
+    }
+    g_assert_cmpint(send(fd, question, strlen(question), MSG_NOSIGNAL), >, 0);
+    size = recv(fd, answer, sizeof answer, 0);
+    if (size <= 0)
+        g_error("No answer of run-on-bus.py to: %s", question);
+    return g_strndup(answer, (gsize)size);
 }
 
 static void
-start_bus(PrivateBus *bus)
+start_bus(PrivateBus *bus, const char *question)
 {
-    GSubprocessFlags flags = G_SUBPROCESS_FLAGS_STDIN_PIPE | G_SUBPROCESS_FLAGS_STDOUT_PIPE;
-    g_autofree char *socket = g_build_filename(bus->directory, "bus", NULL);
+    g_autofree char *answer = ask_launcher(question);
+    g_auto(GStrv) words = g_strsplit(answer, " ", 2);
 
-    if (g_strcmp0(g_getenv("WEBLOCKS_TEST_BUS"), "dbus-broker") == 0) {
-        const char *launcher = g_getenv("WEBLOCKS_BROKER_LAUNCHER");
-        const char *const arguments[] = {launcher, socket, NULL};
-
-        g_assert_nonnull(launcher);
-        bus->process = spawn(bus, flags, arguments);
-    } else {
-        g_autofree char *file = g_build_filename(bus->directory, "bus.conf", NULL);
-        g_autofree char *option = g_strdup_printf("--config-file=%s", file);
-        g_autofree char *config = g_strdup_printf(daemon_config, bus->directory);
-        const char *const arguments[] = {"dbus-daemon",     option, "--nofork", "--nopidfile",
-                                         "--print-address", NULL};
-
-        g_assert_true(g_file_set_contents(file, config, -1, NULL));
-        bus->process = spawn(bus, flags, arguments);
-    }
-    bus->address = read_line(bus->process);
+    g_assert_cmpuint(g_strv_length(words), ==, 2);
+    bus->address = g_strdup(words[0]);
+    bus->directory = g_strdup(words[1]);
 }
 
 /* ---- who is there */
@@ -201,53 +190,76 @@ observe(PrivateBus *bus, const char *name, GDBusSignalCallback callback, gpointe
     return subscription;
 }
 
-PrivateBus *
-private_bus_new(void)
+static PrivateBus *
+bus_new(const char *question)
 {
     PrivateBus *bus = g_new0(PrivateBus, 1);
 
-    bus->directory = g_dir_make_tmp("weblocks-spec-XXXXXX", NULL);
-    g_assert_nonnull(bus->directory);
-    start_bus(bus);
+    start_bus(bus, question);
     bus->observer = private_bus_connect(bus);
     observe(bus, BUS_SERVICE_NAME, on_name_owner_changed, bus);
+    return bus;
+}
+
+PrivateBus *
+private_bus_new(void)
+{
+    PrivateBus *bus = bus_new("start");
+
     bus->monitor = bus_monitor_new(private_bus_connect(bus));
     return bus;
+}
+
+PrivateBus *
+private_bus_new_activating(const char *options)
+{
+    g_autofree char *question = g_strdup_printf("start-activating %s", options);
+
+    return bus_new(question);
 }
 
 void
 private_bus_free(PrivateBus *bus)
 {
-    const char *const remove[] = {"rm", "-r", bus->directory, NULL};
+    g_autofree char *question = g_strdup_printf("stop %s", bus->address);
+    g_autofree char *answer = NULL;
 
-    bus_monitor_free(bus->monitor, bus->observer);
+    if (bus->monitor != NULL)
+        bus_monitor_free(bus->monitor, bus->observer);
     g_dbus_connection_close_sync(bus->observer, NULL, NULL);
     g_clear_object(&bus->observer);
-    /* The broker's launcher ends it when this closes; the daemon needs to be told. */
-    g_output_stream_close(g_subprocess_get_stdin_pipe(bus->process), NULL, NULL);
-    if (g_strcmp0(g_getenv("WEBLOCKS_TEST_BUS"), "dbus-broker") != 0)
-        g_subprocess_send_signal(bus->process, SIGTERM);
-    g_subprocess_wait(bus->process, NULL, NULL);
-    g_clear_object(&bus->process);
-    g_assert_true(g_spawn_sync(NULL, (char **)remove, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL,
-                               NULL, NULL, NULL));
+    answer = ask_launcher(question);
+    g_assert_cmpstr(answer, ==, "done");
+    g_free(bus->service_owner);
     g_free(bus->directory);
     g_free(bus->address);
     g_free(bus);
 }
 
 void
-private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
+private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data)
+{
+    gboolean gone = FALSE;
+    guint subscription = observe(bus, name, on_gone, &gone);
+
+    leave(data, NULL);
+    g_assert_true(private_bus_wait(is_true, &gone));
+    g_dbus_connection_signal_unsubscribe(bus->observer, subscription);
+}
+
+static void
+cut(gpointer connection, gpointer unused)
 {
     GIOStream *stream = g_dbus_connection_get_stream(connection);
     GSocket *socket = g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream));
-    gboolean gone = FALSE;
-    guint subscription =
-        observe(bus, g_dbus_connection_get_unique_name(connection), on_gone, &gone);
 
     shutdown(g_socket_get_fd(socket), SHUT_RDWR);
-    g_assert_true(private_bus_wait(is_true, &gone));
-    g_dbus_connection_signal_unsubscribe(bus->observer, subscription);
+}
+
+void
+private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
+{
+    private_bus_wait_gone(bus, g_dbus_connection_get_unique_name(connection), cut, connection);
 }
 
 /* ---- the service */
@@ -281,8 +293,9 @@ private_bus_ping_service(PrivateBus *bus)
     g_assert_nonnull(reply);
 }
 
-void
-private_bus_start_service(PrivateBus *bus, const char *const *limits)
+/* `option` may be NULL. */
+static GSubprocess *
+spawn_service(const PrivateBus *bus, const char *const *limits, const char *option)
 {
     g_autoptr(GPtrArray) arguments = g_ptr_array_new_with_free_func(g_free);
     const char *wrapper = g_getenv("WEBLOCKS_TEST_WRAPPER");
@@ -294,13 +307,48 @@ private_bus_start_service(PrivateBus *bus, const char *const *limits)
             g_ptr_array_add(arguments, g_strdup(wrapper_words[i]));
     g_ptr_array_add(arguments, g_strdup(g_getenv("WEBLOCKSD")));
     g_ptr_array_add(arguments, g_strdup_printf("--address=%s", bus->address));
-    for (guint i = 0; limits[i] != NULL; i++)
+    for (guint i = 0; limits != NULL && limits[i] != NULL; i++)
         g_ptr_array_add(arguments, g_strdup_printf("--limit=%s", limits[i]));
+    if (option != NULL)
+        g_ptr_array_add(arguments, g_strdup(option));
     g_ptr_array_add(arguments, NULL);
+    return spawn(bus, (const char *const *)arguments->pdata);
+}
 
-    bus->service = spawn(bus, G_SUBPROCESS_FLAGS_NONE, (const char *const *)arguments->pdata);
+void
+private_bus_start_service(PrivateBus *bus, const char *const *limits)
+{
+    bus->service = spawn_service(bus, limits, NULL);
     if (!private_bus_wait(is_service_there, bus))
         g_error("weblocksd does not come");
+}
+
+typedef struct {
+    const PrivateBus *bus;
+    const char *old_owner;
+} Replacement;
+
+static gboolean
+has_other_owner(gpointer data)
+{
+    const Replacement *replacement = data;
+    const char *owner = replacement->bus->service_owner;
+
+    return owner != NULL && g_strcmp0(owner, replacement->old_owner) != 0;
+}
+
+void
+private_bus_replace_service(PrivateBus *bus, const char *option)
+{
+    g_autofree char *old_owner = g_strdup(bus->service_owner);
+    g_autoptr(GSubprocess) old = g_steal_pointer(&bus->service);
+    Replacement replacement = {bus, old_owner};
+    g_autoptr(GError) error = NULL;
+
+    bus->service = spawn_service(bus, NULL, option);
+    g_assert_true(private_bus_wait(has_other_owner, &replacement));
+    if (old != NULL)
+        g_assert_true(g_subprocess_wait_check(old, NULL, &error));
 }
 
 void

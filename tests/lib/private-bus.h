@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A message bus of our own, with weblocksd on it when wanted. Environment:
+/* A message bus of our own, with weblocksd on it when wanted. The program that uses it is run by
+ * run-on-bus.py, which starts and stops the buses. Environment:
  *
  *     WEBLOCKSD                 the service's program
- *     WEBLOCKS_TEST_BUS         dbus-daemon (default) or dbus-broker
- *     WEBLOCKS_BROKER_LAUNCHER  for dbus-broker: the program that starts it
+ *     WEBLOCKS_TEST_BUS         dbus-daemon or dbus-broker
  *     WEBLOCKS_TEST_WRAPPER     put before weblocksd, such as valgrind and its options
  *     WEBLOCKS_TEST_TIMEOUT_FACTOR  for slow machines and instrumented programs */
 
@@ -16,24 +16,34 @@
 typedef struct BusMonitor BusMonitor;
 
 typedef struct {
-    char *directory;
+    char *directory; /* goes with the bus */
     char *address;
-    GSubprocess *process;
     GDBusConnection *observer; /* ours, of no agent */
     GSubprocess *service;
     char *service_owner; /* unique name of the service; NULL if it isn't there */
-    BusMonitor *monitor;
+    BusMonitor *monitor; /* NULL on a bus that starts the service */
 } PrivateBus;
 
 /* A monitor sees every message; freeing asserts that none was a signal to everybody. */
 PrivateBus *private_bus_new(void);
+
+/* A dbus-daemon that starts the service on demand, with these options. It has no monitor. */
+PrivateBus *private_bus_new_activating(const char *options);
 void private_bus_free(PrivateBus *bus);
 
 /* One service at a time. Stopping asserts that it ended in good order. */
 void private_bus_start_service(PrivateBus *bus, const char *const *limits);
 void private_bus_stop_service(PrivateBus *bus);
 
+/* Starts one with one more option, such as `--replace`, which takes the name over from the one that
+ * has it; that one has ended in good order on return. */
+void private_bus_replace_service(PrivateBus *bus, const char *option);
+
 GDBusConnection *private_bus_connect(PrivateBus *bus);
+
+/* Calls `leave` with the data, which ends the connection of that unique name, and waits until the
+ * bus says that it is gone. */
+void private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data);
 
 /* Cuts the connection as if its process had died, and waits until the bus says so. */
 void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);

@@ -6,99 +6,49 @@
  * D-Bus has understood. */
 
 #include "common/bus-names.h"
-#include "tests/lib/private-bus.h"
-#include "tests/spec/spec-driver.h"
+#include "tests/spec/bus-session.h"
 #include "weblocks-proxies.h"
 
 typedef struct {
-    char letter;
+    BusClient base;
     GDBusConnection *connection;
     GHashTable *buckets; /* bucket -> WlWebLocks */
-    GQueue events;       /* of SpecEvent */
 } Client;
-
-typedef struct {
-    Client *clients[SPEC_AGENTS]; /* NULL: not there */
-    GHashTable *letters;          /* unique name -> letter, as string; the dead too */
-} Session;
-
-/* The bus that all cases use, each with a service of its own. */
-static PrivateBus *the_bus;
-
-static void
-set_up(void)
-{
-    the_bus = private_bus_new();
-}
-
-static void
-tear_down(void)
-{
-    private_bus_free(the_bus);
-}
 
 /* ---- clients */
 
 static gpointer
 start(const char *const *limits)
 {
-    Session *session = g_new0(Session, 1);
-
-    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-    private_bus_start_service(the_bus, limits);
-    return session;
-}
-
-static void
-stop(gpointer self)
-{
-    Session *session = self;
-
-    private_bus_stop_service(the_bus);
-    g_hash_table_unref(session->letters);
-    g_free(session);
-}
-
-static void
-client_free(gpointer data)
-{
-    Client *client = data;
-
-    g_hash_table_unref(client->buckets);
-    g_object_unref(client->connection);
-    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
-    g_free(client);
+    return bus_session_start(sizeof(BusSession), limits);
 }
 
 static void
 join(gpointer self, char letter)
 {
-    Session *session = self;
-    Client *client = g_new0(Client, 1);
+    GDBusConnection *connection = private_bus_connect(bus_session_bus());
+    Client *client = bus_session_add_client(self, sizeof(Client), letter,
+                                            g_dbus_connection_get_unique_name(connection));
 
-    client->letter = letter;
-    client->connection = private_bus_connect(the_bus);
+    client->connection = connection;
     client->buckets = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_object_unref);
-    g_hash_table_insert(session->letters,
-                        g_strdup(g_dbus_connection_get_unique_name(client->connection)),
-                        g_strndup(&letter, 1));
-    session->clients[letter - 'A'] = client;
 }
 
 static void
 die(gpointer self, char letter)
 {
-    Session *session = self;
-    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+    Client *client = bus_session_remove_client(self, letter);
 
-    private_bus_kill_connection(the_bus, client->connection);
-    client_free(client);
+    private_bus_kill_connection(bus_session_bus(), client->connection);
+    g_hash_table_unref(client->buckets);
+    g_object_unref(client->connection);
+    bus_session_free_client(client);
 }
 
 /* ---- events */
 
 typedef struct {
-    Session *session;
+    BusSession *session;
     Client *client;
     char *bucket;
 } Listener;
@@ -112,16 +62,6 @@ listener_free(gpointer data, GClosure *closure)
     g_free(listener);
 }
 
-static char
-find_letter(const Session *session, const char *client_id)
-{
-    const char *letter = g_hash_table_lookup(session->letters, client_id);
-
-    if (letter == NULL)
-        return '?';
-    return letter[0];
-}
-
 static SpecEvent *
 add_event(const Listener *listener,
           gboolean is_granted,
@@ -130,12 +70,13 @@ add_event(const Listener *listener,
           const char *mode,
           const char *client_id)
 {
-    SpecEvent *event = spec_event_new(is_granted, id, find_letter(listener->session, client_id));
+    SpecEvent *event =
+        spec_event_new(is_granted, id, bus_session_find_letter(listener->session, client_id));
 
     event->bucket = g_strdup(listener->bucket);
     event->name = g_strdup(name);
     event->mode = g_strdup(mode);
-    g_queue_push_tail(&listener->client->events, event);
+    g_queue_push_tail(&listener->client->base.events, event);
     return event;
 }
 
@@ -164,7 +105,7 @@ on_released(WlWebLocks *proxy,
 }
 
 static void
-listen(Session *session, Client *client, const char *bucket, WlWebLocks *proxy)
+listen(BusSession *session, Client *client, const char *bucket, WlWebLocks *proxy)
 {
     static const struct {
         const char *signal;
@@ -184,17 +125,10 @@ listen(Session *session, Client *client, const char *bucket, WlWebLocks *proxy)
 
 /* ---- objects */
 
-static Client *
-get_client(Session *session, char letter)
-{
-    g_assert_nonnull(session->clients[letter - 'A']);
-    return session->clients[letter - 'A'];
-}
-
 static WlWebLocks *
-get_proxy(Session *session, char letter, const char *bucket)
+get_proxy(BusSession *session, char letter, const char *bucket)
 {
-    Client *client = get_client(session, letter);
+    Client *client = bus_session_get_client(session, letter);
     WlWebLocks *proxy = g_hash_table_lookup(client->buckets, bucket);
     g_autofree char *path = private_bus_make_path(bucket);
     g_autoptr(GError) error = NULL;
@@ -284,18 +218,6 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
-append_entries(const Session *session, GVariant *entries, GPtrArray *texts)
-{
-    const char *name, *mode, *client_id;
-    GVariantIter iter;
-
-    g_variant_iter_init(&iter, entries);
-    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id))
-        g_ptr_array_add(texts,
-                        g_strdup_printf("%s %s %c", name, mode, find_letter(session, client_id)));
-}
-
-static void
 query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
 {
     g_autoptr(GVariant) held_entries = NULL;
@@ -305,8 +227,8 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
     wl_web_locks_call_query_sync(get_proxy(self, letter, bucket), &held_entries, &pending_entries,
                                  NULL, &error);
     g_assert_no_error(error);
-    append_entries(self, held_entries, held);
-    append_entries(self, pending_entries, pending);
+    bus_session_append_rows(self, held_entries, held);
+    bus_session_append_rows(self, pending_entries, pending);
 }
 
 /* ---- time */
@@ -316,18 +238,18 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 static void
 settle(gpointer self)
 {
-    Session *session = self;
+    const BusSession *session = self;
 
     for (guint i = 0; i < SPEC_AGENTS; i++) {
+        const Client *client = (const Client *)session->clients[i];
         g_autoptr(GVariant) reply = NULL;
         g_autoptr(GError) error = NULL;
 
-        if (session->clients[i] == NULL)
+        if (client == NULL)
             continue;
-        reply =
-            g_dbus_connection_call_sync(session->clients[i]->connection, BUS_SERVICE_NAME,
-                                        BUS_SERVICE_PATH, "org.freedesktop.DBus.Peer", "Ping", NULL,
-                                        NULL, G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
+        reply = g_dbus_connection_call_sync(client->connection, BUS_SERVICE_NAME, BUS_SERVICE_PATH,
+                                            "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
+                                            G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
         g_assert_no_error(error);
         g_assert_nonnull(reply);
     }
@@ -335,40 +257,20 @@ settle(gpointer self)
         ;
 }
 
-static gboolean
-has_event(gpointer data)
-{
-    const Client *client = data;
-
-    return client->events.length > 0;
-}
-
 /* What an event brings about for others is sent in the same turn, so it is there after a ping. */
 static void
 await(gpointer self, char letter)
 {
-    private_bus_wait(has_event, get_client(self, letter));
+    bus_session_wait_event(self, letter);
     settle(self);
-}
-
-static gint64
-get_time_us(gpointer self)
-{
-    return g_get_monotonic_time();
-}
-
-static SpecEvent *
-take_event(gpointer self, char letter)
-{
-    return g_queue_pop_head(&get_client(self, letter)->events);
 }
 
 const SpecDriver spec_driver_bus = {
     .name = "bus",
-    .set_up = set_up,
-    .tear_down = tear_down,
+    .set_up = bus_session_set_up,
+    .tear_down = bus_session_tear_down,
     .start = start,
-    .stop = stop,
+    .stop = bus_session_stop,
     .join = join,
     .die = die,
     .request = request_lock,
@@ -377,6 +279,5 @@ const SpecDriver spec_driver_bus = {
     .query = query,
     .settle = settle,
     .await = await,
-    .get_time_us = get_time_us,
-    .take_event = take_event,
+    .take_event = bus_session_take_event,
 };

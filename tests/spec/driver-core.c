@@ -16,11 +16,6 @@ typedef struct {
     GQueue events[SPEC_AGENTS]; /* of SpecEvent */
 } Core;
 
-static void
-nothing(void)
-{
-}
-
 static gpointer
 start(const char *const *limit_texts)
 {
@@ -242,8 +237,6 @@ take_event(gpointer self, char letter)
 
 const SpecDriver spec_driver_core = {
     .name = "core",
-    .set_up = nothing,
-    .tear_down = nothing,
     .start = start,
     .stop = stop,
     .join = join,

@@ -13,24 +13,20 @@
 
 #include <weblocks/weblocks.h>
 
-#include "common/bus-names.h"
-#include "tests/lib/private-bus.h"
-#include "tests/spec/spec-driver.h"
+#include "tests/spec/bus-session.h"
 
 /* A busy machine needs time between a line that has a time-out and the one that awaits it. */
 #define TIMEOUTS_ARE_LONGER_BY 5
 
 typedef struct {
-    char letter;
+    BusClient base;
     WebLocksAgent *agent;
     GHashTable *managers; /* bucket -> WebLocksManager */
-    GQueue events;        /* of SpecEvent */
 } Client;
 
 typedef struct {
-    Client *clients[SPEC_AGENTS]; /* NULL: not there */
-    GHashTable *letters;          /* clientId -> letter, as string; the dead too */
-    GPtrArray *requests;          /* of Request; its number is its index and one more */
+    BusSession base;
+    GPtrArray *requests; /* of Request; its number is its index and one more */
 } Session;
 
 typedef struct {
@@ -47,21 +43,6 @@ typedef struct {
     GError *error;
     char *lost; /* the reason; NULL: it wasn't */
 } Request;
-
-/* The bus that all cases use, each with a service of its own. */
-static PrivateBus *the_bus;
-
-static void
-set_up(void)
-{
-    the_bus = private_bus_new();
-}
-
-static void
-tear_down(void)
-{
-    private_bus_free(the_bus);
-}
 
 /* ---- what can't be said */
 
@@ -116,11 +97,9 @@ request_free(gpointer data)
 static gpointer
 start(const char *const *limits)
 {
-    Session *session = g_new0(Session, 1);
+    Session *session = bus_session_start(sizeof(Session), limits);
 
-    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     session->requests = g_ptr_array_new_with_free_func(request_free);
-    private_bus_start_service(the_bus, limits);
     return session;
 }
 
@@ -128,11 +107,10 @@ static void
 stop(gpointer self)
 {
     Session *session = self;
+    GPtrArray *requests = session->requests;
 
-    private_bus_stop_service(the_bus);
-    g_ptr_array_unref(session->requests);
-    g_hash_table_unref(session->letters);
-    g_free(session);
+    bus_session_stop(session);
+    g_ptr_array_unref(requests);
 }
 
 static void
@@ -144,30 +122,20 @@ run_what_is_ready(void)
 
 /* ---- clients */
 
-static Client *
-get_client(Session *session, char letter)
-{
-    g_assert_nonnull(session->clients[letter - 'A']);
-    return session->clients[letter - 'A'];
-}
-
 static void
 join(gpointer self, char letter)
 {
-    Session *session = self;
-    Client *client = g_new0(Client, 1);
     g_autoptr(GError) error = NULL;
+    WebLocksAgent *agent =
+        web_locks_agent_new_for_address_sync(bus_session_bus()->address, NULL, &error);
+    Client *client;
 
-    client->letter = letter;
-    client->agent = web_locks_agent_new_for_address_sync(the_bus->address, NULL, &error);
     g_assert_no_error(error);
-    g_assert_true(web_locks_agent_get_connected(client->agent));
+    g_assert_true(web_locks_agent_get_connected(agent));
+    client =
+        bus_session_add_client(self, sizeof(Client), letter, web_locks_agent_get_client_id(agent));
+    client->agent = agent;
     client->managers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_object_unref);
-    /* A client that is back is another one. */
-    g_assert_true(g_hash_table_insert(session->letters,
-                                      g_strdup(web_locks_agent_get_client_id(client->agent)),
-                                      g_strndup(&letter, 1)));
-    session->clients[letter - 'A'] = client;
 }
 
 static WebLocksManager *
@@ -184,61 +152,17 @@ get_manager(Client *client, const char *bucket)
     return manager;
 }
 
-static void
-on_name_owner_changed(GDBusConnection *connection,
-                      const char *sender,
-                      const char *path,
-                      const char *interface,
-                      const char *member,
-                      GVariant *parameters,
-                      gpointer data)
-{
-    *(gboolean *)data = TRUE;
-}
-
 static gboolean
 is_true(gpointer data)
 {
     return *(gboolean *)data;
 }
 
-/* Nobody else's query would come after it: those don't go through the bus. */
 static void
-wait_until_the_service_knows(GDBusConnection *observer)
+close_agent(gpointer agent, gpointer unused)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GVariant) reply = NULL;
-
-    /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
-    reply = g_dbus_connection_call_sync(observer, BUS_SERVICE_NAME, BUS_SERVICE_PATH,
-                                        "org.freedesktop.DBus.Peer", "Ping", NULL, NULL,
-                                        G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
-    g_assert_no_error(error);
-}
-
-/* Closes it, and waits until the bus says so. */
-static void
-close_agent(WebLocksAgent *agent)
-{
-    const char *driver = "org.freedesktop.DBus";
-    GDBusConnection *observer = the_bus->observer;
-    gboolean gone = FALSE;
-    guint subscription = g_dbus_connection_signal_subscribe(
-        observer, driver, driver, "NameOwnerChanged", NULL, web_locks_agent_get_client_id(agent),
-        G_DBUS_SIGNAL_FLAGS_NONE, on_name_owner_changed, &gone, NULL);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GVariant) reply = NULL;
-
-    /* When this is answered, the bus has the match rule.
-     * NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
-    reply = g_dbus_connection_call_sync(observer, driver, "/org/freedesktop/DBus", driver, "GetId",
-                                        NULL, NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, &error);
-    g_assert_no_error(error);
     web_locks_agent_close(agent);
     g_assert_false(web_locks_agent_get_connected(agent));
-    g_assert_true(private_bus_wait(is_true, &gone));
-    g_dbus_connection_signal_unsubscribe(observer, subscription);
-    wait_until_the_service_knows(observer);
 }
 
 /* What the library owes for everything its closed agent had. */
@@ -254,7 +178,7 @@ static void
 die(gpointer self, char letter)
 {
     Session *session = self;
-    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+    Client *client = bus_session_remove_client(self, letter);
     g_autoptr(GPtrArray) ended = g_ptr_array_new();
 
     for (guint i = 0; i < session->requests->len; i++) {
@@ -266,7 +190,10 @@ die(gpointer self, char letter)
         if (!is_ended(request))
             g_ptr_array_add(ended, request);
     }
-    close_agent(client->agent);
+    private_bus_wait_gone(bus_session_bus(), web_locks_agent_get_client_id(client->agent),
+                          close_agent, client->agent);
+    /* Nobody else's query would come after it: those don't go through the bus. */
+    private_bus_ping_service(bus_session_bus());
     for (guint i = 0; i < ended->len; i++) {
         const Request *request = ended->pdata[i];
 
@@ -280,8 +207,7 @@ die(gpointer self, char letter)
 
     g_hash_table_unref(client->managers);
     g_object_unref(client->agent);
-    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
-    g_free(client);
+    bus_session_free_client(client);
 }
 
 /* ---- errors */
@@ -342,7 +268,7 @@ add_event(Request *request, gboolean is_granted)
         event->name = g_strdup(request->wanted->name);
         event->mode = g_strdup(request->wanted->mode != NULL ? request->wanted->mode : "exclusive");
     }
-    g_queue_push_tail(&request->client->events, event);
+    g_queue_push_tail(&request->client->base.events, event);
     return event;
 }
 
@@ -441,7 +367,7 @@ add_request(Session *session, Client *client, const SpecRequest *wanted)
 
     g_ptr_array_add(session->requests, request);
     request->number = session->requests->len;
-    request->letter = client->letter;
+    request->letter = client->base.letter;
     request->client = client;
     request->wanted = wanted;
     request->is_sync = wanted->if_available || wanted->steal || wanted->steal_method;
@@ -454,7 +380,7 @@ add_request(Session *session, Client *client, const SpecRequest *wanted)
 static void
 request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
 {
-    Client *client = get_client(self, letter);
+    Client *client = bus_session_get_client(self, letter);
     WebLocksManager *manager = get_manager(client, wanted->bucket);
     Request *request = add_request(self, client, wanted);
     g_autoptr(WebLocksOptions) options = make_options(wanted);
@@ -585,17 +511,16 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
-append_infos(const Session *session, GListModel *infos, gboolean held, GPtrArray *texts)
+append_infos(const BusSession *session, GListModel *infos, gboolean held, GPtrArray *texts)
 {
     for (guint i = 0; i < g_list_model_get_n_items(infos); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, i);
-        const char *letter =
-            g_hash_table_lookup(session->letters, web_locks_lock_info_get_client_id(info));
+        char letter = bus_session_find_letter(session, web_locks_lock_info_get_client_id(info));
 
         g_assert_true(web_locks_lock_info_get_held(info) == held);
-        g_ptr_array_add(texts, g_strdup_printf("%s %s %s", web_locks_lock_info_get_name(info),
-                                               name_mode(web_locks_lock_info_get_mode(info)),
-                                               letter != NULL ? letter : "?"));
+        g_ptr_array_add(texts,
+                        g_strdup_printf("%s %s %c", web_locks_lock_info_get_name(info),
+                                        name_mode(web_locks_lock_info_get_mode(info)), letter));
     }
 }
 
@@ -603,8 +528,8 @@ static void
 query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksSnapshot) snapshot =
-        web_locks_manager_query_sync(get_manager(get_client(self, letter), bucket), NULL, &error);
+    g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(
+        get_manager(bus_session_get_client(self, letter), bucket), NULL, &error);
 
     g_assert_no_error(error);
     append_infos(self, web_locks_snapshot_get_held(snapshot), TRUE, held);
@@ -617,55 +542,35 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 static void
 settle(gpointer self)
 {
-    Session *session = self;
+    const BusSession *session = self;
 
     for (guint i = 0; i < SPEC_AGENTS; i++) {
+        Client *client = (Client *)session->clients[i];
         g_autoptr(WebLocksSnapshot) snapshot = NULL;
         g_autoptr(GError) error = NULL;
 
-        if (session->clients[i] == NULL)
+        if (client == NULL)
             continue;
         /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): its cleanup is its use */
-        snapshot =
-            web_locks_manager_query_sync(get_manager(session->clients[i], "default"), NULL, &error);
+        snapshot = web_locks_manager_query_sync(get_manager(client, "default"), NULL, &error);
         g_assert_no_error(error);
     }
     run_what_is_ready();
-}
-
-static gboolean
-has_event(gpointer data)
-{
-    const Client *client = data;
-
-    return client->events.length > 0;
 }
 
 /* What an event brings about for others is sent in the same turn, so it is there after a query. */
 static void
 await(gpointer self, char letter)
 {
-    private_bus_wait(has_event, get_client(self, letter));
+    bus_session_wait_event(self, letter);
     settle(self);
-}
-
-static gint64
-get_time_us(gpointer self)
-{
-    return g_get_monotonic_time();
-}
-
-static SpecEvent *
-take_event(gpointer self, char letter)
-{
-    return g_queue_pop_head(&get_client(self, letter)->events);
 }
 
 const SpecDriver spec_driver_library = {
     .name = "library",
     .why_not = why_not,
-    .set_up = set_up,
-    .tear_down = tear_down,
+    .set_up = bus_session_set_up,
+    .tear_down = bus_session_tear_down,
     .start = start,
     .stop = stop,
     .join = join,
@@ -676,6 +581,5 @@ const SpecDriver spec_driver_library = {
     .query = query,
     .settle = settle,
     .await = await,
-    .get_time_us = get_time_us,
-    .take_event = take_event,
+    .take_event = bus_session_take_event,
 };

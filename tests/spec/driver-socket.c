@@ -7,9 +7,8 @@
 #include <poll.h>
 
 #include "common/bus-names.h"
-#include "tests/lib/private-bus.h"
 #include "tests/lib/raw-client.h"
-#include "tests/spec/spec-driver.h"
+#include "tests/spec/bus-session.h"
 
 #define PATIENCE_MS 20000
 
@@ -17,21 +16,17 @@
 #define FIRST_KEY 1000000u
 
 typedef struct {
-    char letter;
+    BusClient base;
     GDBusConnection *connection;
     RawClient *socket;
     GPtrArray *buckets;   /* of char *: the index is the number on the socket */
     GHashTable *requests; /* key -> const SpecRequest of the case */
-    GQueue events;        /* of SpecEvent */
 } Client;
 
 typedef struct {
-    Client *clients[SPEC_AGENTS]; /* NULL: not there */
-    GHashTable *letters;          /* unique name -> letter, as string; the dead too */
+    BusSession base;
     guint64 last_key;
 } Session;
-
-static PrivateBus *the_bus;
 
 static const char *
 why_not_step(const SpecStep *step)
@@ -59,80 +54,43 @@ why_not(const SpecCase *spec)
     return reason;
 }
 
-static void
-set_up(void)
-{
-    the_bus = private_bus_new();
-}
-
-static void
-tear_down(void)
-{
-    private_bus_free(the_bus);
-}
-
 /* ---- clients */
 
 static gpointer
 start(const char *const *limits)
 {
-    Session *session = g_new0(Session, 1);
+    Session *session = bus_session_start(sizeof(Session), limits);
 
-    session->letters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     session->last_key = FIRST_KEY;
-    private_bus_start_service(the_bus, limits);
     return session;
-}
-
-static void
-stop(gpointer self)
-{
-    Session *session = self;
-
-    private_bus_stop_service(the_bus);
-    g_hash_table_unref(session->letters);
-    g_free(session);
 }
 
 static void
 join(gpointer self, char letter)
 {
-    Session *session = self;
-    Client *client = g_new0(Client, 1);
+    GDBusConnection *connection = private_bus_connect(bus_session_bus());
+    Client *client = bus_session_add_client(self, sizeof(Client), letter,
+                                            g_dbus_connection_get_unique_name(connection));
 
-    client->letter = letter;
-    client->connection = private_bus_connect(the_bus);
+    client->connection = connection;
     client->buckets = g_ptr_array_new_with_free_func(g_free);
     client->requests = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
     client->socket = raw_client_new(client->connection);
     g_assert_cmpuint(
         ((const PacketLive *)raw_client_expect(client->socket, PACKET_LIVE))->n_entries, ==, 0);
-    g_hash_table_insert(session->letters,
-                        g_strdup(g_dbus_connection_get_unique_name(client->connection)),
-                        g_strndup(&letter, 1));
-    session->clients[letter - 'A'] = client;
 }
 
 static void
 die(gpointer self, char letter)
 {
-    Session *session = self;
-    Client *client = g_steal_pointer(&session->clients[letter - 'A']);
+    Client *client = bus_session_remove_client(self, letter);
 
-    private_bus_kill_connection(the_bus, client->connection);
+    private_bus_kill_connection(bus_session_bus(), client->connection);
     raw_client_free(client->socket);
     g_object_unref(client->connection);
     g_ptr_array_unref(client->buckets);
     g_hash_table_unref(client->requests);
-    g_queue_clear_full(&client->events, (GDestroyNotify)spec_event_free);
-    g_free(client);
-}
-
-static Client *
-get_client(Session *session, char letter)
-{
-    g_assert_nonnull(session->clients[letter - 'A']);
-    return session->clients[letter - 'A'];
+    bus_session_free_client(client);
 }
 
 /* ---- messages of the service */
@@ -141,13 +99,13 @@ static SpecEvent *
 add_event(Client *client, gboolean is_granted, guint64 key)
 {
     const SpecRequest *request = g_hash_table_lookup(client->requests, &key);
-    SpecEvent *event = spec_event_new(is_granted, key, client->letter);
+    SpecEvent *event = spec_event_new(is_granted, key, client->base.letter);
 
     g_assert_nonnull(request);
     event->bucket = g_strdup(request->bucket);
     event->name = g_strdup(request->name);
     event->mode = g_strdup(request->mode != NULL ? request->mode : "exclusive");
-    g_queue_push_tail(&client->events, event);
+    g_queue_push_tail(&client->base.events, event);
     return event;
 }
 
@@ -234,7 +192,7 @@ static void
 request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *answer)
 {
     Session *session = self;
-    Client *client = get_client(session, letter);
+    Client *client = bus_session_get_client(session, letter);
     const guint64 key = wanted->key != 0 ? wanted->key : ++session->last_key;
     const guint32 bucket = bind_bucket(client, wanted->bucket);
     const PacketAnswer *reply;
@@ -262,7 +220,7 @@ request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *
 static void
 call_with_key(Session *session, char letter, PacketKind kind, guint64 key, SpecAnswer *answer)
 {
-    Client *client = get_client(session, letter);
+    Client *client = bus_session_get_client(session, letter);
 
     packet_write_key(client->socket->out, kind, 0, raw_client_next_serial(client->socket), key);
     take_answer(call(client), answer);
@@ -283,34 +241,20 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
-append_entries(const Session *session, GVariant *entries, GPtrArray *texts)
-{
-    const char *name, *mode, *client_id;
-    GVariantIter iter;
-
-    g_variant_iter_init(&iter, entries);
-    while (g_variant_iter_next(&iter, "(&s&s&s)", &name, &mode, &client_id)) {
-        const char *letter = g_hash_table_lookup(session->letters, client_id);
-
-        g_ptr_array_add(texts,
-                        g_strdup_printf("%s %s %s", name, mode, letter != NULL ? letter : "?"));
-    }
-}
-
-static void
 query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
 {
+    const Client *client = bus_session_get_client(self, letter);
     g_autoptr(GVariant) reply = NULL, held_entries = NULL, pending_entries = NULL;
     g_autofree char *path = private_bus_make_path(bucket);
     g_autoptr(GError) error = NULL;
 
     reply = g_dbus_connection_call_sync(
-        get_client(self, letter)->connection, BUS_SERVICE_NAME, path, BUS_LOCKS_INTERFACE, "Query",
-        NULL, G_VARIANT_TYPE("(a(sss)a(sss))"), G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
+        client->connection, BUS_SERVICE_NAME, path, BUS_LOCKS_INTERFACE, "Query", NULL,
+        G_VARIANT_TYPE("(a(sss)a(sss))"), G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
     g_assert_no_error(error);
     g_variant_get(reply, "(@a(sss)@a(sss))", &held_entries, &pending_entries);
-    append_entries(self, held_entries, held);
-    append_entries(self, pending_entries, pending);
+    bus_session_append_rows(self, held_entries, held);
+    bus_session_append_rows(self, pending_entries, pending);
 }
 
 /* ---- time */
@@ -320,11 +264,11 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 static void
 settle(gpointer self)
 {
-    Session *session = self;
+    const BusSession *session = self;
 
-    private_bus_ping_service(the_bus);
+    private_bus_ping_service(bus_session_bus());
     for (guint i = 0; i < SPEC_AGENTS; i++) {
-        Client *client = session->clients[i];
+        Client *client = (Client *)session->clients[i];
 
         if (client == NULL)
             continue;
@@ -337,25 +281,19 @@ settle(gpointer self)
 static void
 await(gpointer self, char letter)
 {
-    Client *client = get_client(self, letter);
+    Client *client = bus_session_get_client(self, letter);
     struct pollfd polled = {.fd = client->socket->fd, .events = POLLIN};
 
-    if (client->events.length == 0)
+    if (client->base.events.length == 0)
         poll(&polled, 1, PATIENCE_MS);
     settle(self);
-}
-
-static gint64
-get_time_us(gpointer self)
-{
-    return g_get_monotonic_time();
 }
 
 static SpecEvent *
 take_event(gpointer self, char letter)
 {
-    Client *client = get_client(self, letter);
-    SpecEvent *event = g_queue_pop_head(&client->events);
+    Client *client = bus_session_get_client(self, letter);
+    SpecEvent *event = bus_session_take_event(self, letter);
 
     if (event != NULL && !event->is_granted)
         g_hash_table_remove(client->requests, &event->id);
@@ -365,10 +303,10 @@ take_event(gpointer self, char letter)
 const SpecDriver spec_driver_socket = {
     .name = "socket",
     .why_not = why_not,
-    .set_up = set_up,
-    .tear_down = tear_down,
+    .set_up = bus_session_set_up,
+    .tear_down = bus_session_tear_down,
     .start = start,
-    .stop = stop,
+    .stop = bus_session_stop,
     .join = join,
     .die = die,
     .request = request_lock,
@@ -377,6 +315,5 @@ const SpecDriver spec_driver_socket = {
     .query = query,
     .settle = settle,
     .await = await,
-    .get_time_us = get_time_us,
     .take_event = take_event,
 };

@@ -38,7 +38,7 @@ typedef struct {
     /* Why the case can't be said to it; NULL: it can. May be NULL itself. */
     const char *(*why_not)(const SpecCase *spec);
 
-    /* Once for all cases. */
+    /* Once for all cases; NULL: there is nothing to do. */
     void (*set_up)(void);
     void (*tear_down)(void);
 
@@ -62,6 +62,7 @@ typedef struct {
 
     /* Lets time pass until that agent has an event; returns without one if none can come. */
     void (*await)(gpointer self, char agent);
+    /* NULL: it is the monotonic clock. */
     gint64 (*get_time_us)(gpointer self);
 
     /* The oldest event that the agent has not been asked for; NULL if there is none. */

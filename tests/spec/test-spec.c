@@ -36,8 +36,10 @@ main(int argc, char **argv)
 
         g_test_add_data_func(path, spec, test_case);
     }
-    SPEC_DRIVER.set_up();
+    if (SPEC_DRIVER.set_up != NULL)
+        SPEC_DRIVER.set_up();
     status = g_test_run();
-    SPEC_DRIVER.tear_down();
+    if (SPEC_DRIVER.tear_down != NULL)
+        SPEC_DRIVER.tear_down();
     return status;
 }

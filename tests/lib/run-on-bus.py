@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs a test program that gets its buses from here: run-on-bus.py PROGRAM [ARGUMENTS]
+
+It asks for them on a socket, whose descriptor is in WEBLOCKS_TEST_LAUNCHER (lib/private-bus.c does
+so for programs in C). One packet is one question, and the next packet back is its answer:
+
+    start                     a bus, of the kind in WEBLOCKS_TEST_BUS: its address and a directory
+    start-activating OPTIONS  the same for a dbus-daemon that starts the service with these options
+    stop ADDRESS              done
+
+The buses that are left end with the program, whose exit status is passed on.
+"""
+
+import os
+import select
+import socket
+import sys
+
+from buses import Bus, environment, spawn
+from tap import take_signals
+
+PACKET_MAX = 4096
+
+
+class Launcher:
+    def __init__(self):
+        self.buses = {}
+
+    def answer(self, question):
+        word, *arguments = question.split(' ', 1)
+        if word == 'stop':
+            self.buses.pop(arguments[0]).stop()
+            return 'done'
+        bus = Bus('dbus-daemon' if word == 'start-activating' else None)
+        if word == 'start-activating':
+            bus.add_service_file(f"{environment('WEBLOCKSD')} --state-dir={bus.runtime}/state "
+                                 f'{arguments[0]}')
+        bus.start()
+        self.buses[bus.address] = bus
+        return f'{bus.address} {bus.runtime}'
+
+    def stop(self):
+        for bus in self.buses.values():
+            bus.stop()
+
+
+def serve(launcher, sock, process):
+    """Answers questions until the program ends."""
+    pidfd = os.pidfd_open(process.pid)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    poll.register(sock, select.POLLIN)
+    while process.poll() is None:
+        for descriptor, _ in poll.poll():
+            if descriptor != sock.fileno():
+                continue
+            question = sock.recv(PACKET_MAX).decode()
+            if question:
+                sock.send(launcher.answer(question).encode())
+            else:
+                poll.unregister(sock)
+
+
+def main():
+    take_signals()
+    launcher = Launcher()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    process = spawn(sys.argv[1:], pass_fds=[theirs.fileno()],
+                    env=os.environ | {'WEBLOCKS_TEST_LAUNCHER': str(theirs.fileno())})
+    theirs.close()
+    try:
+        serve(launcher, ours, process)
+    finally:
+        launcher.stop()
+    if process.returncode < 0:
+        print(f'# {sys.argv[1]}: killed by signal {-process.returncode}', flush=True)
+    sys.exit(process.returncode if process.returncode >= 0 else 128 - process.returncode)
+
+
+if __name__ == '__main__':
+    main()
