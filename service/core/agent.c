@@ -3,7 +3,6 @@
 
 #include "agent.h"
 
-#include "fault.h"
 #include "limit-accounts.h"
 #include "lock-request.h"
 #include "principal.h"
@@ -100,8 +99,7 @@ agent_remove_request(Agent *agent, LockRequest *request)
     g_hash_table_remove(agent->by_id, &request->id);
     if (request->key != 0)
         g_hash_table_remove(agent->by_key, &request->key);
-    if (request->state != LOCK_REQUEST_PENDING || !fault_is(FAULT_CHARGE_KEPT))
-        limits_discharge(agent->principal->account, CHARGE_REQUEST, 1);
+    limits_discharge(agent->principal->account, CHARGE_REQUEST, 1);
     limits_discharge(agent->principal->account, CHARGE_TEXT_BYTE,
                      lock_request_get_text_bytes(request));
 }

@@ -3,8 +3,6 @@
 
 #include "limit-accounts.h"
 
-#include "fault.h"
-
 /* The unit is that of the name: bytes, live requests, clients, calls. */
 static const guint32 defaults[N_LIMITS] = {
     /* Bytes of UTF-8 in a resource name. */
@@ -170,8 +168,6 @@ has_room(const Limits *limits, const LimitsAccount *account, ChargeKind kind, gu
 {
     guint32 max = limits->max[limit_ids[kind][account->scope]];
 
-    if (account->scope == SCOPE_APP && fault_is(FAULT_APP_LIMIT_IGNORED))
-        return TRUE;
     return n <= max && account->n[kind] <= max - n;
 }
 
@@ -184,7 +180,7 @@ is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind k
     guint32 left = max - parent->n[kind] - n;
     guint64 share = max / ((guint64)parent->n_sharers[kind] + 1);
 
-    if (left >= max / 4 || fault_is(FAULT_SHARE_IGNORED))
+    if (left >= max / 4)
         return TRUE;
     return (guint64)account->n[kind] + n <= share;
 }

@@ -7,7 +7,6 @@
 
 #include "bus-names.h"
 #include "errors.h"
-#include "fault.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 

@@ -4,7 +4,6 @@
 #include "flow-control.h"
 
 #include "bus-names.h"
-#include "fault.h"
 
 /* A client is sent a Ping after so many messages, */
 #define PING_AFTER_SENT 64
@@ -109,7 +108,7 @@ gboolean
 flow_control_is_full(const FlowControl *self)
 {
     return flow_control_is_behind(self) && !self->is_exempt &&
-           !self->client->session->user_agent.shutting_down && !fault_is(FAULT_NO_BARRIER);
+           !self->client->session->user_agent.shutting_down;
 }
 
 void

@@ -3,8 +3,6 @@
 
 #include "outbox.h"
 
-#include "fault.h"
-
 #define RETRY_MS 20
 /* Messages that sd-bus may have waiting for the socket; it would take 393,216. */
 #define QUEUED_MAX 1024
@@ -84,7 +82,7 @@ send_message(Outbox *outbox, const OutboxMessage *item)
     if (n_queued >= QUEUED_MAX || outbox->n_bytes_given > BYTES_GIVEN_MAX)
         return FALSE; /* there will be when the socket has taken some */
     r = sd_bus_send(outbox->bus, item->message, NULL);
-    if (sd_bus_wants_room(r) && !fault_is(FAULT_RETRY_FORGOTTEN)) {
+    if (sd_bus_wants_room(r)) {
         if (outbox->retry_id == 0)
             outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
         return FALSE;

@@ -11,7 +11,6 @@
 #include "bus-names.h"
 #include "bus-string.h"
 #include "descriptors.h"
-#include "fault.h"
 #include "process.h"
 #include "sandbox.h"
 
@@ -160,7 +159,6 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     g_auto(Answer) answer = {.pidfd = -1};
     const char *problem = NULL;
 
-    fault_stop_at("second-answer");
     if (!read_answer(reply, &answer) || !answer_is_same(&lookup->answer, &answer))
         problem = "the bus does not say the same again";
     else if (!process_is_running(&lookup->process))
@@ -186,8 +184,7 @@ look_at_process(CredentialsLookup *lookup)
     int pidfd = answer->pidfd;
 
     answer->pidfd = -1;
-    if (descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS) &&
-        !fault_is(FAULT_LOOKUPS_TAKE_ALL_DESCRIPTORS)) {
+    if (descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS)) {
         if (pidfd >= 0)
             close(pidfd);
         return "too many are looked up";
@@ -212,14 +209,13 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     const char *problem;
     int r = 0;
 
-    fault_stop_at("first-answer");
     if (!read_answer(reply, &lookup->answer)) {
         finish(lookup, "the bus does not say who it is");
         return 1;
     }
     has_pidfd = lookup->answer.pidfd >= 0;
     problem = look_at_process(lookup);
-    if (problem != NULL || has_pidfd || fault_is(FAULT_PID_NOT_CHECKED_AGAIN))
+    if (problem != NULL || has_pidfd)
         finish(lookup, problem);
     else if (sd_bus_wants_room(r = ask_bus(lookup, on_second_answer)))
         finish_for_want_of_room(lookup);
@@ -239,7 +235,6 @@ credentials_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, 
     lookup->data = data;
     lookup->answer.pidfd = -1;
     lookup->process = PROCESS_NONE;
-    fault_stop_at("first-question");
     return ask_bus(lookup, on_first_answer) < 0 ? NULL : g_steal_pointer(&lookup);
 }
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fault.h"
 #include "sd-bus.h"
 
 #define GROUP_APPLICATION "Application"
@@ -88,8 +87,7 @@ flatpak_info_read(int root, char **out_app_id)
 
     *out_app_id = NULL;
     if (fd < 0)
-        return errno == ENOENT || fault_is(FAULT_LOOKUP_ERROR_UNSANDBOXED) ? FLATPAK_INFO_NONE
-                                                                           : FLATPAK_INFO_BAD;
+        return errno == ENOENT ? FLATPAK_INFO_NONE : FLATPAK_INFO_BAD;
     *out_app_id = read_app_id(fd);
     close(fd);
     return *out_app_id != NULL ? FLATPAK_INFO_APP : FLATPAK_INFO_BAD;

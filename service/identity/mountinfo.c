@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "fault.h"
-
 /* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
  * them are escaped. */
 typedef enum {
@@ -28,7 +26,7 @@ mount_point_clear(MountPoint *point)
 static gboolean
 is_served_by_process(const char *type)
 {
-    return g_str_has_prefix(type, "fuse") && !fault_is(FAULT_SERVED_MOUNT_LOOKED_INTO);
+    return g_str_has_prefix(type, "fuse");
 }
 
 /* Cuts the line up. */

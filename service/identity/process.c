@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fault.h"
-
 #define MOUNTS_MAX_BYTES ((gsize)1024 * 1024)
 #define FDINFO_MAX_BYTES ((gsize)4096)
 #define NAME_MAX_BYTES   ((gsize)64)
@@ -87,11 +85,9 @@ process_open(Process *process, guint32 pid, int pidfd)
         .pidfd = pidfd >= 0 ? pidfd : open_pidfd(pid),
         .directory = -1,
     };
-    fault_stop_at("pidfd");
     if (process->pid > 0 && process->pidfd >= 0) {
         path = g_strdup_printf("/proc/%u", process->pid);
         process->directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        fault_stop_at("directory");
         /* Only now: as long as it runs its pid is nobody else's. */
         if (process->directory >= 0 && process_is_running(process))
             return TRUE;
@@ -118,8 +114,7 @@ process_is_running(const Process *process)
 {
     struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
-    return process->pidfd >= 0 &&
-           (poll(&poll_fd, 1, 0) == 0 || fault_is(FAULT_PROCESS_END_IGNORED));
+    return process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 0;
 }
 
 int

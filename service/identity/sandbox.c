@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "fault.h"
 #include "flatpak-info.h"
 #include "mountinfo.h"
 #include "security-label.h"
@@ -22,7 +21,7 @@ is_our_root(const MountPoint *root)
     g_auto(MountPoint) ours = {0};
 
     return text != NULL && mountinfo_find(text, ROOT_PATH, &ours) &&
-           (mount_point_is_same(root, &ours) || fault_is(FAULT_ROOT_TAKEN_FOR_OURS));
+           mount_point_is_same(root, &ours);
 }
 
 static gboolean
@@ -85,16 +84,13 @@ look(const Process *process, gboolean is_snap, char **out_app_id)
     if (text == NULL || !mountinfo_find(text, ROOT_PATH, &root_mount) ||
         !mountinfo_find(text, INFO_PATH, &info_mount) || info_mount.may_hang)
         return FLATPAK_INFO_BAD;
-    fault_stop_at("mounts");
     root = process_open_root(process);
-    fault_stop_at("root");
     if (root == -EACCES || root == -EPERM)
         return conclude(&root_mount, &info_mount, is_snap);
     if (root < 0)
-        return fault_is(FAULT_LOOKUP_ERROR_UNSANDBOXED) ? FLATPAK_INFO_NONE : FLATPAK_INFO_BAD;
+        return FLATPAK_INFO_BAD;
     info = may_look_into(root, text) ? flatpak_info_read(root, out_app_id) : FLATPAK_INFO_BAD;
     close(root);
-    fault_stop_at("info");
     return info;
 }
 

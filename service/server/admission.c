@@ -6,8 +6,6 @@
 #include "bus-names.h"
 #include "credentials.h"
 #include "encode.h"
-#include "fault.h"
-#include "faults.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "state.h"
@@ -50,16 +48,13 @@ refuse_client(Client *client, LockResult result)
 static LockResult
 make_agent(Client *client, const Credentials *credentials)
 {
-    PrincipalIdentity identity;
     Principal *principal;
     Agent *agent = NULL;
     LockResult result;
 
     if (credentials == NULL)
         return LOCK_RESULT_UNIDENTIFIED;
-    identity = credentials->identity;
-    bus_faults_mistake_identity(&identity);
-    principal = principal_get(&client->session->user_agent, &identity);
+    principal = principal_get(&client->session->user_agent, &credentials->identity);
     result = agent_new(principal, client->unique_name, &agent);
     principal_unref(principal);
     if (result != LOCK_RESULT_OK)
@@ -191,8 +186,7 @@ remove_client(Client *client)
         if (server->state != NULL)
             state_note_agent_gone(server->state, client->agent);
     }
-    if (!fault_is(FAULT_CLIENT_KEPT))
-        session_remove_client(client);
+    session_remove_client(client);
 }
 
 /* The service is told of the end of every connection: one that is no client must cost next to
@@ -209,16 +203,14 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
     if (name[0] != ':' || new_owner[0] != '\0')
         return 0;
 
-    bus_faults_search_clients(server, name);
     client = session_find_client(&server->session, name);
-    if (client == NULL || (client->socket != NULL && fault_is(FAULT_SOCKET_OUTLIVES_NAME)))
+    if (client == NULL)
         return 0;
     if (server->verbose)
         g_debug("%s has left the bus", name);
     /* There is no order between the bus and a lock socket. What was sent before the end takes
      * effect before it, deferred calls too. */
-    if (!fault_is(FAULT_TERMINATE_BEFORE_DRAIN))
-        scheduler_serve_last(client);
+    scheduler_serve_last(client);
     remove_client(client);
     return 0;
 }

@@ -9,8 +9,6 @@
 #include "bus-names.h"
 #include "descriptors.h"
 #include "encode.h"
-#include "fault.h"
-#include "faults.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
@@ -44,8 +42,6 @@ request(Client *client, const Channel *channel, const LockCall *call)
         if (server->state != NULL)
             server->session.user_agent.is_full =
                 !state_has_room(server->state, strlen(call->name) + strlen(options.why));
-        if (fault_is(FAULT_REPEAT_QUEUED_TWICE))
-            options.key = 0;
         manager = lock_manager_get(client->agent->principal, call->bucket);
         reply.result = lock_manager_request(manager, client->agent, call->name, &options, &live);
         reply.request = live;
@@ -74,7 +70,6 @@ find_target(const Client *client, const LockCall *call)
         }
     } else {
         target.manager = find_manager(client, call);
-        bus_faults_mistake_id(client, call->id, &target.manager, &target.agent);
     }
     return target;
 }
@@ -87,10 +82,6 @@ release(Client *client, const Channel *channel, const LockCall *call)
 
     if (target.manager != NULL)
         reply.result = lock_manager_release(target.manager, target.agent, target.id);
-    if (reply.result != LOCK_RESULT_OK && bus_faults_tell_name(client, call))
-        return;
-    if (reply.result == LOCK_RESULT_OK && fault_is(FAULT_ID_REUSED))
-        client->agent->last_id--;
     notify_reply(client, channel, call, &reply);
 }
 
@@ -100,7 +91,6 @@ abort_request(Client *client, const Channel *channel, const LockCall *call)
     Target target = find_target(client, call);
     LockReply reply = {LOCK_RESULT_OK};
 
-    bus_faults_let_last_overtake(client, target.id);
     reply.aborted =
         target.manager != NULL && lock_manager_abort(target.manager, target.agent, target.id);
     notify_reply(client, channel, call, &reply);
@@ -147,20 +137,12 @@ send_list(Client *client, const LockCall *call, sd_bus_message *reply, int r, gs
     encode_errno(client, call, r);
 }
 
-static LockManager *
-find_manager_to_show(const Client *client, const LockCall *call)
-{
-    LockManager *foreign = bus_faults_find_manager(client, call->bucket);
-
-    return foreign != NULL ? foreign : find_manager(client, call);
-}
-
 static void
 query(Client *client, const LockCall *call)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     gsize n_bytes = 0;
-    int r = snapshots_append_query(reply, find_manager_to_show(client, call), &n_bytes);
+    int r = snapshots_append_query(reply, find_manager(client, call), &n_bytes);
 
     send_list(client, call, reply, r, n_bytes);
 }
@@ -170,7 +152,7 @@ inspect(Client *client, const LockCall *call)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     gsize n_bytes = 0;
-    int r = snapshots_append_inspect(reply, find_manager_to_show(client, call), &call->filter,
+    int r = snapshots_append_inspect(reply, find_manager(client, call), &call->filter,
                                      client->session->user_agent.now_us, &n_bytes);
 
     send_list(client, call, reply, r, n_bytes);
@@ -356,7 +338,6 @@ dispatch_call(Client *client, const Channel *channel, const LockCall *call)
     if (server_of(client)->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");
-    bus_faults_log(call, call->refusal_name != NULL);
     if (!refuse(client, channel, call))
         serve(client, channel, call);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "bus-names.h"
-#include "fault.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "watches.h"
@@ -265,8 +264,6 @@ on_idle_timer(gpointer data)
         arm_idle_timer(server, limit_us - idle_us);
     } else {
         g_info("Idle for %g s: leaving", server->lifecycle->options.idle_exit_secs);
-        if (fault_is(FAULT_EXIT_WITHOUT_DRAIN))
-            end(server, EXIT_SUCCESS);
         lifecycle_stop(server);
     }
     return G_SOURCE_REMOVE;

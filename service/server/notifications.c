@@ -4,8 +4,6 @@
 #include "notifications.h"
 
 #include "encode.h"
-#include "fault.h"
-#include "faults.h"
 #include "lock-queue.h"
 #include "lock-request.h"
 #include "state.h"
@@ -44,12 +42,8 @@ note_changes(Server *server, const LockReply *reply)
         return;
     if (reply != NULL && reply->request != NULL)
         state_note_request(server->state, (LockRequest *)reply->request);
-    for (guint i = 0; i < effects_get_length(effects); i++) {
-        const Effect *effect = effects_get(effects, i);
-
-        if (effect->kind != EFFECT_RELEASED || !fault_is(FAULT_RELEASE_NOT_PERSISTED))
-            state_note_request(server->state, effect->request);
-    }
+    for (guint i = 0; i < effects_get_length(effects); i++)
+        state_note_request(server->state, effects_get(effects, i)->request);
 }
 
 /* Returns the client that is told, by its channel. A terminated agent has no client, unless it was
@@ -61,8 +55,7 @@ tell_owner(const Effect *effect, gboolean is_answer)
 
     if (owner == NULL || is_answer || owner_knows[effect->kind])
         return NULL;
-    if (effect->kind != EFFECT_GRANTED || !fault_is_one_in(FAULT_GRANTED_DROPPED, 20))
-        owner->channel->event(owner, effect);
+    owner->channel->event(owner, effect);
     return owner->channel == owner->default_channel ? owner : NULL;
 }
 
@@ -90,7 +83,6 @@ notify(Server *server, PendingReply *pending)
             if (watch->client != told && watches_admit(watch))
                 encode_effect(watch->client, effect);
         }
-        bus_faults_tell_effect(server, effect);
     }
     send_reply(pending);
     effects_clear(effects);

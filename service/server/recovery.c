@@ -9,7 +9,6 @@
 #include "admission.h"
 #include "bus-names.h"
 #include "encode.h"
-#include "fault.h"
 #include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
@@ -164,7 +163,7 @@ catch_up(Server *server, GHashTable *names, GPtrArray *agents)
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
 
-        if (!g_hash_table_contains(names, agent->client_id) && !fault_is(FAULT_NO_LIVENESS_CHECK))
+        if (!g_hash_table_contains(names, agent->client_id))
             user_agent_terminate(user_agent, agent);
     }
     user_agent_process_all(user_agent);

@@ -7,7 +7,6 @@
 
 #include "dispatch.h"
 #include "encode.h"
-#include "fault.h"
 #include "notifications.h"
 #include "principal.h"
 #include "watches.h"
@@ -188,7 +187,7 @@ scheduler_defer(Client *client, const LockCall *call)
     call_queue_push(&client->deferred, call, &client->session->user_agent.limits);
     if (flow_control_is_full(client->flow))
         flow_control_ask_or_allow(client->flow);
-    while ((flood = find_flood(client)) != NULL && !fault_is(FAULT_FLOOD_KEPT))
+    while ((flood = find_flood(client)) != NULL)
         make_flood(flood);
 }
 

@@ -3,7 +3,6 @@
 
 #include "server.h"
 
-#include "fault.h"
 #include "state.h"
 
 typedef struct {
@@ -43,7 +42,7 @@ commit(gpointer data)
 {
     const Server *server = data;
 
-    if (server->state != NULL && !fault_is(FAULT_SEND_BEFORE_COMMIT))
+    if (server->state != NULL)
         state_commit(server->state);
 }
 
@@ -85,11 +84,6 @@ server_end_turn(Server *server)
     gint64 next_ms = user_agent_get_next_deadline_ms(&server->session.user_agent);
 
     turn_flush(&server->session.turn);
-    if (fault_is(FAULT_SEND_BEFORE_COMMIT)) {
-        g_usleep(2000);
-        if (server->state != NULL)
-            state_commit(server->state);
-    }
     server->after_turn(server);
     g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);
 }

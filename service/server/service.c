@@ -5,9 +5,7 @@
 
 #include <errno.h>
 
-#include "accounts-check.h"
 #include "admission.h"
-#include "fault.h"
 #include "intake.h"
 #include "interfaces.h"
 #include "notifications.h"
@@ -55,8 +53,6 @@ static const SdBusSourceHooks bus_hooks = {
 static void
 after_turn(Server *server)
 {
-    if (FAULT_BUILD)
-        accounts_check(server);
     flow_controls_send_pings(&server->bus.flow);
     lifecycle_go_on_stopping(server);
 }

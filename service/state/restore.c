@@ -3,7 +3,6 @@
 
 #include "restore.h"
 
-#include "fault.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
@@ -97,21 +96,12 @@ compare_ids(gconstpointer a, gconstpointer b, gpointer data)
 }
 
 /* As they are found, which is by agent and id. */
-static void
-number_anew(GArray *requests)
-{
-    for (guint i = 0; i < requests->len; i++)
-        g_array_index(requests, Restored, i).record.parts.sequence = i + 1;
-}
-
 static gboolean
 restore_request(const Restored *restored)
 {
     LockManager *manager = lock_manager_get(restored->agent->principal, restored->record.bucket);
     const LockRequest *request;
 
-    if (fault_poisons(restored->record.name))
-        g_error("%s: a fault that was asked for", restored->record.name);
     request = lock_manager_restore(manager, restored->agent, restored->record.name,
                                    &restored->record.parts);
     lock_manager_unref(manager);
@@ -121,10 +111,7 @@ restore_request(const Restored *restored)
 static gboolean
 restore_requests(Restore *self, Restoring *restoring, StateLost lost, gpointer data)
 {
-    if (fault_is(FAULT_ORDER_LOST))
-        number_anew(self->requests);
-    else
-        g_array_sort(self->requests, compare_sequences);
+    g_array_sort(self->requests, compare_sequences);
     for (guint i = 0; i < self->requests->len; i++) {
         const Restored *restored = &g_array_index(self->requests, Restored, i);
 
@@ -168,8 +155,7 @@ restore_records(UserAgent *user_agent,
         .requests = g_array_new(FALSE, FALSE, sizeof(Restored)),
     };
 
-    if (!fault_is(FAULT_TOKEN_NOT_PERSISTED))
-        user_agent_retire_token(user_agent, loaded->header.token_ceiling);
+    user_agent_retire_token(user_agent, loaded->header.token_ceiling);
     if (!read_records(&self, loaded) || !restore_requests(&self, restoring, lost, data))
         undo(&self);
     g_hash_table_unref(self.by_number);

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fault.h"
 #include "limit-accounts.h"
 #include "load.h"
 #include "lock-manager.h"
@@ -72,8 +71,6 @@ state_new(const StateOptions *options)
 
     memcpy(self->bus_id, options->bus_id, STATE_ID_BYTES);
     memcpy(self->boot_id, options->boot_id, STATE_ID_BYTES);
-    if (fault_is(FAULT_BUS_ID_IGNORED))
-        memset(self->bus_id, 0, STATE_ID_BYTES);
     bus = id_to_string(self->bus_id);
     self->path = g_strdup_printf("%s/%s.state", options->directory, bus);
     self->aside_path = g_strdup_printf("%s.aside", self->path);

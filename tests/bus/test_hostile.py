@@ -10,7 +10,7 @@ import buses
 from buses import can_be_others, status_kib
 from calls import ROOT, SERVICE
 from harness import (FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, RawClient, Service,
-                     diagnostic, environment, main, wait_for)
+                     diagnostic, environment, main, service_with, wait_for)
 from rawbus import lock_call, method_call
 from test_pressure import OwnBus, wait_quiet
 
@@ -425,8 +425,7 @@ class Faults(OwnBus):
     """Without the defences the figures above would be others."""
 
     def unread(self, fault):
-        service = Service(self.bus, program=environment('WEBLOCKSD_FAULTY'),
-                          env={'WEBLOCKS_FAULT': fault} if fault else {})
+        service = Service(self.bus, program=service_with(fault))
         self.addCleanup(service.end)
         service.wait_ready(self.control)
         flooder, calm = self.client(), self.client()

@@ -12,7 +12,7 @@ import unittest
 
 from calls import LOCKS, bucket_path
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
-                     Service, diagnostic, environment, full_size, main, owner_of, service_command,
+                     Service, diagnostic, environment, full_size, main, owner_of, service_with,
                      start_and_use, wait_for)
 from rawbus import method_call, unpack
 
@@ -497,7 +497,7 @@ class IdleExitRace(unittest.TestCase):
             self.skipTest('dbus-broker leaves activation to systemd')
         self.bus = Bus().start()
         self.addCleanup(self.bus.stop)
-        self.bus.add_service_file(f"{' '.join(service_command())} --address={self.bus.address} "
+        self.bus.add_service_file(f'{service_with()} --address={self.bus.address} '
                                   f'--idle-exit={self.IDLE}')
         self.client = RawClient(self.bus.address)
         self.addCleanup(self.client.close)

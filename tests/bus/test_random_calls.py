@@ -14,8 +14,8 @@ import re
 from buses import NOBODY, can_be_others
 from calls import (ADMIN, FILTER_TYPES, LOCKS, OPTION_TYPES, PROPERTIES, ROOT, SERVICE,
                    bucket_path)
-from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, diagnostic, environment,
-                     error_name, full_size, main)
+from harness import (FACTOR, BusTestCase, DBusError, Gio, GLib, diagnostic, error_name,
+                     full_size, main, service_with)
 from rawbus import method_call
 
 V = GLib.Variant
@@ -288,8 +288,7 @@ class TheyWouldBeNoticed(RandomCallsCase):
     def setUp(self):
         if FACTOR != 1:
             self.skipTest('the report of a sanitizer would be a failure')
-        self.faulty = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
-                                         env={'WEBLOCKS_FAULT': 'option-unchecked'})
+        self.faulty = self.start_service(program=service_with('option-unchecked'))
         super().setUp()
         # Nothing else makes this mistake, and few values show it.
         self.methods = [method for method in self.methods if 'a{sv}' in method[3]]

@@ -14,8 +14,8 @@ import random
 import shutil
 import unittest
 
-from harness import (PATIENCE, RawClient, Service, SocketClient, diagnostic, environment,
-                     main)
+from harness import (PATIENCE, RawClient, Service, SocketClient, diagnostic, main,
+                     service_with)
 from rawbus import lock_call
 from test_pressure import OwnBus
 
@@ -41,8 +41,7 @@ class SendErrors(OwnBus):
         saved = os.environ.get('WEBLOCKS_TEST_WRAPPER')
         os.environ['WEBLOCKS_TEST_WRAPPER'] = wrapper
         try:
-            service = Service(self.bus, program=environment('WEBLOCKSD_FAULTY') if fault else None,
-                              env={'WEBLOCKS_FAULT': fault} if fault else {})
+            service = Service(self.bus, program=service_with(fault))
         finally:
             os.environ.pop('WEBLOCKS_TEST_WRAPPER')
             if saved is not None:

@@ -11,7 +11,7 @@ import time
 
 from buses import can_be_others, status_kib
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
-from harness import (BusTestCase, DBusError, GLib, diagnostic, environment, full_size, main,
+from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, main, service_with,
                      wait_for)
 from rawbus import lock_call, method_call
 
@@ -181,11 +181,9 @@ class ShareIgnored(FloodCase):
     """It would be noticed."""
 
     REQUESTS = 1024
-    program = os.environ.get('WEBLOCKSD_FAULTY')
-    env = {'WEBLOCKS_FAULT': 'share-ignored'}
+    program = service_with('share-ignored')
 
     def test_nothing_is_left(self):
-        environment('WEBLOCKSD_FAULTY')
         flood, _ = self.connect(FLOOD_UID, 64)
         served, _ = self.take(flood, self.requests(self.REQUESTS // 64))
         self.assertEqual(served, self.REQUESTS)
@@ -201,8 +199,7 @@ class ChargeKept(BusTestCase):
     service = False
 
     def test_it_ends(self):
-        service = self.start_service(program=environment('WEBLOCKSD_FAULTY'),
-                                     env={'WEBLOCKS_FAULT': 'charge-kept'})
+        service = self.start_service(program=service_with('charge-kept'))
         client = self.raw_client()
         client.request('x')
         try:
@@ -215,7 +212,7 @@ class ChargeKept(BusTestCase):
         self.assertIn('A sum is wrong: requests', service.stderr())
 
     def test_that_counts_rightly(self):
-        service = self.start_service(program=environment('WEBLOCKSD_FAULTY'))
+        service = self.start_service(program=service_with('accounts-checked'))
         client = self.raw_client()
         client.watch()
         client.answers_pings = True

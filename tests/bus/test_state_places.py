@@ -15,7 +15,7 @@ import time
 from buses import why_no_other_users
 from calls import DBusError
 from harness import (PATIENCE, Bus, BusTestCase, RawClient, Service, diagnostic, environment, main,
-                     owner_of, wait_for)
+                     owner_of, service_with, wait_for)
 from rawbus import lock_call
 from statecase import StateCase, bus_id, mode_of
 
@@ -315,8 +315,8 @@ class Poison(StateCase):
     """A request whose restoration ends the service is left out at the fourth time."""
 
     def start_faulty(self, name, **kw):
-        return self.start(program=environment('WEBLOCKSD_FAULTY'),
-                          env={'WEBLOCKS_FAULT': f'poison:{name}'}, **kw)
+        return self.start(program=service_with('poisoned-record'),
+                          env={'WEBLOCKS_POISON': name}, **kw)
 
     def fill(self):
         self.start()

@@ -214,13 +214,13 @@ class ProcessClient:
         end(self.process)
 
 
-def service_command():
-    """The service; for the tests of the tests, with a mistake that somebody should notice. See
-    service/fault.h."""
-    fault = os.environ.get('WEBLOCKS_TEST_FAULT')
+def service_with(fault=None):
+    """The service with that fault of tests/faults/, or the one that WEBLOCKS_TEST_FAULT names, or
+    without any."""
+    fault = fault or os.environ.get('WEBLOCKS_TEST_FAULT')
     if fault:
-        return ['/usr/bin/env', f'WEBLOCKS_FAULT={fault}', environment('WEBLOCKSD_FAULTY')]
-    return [environment('WEBLOCKSD')]
+        return os.path.join(environment('WEBLOCKS_FAULTS_DIR'), f'weblocksd-{fault}')
+    return environment('WEBLOCKSD')
 
 
 class Service:
@@ -228,7 +228,7 @@ class Service:
 
     def __init__(self, bus, arguments=(), address_option=True, env=None, program=None):
         command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
-        command += [program] if program else service_command()
+        command.append(program or service_with())
         if address_option:
             command.append(f'--address={bus.address}')
         self.bus = bus
@@ -482,5 +482,5 @@ class BusTestCase(unittest.TestCase):
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',
            'GLib', 'Gio', 'LockError', 'Monitor', 'PATIENCE', 'ProcessClient', 'RawClient', 'Service',
            'SocketClient', 'buses', 'diagnostic', 'environment', 'error_name', 'full_size',
-           'main', 'owner_of', 'pid_of', 'service_command', 'start_and_use', 'wait_exit',
+           'main', 'owner_of', 'pid_of', 'service_with', 'start_and_use', 'wait_exit',
            'wait_for']

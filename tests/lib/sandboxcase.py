@@ -17,13 +17,13 @@ import sys
 import tempfile
 
 import buses
-from buses import die_with_parent, end, environment, wait_exit
+from buses import die_with_parent, end, wait_exit
 from harness import BusTestCase, ProcessClient, pid_of, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 # A service that makes a mistake, for test_faults.py.
-FAULT = os.environ.get('WEBLOCKS_SANDBOX_FAULT')
+FAULT = os.environ.get('WEBLOCKS_TEST_FAULT')
 
 APP, OTHER_APP = 'org.example.Editor', 'org.example.Viewer'
 
@@ -239,7 +239,7 @@ class Sandboxes:
 
 
 class SandboxCase(Sandboxes, BusTestCase):
-    """One service for a class, which makes the mistake that is asked for."""
+    """One service for a class."""
 
     service = False
     options = ('--no-state',)
@@ -252,13 +252,7 @@ class SandboxCase(Sandboxes, BusTestCase):
 
     @classmethod
     def start(cls):
-        return cls.start_with_fault(FAULT)
-
-    @classmethod
-    def start_with_fault(cls, fault):
-        program = environment('WEBLOCKSD_FAULTY') if fault else None
-        env = {**cls.environment, **({'WEBLOCKS_FAULT': fault} if fault else {})}
-        return cls.start_service(*cls.options, program=program, env=env)
+        return cls.start_service(*cls.options, env=cls.environment)
 
     def descriptors(self):
         return self.daemon.count_descriptors()

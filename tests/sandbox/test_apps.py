@@ -308,7 +308,7 @@ class Restored(SandboxCase):
         host.request('n')
         self.daemon.end()
         begin = self.monitor.position()
-        type(self).daemon = self.start_with_fault(None)
+        type(self).daemon = self.start()
         for client, seen in ((app, [app.name, twin.name]), (proxied, [proxied.name])):
             self.assertEqual(client.clients(), sorted(seen))
         self.assertEqual([entry[2] for entry in host.query()[0]], [host.name])

@@ -13,12 +13,12 @@ import unittest.mock
 
 from gi.repository import Gio, GLib
 
-from buses import die_with_parent, end, environment
+from buses import die_with_parent, end
 from calls import DBusError
 from fakebus import LATER, FakeBus
 from harness import Service, wait_for
 from rawbus import lock_call, unpack
-from sandboxcase import APP, FAULT, OTHER_APP, info, memory_file, why_no_sandbox
+from sandboxcase import APP, OTHER_APP, info, memory_file, why_no_sandbox
 from tap import main
 
 NOT_A_PID = 0x7fffffff
@@ -53,9 +53,7 @@ class CredentialsCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         self.bus = FakeBus(directory)
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': self.wrapper}):
-            self.service = Service(Directory(directory, self.bus.address), self.arguments,
-                                   program=environment('WEBLOCKSD_FAULTY') if FAULT else None,
-                                   env={'WEBLOCKS_FAULT': FAULT} if FAULT else None)
+            self.service = Service(Directory(directory, self.bus.address), self.arguments)
         self.addCleanup(self.bus.close)
         self.addCleanup(self.service.end)
         self.bus.wait_owned()

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The tests beside this one fail if the service makes the mistakes that can be asked for (see
-service/fault.h). That they pass without is seen where they stand."""
+"""The tests beside this one fail with the faults of tests/faults/. That they pass without is seen
+where they stand."""
 
 import os
 import subprocess
@@ -12,9 +12,10 @@ from sandboxcase import why_no_sandbox
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# The mistake, and the cases that notice it.
+# The fault, and a case that notices it.
 FAULTS = [
     ('lookup-error-unsandboxed', 'test_apps.py', 'BadFiles.test_symlink'),
+    ('root-error-unsandboxed', 'test_lookup.py', 'Errors.test_opens_for_an_app'),
     ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_asked_again'),
     ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
     ('process-end-ignored', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
@@ -37,7 +38,7 @@ EXPECTED = ('AssertionError: ', 'TimeoutError: ')
 
 
 def run(script, case, fault):
-    env = os.environ | {'WEBLOCKS_SANDBOX_FAULT': fault, 'WEBLOCKS_FULL_SIZE': '0'}
+    env = os.environ | {'WEBLOCKS_TEST_FAULT': fault, 'WEBLOCKS_FULL_SIZE': '0'}
     return subprocess.run([sys.executable, os.path.join(HERE, script), case], env=env,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 

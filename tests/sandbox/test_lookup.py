@@ -9,11 +9,11 @@ import signal
 import subprocess
 
 import buses
-from buses import die_with_parent, environment
-from harness import main, wait_for
+from buses import die_with_parent
+from harness import main, service_with, wait_for
 from sandboxcase import APP, SandboxCase
 
-# Where the service stops if asked to, in this order.
+# Where the services of tests/faults/ stop, in this order.
 STEPS = ('first-question', 'first-answer', 'pidfd', 'directory', 'mounts', 'root', 'info',
          'second-answer')
 # What it opens of a process, in this order.
@@ -32,8 +32,7 @@ class Killed(SandboxCase):
         cls = type(self)
         if cls.daemon is not None:
             self.assertEqual(cls.daemon.stop(), 0)
-        cls.daemon = self.start_service('--no-state', program=environment('WEBLOCKSD_FAULTY'),
-                                        env={'WEBLOCKS_FAULT': f'stop:{step}'})
+        cls.daemon = self.start_service('--no-state', program=service_with(f'stop-at-{step}'))
         self.host, self.twin = self.watcher(self.plain()), self.watcher(self.app(APP))
         self.baseline = self.descriptors()
 

@@ -38,10 +38,11 @@ def look(top):
         found = path.exists() and (
             word is None or re.search(rf'\b(class|def) {word}\b', path.read_text(encoding='utf-8')))
         yield found, f'{name} {word or ""}'.strip()
-    faults = (top / 'service/base/fault.c').read_text(encoding='utf-8') + \
-        (top / 'tests/unit/faulty-lock-manager.c').read_text(encoding='utf-8')
     for fault in listed(text, 'fault'):
-        yield f'"{fault}"' in faults, f'fault {fault}'
+        yield (top / f'tests/faults/{fault}.patch').exists(), f'fault {fault}'
+    built = (top / 'tests/faults/meson.build').read_text(encoding='utf-8')
+    for patch in sorted(top.glob('tests/faults/*.patch')):
+        yield f"'{patch.stem}'" in built, f'fault {patch.stem} is built'
     for target in listed(text, 'fuzz target'):
         yield (top / f'tests/fuzz/fuzz-{target}.c').exists(), f'fuzz target {target}'
 

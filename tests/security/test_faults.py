@@ -3,8 +3,7 @@
 
 """Defences taken out one by one: for each there is a test that fails then.
 
-A row is a mistake that weblocksd-faulty makes when asked to (see service/fault.h), and the cases
-that notice it, of a test on the harness of the bus tests: only those are run, and that they pass
+A row is a fault of tests/faults/, and the cases that notice it, of a test on the harness of the bus tests: only those are run, and that they pass
 otherwise is seen where they stand. `test_faults.py FAULT...` runs these rows. Mistakes in what
 outlives the service have tables of their own, in state/ and storm/.
 """
@@ -20,7 +19,7 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 from buses import FACTOR, die_with_parent
 from tap import diagnostic
 
-# The mistake, the program, its cases, and what fails: a case, or anything with these words.
+# The fault, the program, its cases, and what fails: a case, or anything with these words.
 FAULTS = [
     # Everybody is told of everybody's locks: the monitor of every test sees it.
     ('broadcast', 'bus/test_signals.py', ['Owners.test_timeout'], 'a broadcast'),

@@ -39,7 +39,6 @@ IN_LOG = {
     'g_strerror(errno)': "the C library's words",
     'g_strerror(-r)': "the C library's words",
     'client->unique_name': "the bus's",
-    'wrong': 'sums of the core, counted only in weblocksd-faulty',
     'server->lifecycle->options.idle_exit_secs': "the operator's",
 }
 
@@ -52,15 +51,6 @@ IN_DEBUG_LOG = {
     'lock_call_get_name(call)': 'of the table of calls',
     'call->refusal_name != NULL ? ", not well-formed" : ""': 'fixed',
 }
-
-# Mistakes on purpose: they are not in weblocksd.
-FAULTY = ('service/base/fault.c', 'service/server/faults.c')
-
-
-def is_fault(text, at):
-    """Whether what is there is done only if a fault is asked for."""
-    begin = max(text.rfind(char, 0, at) for char in ';{}')
-    return re.search(r'\bif \(fault_(is|poisons)\(', text[begin:at]) is not None
 
 
 def arguments(text, at):
@@ -86,14 +76,12 @@ def look(directory):
     """Yields (what is wrong, or None; where; the text)."""
     for path in sorted(glob.glob(os.path.join(directory, '**', '*.c'), recursive=True)):
         name = os.path.join('service', os.path.relpath(path, directory))
-        if name in FAULTY:
-            continue
         with open(path, encoding='utf-8') as file:
             text = file.read()
         for match in re.finditer(r'\b(\w+)\(', text):
             function = match[1]
             place = ERRORS.get(function, LOGS.get(function))
-            if place is None or is_fault(text, match.start()):
+            if place is None:
                 continue
             given = arguments(text, match.end() - 1)
             allowed = IN_ERRORS if function in ERRORS else \

@@ -39,7 +39,7 @@ def parse_arguments(argv=None):
                         help='the bus starts the service (dbus-daemon only)')
     parser.add_argument('--service', help='another weblocksd')
     parser.add_argument('--service-option', action='append', default=[], dest='service_options')
-    parser.add_argument('--fault', help='what weblocksd-faulty does wrong; empty: nothing')
+    parser.add_argument('--fault', help='one of tests/faults')
     parser.add_argument('--clients', type=int, default=16)
     parser.add_argument('--kill-service', type=float, default=2.0, metavar='PER_SECOND')
     parser.add_argument('--kill-clients', type=float, default=20.0, metavar='PER_SECOND')
@@ -64,9 +64,8 @@ def complete(options):
     if options.seed is None:
         options.seed = random.SystemRandom().randrange(1 << 31)
     if options.service is None:
-        program = 'weblocksd' if options.fault is None else 'weblocksd-faulty'
-        options.service = os.path.join(options.build, 'service', program)
-    options.environment = {'WEBLOCKS_FAULT': options.fault} if options.fault else {}
+        program = f'tests/faults/weblocksd-{options.fault}' if options.fault else 'service/weblocksd'
+        options.service = os.path.join(options.build, program)
     options.round_seconds = min(options.round_seconds, options.seconds)
     os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
                           os.path.join(options.build, 'tests', 'lib', 'broker-launcher'))

@@ -385,7 +385,7 @@ class Storm:
         self.bus_number += 1
         self.bus = Bus(self.options.bus)
         self.bus.start()
-        self.environment = dict(self.bus.environment(), **self.options.environment)
+        self.environment = self.bus.environment()
         for name in ('ASAN_OPTIONS', 'UBSAN_OPTIONS', 'LSAN_OPTIONS'):
             if name in os.environ:
                 self.environment[name] = os.environ[name]

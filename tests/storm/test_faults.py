@@ -55,11 +55,11 @@ class Faults(StormCase):
         self.catch('order-lost')
 
 
-class NoFault(StormCase):
-    """It is the faults that are noticed, not the program that has them."""
+class Sums(StormCase):
+    """What the accounts of the service say is right in a storm, too."""
 
-    def test_none(self):
-        outcome = self.raise_storm('--seconds=4', '--fault=')
+    def test_sums(self):
+        outcome = self.raise_storm('--seconds=4', '--fault=accounts-checked')
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
 

@@ -268,11 +268,9 @@ def become(uid):
 class UserService(Service):
     """weblocksd as a user of its own, with a state directory as systemd would make it."""
 
-    def __init__(self, bus, arguments=(), *, uid=SERVICE_UID, directory=None, program=None,
-                 fault=None):
+    def __init__(self, bus, arguments=(), *, uid=SERVICE_UID, directory=None, program=None):
         self.bus = bus
         self.directory = directory
-        self.fault = fault
         self.command = self.make_command(program or environment('WEBLOCKSD'), list(arguments), uid)
         self._stderr = tempfile.TemporaryFile()
         self.process = spawn(self.command, stdin=subprocess.DEVNULL, stdout=self._stderr,
@@ -284,8 +282,6 @@ class UserService(Service):
 
     def options(self, uid):
         env = {'PATH': os.defpath, 'RUNTIME_DIRECTORY': self.directory}
-        if self.fault:
-            env['WEBLOCKS_FAULT'] = self.fault
         return {'user': uid, 'group': uid, 'extra_groups': [], 'env': env}
 
 

@@ -14,7 +14,7 @@ import subprocess
 from gi.repository import Gio, GLib
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, DBusError, bucket_path
-from harness import DRIVER, DRIVER_PATH, environment, main
+from harness import DRIVER, DRIVER_PATH, main, service_with
 from rawbus import method_call
 from systembus import ALICE, BIG, BOB, LAST, SERVICE_UID, SystemCase, staged
 
@@ -74,7 +74,7 @@ class OneUser(UsersCase):
     service = False
 
     def test_it_is_noticed(self):
-        self.start_service(program=environment('WEBLOCKSD_FAULTY'), fault='users-are-one')
+        self.start_service(program=service_with('users-are-one'))
         self.user(ALICE).request(CANARY)
         with self.assertRaises(AssertionError):
             self.check_nothing_is_seen(self.user(BOB))

@@ -6,12 +6,10 @@
  * rules say, which are here a second time and count by walking; what the accounts say is what there
  * is; and in the end that is nothing.
  *
- * Built once more with the faults of service/base/fault.h, it shows that it would notice them. A
- * failure tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
+ * A failure tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
 
 #include "service/core/audit.h"
 
-#include "service/base/fault.h"
 #include "tests/unit/core-fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -462,7 +460,7 @@ run_world(guint32 seed, guint number, guint n_refusals[N_LIMITS])
     g_free(world);
 }
 
-static G_GNUC_UNUSED void
+static void
 test_walk(void)
 {
     guint n_refusals[N_LIMITS] = {0};
@@ -479,7 +477,7 @@ test_walk(void)
 }
 
 /* It would notice an account that is wrong, whichever and of whatever. */
-static G_GNUC_UNUSED void
+static void
 test_notices(CoreFixture *f, gconstpointer data)
 {
     LimitsAccount *app = fixture_agent(f, 'E')->principal->account;
@@ -504,33 +502,11 @@ test_notices(CoreFixture *f, gconstpointer data)
             }
 }
 
-static G_GNUC_UNUSED void
-test_fault(gconstpointer fault)
-{
-    guint n_refusals[N_LIMITS] = {0};
-
-    if (g_test_subprocess()) {
-        g_setenv("WEBLOCKS_FAULT", fault, TRUE);
-        for (guint i = 0; i < N_WORLDS; i++)
-            run_world(1, i, n_refusals);
-        return;
-    }
-    g_test_trap_subprocess(NULL, 0, 0);
-    g_test_trap_assert_failed();
-    g_test_trap_assert_stderr("*WEBLOCKS_TEST_SEED=*");
-}
-
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-#ifdef WEBLOCKS_SEEDED_FAULTS
-    g_test_add_data_func("/audit/notices/charge-kept", "charge-kept", test_fault);
-    g_test_add_data_func("/audit/notices/share-ignored", "share-ignored", test_fault);
-    g_test_add_data_func("/audit/notices/app-limit-ignored", "app-limit-ignored", test_fault);
-#else
     FIXTURE_TEST("/audit/notices", test_notices);
     g_test_add_func("/audit/walk", test_walk);
-#endif
     return g_test_run();
 }

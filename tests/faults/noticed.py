@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Runs a program of the tests that is built with a planted fault: it must fail, and print something
+that matches the pattern. That it passes without the fault is its own test.
+
+    noticed.py PATTERN PROGRAM [ARGUMENT]...
+"""
+
+import re
+import subprocess
+import sys
+
+
+def main():
+    pattern, *command = sys.argv[1:]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors='replace', check=False)
+    noticed = done.returncode != 0 and re.search(pattern, done.stdout) is not None
+    for line in done.stdout.splitlines()[-30:]:
+        print('#', line)
+    print(f'# exit status {done.returncode}; the output has to match: {pattern}')
+    print('ok' if noticed else 'not ok', '1 - the fault is noticed')
+    print('1..1')
+    sys.exit(0 if noticed else 1)
+
+
+if __name__ == '__main__':
+    main()
