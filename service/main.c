@@ -10,9 +10,12 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "bus-names.h"
 #include "config.h"
@@ -174,10 +177,31 @@ open_bus(const CommandLine *line, sd_bus **out_bus)
     return 0;
 }
 
-static gboolean
-on_stop_signal(gpointer data)
+/* SIGTERM and SIGINT can be read from the descriptor. Not g_unix_signal_add(): its worker thread
+ * makes system calls and memory allocation slower in the whole process. */
+static int
+open_stop_signals(void)
 {
-    service_stop(data);
+    sigset_t signals;
+    int fd;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        g_error("No signal descriptor: %s", g_strerror(errno));
+    return fd;
+}
+
+static gboolean
+on_stop_signal(int fd, GIOCondition condition, gpointer data)
+{
+    struct signalfd_siginfo info;
+
+    if (read(fd, &info, sizeof info) == sizeof info)
+        service_stop(data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -198,9 +222,9 @@ serve(const CommandLine *line, const Limits *limits)
     g_autofree char *state_directory = find_state_directory(line);
     Service *service;
     sd_bus *bus = NULL;
-    guint term_id, int_id;
-    int status = EXIT_FAILURE;
+    int signals_fd, status = EXIT_FAILURE;
     int r = open_bus(line, &bus);
+    guint signals_id;
 
     if (r < 0) {
         g_warning("Can't connect to the bus: %s", g_strerror(-r));
@@ -208,8 +232,8 @@ serve(const CommandLine *line, const Limits *limits)
     }
 
     service = service_new(bus, limits, &options);
-    term_id = g_unix_signal_add(SIGTERM, on_stop_signal, service);
-    int_id = g_unix_signal_add(SIGINT, on_stop_signal, service);
+    signals_fd = open_stop_signals();
+    signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, service);
     r = service_start(service, state_directory);
     if (r == -ECANCELED) {
         g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
@@ -221,8 +245,8 @@ serve(const CommandLine *line, const Limits *limits)
     } else {
         status = service_run(service);
     }
-    g_source_remove(term_id);
-    g_source_remove(int_id);
+    g_source_remove(signals_id);
+    close(signals_fd);
     service_free(service);
     return status;
 }
