@@ -557,7 +557,7 @@ get_poll_timeout(const Session *self)
 {
     gint64 left_us;
 
-    if (self->next_timer_us == G_MAXINT64)
+    if (self->timers.length == 0)
         return -1;
     left_us = self->next_timer_us - g_get_monotonic_time();
     return (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
