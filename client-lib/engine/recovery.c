@@ -107,7 +107,7 @@ take_descriptor(GDBusMessage *reply, guint32 *out_packet_max)
     if (!g_variant_lookup(parameters, BUS_PARAMETER_VERSION, "u", &version) ||
         version != PACKET_VERSION ||
         !g_variant_lookup(parameters, BUS_PARAMETER_MAX_PACKET, "u", out_packet_max) ||
-        handle >= g_unix_fd_list_get_length(fds))
+        handle < 0 || handle >= g_unix_fd_list_get_length(fds))
         return -1;
     return g_unix_fd_list_get(fds, handle, NULL);
 }

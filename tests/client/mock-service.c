@@ -90,14 +90,15 @@ mock_service_reply_error(MockService *self, GDBusMessage *call, const char *name
 }
 
 void
-mock_service_reply_socket(MockService *self, GDBusMessage *call, int fd, guint32 version)
+mock_service_reply_socket(
+    MockService *self, GDBusMessage *call, int fd, int handle, guint32 version)
 {
     g_autoptr(GDBusMessage) reply = g_dbus_message_new_method_reply(call);
     g_autoptr(GUnixFDList) fds = g_unix_fd_list_new_from_array(&fd, 1);
 
     g_dbus_message_set_body(reply,
-                            g_variant_new_parsed("(@h 0, {'version': <%u>, 'maxPacket': <%u>})",
-                                                 version, PACKET_BYTES_MAX));
+                            g_variant_new_parsed("(%h, {'version': <%u>, 'maxPacket': <%u>})",
+                                                 handle, version, PACKET_BYTES_MAX));
     g_dbus_message_set_unix_fd_list(reply, fds);
     send(self, reply);
 }

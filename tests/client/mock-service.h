@@ -29,7 +29,8 @@ void mock_service_reply(MockService *self, GDBusMessage *call, const char *body)
 void mock_service_reply_error(MockService *self, GDBusMessage *call, const char *name);
 
 /* To OpenSocket; takes over the descriptor. */
-void mock_service_reply_socket(MockService *self, GDBusMessage *call, int fd, guint32 version);
+void mock_service_reply_socket(
+    MockService *self, GDBusMessage *call, int fd, int handle, guint32 version);
 
 /* A signal of the lock interface, of the bucket "bucket". */
 void mock_service_signal(MockService *self,

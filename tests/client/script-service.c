@@ -99,24 +99,26 @@ forget_unanswered(Script *s)
     }
 }
 
-/* socket [small] [version N]. What had no answer on the last one gets none any more. */
+/* socket [small] [version N] [handle N]. What had no answer on the last one gets none any more. */
 static void
 send_socket(Script *s, char **words)
 {
     guint32 version = PACKET_VERSION;
     gboolean is_small = FALSE;
-    int fd;
+    int fd, handle = 0;
 
     for (; words[0] != NULL; words++) {
         if (g_str_equal(words[0], "small"))
             is_small = TRUE;
+        else if (g_str_equal(words[0], "handle"))
+            handle = (int)g_ascii_strtoll(*++words, NULL, 10);
         else
             version = (guint32)g_ascii_strtoull(*++words, NULL, 10);
     }
     forget_unanswered(s);
     g_clear_pointer(&s->socket, mock_socket_free);
     s->socket = mock_socket_new(is_small, &fd);
-    mock_service_reply_socket(s->service, s->call, fd, version);
+    mock_service_reply_socket(s->service, s->call, fd, handle, version);
 }
 
 static void
