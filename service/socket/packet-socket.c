@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent.h"
+#include "lock-manager.h"
 #include "packet-codec.h"
 
 /* The sending buffer of the service's end, which the kernel doubles: what a client that does not
@@ -51,7 +53,9 @@ struct PacketSocket {
     gsize packet_size;
     gsize packet_offset; /* of what has not been read */
     GList in_to_visit;   /* there is something to do that epoll does not tell */
-    char *buckets[PACKET_N_BUCKETS];
+    /* Of the buckets that are bound. The reference saves that a bucket in which nothing is left
+     * ends, and is made anew for the next request. */
+    LockManager *buckets[PACKET_N_BUCKETS];
 };
 
 /* ---- all sockets */
@@ -326,8 +330,8 @@ bind_bucket(PacketSocket *self, const PacketBucket *message)
 
     if (!decode_packet_is_bucket(name))
         return FALSE;
-    g_free(self->buckets[message->bucket]);
-    self->buckets[message->bucket] = g_steal_pointer(&name);
+    g_clear_pointer(&self->buckets[message->bucket], lock_manager_unref);
+    self->buckets[message->bucket] = lock_manager_get(self->client->agent->principal, name);
     return TRUE;
 }
 
@@ -342,8 +346,8 @@ read_request(PacketSocket *self, const PacketRequest *message, LockCall *out_cal
     g_string_truncate(all->why, 0);
     g_string_append_len(all->name, message->text, message->name_length);
     g_string_append_len(all->why, message->text + message->name_length, message->why_length);
-    decode_packet_request(message, self->buckets[message->bucket], all->name->str, all->why->str,
-                          out_call);
+    decode_packet_request(message, self->buckets[message->bucket]->bucket, all->name->str,
+                          all->why->str, out_call);
     return PACKET_READ_CALL;
 }
 
@@ -492,7 +496,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
     close(self->fd);
     g_byte_array_unref(self->out);
     for (guint i = 0; i < PACKET_N_BUCKETS; i++)
-        g_free(self->buckets[i]);
+        g_clear_pointer(&self->buckets[i], lock_manager_unref);
     g_free(self);
     client->socket = NULL;
     client->channel = client->default_channel;
