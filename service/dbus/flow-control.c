@@ -150,7 +150,7 @@ flow_control_ask_or_allow(FlowControl *self)
     /* When there is nothing else to read: then it is the only call indeed. */
     if (self->synchronous_id == 0)
         self->synchronous_id =
-            g_timeout_add_full(G_PRIORITY_DEFAULT_IDLE, SYNCHRONOUS_MS, on_synchronous, self, NULL);
+            g_timeout_add_full(G_PRIORITY_LOW, SYNCHRONOUS_MS, on_synchronous, self, NULL);
 }
 
 /* A bus may be awaiting so many replies for the service already, from clients that do not give

@@ -8,32 +8,33 @@ Without the monitor that the other files have: the bus would have more work with
 """
 
 import os
+import re
 import resource
+import shutil
 import subprocess
+import sys
 import time
 import unittest
+import unittest.mock
 
 from buses import FULL_SIZE, Bus, environment, full_size, status_kib
-from harness import FACTOR, Service, wait_for
+from harness import FACTOR, Service, service_with, wait_for
 from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, path_of
 from tap import diagnostic, main
 
 COUNT = full_size(2000, 50_000)  # in a round
-ROUNDS = 3                       # the cheapest counts: others disturb, nobody helps
-ROUNDS_MAX = 8                   # while others disturb
 AT_ONCE = 64
 PER_SECOND = 5000
 # The clients of the service beside whom they come, as far as a process may have connections.
-KNOWN = min(3000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200)
+KNOWN = min(full_size(300, 3000), resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200)
 # So many of one user.
 LIMITS = ('--limit', 'clientsPerUid=4000', '--limit', 'clientsTotal=20000')
 
-# Of the bus's processor time for a connection that does nothing: it was .09 to .19 on dbus-daemon
-# and .15 to .31 on dbus-broker, nearly all of it for being woken and for reading.
-RATIO_MAX = 0.5
-# How much more work it may be beside so many clients of the service: it was .8 to 1.3 times as much,
-# and 8.7 to 9.5 times where one after the other is looked at.
-GROWTH_MAX = 2.5
+# Instructions of the service for a connection that does nothing: callgrind counted 17,600.
+INSTRUCTIONS_MAX = 30_000
+# Steps of a search for its name, such as a comparison of two names: none beside any number of clients,
+# and two for each client where one after the other is looked at.
+STEPS_MAX = 5
 SPARE_KIB = 1024
 # Sanitizers keep what was freed, and make us slower, but not the bus.
 SANITIZED = FACTOR > 1
@@ -53,36 +54,44 @@ class Place:
         case.addCleanup(self.bus.stop)
         self.control = RawClient(self.bus.address)
         case.addCleanup(self.control.close)
-        self.service = Service(self.bus, arguments)
+        # It counts its steps.
+        self.steps = os.path.join(self.bus.directory, 'steps')
+        program = service_with(os.environ.get('WEBLOCKS_TEST_FAULT', 'steps-counted'))
+        self.service = Service(self.bus, arguments, program=program,
+                               env={'WEBLOCKS_STEPS_FILE': self.steps})
         case.addCleanup(self.service.end)
         self.service.wait_ready(self.control)
         self.pid = self.service.process.pid
         self.rss = None
-        self.control.query()
+        self.control.ping()
         uid = str(os.geteuid()).encode().hex().encode()
         hello, _ = self.control.encode(method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'))
         self.words = b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + hello
 
+    def send_strangers(self, count, *pace):
+        done = subprocess.run([environment('WEBLOCKS_STRANGERS'), path_of(self.bus.address),
+                               str(count), str(AT_ONCE), *map(str, pace)], input=self.words,
+                              capture_output=True, check=True)
+        self.control.ping()
+        return int(done.stdout)
+
     def come_and_go(self, what, *pace):
-        """The processor time of the service for each, in microseconds, and its part of the bus's."""
+        """The steps of the service for each. What processor time they took depends on the machine."""
+        steps = self.count_steps()
         ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
         begun = time.monotonic()
-        done = subprocess.run([environment('WEBLOCKS_STRANGERS'), path_of(self.bus.address),
-                               str(COUNT), str(AT_ONCE), *map(str, pace)], input=self.words,
-                              capture_output=True, check=True)
-        self.service.resume()
-        self.control.ping()
+        strangers_us = self.send_strangers(COUNT, *pace)
         all_us = (time.monotonic() - begun) * 1e6
         ours, the_bus = processor_us(self.pid) - ours, processor_us(self.bus.pid) - the_bus
-        diagnostic(f'{what}: {COUNT} at {COUNT / int(done.stdout) * 1e6:.0f}/s; of the service '
+        steps = (self.count_steps() - steps) / COUNT
+        diagnostic(f'{what}: {COUNT} at {COUNT / strangers_us * 1e6:.0f}/s; of the service '
                    f'{ours / COUNT:.1f} us for each, {ours / all_us:.1%} of a processor; of the '
-                   f'bus {the_bus / COUNT:.1f} us; ratio {ours / the_bus:.2f}')
-        return ours / COUNT, ours / the_bus
+                   f'bus {the_bus / COUNT:.1f} us; ratio {ours / the_bus:.2f}; {steps:.1f} steps for each')
+        return steps
 
-    def work(self, what):
-        """What each is when all are told at once: how often it is woken is the machine's matter."""
-        self.service.pause()
-        return self.come_and_go(f'{what}, all at once')[0]
+    def count_steps(self):
+        with open(self.steps, 'rb') as file:
+            return int.from_bytes(file.read(8), sys.byteorder)
 
     def grown_kib(self):
         return status_kib(self.pid, 'VmRSS:') - self.rss
@@ -102,13 +111,31 @@ class Strangers(unittest.TestCase):
         self.place.begin()
 
     def test_what_they_cost(self):
-        ratio = min(self.place.come_and_go('nobody else')[1] for _ in range(ROUNDS))
+        self.assertLess(self.place.come_and_go('nobody else'), STEPS_MAX)
         if FULL_SIZE:
             self.place.come_and_go(f'no more than {PER_SECOND}/s', PER_SECOND)
         if not SANITIZED:
             self.assertLess(self.place.grown_kib(), SPARE_KIB)
-            self.assertLess(ratio, RATIO_MAX)
         self.place.stop(self)
+
+    @unittest.skipIf(SANITIZED, 'valgrind runs nothing that has sanitizers')
+    @unittest.skipIf(shutil.which('valgrind') is None, 'there is no valgrind')
+    def test_instructions(self):
+        few, many = (self.count_instructions(count) for count in (100, 600))
+        each = (many - few) / 500
+        diagnostic(f'{each:.0f} instructions of the service for each')
+        self.assertLess(each, INSTRUCTIONS_MAX)
+
+    def count_instructions(self, n_strangers):
+        """Of a whole service, from its start to its end."""
+        path = os.path.join(self.place.bus.directory, 'callgrind.out')
+        wrapper = f'valgrind --quiet --tool=callgrind --callgrind-out-file={path}'
+        with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': wrapper}):
+            place = Place(self)
+        place.send_strangers(n_strangers)
+        place.stop(self)
+        with open(path, encoding='ascii') as file:
+            return int(re.search(r'^totals: (\d+)$', file.read(), re.MULTILINE)[1])
 
     def test_beside_many_clients(self):
         crowded = Place(self, *LIMITS)
@@ -118,17 +145,9 @@ class Strangers(unittest.TestCase):
             client.send(lock_call('Request', f'{number}'))
         wait_for(lambda: len(crowded.control.query()[0]) == KNOWN, what='all locks')
         crowded.begin()
-        # In turns, as the machine is faster at one time than at another; and the cheapest of them.
-        alone, beside = [], []
-        while len(alone) < ROUNDS_MAX:
-            alone.append(self.place.work('nobody else'))
-            beside.append(crowded.work(f'beside {KNOWN} clients'))
-            growth = min(beside) / min(alone)
-            if len(alone) > 1 and growth < GROWTH_MAX:
-                break
-        diagnostic(f'{growth:.2f} times as much beside them, after {len(alone)} rounds')
+        self.assertGreater(crowded.count_steps(), 0, 'they are counted')
+        self.assertLess(crowded.come_and_go(f'beside {KNOWN} clients'), STEPS_MAX)
         if not SANITIZED:
-            self.assertLess(growth, GROWTH_MAX)
             self.assertLess(crowded.grown_kib(), SPARE_KIB)
         self.place.stop(self)
         crowded.stop(self)
