@@ -271,6 +271,7 @@ main(int argc, char **argv)
         g_log_set_debug_enabled(line.verbose);
         choose_hash_key();
         descriptors_set_limit();
+        signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
         status = serve(&line, &limits);
     }
     g_free(line.address);

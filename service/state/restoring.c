@@ -4,9 +4,10 @@
 #include "restoring.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "writer-lock.h"
 
 #define DEATHS_MAX    3
 #define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
@@ -42,7 +43,7 @@ restoring_begin(Restoring *self, const char *path, gint64 now_us)
 {
     memset(self, 0, sizeof *self);
     self->path = g_strdup(path);
-    self->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    self->fd = writer_lock_open_file(path, NULL);
     if (self->fd >= 0 && pread(self->fd, &self->marks, sizeof self->marks, 0) != sizeof self->marks)
         memset(&self->marks, 0, sizeof self->marks);
     count_death(self, now_us);

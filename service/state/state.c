@@ -4,12 +4,9 @@
 #include "state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "limit-accounts.h"
@@ -20,6 +17,7 @@
 #include "restore.h"
 #include "restoring.h"
 #include "store.h"
+#include "writer-lock.h"
 
 /* How many ids of an agent, and tokens, are reserved at a time. Tokens start from a clock of
  * microseconds: so they are a millisecond ahead of it after a restart, and never ahead of it if the
@@ -40,8 +38,7 @@ struct State {
     char *aside_path;
     char *new_path;
     char *restoring_path;
-    int lock_fd;
-    guint64 *n_commits;  /* in the file of the lock: see is_latest() */
+    WriterLock *lock;
     Store *store;        /* NULL until state_begin() */
     LoadedState *loaded; /* until then: what the old file has; NULL is nothing */
     guint64 max_token;   /* that was given */
@@ -76,7 +73,6 @@ state_new(const StateOptions *options)
     self->aside_path = g_strdup_printf("%s.aside", self->path);
     self->new_path = g_strdup_printf("%s.new", self->path);
     self->restoring_path = g_strdup_printf("%s/%s.restoring", options->directory, bus);
-    self->lock_fd = -1;
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
     self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     self->bytes = g_byte_array_new();
@@ -90,55 +86,14 @@ set_errno(GError **error, const char *path)
                 g_strerror(errno));
 }
 
-/* It is written once, so that it has its room. */
-static gboolean
-map_n_commits(State *self, const char *path, GError **error)
-{
-    gsize size = sizeof *self->n_commits;
-    guint64 value = 0;
-    void *map = MAP_FAILED;
-
-    if (pread(self->lock_fd, &value, size, 0) >= 0 &&
-        pwrite(self->lock_fd, &value, size, 0) == (gssize)size)
-        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, self->lock_fd, 0);
-    if (map == MAP_FAILED) {
-        set_errno(error, path);
-        return FALSE;
-    }
-    self->n_commits = map;
-    return TRUE;
-}
-
-/* FALSE without an error: somebody else has it. The kernel gives it back when we die. */
-static gboolean
-take_lock(State *self, const StateOptions *options, GError **error)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    g_autofree char *bus = id_to_string(self->bus_id);
-    g_autofree char *path = g_strdup_printf("%s/%s.lock", options->directory, bus);
-
-    if (g_mkdir_with_parents(options->directory, 0700) < 0) {
-        set_errno(error, options->directory);
-        return FALSE;
-    }
-    self->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (self->lock_fd < 0) {
-        set_errno(error, path);
-        return FALSE;
-    }
-    if (fcntl(self->lock_fd, F_OFD_SETLK, &lock) == 0)
-        return map_n_commits(self, path, error);
-    if (errno != EAGAIN && errno != EACCES)
-        set_errno(error, path);
-    return FALSE;
-}
-
 State *
 state_open(const StateOptions *options, GError **error)
 {
     State *self = state_new(options);
+    g_autofree char *bus = id_to_string(self->bus_id);
 
-    if (take_lock(self, options, error))
+    self->lock = writer_lock_take(options->directory, bus, error);
+    if (self->lock != NULL)
         return self;
     state_free(self);
     return NULL;
@@ -152,10 +107,7 @@ state_free(State *self)
         store_free(self->store);
     }
     g_clear_pointer(&self->loaded, loaded_state_free);
-    if (self->n_commits != NULL)
-        munmap(self->n_commits, sizeof *self->n_commits);
-    if (self->lock_fd >= 0)
-        close(self->lock_fd);
+    g_clear_pointer(&self->lock, writer_lock_free);
     g_ptr_array_unref(self->requests);
     g_ptr_array_unref(self->agents);
     g_byte_array_unref(self->bytes);
@@ -185,7 +137,7 @@ is_latest(const State *self, const LoadedState *loaded)
 {
     guint64 n_commits = loaded->header.n_commits;
 
-    return n_commits == *self->n_commits || n_commits == *self->n_commits + 1;
+    return n_commits == *self->lock->n_commits || n_commits == *self->lock->n_commits + 1;
 }
 
 /* A service that is killed within a commit can leave one that is not whole, and then the one before
@@ -239,7 +191,7 @@ load(State *self, GError **error)
     } else if (!is_latest(self, self->loaded)) {
         put_aside(self, "The state is older than it should be");
     } else {
-        *self->n_commits = self->loaded->header.n_commits;
+        *self->lock->n_commits = self->loaded->header.n_commits;
     }
     return TRUE;
 }
@@ -354,7 +306,7 @@ commit(State *self, GError **error)
 {
     if (!store_commit(self->store, error))
         return FALSE;
-    *self->n_commits = store_get_header(self->store)->n_commits;
+    *self->lock->n_commits = store_get_header(self->store)->n_commits;
     return TRUE;
 }
 
@@ -365,7 +317,7 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
 
     memcpy(header->bus_id, self->bus_id, STATE_ID_BYTES);
     memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
-    header->n_commits = *self->n_commits;
+    header->n_commits = *self->lock->n_commits;
     header->token_ceiling = user_agent->token_clock;
     header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
     for (guint i = 0; i < agents->len; i++) {
@@ -408,7 +360,7 @@ write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GErr
         set_errno(error, self->path);
         return FALSE;
     }
-    *self->n_commits = store_get_header(self->store)->n_commits;
+    *self->lock->n_commits = store_get_header(self->store)->n_commits;
     return TRUE;
 }
 
@@ -453,8 +405,11 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
         else
             g_propagate_error(error, g_steal_pointer(&new_error));
     }
-    if (!is_written)
+    if (!is_written) {
         g_clear_pointer(&self->store, store_free);
+        if (g_error_matches(*error, STORE_ERROR, STORE_ERROR_NO_ROOM))
+            g_prefix_error(error, "There is no room for the state: ");
+    }
     g_clear_pointer(&self->loaded, loaded_state_free);
     return is_written;
 }

@@ -116,6 +116,7 @@ resize_map(Store *store, gsize n_bytes)
     /* There are no addresses for it. The old map is gone, but there were addresses for that. */
     if (mdb_env_set_mapsize(store->env, store->allocated_bytes) != 0)
         g_error("The state can't be mapped any more");
+    errno = ENOMEM;
     return FALSE;
 }
 
@@ -128,8 +129,10 @@ round_up(gsize n_bytes)
 static gboolean
 allocate(Store *store, gsize n_bytes)
 {
-    if (n_bytes > BYTES_MAX)
+    if (n_bytes > BYTES_MAX) {
+        errno = ENOSPC;
         return FALSE;
+    }
     if (!store->can_allocate)
         return TRUE;
     /* Only what is new: fallocate() visits each page, those that are there too. */
@@ -211,7 +214,7 @@ open_file(Store *store, const char *path, GError **error)
     update_used(store);
     if (allocate(store, size) && (status.st_size > 0 || store_has_room(store, 0)))
         return TRUE;
-    return check(ENOSPC, path, error);
+    return check(errno, path, error);
 }
 
 Store *

@@ -6,8 +6,10 @@
 The file system is a small tmpfs in a mount namespace of the test's own.
 """
 
+import contextlib
 import os
 import random
+import resource
 import tempfile
 
 from harness import DBusError, diagnostic, main, owner_of
@@ -48,6 +50,56 @@ class FullCase(StateCase):
                 self.assertEqual(error.short, 'LimitsExceeded', error)
                 return number
         self.fail(f'{most} requests, and it was never full')
+
+
+class FileSize(StateCase):
+    """A limit on the size of files (ulimit -f) is no room, and not the end of the service."""
+
+    may_be_full = True
+
+    @contextlib.contextmanager
+    def limited(self, size):
+        """For the services that are started meanwhile."""
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    def test_while_it_runs(self):
+        with self.limited(1000000):
+            service = self.start('--limit', 'requestsPerClient=65536')
+        client = self.raw_client()
+        ids = []
+        with self.assertRaises(DBusError) as raised:
+            while len(ids) < 20000:
+                ids.append(client.request('n' * 1000 + f'{len(ids)}')[0])
+        self.assertEqual(raised.exception.short, 'LimitsExceeded')
+        diagnostic(f'{len(ids)} requests')
+        self.assertGreater(len(ids), 50)
+        for _ in range(10):
+            self.assert_error('LimitsExceeded', client.request, 'n' * 1000)
+            self.raw_client().ping()
+        for id_ in ids:
+            client.release(id_)
+        ids = [client.request(f'again {number}')[0] for number in range(100)]
+        self.assertIsNone(service.process.poll())
+        # The next one too.
+        with self.limited(1000000):
+            self.restart()
+        self.assertEqual(sorted(entry[1] for entry in client.resync()), ids)
+        self.assertEqual(self.current.stop(), 0, self.current.stderr())
+
+    def test_at_the_start(self):
+        for size in (0, 4, 4096, 100000):
+            with self.subTest(size), self.limited(size):
+                service = self.start(ready=False)
+                self.assertEqual(service.wait_exit(), 1)
+                # Its messages go to a file, which has the same limit.
+                if size >= 4096:
+                    self.assertIn('no room for the state', service.stderr())
+                    self.assertIn(self.directory, service.stderr())
 
 
 class Full(FullCase):

@@ -129,6 +129,59 @@ class Directory(StateCase):
         self.refused('--state-dir=', status=1)
         self.refused('--no-state', f'--state-dir={self.directory}', status=2, mentions='no-state')
 
+    def test_one_that_lets_others_in(self):
+        """What is kept is the service's alone, and so is where: SECURITY.md."""
+        for mode in (0o777, 0o1777, 0o755, 0o750, 0o710, 0o701):
+            with self.subTest(oct(mode)):
+                os.chmod(self.directory, mode)
+                self.refused(f'--state-dir={self.directory}',
+                             mentions=f'{self.directory} lets other users in')
+                self.assertEqual(mode_of(self.directory), mode)
+                self.assertEqual(os.listdir(self.directory), [])
+
+    def test_a_link(self):
+        link = os.path.join(self.directory, 'link')
+        os.mkdir(os.path.join(self.directory, 'real'), 0o700)
+        os.symlink('real', link)
+        for tail in ('', '/', '//'):
+            with self.subTest(tail):
+                self.refused(f'--state-dir={link}{tail}', mentions=f'{link} is a symbolic link')
+        self.assertEqual(os.listdir(link), [])
+
+    def test_one_of_another_user(self):
+        if os.geteuid() != 0 or not can_be_others():
+            self.skipTest('needs root, to make a directory of another user')
+        os.chown(self.directory, 65534, 65534)
+        self.refused(f'--state-dir={self.directory}',
+                     mentions=f'{self.directory} belongs to another user')
+
+    def test_a_lock_that_is_another_file(self):
+        """It is not written to, whatever it is."""
+        self.start()
+        self.crash()
+        other = os.path.join(self.directory, 'precious')
+        for make, says in ((os.link, 'a hard link'), (os.symlink, ''),
+                           (lambda _, path: os.mkfifo(path), 'is not a regular file'),
+                           (lambda _, path: os.mkdir(path), '')):
+            with self.subTest(says), open(other, 'wb') as file:
+                file.write(b'precious bytes')
+                file.flush()
+                self.remove(self.path('lock'))
+                make(other, self.path('lock'))
+                self.refused(f'--state-dir={self.directory}', mentions=self.path('lock'))
+                self.refused(f'--state-dir={self.directory}', mentions=says)
+                with open(other, 'rb') as kept:
+                    self.assertEqual(kept.read(), b'precious bytes')
+        self.remove(self.path('lock'))
+        self.start()
+        self.control.request('x')
+
+    def remove(self, path):
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.rmdir(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+
     def test_one_that_cannot_be_written(self):
         """For a user to whom modes mean something."""
         if why_no_other_users():

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "writer-lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void
+set_errno(GError **error, const char *path)
+{
+    g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(errno), "%s: %s", path,
+                g_strerror(errno));
+}
+
+/* What is wrong with a directory or a file, or NULL. */
+static const char *
+find_fault(const struct stat *status, mode_t type)
+{
+    if (S_ISLNK(status->st_mode))
+        return "is a symbolic link";
+    if ((status->st_mode & S_IFMT) != type)
+        return type == S_IFDIR ? "is not a directory" : "is not a regular file";
+    if (status->st_uid != geteuid())
+        return "belongs to another user";
+    if (type == S_IFDIR && (status->st_mode & 077) != 0)
+        return "lets other users in: its mode must be 0700";
+    if (type == S_IFREG && status->st_nlink != 1)
+        return "has another name as well (a hard link)";
+    return NULL;
+}
+
+static gboolean
+check(const char *path, int r, const struct stat *status, mode_t type, GError **error)
+{
+    const char *fault;
+
+    if (r < 0) {
+        set_errno(error, path);
+        return FALSE;
+    }
+    fault = find_fault(status, type);
+    if (fault != NULL)
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM, "%s %s; state is not kept there", path,
+                    fault);
+    return fault == NULL;
+}
+
+static gboolean
+open_directory(const char *directory, GError **error)
+{
+    g_autofree char *path = g_strdup(directory);
+    struct stat status;
+
+    /* With a slash behind it, a symbolic link would be followed. */
+    for (gsize length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
+        path[length - 1] = '\0';
+    if (g_mkdir_with_parents(path, 0700) < 0) {
+        set_errno(error, path);
+        return FALSE;
+    }
+    return check(path, lstat(path, &status), &status, S_IFDIR, error);
+}
+
+int
+writer_lock_open_file(const char *path, GError **error)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    struct stat status;
+
+    if (check(path, fd < 0 ? fd : fstat(fd, &status), &status, S_IFREG, error))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* The number is written once, so that there is room for it. */
+static gboolean
+map_n_commits(WriterLock *lock)
+{
+    gsize size = sizeof *lock->n_commits;
+    guint64 value = 0;
+    void *map = MAP_FAILED;
+
+    if (pread(lock->fd, &value, size, 0) >= 0 && pwrite(lock->fd, &value, size, 0) == (gssize)size)
+        map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, lock->fd, 0);
+    lock->n_commits = map != MAP_FAILED ? map : NULL;
+    return map != MAP_FAILED;
+}
+
+WriterLock *
+writer_lock_take(const char *directory, const char *bus, GError **error)
+{
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    g_autofree char *path = g_strdup_printf("%s/%s.lock", directory, bus);
+    g_autoptr(WriterLock) lock = g_new0(WriterLock, 1);
+
+    lock->fd = open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
+    if (lock->fd < 0)
+        return NULL;
+    if (fcntl(lock->fd, F_OFD_SETLK, &range) == 0 && map_n_commits(lock))
+        return g_steal_pointer(&lock);
+    if (errno != EAGAIN && errno != EACCES)
+        set_errno(error, path);
+    return NULL;
+}
+
+void
+writer_lock_free(WriterLock *lock)
+{
+    if (lock->n_commits != NULL)
+        munmap(lock->n_commits, sizeof *lock->n_commits);
+    if (lock->fd >= 0)
+        close(lock->fd);
+    g_free(lock);
+}
