@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import unittest
 import unittest.mock
 
 from buses import FULL_SIZE, Bus, environment, full_size, status_kib
-from harness import FACTOR, Service, service_with, wait_for
+from harness import FACTOR, PATIENCE, Service, service_with, wait_for
 from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, path_of
 from tap import diagnostic, main
 
@@ -32,8 +33,8 @@ LIMITS = ('--limit', 'clientsPerUid=4000', '--limit', 'clientsTotal=20000')
 
 # Instructions of the service for a connection that does nothing: callgrind counted 17,600.
 INSTRUCTIONS_MAX = 30_000
-# Steps of a search for its name, such as a comparison of two names: none beside any number of clients,
-# and two for each client where one after the other is looked at.
+# Steps of a search for its name, such as a comparison of two names: none beside any number of
+# clients, and two for each client where one after the other is looked at.
 STEPS_MAX = 5
 SPARE_KIB = 1024
 # Sanitizers keep what was freed, and make us slower, but not the bus.
@@ -49,7 +50,8 @@ def processor_us(pid):
 class Place:
     """A bus with the service, and a client."""
 
-    def __init__(self, case, *arguments):
+    def __init__(self, case, *arguments, patience=PATIENCE):
+        self.patience = patience
         self.bus = Bus().start()
         case.addCleanup(self.bus.stop)
         self.control = RawClient(self.bus.address)
@@ -60,10 +62,10 @@ class Place:
         self.service = Service(self.bus, arguments, program=program,
                                env={'WEBLOCKS_STEPS_FILE': self.steps})
         case.addCleanup(self.service.end)
-        self.service.wait_ready(self.control)
+        self.service.wait_ready(self.control, patience)
         self.pid = self.service.process.pid
         self.rss = None
-        self.control.ping()
+        self.ping()
         uid = str(os.geteuid()).encode().hex().encode()
         hello, _ = self.control.encode(method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'))
         self.words = b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + hello
@@ -72,11 +74,14 @@ class Place:
         done = subprocess.run([environment('WEBLOCKS_STRANGERS'), path_of(self.bus.address),
                                str(count), str(AT_ONCE), *map(str, pace)], input=self.words,
                               capture_output=True, check=True)
-        self.control.ping()
+        self.ping()
         return int(done.stdout)
 
+    def ping(self):
+        self.control.call('/', 'org.freedesktop.DBus.Peer', 'Ping', timeout=self.patience)
+
     def come_and_go(self, what, *pace):
-        """The steps of the service for each. What processor time they took depends on the machine."""
+        """The steps of the service for each. The processor time depends on the machine."""
         steps = self.count_steps()
         ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
         begun = time.monotonic()
@@ -86,7 +91,8 @@ class Place:
         steps = (self.count_steps() - steps) / COUNT
         diagnostic(f'{what}: {COUNT} at {COUNT / strangers_us * 1e6:.0f}/s; of the service '
                    f'{ours / COUNT:.1f} us for each, {ours / all_us:.1%} of a processor; of the '
-                   f'bus {the_bus / COUNT:.1f} us; ratio {ours / the_bus:.2f}; {steps:.1f} steps for each')
+                   f'bus {the_bus / COUNT:.1f} us; ratio {ours / the_bus:.2f}; {steps:.1f} steps '
+                   'for each')
         return steps
 
     def count_steps(self):
@@ -101,7 +107,8 @@ class Place:
         self.rss = status_kib(self.pid, 'VmRSS:')
 
     def stop(self, case):
-        case.assertEqual(self.service.stop(), 0)
+        self.service.signal(signal.SIGTERM)
+        case.assertEqual(self.service.wait_exit(self.patience), 0)
         case.assertEqual(self.service.complaints(), [])
 
 
@@ -131,7 +138,7 @@ class Strangers(unittest.TestCase):
         path = os.path.join(self.place.bus.directory, 'callgrind.out')
         wrapper = f'valgrind --quiet --tool=callgrind --callgrind-out-file={path}'
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': wrapper}):
-            place = Place(self)
+            place = Place(self, patience=10 * PATIENCE)
         place.send_strangers(n_strangers)
         place.stop(self)
         with open(path, encoding='ascii') as file:

@@ -238,7 +238,7 @@ class Service:
                              stderr=self._stderr, env={**bus.environment(), **(env or {})})
         self.name = None
 
-    def wait_ready(self, control):
+    def wait_ready(self, control, timeout=PATIENCE):
         """Waits until this process owns the name; remembers its unique name."""
         def ready():
             if self.process.poll() is not None:
@@ -249,7 +249,7 @@ class Service:
                 return False
             self.name = owner
             return True
-        wait_for(ready, what='weblocksd on the bus', every=0.005)
+        wait_for(ready, timeout, what='weblocksd on the bus', every=0.005)
         return self
 
     def count_descriptors(self):
