@@ -9,12 +9,15 @@
 #define BUS_SERVICE_NAME  "org.w3.WebLocks"
 #define BUS_SERVICE_PATH  "/org/w3/WebLocks"
 #define BUS_BUCKET_PREFIX "/org/w3/WebLocks/bucket"
+#define BUS_USER_PREFIX   "/org/w3/WebLocks/user" /* see service/dbus/bucket-path.h */
 
 #define BUS_LOCKS_INTERFACE   "org.w3.WebLocks"
 #define BUS_SERVICE_INTERFACE "org.w3.WebLocks.Service"
 #define BUS_INTERFACE_VERSION 1u
 
-#define BUS_BUCKET_BYTES_MAX 255
+#define BUS_BUCKET_BYTES_MAX    255
+#define BUS_APP_BYTES_MAX       255
+#define BUS_CLIENT_ID_BYTES_MAX 255
 
 #define BUS_OPTION_MODE         "mode"
 #define BUS_OPTION_IF_AVAILABLE "ifAvailable"
@@ -23,16 +26,24 @@
 #define BUS_OPTION_TIMEOUT      "timeout"
 #define BUS_OPTION_WHY          "why"
 #define BUS_OPTION_KEY          "key"
-#define BUS_OPTION_VERSION      "version" /* an option of OpenSocket */
+#define BUS_OPTION_VERSION      "version"  /* an option of OpenSocket */
+#define BUS_OPTION_CLIENT_ID    "clientId" /* an option of Break */
+#define BUS_OPTION_ID           "id"       /* an option of Break */
 
 #define BUS_PARAMETER_VERSION    "version"
 #define BUS_PARAMETER_MAX_PACKET "maxPacket"
 
-#define BUS_FILTER_NAME   "name"
-#define BUS_FILTER_PREFIX "prefix"
-#define BUS_FILTER_STATE  "state"
-#define BUS_FILTER_AFTER  "after"
-#define BUS_FILTER_LIMIT  "limit"
+#define BUS_FILTER_NAME      "name"
+#define BUS_FILTER_PREFIX    "prefix"
+#define BUS_FILTER_STATE     "state"
+#define BUS_FILTER_CLIENT_ID "clientId"
+#define BUS_FILTER_ID        "id"
+#define BUS_FILTER_AFTER     "after"
+#define BUS_FILTER_LIMIT     "limit"
+
+#define BUS_KIND_USER    "user"
+#define BUS_KIND_FLATPAK "flatpak"
+#define BUS_KIND_SNAP    "snap"
 
 #define BUS_STATE_HELD    "held"
 #define BUS_STATE_PENDING "pending"

@@ -14,6 +14,7 @@
 #include "core-types.h"
 
 typedef enum {
+    EFFECT_WAITING, /* a new request has to wait */
     EFFECT_GRANTED,
     /* The rest are ends of requests and locks. */
     EFFECT_RELEASED,

@@ -65,12 +65,16 @@ get_position(const LockManager *manager, const LockRequest *request)
     return ++queue->n_inspected;
 }
 
-static gboolean
-matches(const InspectFilter *filter, const LockRequest *request)
+gboolean
+inspect_filter_matches(const InspectFilter *filter, const LockRequest *request)
 {
     if (request->sequence <= filter->after)
         return FALSE;
     if (filter->by_state && request->state != filter->state)
+        return FALSE;
+    if (filter->by_id && request->id != filter->id)
+        return FALSE;
+    if (filter->client_id != NULL && !g_str_equal(request->agent->client_id, filter->client_id))
         return FALSE;
     if (filter->name != NULL && !g_str_equal(request->queue->name, filter->name))
         return FALSE;
@@ -91,7 +95,7 @@ lock_manager_inspect(LockManager *manager,
         guint position = get_position(manager, request);
         InspectEntry entry;
 
-        if (!matches(filter, request))
+        if (!inspect_filter_matches(filter, request))
             continue;
         if (n_visited++ == filter->limit)
             return TRUE;

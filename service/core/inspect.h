@@ -16,8 +16,11 @@
 #define INSPECT_BLOCKERS_MAX 64
 
 typedef struct {
-    const char *name;   /* NULL for all */
-    const char *prefix; /* NULL for all */
+    const char *name;      /* NULL for all */
+    const char *prefix;    /* NULL for all */
+    const char *client_id; /* NULL for all */
+    gboolean by_id;
+    guint64 id; /* only if by_id */
     gboolean by_state;
     LockRequestState state; /* only if by_state */
     guint64 after; /* LockRequest.sequence of the last entry of the page before; 0 at first */
@@ -34,6 +37,9 @@ typedef struct {
 } InspectEntry;
 
 typedef void (*InspectVisit)(const InspectEntry *entry, gpointer data);
+
+/* Whether an entry is one of those that the filter asks for. */
+gboolean inspect_filter_matches(const InspectFilter *filter, const LockRequest *request);
 
 /* Visits the entries of one page in the order they were requested; TRUE if there are more. */
 gboolean lock_manager_inspect(LockManager *manager,

@@ -31,6 +31,15 @@ lock_manager_get(Principal *principal, const char *bucket)
     return manager;
 }
 
+/* What an empty bucket has that is not kept: the same as if it came into being now. */
+static void
+begin_again(LockManager *manager)
+{
+    principal_retire_token(manager->principal, manager->last_token);
+    manager->last_token = principal_first_token(manager->principal) - 1;
+    manager->last_sequence = 0;
+}
+
 LockManager *
 lock_manager_find(const Principal *principal, const char *bucket)
 {
@@ -66,11 +75,27 @@ lock_manager_next_token(LockManager *manager)
     return ++manager->last_token;
 }
 
+static gboolean
+is_reserved(const char *name)
+{
+    return name[0] == '-';
+}
+
+LockResult
+lock_name_check(const char *name, const Limits *limits)
+{
+    if (is_reserved(name))
+        return LOCK_RESULT_NAME_RESERVED;
+    if (strlen(name) > limits->max[LIMIT_NAME_BYTES])
+        return lock_result_limit(LIMIT_NAME_BYTES);
+    return LOCK_RESULT_OK;
+}
+
 /* [3.2.1] The checks that need nothing but the call, in the standard's order. */
 static LockResult
 check_options(const char *name, const LockOptions *options)
 {
-    if (name[0] == '-')
+    if (is_reserved(name))
         return LOCK_RESULT_NAME_RESERVED;
     if (options->steal && options->if_available)
         return LOCK_RESULT_STEAL_IF_AVAILABLE;
@@ -181,6 +206,8 @@ lock_manager_request(LockManager *manager,
     if (result != LOCK_RESULT_OK)
         return result;
 
+    if (manager->requests.length == 0)
+        begin_again(manager);
     queue = lock_queue_get(manager, name);
     if (options->if_available &&
         (queue->pending.length > 0 || !lock_queue_admits(queue, options->mode))) {
@@ -193,6 +220,8 @@ lock_manager_request(LockManager *manager,
     request = lock_request_new(agent, queue, options);
     enqueue(manager, request, options);
     lock_queue_process(queue);
+    if (request->state == LOCK_REQUEST_PENDING)
+        effects_append(&user_agent->effects, EFFECT_WAITING, request);
     lock_queue_unref(queue);
     *out_request = request;
     return LOCK_RESULT_OK;
@@ -239,6 +268,32 @@ lock_manager_abort(LockManager *manager, Agent *agent, guint64 id)
 
     end_and_process(manager, request, EFFECT_ABORTED);
     return TRUE;
+}
+
+guint32
+lock_manager_break(LockManager *manager, const InspectFilter *filter)
+{
+    const char *found = g_hash_table_lookup(manager->queues, filter->name);
+    guint32 n_ended = 0;
+    LockQueue *queue;
+    GList *link;
+
+    if (found == NULL)
+        return 0;
+    queue = lock_queue_ref(lock_queue_from_name(found));
+    link = queue->held.head;
+    while (link != NULL) {
+        LockRequest *request = link->data;
+
+        link = link->next;
+        if (inspect_filter_matches(filter, request)) {
+            lock_manager_end_request(manager, request, EFFECT_STOLEN);
+            n_ended++;
+        }
+    }
+    lock_queue_process(queue);
+    lock_queue_unref(queue);
+    return n_ended;
 }
 
 void

@@ -10,7 +10,8 @@
  *
  * Tokens grow within a bucket. They start from the clock (microseconds since 1970, so they also fit
  * the 53 bits of a JavaScript number), and a bucket that comes into being again never starts below
- * one that it had. */
+ * one that it had. A bucket that is empty starts again at its next request even if a watch keeps
+ * its manager: so tokens and cursors don't show a client that it is watched. */
 
 #pragma once
 
@@ -18,6 +19,7 @@
 
 #include "core-types.h"
 #include "effects.h"
+#include "inspect.h"
 #include "lock-request.h"
 #include "lock-result.h"
 
@@ -58,6 +60,13 @@ LockResult lock_manager_release(LockManager *manager, Agent *agent, guint64 id);
 /* [4.3] Aborts a request of this agent that waits in this bucket. FALSE, and no effect, otherwise.
  */
 gboolean lock_manager_abort(LockManager *manager, Agent *agent, guint64 id);
+
+/* Whether a name is reserved or too long. */
+LockResult lock_name_check(const char *name, const Limits *limits);
+
+/* Ends the locks held under `filter->name` that match the filter, as a steal does, and grants to
+ * the requests that wait. Returns how many locks it has ended. */
+guint32 lock_manager_break(LockManager *manager, const InspectFilter *filter);
 
 /* [4.5] Calls `visit` for each lock (`state` held) or each request (pending) of the bucket, in the
  * order they were requested. Nothing may be changed meanwhile. */

@@ -40,7 +40,7 @@ get_account(UserAgent *user_agent, const PrincipalIdentity *identity)
 Principal *
 principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
 {
-    Principal *principal = g_hash_table_lookup(user_agent->principals, identity);
+    Principal *principal = principal_find(user_agent, identity);
 
     if (principal != NULL)
         return principal_ref(principal);
@@ -54,6 +54,32 @@ principal_get(UserAgent *user_agent, const PrincipalIdentity *identity)
     principal->managers = g_hash_table_new(name_hash, g_str_equal);
     g_hash_table_insert(user_agent->principals, &principal->identity, principal);
     return principal;
+}
+
+Principal *
+principal_find(const UserAgent *user_agent, const PrincipalIdentity *identity)
+{
+    return g_hash_table_lookup(user_agent->principals, identity);
+}
+
+const LimitsAccount *
+principal_get_scope(const Principal *principal)
+{
+    if (principal->identity.kind == PRINCIPAL_UNSANDBOXED && principal->identity.uid == 0)
+        return principal->user_agent->total;
+    return principal->account;
+}
+
+gboolean
+principal_may_observe(const Principal *observer, const Principal *observed)
+{
+    const LimitsAccount *scope = principal_get_scope(observer);
+
+    for (const LimitsAccount *account = observed->account; account != NULL;
+         account = account->parent)
+        if (account == scope)
+            return TRUE;
+    return FALSE;
 }
 
 Principal *

@@ -40,6 +40,15 @@ Principal *principal_get(UserAgent *user_agent, const PrincipalIdentity *identit
 Principal *principal_ref(Principal *principal);
 void principal_unref(Principal *principal);
 
+/* The principal of `identity`, if there is one; borrowed. */
+Principal *principal_find(const UserAgent *user_agent, const PrincipalIdentity *identity);
+
+/* Who may look where. What a principal may look at are the accounts below one account: of uid 0,
+ * that of everybody; of another uid, its own, which has its sandboxed applications below it; of a
+ * sandboxed application, its own. */
+const LimitsAccount *principal_get_scope(const Principal *principal);
+gboolean principal_may_observe(const Principal *observer, const Principal *observed);
+
 /* Where the tokens of a bucket that comes into being start, and what one that goes had. What others
  * do changes neither. */
 guint64 principal_first_token(const Principal *principal);

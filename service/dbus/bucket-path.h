@@ -1,16 +1,37 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Object paths and storage buckets: /org/w3/WebLocks/bucket/LABEL is the bucket whose name LABEL
- * encodes, for the principal that asks. Every path that encodes a legal name is an object; no other
- * path is. */
+/* Object paths of storage buckets:
+ *
+ *     /org/w3/WebLocks/bucket/BUCKET                   of the caller's own principal
+ *     /org/w3/WebLocks/flatpak/APP/bucket/BUCKET       of an application of the caller's uid
+ *     /org/w3/WebLocks/user/UID/bucket/BUCKET          of the unsandboxed programs of a uid
+ *     /org/w3/WebLocks/user/UID/flatpak/APP/bucket/BUCKET      of an application of that uid
+ *
+ * and the same with `snap` instead of `flatpak`. BUCKET and APP are labels in the encoding of
+ * sd_bus_path_encode(), UID is a decimal number. Every path that encodes legal names in this way is
+ * an object, and no other path is. Whether the caller may look there is not decided here. */
 
 #pragma once
 
 #include <glib.h>
 
-/* The bucket name (owned), or NULL if the path is not the one encoding of a legal name. */
-char *bucket_path_decode(const char *path);
+#include "lock-call.h"
 
-/* The path (owned) of a legal bucket name. */
+typedef struct {
+    char *path;        /* owned */
+    char *name;        /* of the bucket; owned */
+    BucketOwner owner; /* its app_id is owned */
+} BucketPath;
+
+/* FALSE, and nothing set, if the path is not the one encoding of legal names. */
+gboolean bucket_path_decode(const char *path, BucketPath *out_bucket);
+void bucket_path_clear(BucketPath *bucket);
+
+/* The path (owned) of a bucket for clients of its own principal. */
 char *bucket_path_encode(const char *bucket);
+
+/* The path (owned) by which a client of `observer` addresses a bucket of `owner`: the shortest. */
+char *bucket_path_encode_for(const PrincipalIdentity *observer,
+                             const PrincipalIdentity *owner,
+                             const char *bucket);

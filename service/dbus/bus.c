@@ -3,8 +3,6 @@
 
 #include "bus.h"
 
-#include "bucket-path.h"
-
 void
 bus_init(Bus *bus, sd_bus *connection, Session *session)
 {
@@ -14,43 +12,38 @@ bus_init(Bus *bus, sd_bus *connection, Session *session)
     flow_controls_init(&bus->flow, connection, &bus->outbox);
 }
 
-static void
-set_bucket(BusBucket *bucket, char *path, char *name)
-{
-    g_free(bucket->path);
-    g_free(bucket->name);
-    *bucket = (BusBucket){path, name};
-}
-
 void
 bus_fini(Bus *bus)
 {
     outbox_fini(&bus->outbox);
-    set_bucket(&bus->called, NULL, NULL);
-    set_bucket(&bus->told, NULL, NULL);
+    bucket_path_clear(&bus->called);
+    bucket_path_clear(&bus->told);
     /* Without a flush: a bus that does not read must not keep us. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
 }
 
-const char *
+const BucketPath *
 bus_get_bucket(Bus *bus, const char *path)
 {
-    char *bucket;
+    BucketPath bucket;
 
     if (g_strcmp0(path, bus->called.path) == 0)
-        return bus->called.name;
-    bucket = bucket_path_decode(path);
-    if (bucket != NULL)
-        set_bucket(&bus->called, g_strdup(path), bucket);
-    return bucket;
+        return &bus->called;
+    if (!bucket_path_decode(path, &bucket))
+        return NULL;
+    bucket_path_clear(&bus->called);
+    bus->called = bucket;
+    return &bus->called;
 }
 
 const char *
 bus_get_bucket_path(Bus *bus, const char *bucket)
 {
-    if (g_strcmp0(bucket, bus->told.name) != 0)
-        set_bucket(&bus->told, bucket_path_encode(bucket), g_strdup(bucket));
+    if (g_strcmp0(bucket, bus->told.name) != 0) {
+        bucket_path_clear(&bus->told);
+        bus->told = (BucketPath){.path = bucket_path_encode(bucket), .name = g_strdup(bucket)};
+    }
     return bus->told.path;
 }
 

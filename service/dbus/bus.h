@@ -5,16 +5,11 @@
 
 #pragma once
 
+#include "bucket-path.h"
 #include "client.h"
 #include "flow-control.h"
 #include "outbox.h"
 #include "sd-bus.h"
-
-/* A bucket and its object path; both NULL: none. */
-typedef struct {
-    char *path;
-    char *name;
-} BusBucket;
 
 struct Bus {
     Session *session;   /* not owned */
@@ -22,8 +17,8 @@ struct Bus {
     Outbox outbox;
     FlowControls flow;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
-    BusBucket called;       /* the bucket of the last call */
-    BusBucket told;         /* the bucket of the last signal */
+    BucketPath called;      /* the bucket of the last call */
+    BucketPath told;        /* the bucket of the last signal about a client's own principal */
 };
 
 /* Takes the reference on `connection`. */
@@ -32,11 +27,12 @@ void bus_init(Bus *bus, sd_bus *connection, Session *session);
 /* Closes the connection without sending what is left. */
 void bus_fini(Bus *bus);
 
-/* The name of the bucket that has that object path; NULL if there is none. Valid until the next
- * call is decoded, whatever is sent before that. Most clients use one bucket. */
-const char *bus_get_bucket(Bus *bus, const char *path);
+/* The bucket that has that object path; NULL if there is none. Valid until the next call is
+ * decoded, whatever is sent before that. Most clients use one bucket. */
+const BucketPath *bus_get_bucket(Bus *bus, const char *path);
 
-/* The object path of a bucket. Valid until the next call of this. */
+/* The object path of a bucket for clients of its own principal. Valid until the next call of this.
+ */
 const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 
 /* Sends a message (taken) to the client at the end of the turn. `n_bytes` is about what the strings

@@ -22,11 +22,17 @@ typedef struct {
 } DecodeTableRow;
 
 static int
+refuse_name(sd_bus_error *error)
+{
+    return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
+                            "The name has a character that D-Bus can't carry");
+}
+
+static int
 read_request(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
-        return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
-                                "The name has a character that D-Bus can't carry");
+        return refuse_name(error);
     return options_read_lock(message, FALSE, &call->options, error);
 }
 
@@ -34,8 +40,7 @@ static int
 read_steal(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
     if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
-        return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
-                                "The name has a character that D-Bus can't carry");
+        return refuse_name(error);
     return options_read_lock(message, TRUE, &call->options, error);
 }
 
@@ -53,6 +58,18 @@ static int
 read_inspect(sd_bus_message *message, LockCall *call, sd_bus_error *error)
 {
     return options_read_inspect(message, &call->filter, error);
+}
+
+static int
+read_break(sd_bus_message *message, LockCall *call, sd_bus_error *error)
+{
+    int r;
+
+    if (sd_bus_message_read_basic(message, 's', &call->name) <= 0)
+        return refuse_name(error);
+    r = options_read_break(message, &call->filter, error);
+    call->filter.name = call->name;
+    return r;
 }
 
 static int
@@ -80,7 +97,10 @@ static const DecodeTableRow decode_table[] = {
     {BUS_LOCKS_INTERFACE, "Query", "", LOCK_CALL_QUERY, NULL},
     {BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT, read_inspect},
     {BUS_LOCKS_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
+    {BUS_LOCKS_INTERFACE, "Break", "sa{sv}", LOCK_CALL_BREAK, read_break},
     {BUS_SERVICE_INTERFACE, "Buckets", "", LOCK_CALL_BUCKETS, NULL},
+    {BUS_SERVICE_INTERFACE, "Observable", "", LOCK_CALL_OBSERVABLE, NULL},
+    {BUS_SERVICE_INTERFACE, "Watch", "b", LOCK_CALL_WATCH, read_watch},
     {BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET, read_open_socket},
     {BUS_SERVICE_INTERFACE, "Resync", "", LOCK_CALL_RESYNC, NULL},
     {PEER_INTERFACE, "Ping", "", LOCK_CALL_PING, NULL},
@@ -98,9 +118,10 @@ find_row(const char *interface, const char *member)
     return NULL;
 }
 
-/* What it is a call of, with `*out_bucket`; NULL: sd-bus, which has the objects, has to answer. */
+/* What it is a call of. `*out_bucket` is NULL if it is not about a bucket. NULL: sd-bus, which has
+ * the objects, has to answer. */
 static const DecodeTableRow *
-find_called(Bus *bus, sd_bus_message *message, const char **out_bucket)
+find_called(Bus *bus, sd_bus_message *message, const BucketPath **out_bucket)
 {
     const char *interface = sd_bus_message_get_interface(message);
     const char *path = sd_bus_message_get_path(message);
@@ -151,13 +172,16 @@ gboolean
 decode_call(Bus *bus, sd_bus_message *message, LockCall *out_call)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
-    const char *bucket;
+    const BucketPath *bucket;
     const DecodeTableRow *row = find_called(bus, message, &bucket);
 
     if (row == NULL)
         return FALSE;
     begin_call(message, row->kind, out_call);
-    out_call->bucket = bucket;
+    if (bucket != NULL) {
+        out_call->bucket = bucket->name;
+        out_call->owner = bucket->owner;
+    }
     if (row->read_body != NULL && row->read_body(message, out_call, &error) < 0)
         set_refusal(out_call, &error);
     sd_bus_error_free(&error);

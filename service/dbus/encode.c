@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "principal.h"
 
 static Bus *
 get_bus(const Client *client)
@@ -122,6 +123,7 @@ reply_to_call(Client *client, const LockCall *call, const LockReply *reply)
     sd_bus_message *message;
     guint64 id = 0, token = 0;
     int aborted = reply->aborted;
+    guint32 n_ended = reply->n_ended;
     int r = 0;
 
     if (!call->wants_reply)
@@ -139,6 +141,8 @@ reply_to_call(Client *client, const LockCall *call, const LockReply *reply)
         r = sd_bus_message_append(message, "tt", id, token);
     else if (call->kind == LOCK_CALL_ABORT)
         r = sd_bus_message_append_basic(message, 'b', &aborted);
+    else if (call->kind == LOCK_CALL_BREAK)
+        r = sd_bus_message_append_basic(message, 'u', &n_ended);
     g_assert(r >= 0);
     bus_send(client, message, 0);
 }
@@ -151,19 +155,43 @@ static const char *const reasons[N_EFFECT_KINDS] = {
     [EFFECT_TERMINATED] = BUS_REASON_TERMINATED, [EFFECT_LOST] = BUS_REASON_LOST,
 };
 
-static sd_bus_message *
-new_signal(Client *client, const char *bucket, const char *member)
+static int
+append_released(sd_bus_message *signal,
+                guint64 id,
+                const char *name,
+                LockMode mode,
+                const char *client_id,
+                const char *reason)
 {
-    Bus *bus = get_bus(client);
+    return sd_bus_message_append(signal, "tssss", id, name, lock_mode_to_string(mode), client_id,
+                                 reason);
+}
+
+static sd_bus_message *
+new_signal(Client *client, const char *path, const char *member)
+{
     sd_bus_message *signal = NULL;
     int r;
 
-    r = sd_bus_message_new_signal(bus->connection, &signal, bus_get_bucket_path(bus, bucket),
-                                  BUS_LOCKS_INTERFACE, member);
+    r = sd_bus_message_new_signal(get_bus(client)->connection, &signal, path, BUS_LOCKS_INTERFACE,
+                                  member);
     g_assert(r >= 0);
     r = sd_bus_message_set_destination(signal, client->unique_name);
     g_assert(r >= 0);
     return signal;
+}
+
+/* The path by which the client addresses the bucket. `*out_owned` is what has to be freed. */
+static const char *
+get_path(const Client *client, const LockManager *manager, char **out_owned)
+{
+    const Principal *observer = client->agent->principal;
+
+    if (observer == manager->principal)
+        return bus_get_bucket_path(get_bus(client), manager->bucket);
+    *out_owned =
+        bucket_path_encode_for(&observer->identity, &manager->principal->identity, manager->bucket);
+    return *out_owned;
 }
 
 void
@@ -173,41 +201,48 @@ encode_effect(Client *client, const Effect *effect)
     const LockQueue *queue = request->queue;
     const char *mode = lock_mode_to_string(request->mode);
     const char *client_id = request->agent->client_id;
+    g_autofree char *owned = NULL;
+    const char *path = get_path(client, queue->manager, &owned);
     sd_bus_message *signal;
     int r;
 
-    if (effect->kind == EFFECT_GRANTED) {
-        signal = new_signal(client, queue->manager->bucket, "Granted");
+    if (effect->kind == EFFECT_WAITING) {
+        signal = new_signal(client, path, "Waiting");
+        r = sd_bus_message_append(signal, "tsss", request->id, queue->name, mode, client_id);
+    } else if (effect->kind == EFFECT_GRANTED) {
+        signal = new_signal(client, path, "Granted");
         r = sd_bus_message_append(signal, "tssst", request->id, queue->name, mode, client_id,
                                   request->token);
     } else {
-        signal = new_signal(client, queue->manager->bucket, "Released");
-        r = sd_bus_message_append(signal, "tssss", request->id, queue->name, mode, client_id,
-                                  reasons[effect->kind]);
+        signal = new_signal(client, path, "Released");
+        r = append_released(signal, request->id, queue->name, request->mode, client_id,
+                            reasons[effect->kind]);
     }
     g_assert(r >= 0);
-    bus_send(client, signal, strlen(queue->name) + strlen(queue->manager->bucket));
+    bus_send(client, signal, strlen(queue->name) + strlen(path));
 }
 
 void
 encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode)
 {
-    sd_bus_message *signal = new_signal(client, bucket, "Released");
-    int r = sd_bus_message_append(signal, "tssss", id, name, lock_mode_to_string(mode),
-                                  client->unique_name, BUS_REASON_LOST);
+    sd_bus_message *signal =
+        new_signal(client, bus_get_bucket_path(get_bus(client), bucket), "Released");
+    int r = append_released(signal, id, name, mode, client->unique_name, BUS_REASON_LOST);
 
     g_assert(r >= 0);
     bus_send(client, signal, strlen(name) + strlen(bucket));
 }
 
 void
-encode_missed(Client *client, const char *bucket, guint64 count)
+encode_missed(Client *client, const LockManager *manager, guint64 count)
 {
-    sd_bus_message *signal = new_signal(client, bucket, "Missed");
+    g_autofree char *owned = NULL;
+    const char *path = manager != NULL ? get_path(client, manager, &owned) : BUS_SERVICE_PATH;
+    sd_bus_message *signal = new_signal(client, path, "Missed");
     int r = sd_bus_message_append(signal, "t", count);
 
     g_assert(r >= 0);
-    bus_send(client, signal, strlen(bucket));
+    bus_send(client, signal, strlen(path));
 }
 
 /* ---- the channel */

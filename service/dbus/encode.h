@@ -26,11 +26,13 @@ void encode_refusal(Client *client, const LockCall *call);
 void encode_errno(Client *client, const LockCall *call, int r);
 void encode_error(Client *client, const LockCall *call, const char *name, const char *text);
 
-/* The signal of an effect, to its client or to a watcher of its bucket. */
+/* The signal of an effect, to its client or to a watcher, from the path by which that addresses the
+ * bucket. */
 void encode_effect(Client *client, const Effect *effect);
 
 /* `Released` with the reason `lost`, of a request that is no longer there to be looked at. */
 void encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode);
 
-/* Tells a watcher of that bucket that `count` signals were not sent to it. */
-void encode_missed(Client *client, const char *bucket, guint64 count);
+/* Tells a watcher that `count` signals were not sent to it: about that bucket, or, if it is NULL,
+ * about all that it may observe. */
+void encode_missed(Client *client, const LockManager *manager, guint64 count);

@@ -73,6 +73,18 @@ static const sd_bus_vtable lock_manager_vtable[] = {
                              SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_NAMES(
         "Watch", "b", SD_BUS_PARAM(enable), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Break",
+                             "sa{sv}",
+                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+                             "u",
+                             SD_BUS_PARAM(count),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_SIGNAL_WITH_NAMES("Waiting",
+                             "tsss",
+                             SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
+                                 SD_BUS_PARAM(clientId),
+                             0),
     SD_BUS_SIGNAL_WITH_NAMES("Granted",
                              "tssst",
                              SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
@@ -158,6 +170,15 @@ static const sd_bus_vtable service_vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD_WITH_NAMES(
         "Buckets", "", , "as", SD_BUS_PARAM(names), refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES("Observable",
+                             "",
+                             ,
+                             "a(oa{sv})",
+                             SD_BUS_PARAM(buckets),
+                             refuse_method,
+                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_NAMES(
+        "Watch", "b", SD_BUS_PARAM(enable), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_NAMES("OpenSocket",
                              "a{sv}",
                              SD_BUS_PARAM(options),
@@ -185,7 +206,11 @@ interfaces_export(Bus *bus)
     sd_bus *connection = bus->connection;
     int r;
 
+    /* The paths of others are below a node above the service's, so that introspection does not show
+     * a node for each kind. */
     if ((r = sd_bus_add_fallback_vtable(connection, NULL, BUS_BUCKET_PREFIX, BUS_LOCKS_INTERFACE,
+                                        lock_manager_vtable, find_bucket, bus)) < 0 ||
+        (r = sd_bus_add_fallback_vtable(connection, NULL, "/org/w3", BUS_LOCKS_INTERFACE,
                                         lock_manager_vtable, find_bucket, bus)) < 0 ||
         (r = sd_bus_add_object_vtable(connection, NULL, BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE,
                                       service_vtable, bus)) < 0 ||

@@ -3,8 +3,9 @@
 
 /* The objects and interfaces as sd-bus needs them described: introspection/ in C.
  *
- * Every path that encodes a legal bucket name is an object. Introspection shows `default` alone
- * below the buckets: a list would only tell which are in use. */
+ * Every path that encodes legal names is an object (bucket-path.h). Introspection shows `default`
+ * alone below the buckets, and nothing below the paths of others: it tells nobody which are in use.
+ */
 
 #pragma once
 

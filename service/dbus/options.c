@@ -171,14 +171,20 @@ enum {
     INSPECT_NAME_KEY,
     INSPECT_PREFIX_KEY,
     INSPECT_STATE_KEY,
+    INSPECT_CLIENT_ID_KEY,
+    INSPECT_ID_KEY,
     INSPECT_AFTER_KEY,
     INSPECT_LIMIT_KEY,
     N_INSPECT_KEYS,
 };
 
 static const OptionSpec inspect_specs[N_INSPECT_KEYS] = {
-    [INSPECT_NAME_KEY] = {BUS_FILTER_NAME, 's'},   [INSPECT_PREFIX_KEY] = {BUS_FILTER_PREFIX, 's'},
-    [INSPECT_STATE_KEY] = {BUS_FILTER_STATE, 's'}, [INSPECT_AFTER_KEY] = {BUS_FILTER_AFTER, 't'},
+    [INSPECT_NAME_KEY] = {BUS_FILTER_NAME, 's'},
+    [INSPECT_PREFIX_KEY] = {BUS_FILTER_PREFIX, 's'},
+    [INSPECT_STATE_KEY] = {BUS_FILTER_STATE, 's'},
+    [INSPECT_CLIENT_ID_KEY] = {BUS_FILTER_CLIENT_ID, 's'},
+    [INSPECT_ID_KEY] = {BUS_FILTER_ID, 't'},
+    [INSPECT_AFTER_KEY] = {BUS_FILTER_AFTER, 't'},
     [INSPECT_LIMIT_KEY] = {BUS_FILTER_LIMIT, 'u'},
 };
 
@@ -203,11 +209,48 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
     *out_filter = (InspectFilter){
         .name = values[INSPECT_NAME_KEY].s,
         .prefix = values[INSPECT_PREFIX_KEY].s,
+        .client_id = values[INSPECT_CLIENT_ID_KEY].s,
+        .by_id = (given & 1u << INSPECT_ID_KEY) != 0,
+        .id = values[INSPECT_ID_KEY].t,
         .by_state = state != NULL,
         .state = state != NULL && g_str_equal(state, BUS_STATE_HELD) ? LOCK_REQUEST_HELD
                                                                      : LOCK_REQUEST_PENDING,
         .after = values[INSPECT_AFTER_KEY].t,
         .limit = limit,
+    };
+    return 0;
+}
+
+enum {
+    BREAK_CLIENT_ID_KEY,
+    BREAK_ID_KEY,
+    N_BREAK_KEYS,
+};
+
+static const OptionSpec break_specs[N_BREAK_KEYS] = {
+    [BREAK_CLIENT_ID_KEY] = {BUS_OPTION_CLIENT_ID, 's'},
+    [BREAK_ID_KEY] = {BUS_OPTION_ID, 't'},
+};
+
+int
+options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error)
+{
+    OptionValue values[N_BREAK_KEYS] = {0};
+    guint given = 0;
+    int r = read_dictionary(message, break_specs, N_BREAK_KEYS, values, &given, error);
+
+    if (r < 0)
+        return r;
+    /* Ids are a client's own: without the client it would be a lock of anybody. */
+    if (given == 1u << BREAK_ID_KEY)
+        return refuse_key(error, BUS_OPTION_ID, "goes with 'clientId' only");
+
+    *out_filter = (InspectFilter){
+        .client_id = values[BREAK_CLIENT_ID_KEY].s,
+        .by_id = (given & 1u << BREAK_ID_KEY) != 0,
+        .id = values[BREAK_ID_KEY].t,
+        .by_state = TRUE,
+        .state = LOCK_REQUEST_HELD,
     };
     return 0;
 }

@@ -23,5 +23,8 @@ int options_read_lock(sd_bus_message *message,
 /* The filter of Inspect. */
 int options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error);
 
+/* The options of Break, which become a filter of locks; its name is not set. */
+int options_read_break(sd_bus_message *message, InspectFilter *out_filter, sd_bus_error *error);
+
 /* The options of OpenSocket. */
 int options_read_open_socket(sd_bus_message *message, guint32 *out_version, sd_bus_error *error);

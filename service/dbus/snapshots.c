@@ -3,14 +3,22 @@
 
 #include "snapshots.h"
 
+#include "bucket-path.h"
 #include "bus-names.h"
 #include "client.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
+#include "user-agent.h"
 
 /* About what an entry of Inspect takes besides its name. */
 #define ENTRY_BYTES 512
+
+/* What an entry of Observable takes besides its strings, and what all entries may take: a bus
+ * carries messages of 32 MiB. The buckets of one uid, as many as the default limits allow, are
+ * less. */
+#define OBSERVABLE_ENTRY_BYTES 160
+#define OBSERVABLE_BYTES_MAX   (24UL * 1024 * 1024)
 
 /* A message being written by visits of the core, which know no errors: the first one sticks. */
 typedef struct {
@@ -96,6 +104,7 @@ append_entry(const InspectEntry *entry, gpointer data)
 {
     Writer *writer = data;
     const LockRequest *request = entry->request;
+    const PrincipalIdentity *identity = &request->agent->principal->identity;
     gboolean held = request->state == LOCK_REQUEST_HELD;
 
     if (writer->r < 0)
@@ -103,13 +112,15 @@ append_entry(const InspectEntry *entry, gpointer data)
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer,
          sd_bus_message_append(
-             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
-             request->queue->name, "mode", "s", lock_mode_to_string(request->mode), "state", "s",
+             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id", "t",
+             request->id, "name", "s", request->queue->name, "mode", "s",
+             lock_mode_to_string(request->mode), "state", "s",
              held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s", request->agent->client_id,
              "token", "t", request->token, "why", "s", request->why != NULL ? request->why : "",
              "age", "t", (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
-             request->agent->pid, "process", "s", request->agent->process_name, "position", "u",
-             entry->position, "cursor", "t", request->sequence));
+             request->agent->pid, "process", "s", request->agent->process_name, "app", "s",
+             identity->app_id, "uid", "u", identity->uid, "position", "u", entry->position,
+             "cursor", "t", request->sequence));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
@@ -148,6 +159,59 @@ snapshots_append_buckets(sd_bus_message *reply, const Principal *principal, gsiz
     while (writer.r >= 0 && g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
         if (manager->requests.length > 0) /* else it is only watched */
             append_string(&writer, manager->bucket);
+    if (writer.r >= 0)
+        note(&writer, sd_bus_message_close_container(reply));
+    *out_n_bytes = writer.n_bytes;
+    return writer.r;
+}
+
+static const char *const kind_names[] = {
+    [PRINCIPAL_UNSANDBOXED] = BUS_KIND_USER,
+    [PRINCIPAL_FLATPAK] = BUS_KIND_FLATPAK,
+    [PRINCIPAL_SNAP] = BUS_KIND_SNAP,
+};
+
+static void
+append_observable_bucket(Writer *writer, const Principal *observer, const LockManager *manager)
+{
+    const PrincipalIdentity *owner = &manager->principal->identity;
+    g_autofree char *path = bucket_path_encode_for(&observer->identity, owner, manager->bucket);
+
+    note(writer, sd_bus_message_append(writer->message, "(oa{sv})", path, 6, "uid", "u", owner->uid,
+                                       "kind", "s", kind_names[owner->kind], "app", "s",
+                                       owner->app_id, "bucket", "s", manager->bucket, "held", "u",
+                                       (guint32)manager->n_held, "pending", "u",
+                                       (guint32)(manager->requests.length - manager->n_held)));
+    writer->n_bytes +=
+        OBSERVABLE_ENTRY_BYTES + strlen(path) + strlen(manager->bucket) + strlen(owner->app_id);
+}
+
+static void
+append_observable_of(Writer *writer, const Principal *observer, const Principal *observed)
+{
+    GHashTableIter iter;
+    LockManager *manager;
+
+    g_hash_table_iter_init(&iter, observed->managers);
+    while (writer->r >= 0 && writer->n_bytes < OBSERVABLE_BYTES_MAX &&
+           g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
+        if (manager->requests.length > 0)
+            append_observable_bucket(writer, observer, manager);
+}
+
+int
+snapshots_append_observable(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes)
+{
+    Writer writer = {.message = reply};
+    GHashTableIter iter;
+    Principal *other;
+
+    note(&writer, sd_bus_message_open_container(reply, 'a', "(oa{sv})"));
+    append_observable_of(&writer, principal, principal);
+    g_hash_table_iter_init(&iter, principal->user_agent->principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&other))
+        if (other != principal && principal_may_observe(principal, other))
+            append_observable_of(&writer, principal, other);
     if (writer.r >= 0)
         note(&writer, sd_bus_message_close_container(reply));
     *out_n_bytes = writer.n_bytes;

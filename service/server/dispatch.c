@@ -125,10 +125,60 @@ answer_sync(Client *client, const Channel *channel, const LockCall *call)
 
 /* ---- by the bus only */
 
-/* A reply with a list, made by `append`, which returns a negative errno if it does not fit. */
-static void
-send_list(Client *client, const LockCall *call, sd_bus_message *reply, int r, gsize n_bytes)
+/* Whose bucket the call is about. */
+static PrincipalIdentity
+get_owner(const Client *client, const LockCall *call)
 {
+    PrincipalIdentity identity = call->owner.identity;
+
+    if (!call->owner.is_other)
+        return client->agent->principal->identity;
+    if (!call->owner.has_uid)
+        identity.uid = client->agent->principal->identity.uid;
+    return identity;
+}
+
+/* The manager that the call looks at, if there is anything in it or watched; borrowed. */
+static LockManager *
+find_observed(const Client *client, const LockCall *call)
+{
+    PrincipalIdentity identity;
+    const Principal *principal;
+
+    if (!call->owner.is_other)
+        return find_manager(client, call);
+    identity = get_owner(client, call);
+    principal = principal_find(&client->session->user_agent, &identity);
+    return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
+}
+
+/* Negative errno if it does not fit. */
+static int
+append_list(const Client *client, const LockCall *call, sd_bus_message *reply, gsize *out_n_bytes)
+{
+    const Agent *agent = client->agent;
+    const gint64 now_us = client->session->user_agent.now_us;
+
+    if (call->kind == LOCK_CALL_QUERY)
+        return snapshots_append_query(reply, find_observed(client, call), out_n_bytes);
+    if (call->kind == LOCK_CALL_INSPECT)
+        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, now_us,
+                                        out_n_bytes);
+    if (call->kind == LOCK_CALL_BUCKETS)
+        return snapshots_append_buckets(reply, agent->principal, out_n_bytes);
+    if (call->kind == LOCK_CALL_OBSERVABLE)
+        return snapshots_append_observable(reply, agent->principal, out_n_bytes);
+    g_assert(call->kind == LOCK_CALL_RESYNC);
+    return snapshots_append_resync(reply, agent, now_us, out_n_bytes);
+}
+
+static void
+send_list(Client *client, const LockCall *call)
+{
+    sd_bus_message *reply = encode_new_reply(client, call);
+    gsize n_bytes = 0;
+    int r = append_list(client, call, reply, &n_bytes);
+
     if (r >= 0) {
         bus_send(client, reply, n_bytes);
         return;
@@ -137,58 +187,43 @@ send_list(Client *client, const LockCall *call, sd_bus_message *reply, int r, gs
     encode_errno(client, call, r);
 }
 
-static void
-query(Client *client, const LockCall *call)
+/* The bucket that is watched may be empty, also of a principal that is not there yet. */
+static LockResult
+set_watch(Client *client, const LockCall *call)
 {
-    sd_bus_message *reply = encode_new_reply(client, call);
-    gsize n_bytes = 0;
-    int r = snapshots_append_query(reply, find_manager(client, call), &n_bytes);
+    PrincipalIdentity identity;
+    Principal *principal;
+    g_autoptr(LockManager) manager = NULL;
 
-    send_list(client, call, reply, r, n_bytes);
-}
-
-static void
-inspect(Client *client, const LockCall *call)
-{
-    sd_bus_message *reply = encode_new_reply(client, call);
-    gsize n_bytes = 0;
-    int r = snapshots_append_inspect(reply, find_manager(client, call), &call->filter,
-                                     client->session->user_agent.now_us, &n_bytes);
-
-    send_list(client, call, reply, r, n_bytes);
-}
-
-static void
-buckets(Client *client, const LockCall *call)
-{
-    sd_bus_message *reply = encode_new_reply(client, call);
-    gsize n_bytes = 0;
-    int r = snapshots_append_buckets(reply, client->agent->principal, &n_bytes);
-
-    send_list(client, call, reply, r, n_bytes);
-}
-
-static void
-resync(Client *client, const LockCall *call)
-{
-    sd_bus_message *reply = encode_new_reply(client, call);
-    gsize n_bytes = 0;
-    int r =
-        snapshots_append_resync(reply, client->agent, client->session->user_agent.now_us, &n_bytes);
-
-    send_list(client, call, reply, r, n_bytes);
+    if (call->bucket == NULL)
+        return watches_set(client, NULL, call->enable);
+    identity = get_owner(client, call);
+    principal = principal_get(&client->session->user_agent, &identity);
+    manager = lock_manager_get(principal, call->bucket);
+    principal_unref(principal);
+    return watches_set(client, manager, call->enable);
 }
 
 static void
 watch(Client *client, const LockCall *call)
 {
-    g_autoptr(LockManager) manager = lock_manager_get(client->agent->principal, call->bucket);
-    LockResult result = watches_set(client, manager, call->enable);
+    LockResult result = set_watch(client, call);
 
     if (result == LOCK_RESULT_OK)
         encode_done(client, call);
     else
         encode_result(client, call, result);
+}
+
+static void
+break_locks(Client *client, const Channel *channel, const LockCall *call)
+{
+    LockManager *manager = find_observed(client, call);
+    LockReply reply = {lock_name_check(call->name, &client->session->user_agent.limits)};
+
+    if (reply.result == LOCK_RESULT_OK && manager != NULL)
+        reply.n_ended = lock_manager_break(manager, &call->filter);
+    notify_reply(client, channel, call, &reply);
 }
 
 static gboolean
@@ -263,13 +298,31 @@ is_too_late(const Client *client, const LockCall *call)
             (server->is_ending && outbox_is_backed_up(&server->bus.outbox)));
 }
 
+/* Who may use which object path: see bucket-path.h. Others' paths are for unsandboxed clients, and
+ * those with a uid for uid 0; and nobody asks for a lock there. It does not matter whether anything
+ * is there. */
+static gboolean
+may_use_path(const Client *client, const LockCall *call)
+{
+    const PrincipalIdentity *caller = &client->agent->principal->identity;
+
+    if (!call->owner.is_other)
+        return TRUE;
+    if (caller->kind != PRINCIPAL_UNSANDBOXED || (call->owner.has_uid && caller->uid != 0))
+        return FALSE;
+    return call->kind == LOCK_CALL_QUERY || call->kind == LOCK_CALL_INSPECT ||
+           call->kind == LOCK_CALL_WATCH || call->kind == LOCK_CALL_BREAK;
+}
+
 /* Whether the call is answered without looking at what it asks for. */
 static gboolean
 refuse(Client *client, const Channel *channel, const LockCall *call)
 {
     if (channel == &socket_channel)
         return FALSE;
-    if (call->refusal_name != NULL)
+    if (client->agent != NULL && !may_use_path(client, call))
+        encode_error(client, call, BUS_ERROR_SECURITY, "The caller may not do this on this path");
+    else if (call->refusal_name != NULL)
         encode_refusal(client, call);
     else if (call->kind == LOCK_CALL_OTHER)
         encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
@@ -305,19 +358,17 @@ serve(Client *client, const Channel *channel, const LockCall *call)
         end_agent(client, channel, call);
         break;
     case LOCK_CALL_QUERY:
-        query(client, call);
-        break;
     case LOCK_CALL_INSPECT:
-        inspect(client, call);
+    case LOCK_CALL_BUCKETS:
+    case LOCK_CALL_OBSERVABLE:
+    case LOCK_CALL_RESYNC:
+        send_list(client, call);
         break;
     case LOCK_CALL_WATCH:
         watch(client, call);
         break;
-    case LOCK_CALL_BUCKETS:
-        buckets(client, call);
-        break;
-    case LOCK_CALL_RESYNC:
-        resync(client, call);
+    case LOCK_CALL_BREAK:
+        break_locks(client, channel, call);
         break;
     case LOCK_CALL_OPEN_SOCKET:
         open_socket(client, call);

@@ -27,21 +27,19 @@ send_reply(PendingReply *pending)
 
 /* The client learns these from the reply to its own call. */
 static const gboolean owner_knows[N_EFFECT_KINDS] = {
+    [EFFECT_WAITING] = TRUE,
     [EFFECT_RELEASED] = TRUE,
     [EFFECT_ABORTED] = TRUE,
 };
 
-/* What the core did is in its effects, and in the request that it answered with: if that waits, it
- * is no effect. */
+/* What the core did is in its effects. */
 static void
-note_changes(Server *server, const LockReply *reply)
+note_changes(Server *server)
 {
     const Effects *effects = &server->session.user_agent.effects;
 
     if (server->state == NULL)
         return;
-    if (reply != NULL && reply->request != NULL)
-        state_note_request(server->state, (LockRequest *)reply->request);
     for (guint i = 0; i < effects_get_length(effects); i++)
         state_note_request(server->state, effects_get(effects, i)->request);
 }
@@ -65,24 +63,15 @@ notify(Server *server, PendingReply *pending)
     Effects *effects = &server->session.user_agent.effects;
     const LockReply *reply = pending->reply;
 
-    note_changes(server, reply);
+    note_changes(server);
     for (guint i = 0; i < effects_get_length(effects); i++) {
         const Effect *effect = effects_get(effects, i);
-        const LockManager *manager = effect->request->queue->manager;
-        gboolean is_answer =
-            effect->kind == EFFECT_GRANTED && reply != NULL && effect->request == reply->request;
-        const Client *told;
+        gboolean is_answer = reply != NULL && effect->request == reply->request;
 
         if (is_answer)
             send_reply(pending);
-        told = tell_owner(effect, is_answer);
-        for (GList *link = watches_of_bucket(server, manager); link != NULL; link = link->next) {
-            Watch *watch = link->data;
-
-            /* The signal for the owner serves a watcher too. */
-            if (watch->client != told && watches_admit(watch))
-                encode_effect(watch->client, effect);
-        }
+        /* The signal for the owner serves a watcher too. */
+        watches_tell(server, effect, tell_owner(effect, is_answer));
     }
     send_reply(pending);
     effects_clear(effects);

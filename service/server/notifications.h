@@ -15,7 +15,7 @@
 /* Takes the core's effects and puts what they tell into the outputs, in their order. */
 void notify_effects(Server *server);
 
-/* The same after a call of `client`, with its reply by `channel`: that goes before the grant of its
- * request, which it tells, and otherwise last. */
+/* The same after a call of `client`, with its reply by `channel`. The reply goes before what it
+ * tells, that the client's request was granted or waits; otherwise it goes last. */
 void
 notify_reply(Client *client, const Channel *channel, const LockCall *call, const LockReply *reply);

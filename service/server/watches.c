@@ -5,6 +5,7 @@
 
 #include "encode.h"
 #include "lock-manager.h"
+#include "lock-queue.h"
 #include "principal.h"
 
 /* What all of them may be told at a time. */
@@ -15,7 +16,7 @@ watches_new(void)
 {
     Watches *watches = g_new0(Watches, 1);
 
-    watches->by_manager = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_queue_free);
+    watches->by_subject = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_queue_free);
     return watches;
 }
 
@@ -23,23 +24,30 @@ void
 watches_free(Watches *watches)
 {
     g_assert(watches->n_watches == 0);
-    g_hash_table_unref(watches->by_manager);
+    g_hash_table_unref(watches->by_subject);
     g_free(watches);
+}
+
+static gconstpointer
+get_subject(const Client *client, const LockManager *manager)
+{
+    return manager != NULL ? (gconstpointer)manager : principal_get_scope(client->agent->principal);
 }
 
 static void
 remove_watch(Watch *watch)
 {
     Watches *watches = server_of(watch->client)->watches;
-    GQueue *queue = g_hash_table_lookup(watches->by_manager, watch->manager);
+    gconstpointer subject = get_subject(watch->client, watch->manager);
+    GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
 
-    g_queue_unlink(queue, &watch->in_bucket);
+    g_queue_unlink(queue, &watch->in_subject);
     if (queue->length == 0)
-        g_hash_table_remove(watches->by_manager, watch->manager);
+        g_hash_table_remove(watches->by_subject, subject);
     g_queue_unlink(&watch->client->watches, &watch->in_client);
     limits_discharge(watch->client->agent->principal->account, CHARGE_WATCH, 1);
     watches->n_watches--;
-    lock_manager_unref(watch->manager);
+    g_clear_pointer(&watch->manager, lock_manager_unref);
     g_free(watch);
 }
 
@@ -47,39 +55,46 @@ static void
 add_watch(Client *client, LockManager *manager)
 {
     Watches *watches = server_of(client)->watches;
-    GQueue *queue = g_hash_table_lookup(watches->by_manager, manager);
+    gconstpointer subject = get_subject(client, manager);
+    GQueue *queue = g_hash_table_lookup(watches->by_subject, subject);
     Watch *watch = g_new0(Watch, 1);
 
     if (queue == NULL) {
         queue = g_queue_new();
-        g_hash_table_insert(watches->by_manager, manager, queue);
+        g_hash_table_insert(watches->by_subject, (gpointer)subject, queue);
     }
     watch->client = client;
-    watch->manager = lock_manager_ref(manager);
+    watch->manager = manager != NULL ? lock_manager_ref(manager) : NULL;
     watch->in_client.data = watch;
-    watch->in_bucket.data = watch;
-    g_queue_push_tail_link(queue, &watch->in_bucket);
+    watch->in_subject.data = watch;
+    g_queue_push_tail_link(queue, &watch->in_subject);
     g_queue_push_tail_link(&client->watches, &watch->in_client);
     limits_charge(client->agent->principal->account, CHARGE_WATCH, 1);
     watches->n_watches++;
+}
+
+static Watch *
+find_watch(const Client *client, const LockManager *manager)
+{
+    for (const GList *link = client->watches.head; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->manager == manager)
+            return watch;
+    }
+    return NULL;
 }
 
 LockResult
 watches_set(Client *client, LockManager *manager, gboolean enable)
 {
     const Limits *limits = &client->session->user_agent.limits;
+    Watch *watch = find_watch(client, manager);
     LimitId limit;
 
-    for (GList *link = client->watches.head; link != NULL; link = link->next) {
-        Watch *watch = link->data;
-
-        if (watch->manager == manager) {
-            if (!enable)
-                remove_watch(watch);
-            return LOCK_RESULT_OK;
-        }
-    }
-    if (!enable)
+    if (watch != NULL && !enable)
+        remove_watch(watch);
+    if (watch != NULL || !enable)
         return LOCK_RESULT_OK;
     if (client->watches.length >= limits->max[LIMIT_WATCHES_PER_CLIENT])
         return lock_result_limit(LIMIT_WATCHES_PER_CLIENT);
@@ -98,14 +113,11 @@ watches_remove_client(Client *client)
         remove_watch(watch);
 }
 
-GList *
-watches_of_bucket(const Server *server, const LockManager *manager)
+static GList *
+get_watches(const Server *server, gconstpointer subject)
 {
-    GQueue *queue;
+    GQueue *queue = g_hash_table_lookup(server->watches->by_subject, subject);
 
-    if (server->watches->n_watches == 0)
-        return NULL;
-    queue = g_hash_table_lookup(server->watches->by_manager, manager);
     return queue != NULL ? queue->head : NULL;
 }
 
@@ -117,8 +129,9 @@ has_room(const Server *server)
            server->bus.outbox.n_bytes <= TOLD_BYTES_MAX;
 }
 
-gboolean
-watches_admit(Watch *watch)
+/* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
+static gboolean
+admit(Watch *watch)
 {
     Client *client = watch->client;
 
@@ -130,6 +143,34 @@ watches_admit(Watch *watch)
 }
 
 void
+watches_tell(Server *server, const Effect *effect, const Client *told)
+{
+    const LockManager *manager = effect->request->queue->manager;
+    GList *of_bucket;
+
+    if (server->watches->n_watches == 0)
+        return;
+    of_bucket = get_watches(server, manager);
+    for (GList *link = of_bucket; link != NULL; link = link->next) {
+        Watch *watch = link->data;
+
+        if (watch->client != told && admit(watch))
+            encode_effect(watch->client, effect);
+    }
+    for (const LimitsAccount *account = manager->principal->account; account != NULL;
+         account = account->parent)
+        for (GList *link = get_watches(server, account); link != NULL; link = link->next) {
+            Watch *watch = link->data;
+
+            if (watch->client == told ||
+                (of_bucket != NULL && find_watch(watch->client, manager) != NULL))
+                continue;
+            if (admit(watch))
+                encode_effect(watch->client, effect);
+        }
+}
+
+void
 watches_tell_missed(Client *client)
 {
     if (!flow_control_may_tell_missed(client->flow))
@@ -138,7 +179,7 @@ watches_tell_missed(Client *client)
         Watch *watch = link->data;
 
         if (watch->n_missed > 0) {
-            encode_missed(client, watch->manager->bucket, watch->n_missed);
+            encode_missed(client, watch->manager, watch->n_missed);
             watch->n_missed = 0;
         }
     }

@@ -18,10 +18,12 @@ lock_call_get_use(const LockCall *call)
     case LOCK_CALL_SYNC:
     case LOCK_CALL_END:
     case LOCK_CALL_WATCH:
+    case LOCK_CALL_BREAK:
         return LOCK_CALL_ACTS;
     case LOCK_CALL_QUERY:
     case LOCK_CALL_INSPECT:
     case LOCK_CALL_BUCKETS:
+    case LOCK_CALL_OBSERVABLE:
     case LOCK_CALL_RESYNC:
     case LOCK_CALL_OPEN_SOCKET:
     case LOCK_CALL_PING:
@@ -43,7 +45,9 @@ lock_call_get_name(const LockCall *call)
         [LOCK_CALL_QUERY] = "Query",
         [LOCK_CALL_INSPECT] = "Inspect",
         [LOCK_CALL_WATCH] = "Watch",
+        [LOCK_CALL_BREAK] = "Break",
         [LOCK_CALL_BUCKETS] = "Buckets",
+        [LOCK_CALL_OBSERVABLE] = "Observable",
         [LOCK_CALL_RESYNC] = "Resync",
         [LOCK_CALL_OPEN_SOCKET] = "OpenSocket",
         [LOCK_CALL_PING] = "Ping",
@@ -56,7 +60,7 @@ lock_call_get_name(const LockCall *call)
 /* ---- copies */
 
 /* The strings of a call, each with how much of it a copy keeps. */
-#define N_TEXTS 5
+#define N_TEXTS 7
 
 typedef struct {
     const char **text;
@@ -73,6 +77,8 @@ get_texts(LockCall *call, const Limits *limits, CallText *out_texts)
     out_texts[2] = (CallText){&call->options.why, why_max};
     out_texts[3] = (CallText){&call->filter.name, name_max};
     out_texts[4] = (CallText){&call->filter.prefix, name_max};
+    out_texts[5] = (CallText){&call->filter.client_id, BUS_CLIENT_ID_BYTES_MAX};
+    out_texts[6] = (CallText){&call->owner.identity.app_id, BUS_APP_BYTES_MAX};
 }
 
 LockCall *

@@ -16,6 +16,7 @@
 #include "inspect.h"
 #include "lock-request.h"
 #include "lock-result.h"
+#include "principal.h"
 
 typedef struct Client Client;
 
@@ -31,7 +32,9 @@ typedef enum {
     LOCK_CALL_QUERY,
     LOCK_CALL_INSPECT,
     LOCK_CALL_WATCH,
+    LOCK_CALL_BREAK,
     LOCK_CALL_BUCKETS,
+    LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,
     LOCK_CALL_PING,  /* that had to wait */
@@ -39,17 +42,25 @@ typedef enum {
                       */
 } LockCallKind;
 
+/* Whose bucket a call is about, as its object path says. */
+typedef struct {
+    gboolean is_other;          /* FALSE: the caller's own, and the rest is not set */
+    gboolean has_uid;           /* the path names a uid; FALSE: of the caller's uid */
+    PrincipalIdentity identity; /* its uid is set only if has_uid */
+} BucketOwner;
+
 typedef struct LockCall {
     LockCallKind kind;
     gboolean wants_reply;
     guint64 serial;       /* of the message or packet */
     const char *bucket;   /* NULL if the call is not about one */
-    const char *name;     /* of REQUEST */
+    BucketOwner owner;    /* of the bucket */
+    const char *name;     /* of REQUEST and BREAK */
     LockOptions options;  /* of REQUEST */
     guint64 id;           /* of RELEASE and ABORT by the bus */
     guint64 key;          /* of RELEASE and ABORT by a lock socket */
     gboolean enable;      /* of WATCH */
-    InspectFilter filter; /* of INSPECT */
+    InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
 
     /* Set if the call could not be decoded: the D-Bus error to answer it with. */
@@ -62,6 +73,7 @@ typedef struct {
     LockResult result;
     const LockRequest *request;
     gboolean aborted;
+    guint32 n_ended; /* of BREAK */
 } LockReply;
 
 /* How a client is answered and told of events: once for the bus, once for lock sockets. */

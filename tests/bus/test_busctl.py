@@ -83,7 +83,7 @@ class ByHand(BusTestCase):
         rows = {match[1]: match[2] for match in re.finditer(r'^\.(\w+) +(\w+)', said, re.M)}
         self.assertEqual(rows, {'Request': 'method', 'Steal': 'method', 'Release': 'method',
                                 'Abort': 'method', 'Query': 'method', 'Inspect': 'method',
-                                'Watch': 'method', 'Granted': 'signal', 'Released': 'signal',
+                                'Watch': 'method', 'Break': 'method', 'Waiting': 'signal', 'Granted': 'signal', 'Released': 'signal',
                                 'Missed': 'signal'})
 
     def test_properties(self):

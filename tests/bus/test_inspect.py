@@ -13,8 +13,9 @@ from handedover import HandedOver
 from harness import BusTestCase, Client, GLib, RawClient, main, wait_for
 from rawbus import method_call
 
-KEYS = {'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
-        'age': 't', 'pid': 'u', 'process': 's', 'position': 'u', 'blockedBy': 'as', 'cursor': 't'}
+KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
+        'age': 't', 'pid': 'u', 'process': 's', 'app': 's', 'uid': 'u', 'position': 'u',
+        'blockedBy': 'as', 'cursor': 't'}
 
 
 @contextlib.contextmanager
@@ -82,7 +83,7 @@ class Entries(BusTestCase):
                          [(pid, comm)])
 
     def test_a_held_lock(self):
-        _, token = self.a.request('x', self.bucket, why='printing page 3 of 7 – Ä')
+        id_, token = self.a.request('x', self.bucket, why='printing page 3 of 7 – Ä')
         entry, = self.inspect()
         cursor, age = entry.pop('cursor'), entry.pop('age')
         self.assertGreater(cursor, 0)
@@ -90,18 +91,19 @@ class Entries(BusTestCase):
         with open('/proc/self/comm', encoding='utf-8') as file:
             comm = file.read().strip()
         self.assertEqual(entry, {
-            'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
+            'id': id_, 'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
             'token': token, 'why': 'printing page 3 of 7 – Ä', 'pid': os.getpid(),
-            'process': comm, 'position': 0, 'blockedBy': []})
+            'process': comm, 'app': '', 'uid': os.getuid(), 'position': 0, 'blockedBy': []})
 
     def test_a_waiting_request(self):
         self.a.request('x', self.bucket)
-        self.b.request('x', self.bucket, mode='shared', why='reading')
+        id_, _ = self.b.request('x', self.bucket, mode='shared', why='reading')
         entry = self.inspect(state='pending')[0]
         del entry['cursor'], entry['age'], entry['process'], entry['pid']
         self.assertEqual(entry, {
-            'name': 'x', 'mode': 'shared', 'state': 'pending', 'clientId': self.b.name, 'token': 0,
-            'why': 'reading', 'position': 1, 'blockedBy': [self.a.name]})
+            'id': id_, 'name': 'x', 'mode': 'shared', 'state': 'pending',
+            'clientId': self.b.name, 'token': 0, 'why': 'reading', 'app': '', 'uid': os.getuid(),
+            'position': 1, 'blockedBy': [self.a.name]})
 
     def test_why_is_empty_by_default(self):
         self.a.request('x', self.bucket)

@@ -116,10 +116,12 @@ class Watchers(SignalCase):
         told = self.told(self.c)
         self.assertEqual(told, [
             ('Granted', held, 'x', 'exclusive', self.a.name, token),
+            ('Waiting', 2, 'x', 'exclusive', self.a.name),
+            ('Waiting', waiting, 'x', 'shared', self.b.name),
             ('Released', 2, 'x', 'exclusive', self.a.name, 'aborted'),
             ('Released', held, 'x', 'exclusive', self.a.name, 'released'),
-            ('Granted', waiting, 'x', 'shared', self.b.name, told[3][5])])
-        self.assertGreater(told[3][5], token)
+            ('Granted', waiting, 'x', 'shared', self.b.name, told[5][5])])
+        self.assertGreater(told[5][5], token)
 
     def reasons(self):
         return [args[-1] for signal, *args in self.told(self.c) if signal == 'Released']
@@ -155,10 +157,33 @@ class Watchers(SignalCase):
         told = self.told(self.c)
         self.assertEqual(told, [
             ('Granted', held, 'x', 'exclusive', self.c.name, token),
+            ('Waiting', waiting, 'x', 'exclusive', self.c.name),
             ('Released', held, 'x', 'exclusive', self.c.name, 'released'),
-            ('Granted', waiting, 'x', 'exclusive', self.c.name, told[2][5])])
+            ('Granted', waiting, 'x', 'exclusive', self.c.name, told[3][5])])
         self.a.steal('x', self.bucket)
-        self.assertEqual([line[0] for line in self.told(self.c)[3:]].count('Released'), 1)
+        self.assertEqual([line[0] for line in self.told(self.c)[4:]].count('Released'), 1)
+
+    def test_waiting_comes_behind_the_reply(self):
+        raw = self.raw_client()
+        raw.watch(bucket=self.bucket)
+        self.a.request('x', self.bucket)
+        for number in range(20):
+            request = raw.send(method_call('org.w3.WebLocks', bucket_path(self.bucket), LOCKS,
+                                           'Request', GLib.Variant('(sa{sv})', ('x', {}))))
+            start = len(raw.log)
+            id_, _ = raw.result(request)
+            raw.wait_for(lambda n=number: len(raw.signals('Waiting')) > n, what='Waiting')
+            kinds = [(message.get_reply_serial(), message.get_member())
+                     for message in raw.log[start:]]
+            self.assertLess(kinds.index((request, None)), kinds.index((0, 'Waiting')))
+            self.assertEqual(raw.signals('Waiting')[-1].args,
+                             (id_, 'x', 'exclusive', raw.name))
+
+    def test_a_repeated_request_does_not_begin_to_wait_again(self):
+        self.a.request('x', self.bucket)
+        for _ in range(3):
+            self.b.request('x', self.bucket, key=7)
+        self.assertEqual(len([line for line in self.told(self.c) if line[0] == 'Waiting']), 1)
 
     def test_off(self):
         self.c.watch(False, self.bucket)

@@ -4,7 +4,8 @@
 /* Whatever may stand in the path of a storage bucket, and whatever may be a bucket's name.
  *
  * An input is one or more texts, each ended by a line's end. Each is taken as what follows the
- * buckets' prefix in an object path, and as a name; the answers are held against the contract's
+ * buckets' prefix in an object path, as an application, as a uid, as the rest of the path, and as a
+ * name; the answers are held against the contract's
  * rule, written down here once more. One link sees them all, as it sees a client's calls. */
 
 #include <stdio.h>
@@ -64,9 +65,12 @@ is_legal_name(const char *name)
 static void
 try_name(Bus *bus, const char *name)
 {
+    const PrincipalIdentity root = {0, PRINCIPAL_UNSANDBOXED, ""};
+    const PrincipalIdentity application = {G_MAXUINT32 - 1, PRINCIPAL_SNAP, name};
     g_autofree char *path = NULL;
-    g_autofree char *again = NULL;
+    g_autofree char *of_application = NULL;
     g_autoptr(GString) label = NULL;
+    const BucketPath *again;
 
     if (!is_legal_name(name))
         return;
@@ -74,10 +78,18 @@ try_name(Bus *bus, const char *name)
     path = bucket_path_encode(name);
     g_assert(g_str_has_prefix(path, BUS_BUCKET_PREFIX "/"));
     g_assert_cmpstr(path + strlen(BUS_BUCKET_PREFIX "/"), ==, label->str);
-    again = bucket_path_decode(path);
-    g_assert_cmpstr(again, ==, name);
+    again = bus_get_bucket(bus, path);
+    g_assert_nonnull(again);
+    g_assert_cmpstr(again->name, ==, name);
+    g_assert_false(again->owner.is_other);
     g_assert_cmpstr(bus_get_bucket_path(bus, name), ==, path);
-    g_assert_cmpstr(bus_get_bucket(bus, path), ==, name);
+
+    of_application = bucket_path_encode_for(&root, &application, name);
+    again = bus_get_bucket(bus, of_application);
+    g_assert_nonnull(again);
+    g_assert_cmpstr(again->name, ==, name);
+    g_assert_true(again->owner.is_other && again->owner.has_uid);
+    g_assert_true(principal_identity_equal(&again->owner.identity, &application));
 }
 
 /* sd-bus lets no other paths through. */
@@ -91,27 +103,69 @@ static void
 try_label(Bus *bus, const char *label)
 {
     g_autofree char *path = g_strconcat(BUS_BUCKET_PREFIX, "/", label, NULL);
-    g_autofree char *bucket = NULL;
-    g_autoptr(GString) canonical = NULL;
+    g_autofree char *of_application =
+        g_strconcat(BUS_SERVICE_PATH "/flatpak/", label, "/bucket/b", NULL);
+    g_autoptr(GString) canonical = NULL, application = NULL;
+    const BucketPath *bucket;
 
-    if (!is_path(path))
+    if (!is_path(path) || strchr(label, '/') != NULL)
         return;
-    bucket = bucket_path_decode(path);
-    g_assert_cmpstr(bus_get_bucket(bus, path), ==, bucket);
+    bucket = bus_get_bucket(bus, path);
+    if (bucket == NULL) {
+        g_assert_null(bus_get_bucket(bus, of_application));
+        return;
+    }
+    /* It is legal, and there is no other path of that name. */
+    g_assert(is_legal_name(bucket->name));
+    canonical = encode(bucket->name);
+    g_assert_cmpstr(canonical->str, ==, label);
+    /* The same holds for an application. */
+    bucket = bus_get_bucket(bus, of_application);
+    g_assert_nonnull(bucket);
+    g_assert_true(bucket->owner.is_other && !bucket->owner.has_uid);
+    application = encode(bucket->owner.identity.app_id);
+    g_assert_cmpstr(application->str, ==, label);
+}
+
+/* A uid has one way to be written, and -1 is none. */
+static void
+try_uid(Bus *bus, const char *label)
+{
+    g_autofree char *path = g_strconcat(BUS_USER_PREFIX, "/", label, "/bucket/b", NULL);
+    const BucketPath *bucket = is_path(path) ? bus_get_bucket(bus, path) : NULL;
+    g_autofree char *canonical = NULL;
+    guint64 uid;
+
+    if (bucket != NULL) {
+        canonical = g_strdup_printf("%u", bucket->owner.identity.uid);
+        g_assert_cmpstr(canonical, ==, label);
+    } else if (g_ascii_string_to_unsigned(label, 10, 0, G_MAXUINT32 - 1, &uid, NULL)) {
+        g_assert_true(label[0] == '0' || label[0] == '+');
+        g_assert_cmpstr(label, !=, "0");
+    }
+}
+
+/* Whatever else a path may be. */
+static void
+try_path(Bus *bus, const char *rest)
+{
+    g_autofree char *path = g_strconcat(BUS_SERVICE_PATH, "/", rest, NULL);
+    const BucketPath *bucket = is_path(path) ? bus_get_bucket(bus, path) : NULL;
+
     if (bucket == NULL)
         return;
-    /* It is legal, and there is no other path of that name. */
-    g_assert(is_legal_name(bucket));
-    canonical = encode(bucket);
-    g_assert_cmpstr(canonical->str, ==, label);
+    g_assert_cmpstr(bucket->path, ==, path);
+    g_assert_true(is_legal_name(bucket->name));
+    if (bucket->owner.is_other && bucket->owner.identity.kind != PRINCIPAL_UNSANDBOXED)
+        g_assert_true(is_legal_name(bucket->owner.identity.app_id));
 }
 
 /* A label that is what `encode` writes is never refused. */
 static void
-try_refused(const char *label)
+try_refused(Bus *bus, const char *label)
 {
     g_autofree char *path = g_strconcat(BUS_BUCKET_PREFIX, "/", label, NULL);
-    g_autofree char *bucket = NULL;
+    const BucketPath *bucket;
     g_autoptr(GString) name = g_string_new(NULL);
     g_autoptr(GString) canonical = NULL;
 
@@ -129,8 +183,9 @@ try_refused(const char *label)
     canonical = encode(name->str);
     if (!is_legal_name(name->str) || !g_str_equal(canonical->str, label))
         return;
-    bucket = bucket_path_decode(path);
-    g_assert_cmpstr(bucket, ==, name->str);
+    bucket = bus_get_bucket(bus, path);
+    g_assert_nonnull(bucket);
+    g_assert_cmpstr(bucket->name, ==, name->str);
 }
 
 int
@@ -142,12 +197,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (guint i = 0; lines[i] != NULL; i++) {
         try_label(&bus, lines[i]);
-        try_refused(lines[i]);
+        try_refused(&bus, lines[i]);
         try_name(&bus, lines[i]);
+        try_uid(&bus, lines[i]);
+        try_path(&bus, lines[i]);
     }
-    g_free(bus.called.path);
-    g_free(bus.called.name);
-    g_free(bus.told.path);
-    g_free(bus.told.name);
+    bucket_path_clear(&bus.called);
+    bucket_path_clear(&bus.told);
     return 0;
 }

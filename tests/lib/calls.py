@@ -16,7 +16,9 @@ PROPERTIES = 'org.freedesktop.DBus.Properties'
 
 OPTION_TYPES = {'mode': 's', 'ifAvailable': 'b', 'steal': 'b', 'signal': 'b', 'timeout': 'u',
                 'why': 's', 'key': 't'}
-FILTER_TYPES = {'name': 's', 'prefix': 's', 'state': 's', 'after': 't', 'limit': 'u'}
+FILTER_TYPES = {'name': 's', 'prefix': 's', 'state': 's', 'clientId': 's', 'id': 't', 'after': 't',
+                'limit': 'u'}
+BREAK_TYPES = {'clientId': 's', 'id': 't'}
 
 
 class DBusError(Exception):
@@ -59,8 +61,19 @@ def encode_label(name):
     return label or '_'
 
 
+class Path(str):
+    """An object path, where the name of a bucket is expected otherwise."""
+
+
 def bucket_path(name):
-    return f'{ROOT}/bucket/{encode_label(name)}'
+    return name if isinstance(name, Path) else f'{ROOT}/bucket/{encode_label(name)}'
+
+
+def other_path(bucket='default', app=None, kind='flatpak', uid=None):
+    """The path of a bucket of somebody else: of an application, or a user, or both."""
+    user = '' if uid is None else f'/user/{uid}'
+    application = '' if app is None else f'/{kind}/{encode_label(app)}'
+    return Path(f'{ROOT}{user}{application}/bucket/{encode_label(bucket)}')
 
 
 def variants(types, values):
@@ -102,6 +115,17 @@ class LockCalls:
 
     def watch(self, enable=True, bucket='default'):
         self.locks(bucket, 'Watch', GLib.Variant('(b)', (enable,)))
+
+    def break_locks(self, name, bucket='default', **kw):
+        return self.locks(bucket, 'Break',
+                          GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))[0]
+
+    def watch_all(self, enable=True):
+        self.call(ROOT, ADMIN, 'Watch', GLib.Variant('(b)', (enable,)))
+
+    def observable(self):
+        """(path, {...}) of each bucket, in the service's order."""
+        return self.call(ROOT, ADMIN, 'Observable')[0]
 
     def buckets(self):
         return sorted(self.call(ROOT, ADMIN, 'Buckets')[0])

@@ -8,6 +8,7 @@ Only the encoding of a message is GLib's.
 """
 
 import os
+import re
 import socket
 import threading
 import time
@@ -15,7 +16,8 @@ import time
 from gi.repository import Gio, GLib
 
 import buses
-from calls import LOCKS, SERVICE, DBusError, Event, LockCalls, bucket_path, options
+from calls import (LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_path, encode_label,
+                   options)
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
@@ -298,17 +300,33 @@ class Judge:
             return 'a broadcast' if is_service or not others_broadcast else None
         if not is_service or message.get_interface() != LOCKS:
             return None
-        about = unpack(message)[3] if message.get_member() in ('Granted', 'Released') else None
-        if to == about:
+        member, path = message.get_member(), message.get_path()
+        about = unpack(message)[3] if member in ('Waiting', 'Granted', 'Released') else None
+        if to == about and member != 'Waiting':
             return None
-        if (to, message.get_path()) not in self._watches:
+        if not {(to, path), (to, ROOT)} & self._watches:
             return f'{to} does not watch'
-        if about is not None and self._principal(to) != self._principal(about):
+        if about is not None and not self._may_observe(to, about, path):
             return f'{to} is a stranger to {about}'
         return None
 
+    def _may_observe(self, to, about, path):
+        """Whether it may, and is told so from the path of its own for that bucket."""
+        (uid, app), (about_uid, about_app) = self._principal(to), self._principal(about)
+        if (uid, app) == (about_uid, about_app):
+            return path.startswith(f'{ROOT}/bucket/')
+        if app or uid not in (0, about_uid):
+            return False
+        user = '' if uid == about_uid else f'/user/{about_uid}'
+        application = f'/(flatpak|snap)/{encode_label(about_app)}' if about_app else ''
+        return re.match(f'{ROOT}{user}{application}/bucket/', path) is not None
+
     def _principal(self, name):
-        return PRINCIPALS.get((self._address, name), os.geteuid())
+        """A uid, and the id of an application."""
+        said = PRINCIPALS.get((self._address, name), os.geteuid())
+        if isinstance(said, tuple):
+            return said
+        return (said, '') if isinstance(said, int) else (os.geteuid(), said)
 
 
 class Monitor:

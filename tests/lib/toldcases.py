@@ -150,11 +150,11 @@ class Player:
     def event(self, event):
         if event.signal == 'Missed':
             return event.signal, event.path, event.args
-        id_, name, mode, client, last = event.args
+        id_, name, mode, client, *last = event.args
         # Of one by socket the test knows the keys.
         assert id_ in self.ids[client] or client in self.by_socket, f'{event}: a stranger\'s id'
         return (event.signal, event.path, id_, name, mode, self.who(client),
-                last if event.signal == 'Released' else bool(last))
+                last if event.signal == 'Released' else [bool(token) for token in last])
 
     def request(self, client):
         id_, token = client.request(self.name(), self.bucket(), **self.options())

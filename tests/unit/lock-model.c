@@ -298,6 +298,8 @@ lock_model_request(LockModel *model,
     process_queue(model, &request);
     *out_id = request.id;
     *out_held = is_held(model, &request);
+    if (!*out_held)
+        say(model, EFFECT_WAITING, &request);
     return LOCK_RESULT_OK;
 }
 

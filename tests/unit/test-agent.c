@@ -78,8 +78,8 @@ test_ends(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(g_hash_table_size(a->by_key), ==, 0);
     for (guint64 id = 0; id < 6; id++)
         g_assert_null(agent_find_request(a, id));
-    assert_effects(f, "granted A1, granted A2, granted B1, released A1, stolen A2, granted B2, "
-                      "aborted A3, timedout A4");
+    assert_effects(f, "granted A1, granted A2, granted B1, waits A3, waits A4, released A1, "
+                      "stolen A2, granted B2, aborted A3, timedout A4");
 }
 
 static void
@@ -129,7 +129,7 @@ test_comes_back(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "key=9");
     fixture_request(f, 'B', "n", "");
     fixture_terminate(f, 'A');
-    assert_effects(f, "granted A1, terminated A1, granted B1");
+    assert_effects(f, "granted A1, waits B1, terminated A1, granted B1");
     g_assert_cmpint(fixture_new_agent(f, 'A'), ==, LOCK_RESULT_OK);
     g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
     g_assert_null(agent_find_key(fixture_agent(f, 'A'), 9));

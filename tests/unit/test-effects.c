@@ -15,10 +15,11 @@ test_order(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'B', "n", "shared");
     fixture_request(f, 'C', "n", "shared");
     fixture_release(f, 'A', 1);
-    g_assert_cmpuint(effects_get_length(effects), ==, 4);
+    g_assert_cmpuint(effects_get_length(effects), ==, 6);
     g_assert_cmpint(effects_get(effects, 0)->kind, ==, EFFECT_GRANTED);
-    g_assert_cmpint(effects_get(effects, 1)->kind, ==, EFFECT_RELEASED);
-    assert_effects(f, "granted A1, released A1, granted B1, granted C1");
+    g_assert_cmpint(effects_get(effects, 1)->kind, ==, EFFECT_WAITING);
+    g_assert_cmpint(effects_get(effects, 3)->kind, ==, EFFECT_RELEASED);
+    assert_effects(f, "granted A1, waits B1, waits C1, released A1, granted B1, granted C1");
     g_assert_cmpuint(effects_get_length(effects), ==, 0);
 }
 

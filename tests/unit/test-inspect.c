@@ -77,6 +77,12 @@ test_filters(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "A1:0 B1:0 D1:0", .by_state = TRUE, .state = LOCK_REQUEST_HELD);
     assert_inspect(f, "C1:1<A,B D2:2<C A2:3<C A4:4<A,B,C,D", .by_state = TRUE,
                    .state = LOCK_REQUEST_PENDING, .name = "n");
+    assert_inspect(f, "D1:0 D2:2<C", .client_id = "D");
+    assert_inspect(f, "A2:3<C", .client_id = "A", .by_id = TRUE, .id = 2);
+    assert_inspect(f, "D2:2<C A2:3<C", .by_id = TRUE, .id = 2);
+    assert_inspect(f, "", .client_id = "D", .by_id = TRUE, .id = 3);
+    assert_inspect(f, "", .by_id = TRUE);
+    assert_inspect(f, "", .client_id = "X");
 }
 
 /* Pages, put together, are the whole; and a page that ends with the last entry says so. */

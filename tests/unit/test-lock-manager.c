@@ -93,7 +93,7 @@ test_if_available(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'C', "n", "");
     g_assert_cmpint(fixture_try(f, 'D', "n", "ifAvailable shared", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
-    assert_effects(f, "");
+    assert_effects(f, "waits C1");
     assert_state(f, "n S A1, n S B1 | n X C1");
 
     /* And no trace of it: nothing is granted to it later. */
@@ -114,7 +114,7 @@ test_same_client(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "shared");
     fixture_request(f, 'A', "n", "shared");
     fixture_request(f, 'A', "n", "");
-    assert_effects(f, "granted A1, granted A2");
+    assert_effects(f, "granted A1, granted A2, waits A3");
     g_assert_cmpint(fixture_try(f, 'A', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
     fixture_release(f, 'A', 1);
     assert_effects(f, "released A1");
@@ -173,7 +173,7 @@ test_abort_too_late(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "");
     g_assert_true(fixture_abort(f, 'A', 2));
     g_assert_false(fixture_abort(f, 'A', 2)); /* twice */
-    assert_effects(f, "aborted A2");
+    assert_effects(f, "waits A2, aborted A2");
     assert_state(f, "n X B1 | -");
     g_assert_true(fixture_abort_in(f, 'D', "other", 1));
 }
@@ -187,7 +187,7 @@ test_abort_the_right_one(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'B', "n", "");
     fixture_request(f, 'B', "n", "");
     g_assert_true(fixture_abort(f, 'B', 2));
-    assert_effects(f, "granted A1, aborted B2");
+    assert_effects(f, "granted A1, waits B1, waits B2, waits B3, aborted B2");
     fixture_release(f, 'A', 1);
     fixture_release(f, 'B', 1);
     fixture_release(f, 'B', 3);
@@ -253,7 +253,7 @@ test_steal_just_granted(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'B', "n", "");
     fixture_release(f, 'A', 1);
     fixture_request(f, 'C', "n", "steal");
-    assert_effects(f, "granted A1, released A1, granted B1, stolen B1, granted C1");
+    assert_effects(f, "granted A1, waits B1, released A1, granted B1, stolen B1, granted C1");
 }
 
 static void
@@ -475,7 +475,7 @@ test_buckets(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "bucket=a");
     fixture_request(f, 'A', "n", "bucket=b");
     fixture_request(f, 'B', "n", "bucket=a");
-    assert_effects(f, "granted A1, granted A2");
+    assert_effects(f, "granted A1, granted A2, waits B1");
     assert_state_of(f, 'B', "a", "n X A1 | n X B1");
     assert_state_of(f, 'B', "b", "n X A2 | -");
     assert_state_of(f, 'B', FIXTURE_BUCKET, "- | -");
@@ -553,6 +553,85 @@ test_many_names_at_once(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);
 }
 
+/* ---- break */
+
+static guint32
+break_locks(CoreFixture *f, const char *name, const char *client_id, guint64 id)
+{
+    g_autoptr(LockManager) manager = fixture_manager(f, 'A', FIXTURE_BUCKET);
+    const InspectFilter filter = {
+        .name = name,
+        .client_id = client_id,
+        .by_id = id != 0,
+        .id = id,
+        .by_state = TRUE,
+        .state = LOCK_REQUEST_HELD,
+    };
+
+    return lock_manager_break(manager, &filter);
+}
+
+static void
+test_break_all(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'C', "n", "");
+    fixture_request(f, 'D', "n", "shared");
+    fixture_request(f, 'A', "other", "");
+    assert_effects(f, "granted A1, granted B1, waits C1, waits D1, granted A2");
+    g_assert_cmpuint(break_locks(f, "n", NULL, 0), ==, 2);
+    assert_effects(f, "stolen A1, stolen B1, granted C1");
+    assert_state(f, "n X C1, other X A2 | n S D1");
+    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
+}
+
+/* The others of the name stay, and what waits is granted only if it can be. */
+static void
+test_break_one(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "shared");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'B', "n", "shared");
+    fixture_request(f, 'C', "n", "");
+    assert_effects(f, "granted A1, granted B1, granted B2, waits C1");
+    g_assert_cmpuint(break_locks(f, "n", "B", 2), ==, 1);
+    assert_effects(f, "stolen B2");
+    g_assert_cmpuint(break_locks(f, "n", "B", 0), ==, 1);
+    assert_effects(f, "stolen B1");
+    g_assert_cmpuint(break_locks(f, "n", "A", 0), ==, 1);
+    assert_effects(f, "stolen A1, granted C1");
+}
+
+static void
+test_break_nothing(CoreFixture *f, gconstpointer data)
+{
+    g_assert_cmpuint(break_locks(f, "n", NULL, 0), ==, 0);
+    fixture_request(f, 'A', "n", "");
+    fixture_request(f, 'B', "n", "");
+    assert_effects(f, "granted A1, waits B1");
+    g_assert_cmpuint(break_locks(f, "m", NULL, 0), ==, 0);
+    g_assert_cmpuint(break_locks(f, "", NULL, 0), ==, 0);
+    g_assert_cmpuint(break_locks(f, "n", "B", 0), ==, 0); /* waits */
+    g_assert_cmpuint(break_locks(f, "n", "A", 7), ==, 0);
+    g_assert_cmpuint(break_locks(f, "n", "X", 1), ==, 0);
+    assert_effects(f, "");
+    assert_state(f, "n X A1 | n X B1");
+}
+
+static void
+test_check_name(CoreFixture *f, gconstpointer data)
+{
+    const Limits *limits = &f->user_agent.limits;
+    g_autofree char *longest = g_strnfill(limits->max[LIMIT_NAME_BYTES], 'x');
+    g_autofree char *too_long = g_strconcat(longest, "x", NULL);
+
+    g_assert_cmpint(lock_name_check("", limits), ==, LOCK_RESULT_OK);
+    g_assert_cmpint(lock_name_check(longest, limits), ==, LOCK_RESULT_OK);
+    g_assert_cmpint(lock_name_check("-n", limits), ==, LOCK_RESULT_NAME_RESERVED);
+    g_assert_cmpint(lock_name_check(too_long, limits), ==, lock_result_limit(LIMIT_NAME_BYTES));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -579,6 +658,10 @@ main(int argc, char **argv)
     FIXTURE_TEST("/lock-manager/tokens-per-bucket", test_tokens_per_bucket);
     FIXTURE_TEST("/lock-manager/buckets", test_buckets);
     FIXTURE_TEST("/lock-manager/snapshot", test_snapshot);
+    FIXTURE_TEST("/lock-manager/break-all", test_break_all);
+    FIXTURE_TEST("/lock-manager/break-one", test_break_one);
+    FIXTURE_TEST("/lock-manager/break-nothing", test_break_nothing);
+    FIXTURE_TEST("/lock-manager/check-name", test_check_name);
     FIXTURE_TEST("/lock-manager/million-names", test_million_names);
     FIXTURE_TEST("/lock-manager/many-names-at-once", test_many_names_at_once);
     return g_test_run();

@@ -12,7 +12,7 @@ test_middle_abort(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "shared");
     fixture_request(f, 'B', "n", "");
     fixture_request(f, 'C', "n", "shared");
-    assert_effects(f, "granted A1");
+    assert_effects(f, "granted A1, waits B1, waits C1");
     g_assert_true(fixture_abort(f, 'B', 1));
     assert_effects(f, "aborted B1, granted C1");
 
@@ -22,7 +22,7 @@ test_middle_abort(CoreFixture *f, gconstpointer data)
     assert_state(f, "n S A1, n S C1, n S D1 | n X B2");
     fixture_release(f, 'C', 1);
     fixture_release(f, 'A', 1);
-    assert_effects(f, "released C1, released A1");
+    assert_effects(f, "waits B2, released C1, released A1");
     fixture_release(f, 'D', 1);
     assert_effects(f, "released D1, granted B2");
 }
@@ -58,7 +58,7 @@ test_no_overtaking(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "");
     fixture_request(f, 'A', "n", "shared");
     fixture_release(f, 'A', 1);
-    assert_effects(f, "granted A1, released A1, granted B1");
+    assert_effects(f, "granted A1, waits B1, waits A2, waits A3, released A1, granted B1");
     fixture_release(f, 'B', 1);
     assert_effects(f, "released B1, granted A2");
     fixture_release(f, 'A', 2);
@@ -100,9 +100,11 @@ test_writer_does_not_starve(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "shared");
     fixture_request(f, 'B', "n", "shared");
     fixture_request(f, 'C', "n", "");
+    assert_effects(f, "granted A1, granted B1, waits C1");
     for (guint i = 0; i < 50; i++)
         fixture_request(f, 'D', "n", "shared");
-    assert_effects(f, "granted A1, granted B1");
+    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 50);
+    effects_clear(&f->user_agent.effects);
     fixture_release(f, 'A', 1);
     fixture_release(f, 'B', 1);
     assert_effects(f, "released A1, released B1, granted C1");
@@ -116,7 +118,7 @@ test_names_apart(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'B', "n", "");
     fixture_request(f, 'B', "m", "");
     fixture_request(f, 'A', "m", "shared");
-    assert_effects(f, "granted A1, granted B2");
+    assert_effects(f, "granted A1, waits B1, granted B2, waits A2");
     fixture_request(f, 'C', "m", "steal");
     assert_effects(f, "stolen B2, granted C1");
     fixture_release(f, 'A', 1);
@@ -208,9 +210,11 @@ test_deep(CoreFixture *f, gconstpointer data)
     f->user_agent.limits.max[LIMIT_REQUESTS_PER_UID] = G_MAXINT32;
     f->user_agent.limits.max[LIMIT_REQUESTS_TOTAL] = G_MAXINT32;
     fixture_request(f, 'A', "n", "");
+    assert_effects(f, "granted A1");
     for (guint64 i = 0; i < n; i++)
         fixture_request(f, 'B', "n", i % 2 == 0 ? "" : "shared");
-    assert_effects(f, "granted A1");
+    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, n);
+    effects_clear(&f->user_agent.effects);
 
     /* All exclusive ones from the middle outwards; the shared ones then go together. */
     for (guint64 i = 1; i < n / 2; i += 2) {

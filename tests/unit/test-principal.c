@@ -9,11 +9,11 @@
 
 static const PrincipalIdentity different[] = {
     {1000, PRINCIPAL_UNSANDBOXED, ""},
-    {1001, PRINCIPAL_UNSANDBOXED, ""},
+    {2001, PRINCIPAL_UNSANDBOXED, ""},
     {1000, PRINCIPAL_FLATPAK, "org.example.App"},
     {1000, PRINCIPAL_SNAP, "org.example.App"},
     {1000, PRINCIPAL_FLATPAK, "org.example.app"},
-    {1001, PRINCIPAL_FLATPAK, "org.example.App"},
+    {2001, PRINCIPAL_FLATPAK, "org.example.App"},
     {1000, PRINCIPAL_FLATPAK, ""},
     {0, PRINCIPAL_UNSANDBOXED, ""},
     {G_MAXUINT32, PRINCIPAL_UNSANDBOXED, ""},
@@ -199,28 +199,40 @@ load(CoreFixture *f, guint round)
 
 /* "id token" of what A gets, with a bucket that stays, one that goes each time, and a clock that
  * stands, goes on, and is set back. */
+typedef enum {
+    ALONE,
+    WITH_OTHERS,
+    OBSERVED, /* something keeps the managers, as a watch does */
+} Company;
+
 static char *
-collect(gboolean is_loaded)
+collect(Company company)
 {
     GString *told = g_string_new(NULL);
     CoreFixture fixture = {0};
     CoreFixture *f = &fixture;
+    LockManager *observed[2] = {NULL};
 
     fixture_set_up(f, NULL);
+    if (company == OBSERVED) {
+        observed[0] = fixture_manager(f, 'A', FIXTURE_BUCKET);
+        observed[1] = fixture_manager(f, 'A', "kept");
+    }
     fixture_request(f, 'A', "kept", "bucket=kept");
     for (guint round = 0; round < 50; round++) {
         static const char *const options[] = {"", "steal bucket=kept", "shared bucket=kept"};
         gint64 before_us = f->user_agent.now_us;
         gint64 realtime_us = f->user_agent.realtime_us + (round % 3 == 0 ? -5000000 : 2000);
 
-        if (is_loaded)
+        if (company == WITH_OTHERS)
             load(f, round);
         user_agent_set_time(&f->user_agent, before_us + 1000, realtime_us);
         for (guint i = 0; i < G_N_ELEMENTS(options); i++) {
             guint64 id = fixture_request(f, 'A', "n", options[i]);
 
-            g_string_append_printf(told, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
-                                   fixture_find(f, 'A', id)->token);
+            g_string_append_printf(
+                told, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
+                fixture_find(f, 'A', id)->token, fixture_find(f, 'A', id)->sequence);
             if (i == 0)
                 fixture_release(f, 'A', id);
             else if (i == 2)
@@ -228,6 +240,8 @@ collect(gboolean is_loaded)
         }
         effects_clear(&f->user_agent.effects);
     }
+    for (guint i = 0; i < G_N_ELEMENTS(observed); i++)
+        g_clear_pointer(&observed[i], lock_manager_unref);
     fixture_tear_down(f, NULL);
     return g_string_free(told, FALSE);
 }
@@ -235,10 +249,50 @@ collect(gboolean is_loaded)
 static void
 test_tokens_of_others(void)
 {
-    g_autofree char *alone = collect(FALSE);
-    g_autofree char *with_others = collect(TRUE);
+    g_autofree char *alone = collect(ALONE);
+    g_autofree char *with_others = collect(WITH_OTHERS);
 
     g_assert_cmpstr(with_others, ==, alone);
+}
+
+static void
+test_tokens_of_observed(void)
+{
+    g_autofree char *alone = collect(ALONE);
+    g_autofree char *observed = collect(OBSERVED);
+
+    g_assert_cmpstr(observed, ==, alone);
+}
+
+/* Which of them may look at which. */
+static void
+test_scope(CoreFixture *f, gconstpointer data)
+{
+    static const PrincipalIdentity identities[] = {
+        {0, PRINCIPAL_UNSANDBOXED, ""},    {0, PRINCIPAL_FLATPAK, "app"},
+        {3000, PRINCIPAL_UNSANDBOXED, ""}, {3000, PRINCIPAL_FLATPAK, "app"},
+        {3000, PRINCIPAL_SNAP, "app"},     {3000, PRINCIPAL_FLATPAK, "other"},
+        {3001, PRINCIPAL_UNSANDBOXED, ""}, {3001, PRINCIPAL_FLATPAK, "app"},
+    };
+    static const char *const expected[] = {
+        "XXXXXXXX", ".X......", "..XXXX..", "...X....",
+        "....X...", ".....X..", "......XX", ".......X",
+    };
+    Principal *principals[G_N_ELEMENTS(identities)];
+
+    for (guint i = 0; i < G_N_ELEMENTS(identities); i++) {
+        g_assert_null(principal_find(&f->user_agent, &identities[i]));
+        principals[i] = principal_get(&f->user_agent, &identities[i]);
+        g_assert_true(principal_find(&f->user_agent, &identities[i]) == principals[i]);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(identities); i++)
+        for (guint j = 0; j < G_N_ELEMENTS(identities); j++) {
+            g_test_message("principal %u looks at %u", i, j);
+            g_assert_cmpint(principal_may_observe(principals[i], principals[j]), ==,
+                            expected[i][j] == 'X');
+        }
+    for (guint i = 0; i < G_N_ELEMENTS(identities); i++)
+        principal_unref(principals[i]);
 }
 
 /* Not even if they are faster than the clock, as long as they are there. */
@@ -273,6 +327,8 @@ main(int argc, char **argv)
     FIXTURE_TEST("/principal/apart", test_apart);
     FIXTURE_TEST("/principal/lifetime", test_lifetime);
     g_test_add_func("/principal/tokens-of-others", test_tokens_of_others);
+    g_test_add_func("/principal/tokens-of-observed", test_tokens_of_observed);
+    FIXTURE_TEST("/principal/scope", test_scope);
     FIXTURE_TEST("/principal/tokens-of-quick-others", test_tokens_of_quick_others);
     return g_test_run();
 }

@@ -121,7 +121,7 @@ test_order(CoreFixture *fixture, gconstpointer data)
     g_assert_nonnull(restore(fixture, 'C', "x", waiting(3, 40)));
     g_assert_cmpuint(fixture_request(fixture, 'D', "x", ""), ==, 1);
     fixture_release(fixture, 'A', 4);
-    assert_effects(fixture, "released A4, granted C9");
+    assert_effects(fixture, "waits D1, released A4, granted C9");
     fixture_release(fixture, 'C', 9);
     fixture_release(fixture, 'B', 1);
     fixture_release(fixture, 'C', 3);

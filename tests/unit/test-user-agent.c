@@ -226,7 +226,7 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'C', "n", "shared timeout=31");
     fixture_expire_after_ms(f, 30);
     fixture_expire_after_ms(f, 1);
-    assert_effects(f, "timedout B2, granted C2");
+    assert_effects(f, "waits B2, waits C2, timedout B2, granted C2");
 }
 
 /* Released in time, so it is granted, and its time-out is past. */
@@ -238,7 +238,7 @@ test_timeout_after_grant(CoreFixture *f, gconstpointer data)
     fixture_advance_us(f, 30000);
     fixture_release(f, 'A', 1);
     user_agent_expire(&f->user_agent);
-    assert_effects(f, "granted A1, released A1, granted B1");
+    assert_effects(f, "granted A1, waits B1, released A1, granted B1");
 }
 
 /* A steal leaves those who wait where they are, with the time they have left. */
