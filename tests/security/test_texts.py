@@ -33,6 +33,7 @@ IN_LOG = {
     'error->message': "GLib's or LMDB's words, on the files and options that the operator chose",
     'why': 'the same, or one of the fixed texts of state.c',
     'self->aside_path': "the operator's",
+    'path': "the state file, which the operator chose",
     'self->path': "the operator's",
     'self->state->aside_path': "the operator's",
     'get_reason(server)': 'one of the fixed texts of lifecycle.c',
