@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What bounds the figures of one client: the time of the processor that a pair takes, on one core,
+by what is in its way."""
+
+import contextlib
+import os
+import subprocess
+
+from figures import Table
+from peers import available
+from stage import Scene, Way, cores, die_with_parent, measure_in_turns
+
+TRIPS = 'two round trips over a socketpair'
+REDIS = 'Redis, SET NX PX and DEL'
+NAME = 'name on {}, client bare socket'
+WAYS = {'hand-pair packets': 'lock by hand, bare packets', 'lock-pair sync': 'lock, sync calls',
+        'lock-pair async': 'lock, asynchronous calls',
+        'lock-pair unref': 'lock, release by last unref'}
+SCENES = {'kept': [], '--no-state': ['--no-state']}
+
+
+def row_of(way, scene):
+    return f'{WAYS[way]}, {"locks kept" if scene == "kept" else scene}'
+
+
+def declare(settings):
+    table = Table('bounds', 'What bounds these figures',
+                  'Time of the processor that request and release take in all processes together: '
+                  'the client, the service or the bus, and the kernel for them. It is the '
+                  'difference of two runs, divided, so that their beginnings do not count; and '
+                  'what other programs do meanwhile hardly counts either. The round trips are what '
+                  'two processes and the kernel take for four messages of a byte. For a pair of '
+                  'sync calls the client makes six system calls (send, poll and receive, twice), '
+                  'the service eight (wait, receive, receive until there is nothing, and send, '
+                  'twice).',
+                  'us', 'to Redis')
+    table.row(TRIPS, ('self', REDIS))
+    table.row(REDIS)
+    table.row(NAME.format(settings.best_kind), ('self', REDIS))
+    for way in WAYS:
+        for scene in reversed(SCENES):
+            table.row(row_of(way, scene), ('self', REDIS))
+    return table
+
+
+def time_of_process(pid):
+    """Microseconds on the processor, of a process that runs."""
+    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
+        return int(file.read().split()[0]) / 1000
+
+
+def time_of_run(settings, name, arguments, server):
+    """The same, of a run of a measuring program, its children and the server it talks to."""
+    before = time_of_process(server) if server else 0
+    with subprocess.Popen([settings.program(name), *map(str, arguments)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          preexec_fn=die_with_parent) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f'{name} ended with {process.returncode}')
+    after = time_of_process(server) if server else 0
+    return (usage.ru_utime + usage.ru_stime) * 1e6 + after - before
+
+
+def time_way(row, settings, command, server, factor=1):
+    name, *arguments = command
+    count = settings.count(6000, 400)
+
+    def ask():
+        few, many = (time_of_run(settings, name, [*arguments, n], server)
+                     for n in (count // 10, count))
+        return {row: factor * (many - few) / (count - count // 10)}
+    return Way(row, ask)
+
+
+def measure(settings, table):
+    with cores('one'), contextlib.ExitStack() as stack:
+        ways = [time_way(TRIPS, settings, ['socketpair', 'round-trip'], None, 2)]
+        redis = available(settings, stack, 'redis')
+        if redis:
+            ways.append(time_way(REDIS, settings, ['redis', redis.socket, 'del'],
+                                 redis.process.pid))
+        for key, arguments in SCENES.items():
+            scene = stack.enter_context(Scene(settings, settings.best_kind, arguments=arguments))
+            for way in WAYS:
+                name, how = way.split()
+                ways.append(time_way(row_of(way, key), settings, [name, scene.address, how],
+                                     scene.pid))
+        ways.append(time_way(NAME.format(scene.kind), settings,
+                             ['name-pair', scene.address, 'raw'], scene.bus.pid))
+        measure_in_turns(settings, table, 'one', ways, settings.repetitions)
