@@ -222,7 +222,7 @@ serve(const CommandLine *line, const Limits *limits)
     g_autofree char *state_directory = find_state_directory(line);
     Service *service;
     sd_bus *bus = NULL;
-    int signals_fd, status = EXIT_FAILURE;
+    int signals_fd, status;
     int r = open_bus(line, &bus);
     guint signals_id;
 
@@ -234,17 +234,8 @@ serve(const CommandLine *line, const Limits *limits)
     service = service_new(bus, limits, &options);
     signals_fd = open_stop_signals();
     signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, service);
-    r = service_start(service, state_directory);
-    if (r == -ECANCELED) {
-        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
-        status = EXIT_SUCCESS;
-    } else if (r == -EEXIST) {
-        g_warning("The name %s is taken: another instance is running", BUS_SERVICE_NAME);
-    } else if (r < 0) {
-        g_warning("Can't serve on the bus: %s", g_strerror(-r));
-    } else {
-        status = service_run(service);
-    }
+    service_start(service, state_directory);
+    status = service_run(service);
     g_source_remove(signals_id);
     close(signals_fd);
     service_free(service);

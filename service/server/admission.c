@@ -8,6 +8,7 @@
 #include "encode.h"
 #include "notifications.h"
 #include "scheduler.h"
+#include "startup.h"
 #include "state.h"
 #include "watches.h"
 
@@ -126,6 +127,8 @@ admission_identify(Client *client)
         return TRUE;
     if (server_of(client)->is_ending)
         return FALSE;
+    if (server_of(client)->startup != NULL)
+        return TRUE; /* its agent may be in the state; admit_clients() identifies it if not */
     client->admission = g_new0(Admission, 1);
     client->admission->n_asks_left = ASKS_MAX;
     server_of(client)->n_unidentified++;
@@ -155,7 +158,7 @@ admission_get_client(Server *server, const char *unique_name)
 void
 admission_restore_client(Server *server, Agent *agent)
 {
-    client_set_agent(add_client(server, agent->client_id), agent_ref(agent));
+    client_set_agent(admission_get_client(server, agent->client_id), agent_ref(agent));
 }
 
 void
@@ -203,6 +206,8 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
     if (name[0] != ':' || new_owner[0] != '\0')
         return 0;
 
+    if (server->startup != NULL)
+        startup_on_connection_gone(server, name);
     client = session_find_client(&server->session, name);
     if (client == NULL)
         return 0;

@@ -8,11 +8,15 @@
 #include "bus-names.h"
 #include "notifications.h"
 #include "scheduler.h"
+#include "startup.h"
 #include "watches.h"
 
-/* How long the bus may take to read what we said last, and to answer. */
+/* How long the bus may take to read the last messages and to answer ReleaseName. */
 #define STOP_TIMEOUT_SECS 5
-/* When the name is given back again, if there was no room to say so. */
+/* The results of RequestName that make the caller the owner. */
+#define REQUEST_NAME_PRIMARY_OWNER 1
+#define REQUEST_NAME_ALREADY_OWNER 4
+/* When ReleaseName is sent again, if there was no room for it. */
 #define RELEASE_AGAIN_MS 20
 
 static gboolean on_idle_timer(gpointer data);
@@ -33,14 +37,16 @@ lifecycle_free(Lifecycle *lifecycle)
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
     g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
-    g_clear_pointer(&lifecycle->name_lost, sd_bus_slot_unref);
+    g_clear_pointer(&lifecycle->owner_changed, sd_bus_slot_unref);
+    g_clear_pointer(&lifecycle->request_name, sd_bus_slot_unref);
     g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
     g_main_loop_unref(lifecycle->loop);
+    g_free(lifecycle->predecessor);
     g_free(lifecycle);
 }
 
-static void
-end(Server *server, int exit_status)
+void
+lifecycle_end(Server *server, int exit_status)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
@@ -51,18 +57,78 @@ end(Server *server, int exit_status)
     g_main_loop_quit(lifecycle->loop);
 }
 
+/* ---- the name */
+
+/* So that another instance may take the name, if this one has the option. */
+static uint64_t
+get_name_flags(const Server *server)
+{
+    return server->lifecycle->options.replace ? SD_BUS_NAME_ALLOW_REPLACEMENT : 0;
+}
+
 static int
-on_name_lost(sd_bus_message *message, void *userdata, sd_bus_error *error)
+on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
-    const char *name;
+    guint32 result = 0;
 
-    if (sd_bus_message_read(message, "s", &name) < 0 || !g_str_equal(name, BUS_SERVICE_NAME))
-        return 0;
-    if (server->lifecycle->state == LIFECYCLE_RUNNING)
-        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
+    g_clear_pointer(&server->lifecycle->request_name, sd_bus_slot_unref);
+    if (server->lifecycle->state != LIFECYCLE_RUNNING)
+        return 1;
+    if (!sd_bus_message_is_method_error(reply, NULL))
+        sd_bus_message_read_basic(reply, 'u', &result);
+    if (result == REQUEST_NAME_PRIMARY_OWNER || result == REQUEST_NAME_ALREADY_OWNER)
+        return 1;
+    g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
     lifecycle_stop(server);
+    return 1;
+}
+
+/* It may be free again: the other instance has ended before this one has read that it came. */
+static void
+request_name_again(Server *server)
+{
+    Lifecycle *lifecycle = server->lifecycle;
+
+    if (lifecycle->request_name == NULL &&
+        sd_bus_request_name_async(server->bus.connection, &lifecycle->request_name,
+                                  BUS_SERVICE_NAME, get_name_flags(server), on_name_requested,
+                                  server) < 0)
+        lifecycle_stop(server);
+}
+
+static int
+on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    Server *server = userdata;
+    const char *name, *old_owner, *new_owner, *own_name;
+
+    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0 ||
+        !g_str_equal(name, BUS_SERVICE_NAME) ||
+        sd_bus_get_unique_name(server->bus.connection, &own_name) < 0)
+        return 0;
+    if (g_str_equal(new_owner, own_name)) {
+        g_free(server->lifecycle->predecessor);
+        server->lifecycle->predecessor = old_owner[0] != '\0' ? g_strdup(old_owner) : NULL;
+    } else if (server->startup != NULL) {
+        startup_on_owner_changed(server, g_str_equal(old_owner, own_name), new_owner[0] == '\0');
+    } else if (g_str_equal(old_owner, own_name) && server->lifecycle->state == LIFECYCLE_RUNNING) {
+        request_name_again(server);
+    }
     return 0;
+}
+
+int
+lifecycle_watch_name(Server *server)
+{
+    return sd_bus_add_match(server->bus.connection, &server->lifecycle->owner_changed,
+                            "type='signal',"
+                            "sender='" BUS_DRIVER_NAME "',"
+                            "path='" BUS_DRIVER_PATH "',"
+                            "interface='" BUS_DRIVER_INTERFACE "',"
+                            "member='NameOwnerChanged',"
+                            "arg0='" BUS_SERVICE_NAME "'",
+                            on_owner_changed, server);
 }
 
 gboolean
@@ -82,15 +148,14 @@ lifecycle_is_name_taken(Server *server)
 int
 lifecycle_take_name(Server *server)
 {
-    uint64_t flags = server->lifecycle->options.replace
-                         ? SD_BUS_NAME_REPLACE_EXISTING | SD_BUS_NAME_ALLOW_REPLACEMENT
-                         : 0;
-    int r = sd_bus_match_signal(server->bus.connection, &server->lifecycle->name_lost,
-                                BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE, "NameLost",
-                                on_name_lost, server);
+    uint64_t flags = get_name_flags(server);
 
-    return r < 0 ? r : sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
+    if (server->lifecycle->options.replace)
+        flags |= SD_BUS_NAME_REPLACE_EXISTING;
+    return sd_bus_request_name(server->bus.connection, BUS_SERVICE_NAME, flags);
 }
+
+/* ---- running */
 
 static gint64
 idle_limit_us(const Server *server)
@@ -106,39 +171,48 @@ arm_idle_timer(Server *server, gint64 delay_us)
         g_timeout_add((guint)CLAMP(delay_us / 1000 + 1, 1, G_MAXINT32), on_idle_timer, server);
 }
 
-int
-lifecycle_run(Server *server)
+void
+lifecycle_begin(Server *server)
 {
-    Lifecycle *lifecycle = server->lifecycle;
-
+    if (server->lifecycle->state != LIFECYCLE_STARTING)
+        return;
+    server->lifecycle->state = LIFECYCLE_RUNNING;
     session_tick(&server->session);
     if (idle_limit_us(server) > 0)
         arm_idle_timer(server, idle_limit_us(server));
-    if (lifecycle->state != LIFECYCLE_ENDED)
-        g_main_loop_run(lifecycle->loop);
-    return lifecycle->exit_status;
 }
 
-/* The bus has answered ReleaseName: nothing more comes by name, and all we sent was read. */
+int
+lifecycle_run(Server *server)
+{
+    if (server->lifecycle->state != LIFECYCLE_ENDED)
+        g_main_loop_run(server->lifecycle->loop);
+    return server->lifecycle->exit_status;
+}
+
+/* ---- the end */
+
+/* The bus has answered ReleaseName: no more calls come by name, and the bus has read all that was
+ * sent before. */
 static int
 on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
 
     scheduler_serve_all(server);
-    server->lifecycle->is_name_released = TRUE; /* and we may leave, when that has been sent */
+    server->lifecycle->is_name_released = TRUE; /* the service ends when the replies are sent */
     return 1;
 }
 
-/* What the bus has not done. */
+/* Why the service could not end in time. */
 static const char *
 get_reason(const Server *server)
 {
     if (outbox_get_length(&server->bus.outbox) > 0)
         return "does not read what it is sent";
     if (!server->lifecycle->is_name_released)
-        return "does not confirm that the name is given back";
-    return "does not say who a caller is";
+        return "does not confirm that the name is released";
+    return "does not send the credentials of a caller";
 }
 
 static gboolean
@@ -147,12 +221,12 @@ on_stop_deadline(gpointer data)
     Server *server = data;
 
     server->lifecycle->stop_deadline_id = 0;
-    g_warning("The bus %s; leaving without that", get_reason(server));
-    end(server, EXIT_FAILURE);
+    g_warning("The bus %s; ending without that", get_reason(server));
+    lifecycle_end(server, EXIT_FAILURE);
     return G_SOURCE_REMOVE;
 }
 
-/* Nothing outlives the service: it ends for all, and they are told. */
+/* Without state: all requests end, and their clients are notified. */
 static void
 lose_everything(Server *server)
 {
@@ -167,7 +241,7 @@ lose_everything(Server *server)
         if (client->agent != NULL)
             user_agent_lose(user_agent, client->agent);
     notify_effects(server);
-    /* Deferred calls take effect no more, so they need not wait either. */
+    /* Deferred calls would be refused later, so they are refused now. */
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         if (client->agent != NULL && !call_queue_is_empty(&client->deferred))
@@ -179,6 +253,8 @@ lifecycle_stop(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
+    if (lifecycle->state == LIFECYCLE_STARTING)
+        lifecycle_end(server, EXIT_SUCCESS);
     if (lifecycle->state != LIFECYCLE_RUNNING)
         return;
 
@@ -211,7 +287,7 @@ release_name(Server *server)
     if (sd_bus_wants_room(r))
         lifecycle->release_again_id = g_timeout_add(RELEASE_AGAIN_MS, on_release_again, server);
     else if (r < 0)
-        end(server, EXIT_FAILURE);
+        lifecycle_end(server, EXIT_FAILURE);
 }
 
 void
@@ -222,12 +298,12 @@ lifecycle_go_on_stopping(Server *server)
     if (lifecycle->state != LIFECYCLE_STOPPING || outbox_get_length(&server->bus.outbox) > 0)
         return;
     if (lifecycle->is_name_released) {
-        /* Whoever called before that and isn't identified yet still has an answer to come. There
-         * are no more of these: see clients_identify(). */
+        /* Clients that called before that and are being identified still get their answers. There
+         * will be no more of them: see admission_identify(). */
         if (server->n_unidentified > 0 || server->session.turn.runnable.length > 0)
             return;
         sd_bus_flush(server->bus.connection);
-        end(server, EXIT_SUCCESS);
+        lifecycle_end(server, EXIT_SUCCESS);
     } else if (lifecycle->release_name == NULL && lifecycle->release_again_id == 0) {
         release_name(server);
     }
@@ -238,7 +314,7 @@ lifecycle_bus_lost(Server *server)
 {
     if (server->lifecycle->state != LIFECYCLE_ENDED)
         g_warning("The connection to the bus is lost");
-    end(server, EXIT_FAILURE);
+    lifecycle_end(server, EXIT_FAILURE);
 }
 
 static gboolean
@@ -254,7 +330,7 @@ on_idle_timer(gpointer data)
 {
     Server *server = data;
     gint64 limit_us = idle_limit_us(server);
-    /* The core was told the time when it last had something to do. */
+    /* now_us is the time of the last operation of the core. */
     gint64 idle_us = g_get_monotonic_time() - server->session.user_agent.now_us;
 
     server->lifecycle->idle_id = 0;
@@ -263,7 +339,7 @@ on_idle_timer(gpointer data)
     } else if (idle_us < limit_us) {
         arm_idle_timer(server, limit_us - idle_us);
     } else {
-        g_info("Idle for %g s: leaving", server->lifecycle->options.idle_exit_secs);
+        g_info("Idle for %g s: ending", server->lifecycle->options.idle_exit_secs);
         lifecycle_stop(server);
     }
     return G_SOURCE_REMOVE;

@@ -1,23 +1,27 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* When the service has its name, and how it ends: on SIGTERM, after it was idle for long enough, or
- * when another instance took the name.
+/* The name of the service on the bus, and how the service ends: on SIGTERM or SIGINT, after it was
+ * idle for long enough, or when another instance has taken the name. (How it begins is in
+ * startup.h.)
  *
- * With a store nobody loses anything. In this order: the name is given back, or the successor has
- * taken it; what came by name until then is served as ever; the bus has confirmed it, and so has
- * read all we sent; the loop ends; the store is closed, which is what a successor waits for. Who
- * has our unique name and still calls is served or refused, but can't hold that up: nobody new is
- * identified.
+ * When the name is lost, it is asked for again, without replacing anybody. So either another
+ * instance has it and this one ends, or that one has gone already and this one goes on.
  *
- * Without one, in this order: nothing is granted any more and requests are refused; every client is
- * told what it lost; the name is given back, so that no successor can grant what somebody still
- * believes to hold; the bus has confirmed that; the loop ends. With --replace the name goes first,
- * since the successor takes it: for a moment it may grant what the old instance's clients have not
- * been told to be lost.
+ * With state no lock is lost. The steps: the name is released, or the successor has taken it; calls
+ * that came by name until then are served as usual; the bus has answered ReleaseName, so it has
+ * read everything that was sent before; the loop ends; the state is closed, which is what a
+ * successor waits for. A client that calls by the unique name after that is served or refused, but
+ * can't delay the end: no new client is identified.
  *
- * The end of an idle service is the same. It does not take the name again for a request that comes
- * too late: systemd stops a service that gives up its name. Without a store such a request is
+ * Without state the steps are: nothing is granted any more and requests are refused; every client
+ * is notified of what it has lost; the name is released, so that no successor can grant what a
+ * client still takes for held; the bus has answered that; the loop ends. With --replace the
+ * successor takes the name first: for a moment it may grant what clients of the old instance have
+ * not been notified of yet.
+ *
+ * An idle service ends in the same way. It does not take the name again for a request that comes
+ * too late: systemd stops a service that releases its name. Without state such a request is
  * refused with InvalidState; the bus starts the service for the next one. */
 
 #pragma once
@@ -28,11 +32,12 @@
 #include "server.h"
 
 typedef struct {
-    gboolean replace;      /* take the name from one that lets it go, and let it go likewise */
+    gboolean replace;      /* take the name from an instance that has this option too */
     double idle_exit_secs; /* 0 is never */
 } LifecycleOptions;
 
 typedef enum {
+    LIFECYCLE_STARTING,
     LIFECYCLE_RUNNING,
     LIFECYCLE_STOPPING,
     LIFECYCLE_ENDED,
@@ -46,7 +51,9 @@ struct Lifecycle {
     guint idle_id;
     guint stop_deadline_id;
     guint release_again_id;
-    sd_bus_slot *name_lost;
+    char *predecessor; /* unique name of the last owner of the name before us, if it is connected */
+    sd_bus_slot *owner_changed;
+    sd_bus_slot *request_name;
     sd_bus_slot *release_name;
     gboolean is_name_released;
 };
@@ -54,21 +61,31 @@ struct Lifecycle {
 Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Whether another instance has the name. May block, as may the next. */
+/* Subscribes to changes of the name's owner. Blocks, as do the next two, and so is for the start
+ * only. Negative errno on failure. */
+int lifecycle_watch_name(Server *server);
+
+/* Whether another instance has the name. */
 gboolean lifecycle_is_name_taken(Server *server);
 
-/* Takes the name. -EEXIST if somebody else has it. */
+/* Takes the name. Negative errno on failure: -EEXIST if another instance has it. */
 int lifecycle_take_name(Server *server);
 
-/* Runs until the service has ended; what the process is to exit with. */
+/* The service has begun: from here on it may be idle. */
+void lifecycle_begin(Server *server);
+
+/* Runs until the service has ended. Returns the exit status of the process. */
 int lifecycle_run(Server *server);
 
-/* Ends the service in the order above, in bounded time. Nothing more happens when it is told so
- * again, as systemd does when it sees the name go. */
+/* Ends the service in the order above, in bounded time; one that has not begun yet ends
+ * immediately. Further calls have no effect (systemd sends SIGTERM when the name is released). */
 void lifecycle_stop(Server *server);
+
+/* Ends the loop without any of the steps above. */
+void lifecycle_end(Server *server, int exit_status);
 
 /* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */
 void lifecycle_go_on_stopping(Server *server);
 
-/* The connection to the bus is lost: there is nobody left to tell. */
+/* The connection to the bus is lost: there is no client left to notify. */
 void lifecycle_bus_lost(Server *server);

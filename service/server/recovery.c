@@ -9,13 +9,8 @@
 #include "admission.h"
 #include "bus-names.h"
 #include "encode.h"
-#include "lifecycle.h"
 #include "notifications.h"
 #include "state.h"
-
-/* An instance that is about to leave has its last messages to send. */
-#define LOCK_PATIENCE_SECS 5
-#define LOCK_RETRY_US      2000
 
 static void
 set_bus_error(GError **error, const char *what, int r)
@@ -68,53 +63,6 @@ get_boot_id(guint8 *out_id, GError **error)
     }
     memcpy(out_id, id.bytes, STATE_ID_BYTES);
     return TRUE;
-}
-
-/* The unique names on the bus, owned; NULL: it doesn't say. */
-static GHashTable *
-list_names(Server *server, GError **error)
-{
-    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    g_autoptr(SdBusMessage) reply = NULL;
-    const char *name;
-    int r = ask_driver(server, "ListNames", &reply);
-
-    if (r >= 0)
-        r = sd_bus_message_enter_container(reply, 'a', "s");
-    while (r > 0 && (r = sd_bus_message_read_basic(reply, 's', &name)) > 0)
-        if (name[0] == ':')
-            g_hash_table_add(names, g_strdup(name));
-    if (r >= 0)
-        return g_steal_pointer(&names);
-    set_bus_error(error, "The bus doesn't say who is there", r);
-    return NULL;
-}
-
-/* ---- the store is ours */
-
-static State *
-wait_for_state(Server *server, const StateOptions *options, GError **error)
-{
-    gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
-
-    for (;;) {
-        g_autoptr(GError) open_error = NULL;
-        State *state = state_open(options, &open_error);
-
-        if (state != NULL)
-            return state;
-        if (open_error != NULL) {
-            g_propagate_error(error, g_steal_pointer(&open_error));
-            return NULL;
-        }
-        /* Whoever has the name too stays; and it may have been taken from us again. */
-        if (lifecycle_is_name_taken(server) || g_get_monotonic_time() > deadline_us)
-            break;
-        g_usleep(LOCK_RETRY_US);
-    }
-    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_AGAIN, "Another instance has the state in %s",
-                options->directory);
-    return NULL;
 }
 
 /* ---- what it has */
@@ -188,16 +136,19 @@ tell_clients(Server *server, GPtrArray *agents, GArray *lost)
     notify_effects(server);
 }
 
+gboolean
+recovery_get_options(Server *server, StateOptions *options, GError **error)
+{
+    return get_bus_id(server, options->bus_id, error) && get_boot_id(options->boot_id, error);
+}
+
 static gboolean
-take_over(Server *server, State *state, GError **error)
+restore(Server *server, State *state, GHashTable *names, GError **error)
 {
     g_autoptr(GPtrArray) agents = NULL;
-    g_autoptr(GHashTable) names = list_names(server, error);
     g_autoptr(GArray) lost = g_array_new(FALSE, FALSE, sizeof(LostRequest));
     gboolean is_begun;
 
-    if (names == NULL)
-        return FALSE;
     g_array_set_clear_func(lost, lost_request_clear);
     session_tick(&server->session);
     agents = state_restore(state, &server->session.user_agent, on_lost, lost, error);
@@ -210,17 +161,9 @@ take_over(Server *server, State *state, GError **error)
 }
 
 gboolean
-recovery_run(Server *server, const char *directory, GError **error)
+recovery_run(Server *server, State *state, GHashTable *names, GError **error)
 {
-    StateOptions options = {.directory = directory};
-    State *state;
-
-    if (!get_bus_id(server, options.bus_id, error) || !get_boot_id(options.boot_id, error))
-        return FALSE;
-    state = wait_for_state(server, &options, error);
-    if (state == NULL)
-        return FALSE;
-    if (!take_over(server, state, error)) {
+    if (!restore(server, state, names, error)) {
         state_free(state);
         return FALSE;
     }

@@ -94,8 +94,9 @@ drain_socket(Client *client)
 gboolean
 scheduler_may_serve(const Client *client)
 {
-    /* One that was never identified has only called what sd-bus answers. */
-    if (client->admission != NULL || !bus_channel.is_writable(client))
+    /* A client that was never identified has only called what sd-bus answers. */
+    if (server_of(client)->startup != NULL || client->admission != NULL ||
+        !bus_channel.is_writable(client))
         return FALSE;
     return client->socket == NULL || (socket_channel.is_writable(client) &&
                                       packet_socket_is_at(client, client->deferred_behind));

@@ -11,6 +11,7 @@
 #include "packet-socket.h"
 
 typedef struct Lifecycle Lifecycle;
+typedef struct Startup Startup;
 typedef struct State State;
 typedef struct Watches Watches;
 
@@ -21,6 +22,7 @@ struct Server {
     PacketSockets *sockets;
     Watches *watches;
     Lifecycle *lifecycle;
+    Startup *startup;         /* NULL: the service has begun, and serves calls */
     State *state;             /* what outlives the service; NULL: nothing does */
     GSource *deadline_source; /* ready when the next request times out */
     GSource *scheduler;       /* see scheduler.h */

@@ -3,15 +3,15 @@
 
 #include "service.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
 #include "admission.h"
 #include "intake.h"
 #include "interfaces.h"
 #include "notifications.h"
-#include "recovery.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
+#include "startup.h"
 #include "state.h"
 #include "watches.h"
 
@@ -103,7 +103,9 @@ service_free(Service *service)
         g_source_destroy(service->bus_source);
         g_source_unref(service->bus_source);
     }
-    /* First, since a successor may be waiting for it; what ends below is not the clients' end. */
+    /* First, since a successor may be waiting for its lock. And what ends below has not ended for
+     * the clients. */
+    startup_free(server);
     g_clear_pointer(&server->state, state_free);
     g_clear_pointer(&server->name_owner_changed, sd_bus_slot_unref);
     lifecycle_free(server->lifecycle);
@@ -114,43 +116,22 @@ service_free(Service *service)
     g_free(service);
 }
 
-/* With --replace the name comes first: that is what makes the other instance leave. Calls that come
- * meanwhile wait in the socket. */
-static int
-take_over(Server *server, gboolean replace, const char *state_directory)
-{
-    g_autoptr(GError) error = NULL;
-    int r = replace ? lifecycle_take_name(server) : 0;
-
-    if (r < 0)
-        return r;
-    if (!replace && lifecycle_is_name_taken(server))
-        return -EEXIST;
-    if (state_directory != NULL && !recovery_run(server, state_directory, &error)) {
-        if (lifecycle_is_name_taken(server))
-            return replace ? -ECANCELED : -EEXIST;
-        g_warning("%s", error->message);
-        return -EIO;
-    }
-    return replace ? 0 : lifecycle_take_name(server);
-}
-
-int
+void
 service_start(Service *service, const char *state_directory)
 {
     Server *server = &service->server;
     sd_bus *bus = server->bus.connection;
-    gboolean replace = server->lifecycle->options.replace;
     int r;
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
-        (r = interfaces_export(&server->bus)) < 0 || (r = admission_subscribe(server)) < 0 ||
-        (r = take_over(server, replace, state_directory)) < 0)
-        return r;
-
-    server_end_turn(server); /* what happened while nobody was here */
+        (r = interfaces_export(&server->bus)) < 0) {
+        g_warning("Can't serve on the bus: %s", g_strerror(-r));
+        lifecycle_end(server, EXIT_FAILURE);
+        return;
+    }
+    startup_begin(server, state_directory);
+    server_end_turn(server);
     service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
-    return 0;
 }
 
 int

@@ -19,13 +19,13 @@ typedef struct Service Service;
 Service *service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
 void service_free(Service *service);
 
-/* Subscribes, puts up the objects, takes over the state in `state_directory` (NULL: nothing
- * survives us), takes the bus name; may block. Negative errno on failure: -EEXIST if somebody else
- * has the name, -ECANCELED if we were replaced ourselves before we began. */
-int service_start(Service *service, const char *state_directory);
+/* Begins to serve on the bus, with the state in `state_directory` (NULL: nothing outlives the
+ * service): see startup.h. May block for a moment. If that fails, the reason is logged, and
+ * service_run() returns immediately. */
+void service_start(Service *service, const char *state_directory);
 
-/* Runs until the service has ended; what the process is to exit with. */
+/* Runs until the service has ended. Returns the exit status of the process. */
 int service_run(Service *service);
 
-/* Ends it, in the order of lifecycle.h. */
+/* Ends the service in the order of lifecycle.h. */
 void service_stop(Service *service);

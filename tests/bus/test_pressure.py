@@ -229,7 +229,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.pause_bus()
         service.signal(signal.SIGTERM)
         self.assertEqual(service.wait_exit((STOP_SECS + 5) * FACTOR), 1, service.stderr())
-        self.assertIn('The bus does not confirm that the name is given back', service.stderr())
+        self.assertIn('The bus does not confirm that the name is released', service.stderr())
 
     def test_an_end_that_the_bus_reads_in_time(self):
         """The bus was only busy: everybody is told, the name goes, and it is a good end."""

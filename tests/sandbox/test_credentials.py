@@ -313,7 +313,7 @@ class End(CredentialsCase):
         wait_for(lambda: self.bus.waiting, what='question')
         self.service.signal(signal.SIGTERM)
         self.assertEqual(self.service.wait_exit(), 1)
-        self.assertIn('The bus does not say who a caller is', self.service.stderr())
+        self.assertIn('The bus does not send the credentials of a caller', self.service.stderr())
 
     def check_answer(self, reply):
         self.assertNotEqual(unpack(reply)[1], 0)

@@ -1,0 +1,295 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "startup.h"
+
+#include <stdlib.h>
+
+#include "admission.h"
+#include "bus-names.h"
+#include "lifecycle.h"
+#include "notifications.h"
+#include "recovery.h"
+#include "state.h"
+
+/* How long the lock of the state is waited for when nobody on the bus is known to have it, and how
+ * often it is tried: a successor is to serve soon; but an instance that has been stopped may take
+ * any time. */
+#define PATIENCE_SECS 5
+#define RETRY_MS      2
+#define RETRY_LATE_MS 50
+
+struct Startup {
+    char *directory; /* NULL: no state */
+    StateOptions options;
+    State *state; /* locked, and not restored yet */
+    gboolean has_name;
+    gint64 deadline_us; /* of the wait for the lock */
+    guint retry_id;
+    sd_bus_slot *list_names;
+};
+
+static void fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* The service can't begin. */
+static void
+fail(Server *server, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_logv(G_LOG_DOMAIN, G_LOG_LEVEL_WARNING, format, arguments);
+    va_end(arguments);
+    lifecycle_end(server, EXIT_FAILURE);
+}
+
+static void
+fail_for_name(Server *server, int r)
+{
+    if (r == -EEXIST)
+        fail(server, "The name %s is taken: another instance is running", BUS_SERVICE_NAME);
+    else
+        fail(server, "Can't take the name %s: %s", BUS_SERVICE_NAME, g_strerror(-r));
+}
+
+/* ---- step 6 */
+
+/* Clients that have called already: a restored one is served; a new one is identified first; one
+ * that was flooding has no agent, as if its calls had come a moment later. */
+static void
+admit_clients(Server *server)
+{
+    GHashTableIter iter;
+    Client *client;
+
+    g_hash_table_iter_init(&iter, server->session.clients);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        if (client->is_flood && client->agent != NULL)
+            user_agent_replace(&server->session.user_agent, client->agent);
+        if (call_queue_is_empty(&client->deferred))
+            continue;
+        if (client->agent != NULL)
+            turn_make_runnable(&server->session.turn, client);
+        else
+            admission_identify(client);
+    }
+    notify_effects(server);
+}
+
+static void
+finish(Server *server)
+{
+    startup_free(server);
+    lifecycle_begin(server);
+    admit_clients(server);
+}
+
+/* ---- steps 4 and 5 */
+
+/* The unique names in the reply to ListNames, owned; NULL: there is an error in it. */
+static GHashTable *
+read_names(sd_bus_message *reply)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const char *name;
+    int r;
+
+    if (sd_bus_message_is_method_error(reply, NULL) ||
+        sd_bus_message_enter_container(reply, 'a', "s") < 0)
+        return NULL;
+    while ((r = sd_bus_message_read_basic(reply, 's', &name)) > 0)
+        if (name[0] == ':')
+            g_hash_table_add(names, g_strdup(name));
+    return r < 0 ? NULL : g_steal_pointer(&names);
+}
+
+static int
+on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
+{
+    Server *server = userdata;
+    Startup *self = server->startup;
+    g_autoptr(GHashTable) names = read_names(reply);
+    g_autoptr(GError) error = NULL;
+    int r;
+
+    if (server->lifecycle->state == LIFECYCLE_ENDED)
+        return 1;
+    if (names == NULL) {
+        fail(server, "The bus doesn't say who is there");
+    } else if (!recovery_run(server, g_steal_pointer(&self->state), names, &error)) {
+        fail(server, "%s", error->message);
+    } else if (!self->has_name && (r = lifecycle_take_name(server)) < 0) {
+        /* Calls by name can't have come before this, so there is no harm in waiting for it. */
+        fail_for_name(server, r);
+    } else {
+        finish(server);
+    }
+    return 1;
+}
+
+/* Behind the lock, since whoever leaves before this has been seen by nobody. Not by a blocking
+ * call, which would read and keep all that comes before the reply. */
+static void
+ask_for_names(Server *server)
+{
+    int r = sd_bus_call_method_async(server->bus.connection, &server->startup->list_names,
+                                     BUS_DRIVER_NAME, BUS_DRIVER_PATH, BUS_DRIVER_INTERFACE,
+                                     "ListNames", on_names, server, "");
+
+    if (r < 0)
+        fail(server, "Can't ask the bus who is there: %s", g_strerror(-r));
+}
+
+/* ---- step 3 */
+
+static void
+set_deadline(Startup *self)
+{
+    self->deadline_us = g_get_monotonic_time() + (gint64)PATIENCE_SECS * G_USEC_PER_SEC;
+}
+
+/* FALSE: the lock can't be taken, now or ever, which is logged. */
+static gboolean
+try_lock(Server *server)
+{
+    Startup *self = server->startup;
+    g_autoptr(GError) error = NULL;
+
+    self->state = state_open(&self->options, &error);
+    if (error != NULL)
+        fail(server, "%s", error->message);
+    return error == NULL;
+}
+
+static gboolean on_retry(gpointer data);
+
+static void
+go_on(Server *server)
+{
+    Startup *self = server->startup;
+    gboolean is_late = g_get_monotonic_time() > self->deadline_us;
+
+    if (self->state != NULL)
+        ask_for_names(server);
+    else if (is_late && server->lifecycle->predecessor == NULL)
+        fail(server, "Another instance has the state in %s", self->directory);
+    else
+        self->retry_id = g_timeout_add(is_late ? RETRY_LATE_MS : RETRY_MS, on_retry, server);
+}
+
+static gboolean
+on_retry(gpointer data)
+{
+    Server *server = data;
+
+    server->startup->retry_id = 0;
+    if (server->lifecycle->state != LIFECYCLE_ENDED && try_lock(server))
+        go_on(server);
+    return G_SOURCE_REMOVE;
+}
+
+void
+startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free)
+{
+    if (was_ours) {
+        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
+        lifecycle_end(server, EXIT_SUCCESS);
+    } else if (!is_free && !server->lifecycle->options.replace) {
+        fail_for_name(server, -EEXIST);
+    }
+}
+
+void
+startup_on_connection_gone(Server *server, const char *unique_name)
+{
+    Startup *self = server->startup;
+
+    if (g_strcmp0(server->lifecycle->predecessor, unique_name) != 0)
+        return;
+    g_clear_pointer(&server->lifecycle->predecessor, g_free);
+    set_deadline(self);
+    if (self->retry_id != 0) {
+        g_source_remove(self->retry_id);
+        self->retry_id = g_timeout_add(0, on_retry, server);
+    }
+}
+
+/* ---- steps 1 and 2 */
+
+static gboolean
+take_name(Server *server)
+{
+    int r = lifecycle_take_name(server);
+
+    if (r < 0)
+        fail_for_name(server, r);
+    server->startup->has_name = r >= 0;
+    return r >= 0;
+}
+
+static gboolean
+prepare_state(Server *server)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (recovery_get_options(server, &server->startup->options, &error))
+        return try_lock(server);
+    fail(server, "%s", error->message);
+    return FALSE;
+}
+
+static gboolean
+subscribe(Server *server)
+{
+    int r = admission_subscribe(server);
+
+    if (r >= 0)
+        r = lifecycle_watch_name(server);
+    if (r < 0)
+        fail(server, "Can't serve on the bus: %s", g_strerror(-r));
+    return r >= 0;
+}
+
+static void
+begin_with_state(Server *server)
+{
+    gboolean replace = server->lifecycle->options.replace;
+
+    if (!replace && lifecycle_is_name_taken(server)) {
+        fail_for_name(server, -EEXIST);
+    } else if (prepare_state(server) && (!replace || take_name(server))) {
+        set_deadline(server->startup);
+        go_on(server);
+    }
+}
+
+void
+startup_begin(Server *server, const char *state_directory)
+{
+    Startup *self = g_new0(Startup, 1);
+
+    server->startup = self;
+    self->directory = g_strdup(state_directory);
+    self->options.directory = self->directory;
+    if (!subscribe(server))
+        return;
+    if (self->directory != NULL)
+        begin_with_state(server);
+    else if (take_name(server))
+        finish(server);
+}
+
+void
+startup_free(Server *server)
+{
+    Startup *self = server->startup;
+
+    if (self == NULL)
+        return;
+    server->startup = NULL;
+    g_clear_handle_id(&self->retry_id, g_source_remove);
+    g_clear_pointer(&self->list_names, sd_bus_slot_unref);
+    g_clear_pointer(&self->state, state_free);
+    g_free(self->directory);
+    g_free(self);
+}
