@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+// SPDX-License-Identifier: LGPL-2.1-or-later
+
+// Types of the module weblocks.js for TypeScript. They need no other declarations: objects of the
+// library (WebLocks.Agent, WebLocks.Manager) are of type `object` here.
+
+export type LockMode = 'exclusive' | 'shared';
+
+export interface LockOptions {
+    /** Default: `exclusive`. */
+    mode?: LockMode;
+    /** The callback gets null if the lock is not available immediately. */
+    ifAvailable?: boolean;
+    /** Ends the locks that are held under the name, and takes the lock. */
+    steal?: boolean;
+    /** Aborts the request while it waits. */
+    signal?: AbortSignal;
+    /** Milliseconds of waiting until the promise is rejected with TimeoutError; 0: no time-out. Not in the standard. */
+    timeout?: number;
+    /** Shown to people who look at who holds the lock. Not in the standard. */
+    why?: string;
+}
+
+export class Lock {
+    private constructor();
+    readonly name: string;
+    readonly mode: LockMode;
+    /** The fencing token: grows with each grant in the bucket. Not in the standard. */
+    readonly token: number;
+}
+
+export interface LockInfo {
+    name: string;
+    mode: LockMode;
+    clientId: string;
+}
+
+export interface LockManagerSnapshot {
+    /** In the order of the grants. */
+    held: LockInfo[];
+    /** Requests for the same name are in the order in which they were made. */
+    pending: LockInfo[];
+}
+
+export type LockGrantedCallback<T, L extends Lock | null = Lock> = (lock: L) => T;
+
+export class LockManager {
+    private constructor();
+    /** Holds the lock until the promise of the callback settles; the promise has its result. */
+    request<T>(name: string, callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
+    request<T>(name: string, options: LockOptions & {ifAvailable?: false},
+               callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
+    request<T>(name: string, options: LockOptions,
+               callback: LockGrantedCallback<T, Lock | null>): Promise<Awaited<T>>;
+    query(): Promise<LockManagerSnapshot>;
+}
+
+export class StorageBucket {
+    private constructor();
+    readonly name: string;
+    readonly locks: LockManager;
+}
+
+/** The lock manager of the application's bucket: the id of the default Gio.Application, or `default`. */
+export const locks: LockManager;
+
+/** A storage bucket by its name, 1 to 255 bytes of UTF-8. */
+export function bucket(name: string): StorageBucket;
+
+/** `locks` and `bucket` of another WebLocks.Agent. */
+export function forAgent(agent: object): Readonly<{
+    locks: LockManager;
+    bucket: (name: string) => StorageBucket;
+}>;
+
+/** A LockManager on a WebLocks.Manager. */
+export function forManager(manager: object): LockManager;
+
+export interface AbortEvent {
+    readonly type: 'abort';
+    readonly target: AbortSignal;
+}
+
+export type AbortListener = ((event: AbortEvent) => void) | {handleEvent(event: AbortEvent): void};
+
+/** The platform's where GJS has one, else of the same shape. */
+export class AbortSignal {
+    private constructor();
+    static abort(reason?: unknown): AbortSignal;
+    static timeout(milliseconds: number): AbortSignal;
+    readonly aborted: boolean;
+    readonly reason: any;
+    onabort: ((event: AbortEvent) => void) | null;
+    throwIfAborted(): void;
+    addEventListener(type: 'abort', callback: AbortListener | null,
+                     options?: boolean | {capture?: boolean; once?: boolean; signal?: AbortSignal}): void;
+    removeEventListener(type: 'abort', callback: AbortListener | null,
+                        options?: boolean | {capture?: boolean}): void;
+}
+
+/** The platform's where GJS has one, else of the same shape. */
+export class AbortController {
+    readonly signal: AbortSignal;
+    abort(reason?: unknown): void;
+}
+
+/** The platform's where GJS has one, else of the same shape. */
+export class DOMException extends Error {
+    constructor(message?: string, name?: string);
+    readonly name: string;
+    readonly code: number;
+}
