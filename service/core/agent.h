@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An agent [2.4]: one client of the service, known by its clientId, with everything it holds and
- * waits for.
+/* An agent [2.4]: one client of the service, identified by its clientId, with its live requests.
  *
- * Ids are counted per agent, so they tell nothing of other agents and can't be guessed into
- * anything: an id is looked up in the caller's own table only. `requests` has the live requests,
- * waiting and held, in the order they were made. Once `terminated`, an agent is never granted
- * anything and can ask for nothing. */
+ * Ids are counted per agent, so they reveal nothing about other agents; an id is only looked up in
+ * the caller's own table. `requests` has the live requests, pending and held, in the order in which
+ * they were made. Once `terminated` is set, the agent is granted nothing and can make no requests.
+ * An agent owns a reference to its principal; its requests own references to it. */
 
 #pragma once
 
@@ -16,17 +15,17 @@
 #include "core-types.h"
 #include "lock-result.h"
 
-/* The kernel's names have at most 15 bytes. */
+/* Process names in the kernel have at most 15 bytes. */
 #define AGENT_PROCESS_NAME_SIZE 16
 
 struct Agent {
     guint refs;
     Principal *principal;
     char *client_id;
-    gpointer edge_data; /* of whoever sends this agent its messages; the core never looks */
+    gpointer edge_data; /* for the server; not used by the core */
     gboolean terminated;
-    /* Of its process, for people: its number, 0 if unknown; and what it was called then, "" if
-     * unknown. By now both may be another's. */
+    /* Pid (0: unknown) and name ("": unknown) of its process at its first call, for display. The
+     * process may have ended since, and the pid may have been reused. */
     guint32 pid;
     char process_name[AGENT_PROCESS_NAME_SIZE];
     GList in_user_agent;
@@ -42,22 +41,23 @@ struct Agent {
     GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */
 };
 
-/* Refuses with a limit of clients; on LOCK_RESULT_OK `*out_agent` is a new reference. */
+/* Creates an agent, or fails with a limit for clients. On LOCK_RESULT_OK `*out_agent` is a new
+ * reference. */
 LockResult agent_new(Principal *principal, const char *client_id, Agent **out_agent);
 
-/* One that was there before the service died; whatever the limits are now. A new reference. */
+/* Creates an agent from the stored state, whatever the limits are. Returns a new reference. */
 Agent *agent_restore(Principal *principal, const char *client_id, guint64 last_id);
 
 Agent *agent_ref(Agent *agent);
 void agent_unref(Agent *agent);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Agent, agent_unref)
 
-/* NULL if this agent has no live request of that id. */
+/* Returns NULL if this agent has no live request with this id. */
 LockRequest *agent_find_request(const Agent *agent, guint64 id);
 
-/* NULL if this agent has no live request of that key, and for key 0. */
+/* Returns NULL if this agent has no live request with this key, and for key 0. */
 LockRequest *agent_find_key(const Agent *agent, guint64 key);
 
-/* A live request enters and leaves the agent's indexes. */
+/* Add a live request to the agent's list and indexes, and remove it. */
 void agent_add_request(Agent *agent, LockRequest *request);
 void agent_remove_request(Agent *agent, LockRequest *request);

@@ -38,7 +38,7 @@ audit_init(Audit *audit, const UserAgent *user_agent)
     audit_count(audit, user_agent->total, CHARGE_CLIENT, 0);
     g_hash_table_iter_init(&iter, user_agent->principals);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
-        audit_count(audit, principal->account, CHARGE_CLIENT, 0); /* an account without any */
+        audit_count(audit, principal->account, CHARGE_CLIENT, 0); /* so that empty accounts count */
     for (const GList *link = user_agent->agents.head; link != NULL; link = link->next) {
         const Agent *agent = link->data;
 
@@ -78,7 +78,7 @@ count_sharers(const Audit *audit, const LimitsAccount *parent, ChargeKind kind)
     return n;
 }
 
-/* The same requests, by the other index. */
+/* Counts the same requests by the lock managers' lists. */
 static guint32
 count_in_buckets(const UserAgent *user_agent)
 {

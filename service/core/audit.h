@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Counts anew what the accounts say. For tests, and for services that are built to be tested: it
- * walks all that there is. */
+/* Recomputes the sums of all accounts and compares them. For tests, since it visits all objects. */
 
 #pragma once
 
@@ -15,12 +14,12 @@ typedef struct {
     GHashTable *sums; /* LimitsAccount -> guint32[N_CHARGES] */
 } Audit;
 
-/* With the agents and the requests of this user agent. */
+/* Counts the agents and requests of this user agent. */
 void audit_init(Audit *audit, const UserAgent *user_agent);
 void audit_fini(Audit *audit);
 
-/* There are so many that the core does not know. */
+/* Adds objects that the core doesn't have, such as watches. */
 void audit_count(Audit *audit, LimitsAccount *account, ChargeKind kind, guint32 n);
 
-/* NULL if each account says what was counted; else what is wrong, to be freed. */
+/* Returns NULL if all accounts are correct, otherwise an owned description of a wrong one. */
 char *audit_compare(const Audit *audit, const UserAgent *user_agent);

@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The core's types by name, for headers that only point at each other's objects.
+/* Forward declarations of the core's types, and their references.
  *
- * Who owns what, in one place. All counts are plain integers: one loop, no threads.
+ * All reference counts are plain integers, since there is one thread.
  *
- *     UserAgent ─ principals, agents (weak: they are there while somebody holds them)
- *         └─────────────────────────────────────────────────────→ LimitsAccount of all
+ *     UserAgent ─ principals, agents (weak)
+ *         └─────────────────────────────────────────────────────→ LimitsAccount (total)
  *     LockRequest ─→ LockQueue ─→ LockManager ─→ Principal ─→ LimitsAccount ─┘
  *             └────→ Agent ─────────────────────────┘
  *
- * An arrow is a reference. So a queue, a manager and a principal live exactly as long as something
- * needs them, and are found by name exactly as long as they live. A LockRequest is referenced by
- * its own life (waiting or held) and by each effect that tells of it. */
+ * An arrow is an owned reference. Queues, managers and principals exist, and can be found by name,
+ * exactly as long as something refers to them. A LockRequest has one reference while it is live
+ * (pending or held), and one for each effect that contains it. */
 
 #pragma once
 

@@ -13,7 +13,7 @@ get_digit(gint64 time_ms, guint level)
     return (guint)((guint64)time_ms >> (level * DIGIT_BITS)) % DEADLINES_SLOTS;
 }
 
-/* The level of a deadline later than `now_ms`: its highest digit that differs. */
+/* Returns the level of a deadline later than `now_ms`: the index of its highest differing digit. */
 static guint
 get_level(const Deadlines *deadlines, gint64 deadline_ms)
 {
@@ -55,8 +55,8 @@ deadlines_remove(Deadlines *deadlines, LockRequest *request)
     if (request->deadline_ms == 0)
         return;
 
-    /* The clock has not passed the beginning of its slot, or it would have been put again: so the
-     * digits still lead to where it was put. */
+    /* The clock has not reached the beginning of its slot, or the request would have been moved to
+     * a lower level. So the position computed from the digits is the current one. */
     level = get_level(deadlines, request->deadline_ms);
     slot = get_digit(request->deadline_ms, level);
     g_queue_unlink(&deadlines->slots[level][slot], &request->in_deadlines);
@@ -65,7 +65,7 @@ deadlines_remove(Deadlines *deadlines, LockRequest *request)
     request->deadline_ms = 0;
 }
 
-/* The beginning of the first occupied slot; -1 if all are empty. */
+/* Returns the beginning of the first occupied slot, or -1 if all are empty. */
 static gint64
 find_first(const Deadlines *deadlines, guint *out_level, guint *out_slot)
 {
@@ -76,8 +76,9 @@ find_first(const Deadlines *deadlines, guint *out_level, guint *out_slot)
         if (deadlines->occupied[level] == 0)
             continue;
 
-        /* What shares more digits with now is earlier, so the lowest level wins; and within it
-         * every occupied slot is ahead of now's own. */
+        /* A deadline that shares more leading digits with `now_ms` is earlier, so the lowest
+         * occupied level has the first one. In it, all occupied slots are after that of
+         * `now_ms`. */
         slot = (guint)__builtin_ctzll(deadlines->occupied[level]);
         begin = (guint64)deadlines->now_ms >> (level * DIGIT_BITS);
         begin = (begin - begin % DEADLINES_SLOTS + slot) << (level * DIGIT_BITS);

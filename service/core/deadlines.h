@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* When waiting requests time out: a hierarchical timing wheel, so that adding and removing cost the
- * same whatever else waits.
+/* The time-outs of pending requests: a hierarchical timing wheel, in which adding and removing take
+ * constant time.
  *
- * A deadline is put by the highest base-64 digit in which it differs from `now_ms`: digit k selects
- * the level, its value the slot. A level-0 slot is one millisecond; a higher slot is put again, by
- * finer digits, when the clock reaches its beginning. Exact to the millisecond, never early. */
+ * The position of a deadline depends on the highest base-64 digit in which it differs from
+ * `now_ms`: the digit's index is the level, its value the slot. A slot of level 0 is one
+ * millisecond. When the clock reaches the beginning of a slot of a higher level, its requests are
+ * distributed to lower levels. Deadlines expire exactly to the millisecond, never early. Requests
+ * are borrowed. */
 
 #pragma once
 
@@ -19,7 +21,7 @@
 
 struct Deadlines {
     gint64 now_ms;                      /* monotonic; all deadlines in the wheel are later */
-    guint64 occupied[DEADLINES_LEVELS]; /* a bit per slot */
+    guint64 occupied[DEADLINES_LEVELS]; /* one bit for each slot that is not empty */
     GQueue slots[DEADLINES_LEVELS][DEADLINES_SLOTS]; /* by LockRequest.in_deadlines */
 };
 
@@ -28,13 +30,13 @@ void deadlines_init(Deadlines *deadlines);
 /* `deadline_ms` must be later than the last deadlines_take_due(). */
 void deadlines_add(Deadlines *deadlines, LockRequest *request, gint64 deadline_ms);
 
-/* Nothing happens if it has no deadline (any more). */
+/* Does nothing if the request has no deadline in the wheel. */
 void deadlines_remove(Deadlines *deadlines, LockRequest *request);
 
-/* When to call deadlines_take_due() next: at or before the earliest deadline; -1 if there is none.
- */
+/* Returns when to call deadlines_take_due() next, which is not later than the earliest deadline, or
+ * -1 if there is none. */
 gint64 deadlines_get_next_ms(const Deadlines *deadlines);
 
-/* Moves the clock and appends each LockRequest whose deadline has come to `due`, removed from the
- * wheel. A clock that stands still or goes back moves nothing. */
+/* Advances the clock, and moves each LockRequest whose deadline has expired from the wheel to
+ * `due`. Does nothing if `now_ms` is not later than before. */
 void deadlines_take_due(Deadlines *deadlines, gint64 now_ms, GPtrArray *due);

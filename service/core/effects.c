@@ -5,7 +5,8 @@
 
 #include "lock-request.h"
 
-/* A burst may need room for 65,536 effects; what is kept for the next one is this much. */
+/* A burst may have 65,536 effects. If the array is larger than this, its memory is freed
+ * afterwards. */
 #define EFFECTS_KEPT 1024
 
 void

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core's operations have done, as data.
+/* The list of effects: what the core's operations have changed, as data.
  *
- * An operation only changes state and appends here; it never calls out. Whoever called it takes the
- * effects once the state is consistent, turns them into a commit and messages, and clears them.
- * Each effect refers to its request, so all it tells of (agent, name, bucket) is still there. */
+ * An operation changes the state and appends effects; it never calls out. The caller reads the
+ * effects when the state is consistent, turns them into stored records and messages, and clears the
+ * list. Each effect owns a reference to its request, so that its agent, name and bucket still
+ * exist. */
 
 #pragma once
 
@@ -16,7 +17,7 @@
 typedef enum {
     EFFECT_WAITING, /* a new request has to wait */
     EFFECT_GRANTED,
-    /* The rest are ends of requests and locks. */
+    /* The following are the ends of requests and locks. */
     EFFECT_RELEASED,
     EFFECT_ABORTED,
     EFFECT_STOLEN,
@@ -28,7 +29,7 @@ typedef enum {
 
 typedef struct {
     EffectKind kind;
-    LockRequest *request; /* a reference */
+    LockRequest *request; /* an owned reference */
 } Effect;
 
 struct Effects {
@@ -38,11 +39,11 @@ struct Effects {
 void effects_init(Effects *effects);
 void effects_fini(Effects *effects);
 
-/* Takes a reference of its own. */
+/* Takes a new reference to `request`. */
 void effects_append(Effects *effects, EffectKind kind, LockRequest *request);
 
 guint effects_get_length(const Effects *effects);
 const Effect *effects_get(const Effects *effects, guint index);
 
-/* Forgets all; requests that have ended are freed with it. */
+/* Removes all effects. This usually drops the last references to requests that have ended. */
 void effects_clear(Effects *effects);

@@ -24,8 +24,8 @@ add_blocker(InspectEntry *entry, const LockRequest *blocker)
     entry->blocked_by[entry->n_blocked_by++] = client_id;
 }
 
-/* Looks at a bounded number from the front of both lists, so that inspecting a deep queue doesn't
- * cost its square. */
+/* Considers a bounded number of entries from the front of both lists, so that inspecting a long
+ * queue doesn't take quadratic time. */
 static void
 find_blockers(InspectEntry *entry)
 {
@@ -50,7 +50,7 @@ find_blockers(InspectEntry *entry)
     }
 }
 
-/* Counts along its queue: the walk meets the waiting requests of a name in queue order. */
+/* Counts the pending requests of each queue, which are visited in queue order. */
 static guint
 get_position(const LockManager *manager, const LockRequest *request)
 {

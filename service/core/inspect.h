@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A snapshot for people and tools: which of a bucket's locks and requests, page by page, each with
- * its place in the queue and who stands in its way. Walks the whole bucket once; changes nothing
- * but the marks of its own walk. */
+/* Inspect: a page of a bucket's locks and requests that match a filter, each with its position in
+ * the queue and the clients that it waits for.
+ *
+ * It visits all requests of the bucket once. It changes nothing except the `inspection` counters of
+ * manager and queues. */
 
 #pragma once
 
@@ -12,7 +14,7 @@
 #include "core-types.h"
 #include "lock-request.h"
 
-/* How many conflicting locks and requests are looked at for one entry's `blocked_by`. */
+/* How many conflicting locks and requests are considered for `blocked_by` of one entry. */
 #define INSPECT_BLOCKERS_MAX 64
 
 typedef struct {
@@ -23,15 +25,15 @@ typedef struct {
     guint64 id; /* only if by_id */
     gboolean by_state;
     LockRequestState state; /* only if by_state */
-    guint64 after; /* LockRequest.sequence of the last entry of the page before; 0 at first */
-    guint32 limit; /* entries in this page */
+    guint64 after; /* LockRequest.sequence of the last entry of the previous page; 0: none */
+    guint32 limit; /* maximum number of entries */
 } InspectFilter;
 
 typedef struct {
     const LockRequest *request;
-    guint position; /* 1 is next; 0 for held */
-    /* The clients whose locks, then whose earlier requests conflict with this one; each once, and
-     * possibly the request's own client. */
+    guint position; /* in the queue, beginning with 1; 0 for a held lock */
+    /* The clientIds of conflicting held locks, then of conflicting earlier requests; each once, and
+     * possibly that of the request itself. Borrowed. */
     const char *blocked_by[INSPECT_BLOCKERS_MAX];
     guint n_blocked_by;
 } InspectEntry;
@@ -41,7 +43,8 @@ typedef void (*InspectVisit)(const InspectEntry *entry, gpointer data);
 /* Whether an entry is one of those that the filter asks for. */
 gboolean inspect_filter_matches(const InspectFilter *filter, const LockRequest *request);
 
-/* Visits the entries of one page in the order they were requested; TRUE if there are more. */
+/* Visits the entries of one page in the order in which they were requested. Returns TRUE if there
+ * are more matching entries. */
 gboolean lock_manager_inspect(LockManager *manager,
                               const InspectFilter *filter,
                               InspectVisit visit,

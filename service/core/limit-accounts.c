@@ -3,14 +3,14 @@
 
 #include "limit-accounts.h"
 
-/* The unit is that of the name: bytes, live requests, clients, calls. */
+/* The unit follows from the name: bytes, live requests, clients, calls. */
 static const guint32 defaults[N_LIMITS] = {
     /* Bytes of UTF-8 in a resource name. */
     [LIMIT_NAME_BYTES] = 1024,
     /* Bytes of UTF-8 in the option `why`. */
     [LIMIT_WHY_BYTES] = 256,
-    /* Held and waiting together, of one connection: bounds what a client that does not read can
-     * have undelivered. */
+    /* Held locks and pending requests of one connection. This bounds the number of events that can
+     * be queued for a client that does not read. */
     [LIMIT_REQUESTS_PER_CLIENT] = 1024,
     /* The same, of all connections of one sandboxed application of a uid. */
     [LIMIT_REQUESTS_PER_APP] = 4096,
@@ -18,12 +18,12 @@ static const guint32 defaults[N_LIMITS] = {
     [LIMIT_REQUESTS_PER_UID] = 16384,
     /* The same, of all clients. */
     [LIMIT_REQUESTS_TOTAL] = 65536,
-    /* Bytes of UTF-8 in the names, the buckets and the `why`s of these: 256 for each, if there are
-     * as many as there may be. The store takes some times that. */
+    /* Bytes of UTF-8 in the names, buckets and `why` of these: 256 on average, if the number of
+     * requests is at its limit. The store needs a multiple of that. */
     [LIMIT_TEXT_BYTES_PER_APP] = 1024 * 1024,
     [LIMIT_TEXT_BYTES_PER_UID] = 4 * 1024 * 1024,
     [LIMIT_TEXT_BYTES_TOTAL] = 16 * 1024 * 1024,
-    /* Connections that the service knows at a time. Each may have a lock socket. */
+    /* Connections that have an agent or are being identified. Each may have a lock socket. */
     [LIMIT_CLIENTS_PER_APP] = 256,
     [LIMIT_CLIENTS_PER_UID] = 1024,
     [LIMIT_CLIENTS_TOTAL] = 4096,
@@ -33,8 +33,7 @@ static const guint32 defaults[N_LIMITS] = {
     [LIMIT_BYTES_WAITING] = 4 * 1024 * 1024,
     [LIMIT_BYTES_WAITING_PER_UID] = 32 * 1024 * 1024,
     [LIMIT_BYTES_WAITING_TOTAL] = 64 * 1024 * 1024,
-    /* Buckets that one connection watches. A bucket that is watched exists, so it costs more than a
-     * watch; these are what it may cost. */
+    /* Buckets that one connection watches. A watch keeps its bucket in memory. */
     [LIMIT_WATCHES_PER_CLIENT] = 64,
     [LIMIT_WATCHES_PER_APP] = 1024,
     [LIMIT_WATCHES_PER_UID] = 4096,
@@ -157,7 +156,7 @@ limits_account_unref(LimitsAccount *account)
         LimitsAccount *parent = account->parent;
 
         account_free(account);
-        account = parent; /* whose reference it had */
+        account = parent; /* drop the reference to the parent, too */
     }
 }
 
@@ -171,7 +170,7 @@ has_room(const Limits *limits, const LimitsAccount *account, ChargeKind kind, gu
     return n <= max && account->n[kind] <= max - n;
 }
 
-/* Whether so many of its parent's, which has room for them, are within the account's share. */
+/* Whether `n` more are within the account's fair share. The parent's limit allows them. */
 static gboolean
 is_within_share(const Limits *limits, const LimitsAccount *account, ChargeKind kind, guint32 n)
 {
@@ -197,7 +196,7 @@ limits_admit(const Limits *limits,
         if (!has_room(limits, account, kind, n))
             return FALSE;
         if (account->parent == NULL || !has_room(limits, account->parent, kind, n))
-            continue; /* that will be said of the parent */
+            continue; /* the parent's own limit is checked next */
         *out_limit = limit_ids[kind][account->parent->scope];
         if (!is_within_share(limits, account, kind, n))
             return FALSE;

@@ -1,21 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Everything that a client can make grow, and how far.
+/* The limits of everything that clients can make the service store, and the accounts that count it.
  *
- * The limits are listed in common/limit-id.h, and their defaults in limits.c: `Limits` on the bus,
- * --limit and the error texts are made from these.
+ * The limits are listed in common/limit-id.h, and their defaults are in limit-accounts.c. The
+ * property `Limits`, the option --limit and the error texts are derived from these.
  *
- * What many can have together is charged to accounts, which are a tree: everybody, below that each
- * uid, below a uid each of its sandboxed applications. A charge goes to one account and to all
- * above it, is made when the counted object is made, and discharged when that ends, on whatever
- * path; an account must be at zero when it goes. An unsandboxed client is charged to its uid: who
- * is the user himself is bound by the user's limits only.
+ * Accounts form a tree: the total, below it one account for each uid, below a uid one account for
+ * each of its sandboxed applications. A charge is added to one account and all its ancestors when
+ * the counted object is created, and discharged when the object ends; an account must be at zero
+ * when it is freed. Unsandboxed clients are charged to the account of their uid. An account owns a
+ * reference to its parent.
  *
- * Nobody gets the last quarter of a limit by being first. When no more than that is left, those
- * below get more only while they have less than an equal share: the limit divided by the number of
- * those that have any, and one more who may come. So a uid that floods leaves a quarter of all to
- * the others, and an application leaves a quarter of its user's to the user. */
+ * The last quarter of a limit is shared fairly: when no more than that is left, a child account
+ * gets more only while it has less than an equal share, which is the limit divided by one more than
+ * the number of children that have any. So a uid that uses all it can get leaves a quarter of the
+ * total to the others, and an application leaves a quarter of its uid's limit to the rest of its
+ * user. */
 
 #pragma once
 
@@ -30,14 +31,14 @@ typedef struct {
 
 void limits_init(Limits *limits);
 
-/* Takes "NAME=N" with 1 <= N <= 2^31-1. FALSE, and nothing changed, for anything else. */
+/* Parses "NAME=N" with 1 <= N <= 2^31-1. Returns FALSE and changes nothing if it is invalid. */
 gboolean limits_set_from_string(Limits *limits, const char *assignment);
 
-/* What is charged. */
+/* The kinds of counted objects. */
 typedef enum {
     CHARGE_CLIENT,
-    CHARGE_REQUEST,   /* held or waiting */
-    CHARGE_TEXT_BYTE, /* of their names, buckets and `why`s */
+    CHARGE_REQUEST,   /* held or pending */
+    CHARGE_TEXT_BYTE, /* of the requests' names, buckets and `why` */
     CHARGE_WATCH,
     N_CHARGES,
 } ChargeKind;
@@ -52,36 +53,36 @@ typedef enum {
 struct LimitsAccount {
     guint refs;
     LimitsScope scope;
-    LimitsAccount *parent; /* a reference; NULL of the total */
-    GHashTable *by_uid;    /* of the total: uid -> LimitsAccount, weak */
-    guint32 uid;           /* of the others */
+    LimitsAccount *parent; /* owned reference; NULL for the total */
+    GHashTable *by_uid;    /* only of the total: uid -> LimitsAccount, weak */
+    guint32 uid;           /* not of the total */
     guint32 n[N_CHARGES];
-    guint32 n_sharers[N_CHARGES]; /* accounts right below this one that have any */
-    gsize n_bytes_waiting;        /* of a uid: of its calls that wait; session/call-queue.c's */
+    guint32 n_sharers[N_CHARGES]; /* number of direct children that have any */
+    gsize n_bytes_waiting;        /* only of a uid: deferred calls; used by session/call-queue.c */
 };
 
-/* That of everybody; a new reference. */
+/* Creates the account of the total. Returns a new reference. */
 LimitsAccount *limits_account_new_total(void);
 
-/* The account of `uid`, made if there is none; a new reference. */
+/* Gets the account of a uid, or creates it. Returns a new reference. */
 LimitsAccount *limits_account_get_uid(LimitsAccount *total, guint32 uid);
 
-/* That of one more application of a uid; a new reference. */
+/* Creates an account for a sandboxed application of a uid. Returns a new reference. */
 LimitsAccount *limits_account_new_app(LimitsAccount *of_uid);
 
 LimitsAccount *limits_account_ref(LimitsAccount *account);
 void limits_account_unref(LimitsAccount *account);
 
-/* Whether `n` more may be charged. If not, `*out_limit` is the nearest limit that is in the way. */
+/* Whether `n` more may be charged. If not, `*out_limit` is the narrowest limit that prevents it. */
 gboolean limits_admit(const Limits *limits,
                       const LimitsAccount *account,
                       ChargeKind kind,
                       guint32 n,
                       LimitId *out_limit);
 
-/* Charges so many, whatever the limits are: what was there before the service died comes back. */
+/* Charges `n`, whatever the limits are: restored requests are kept in any case. */
 void limits_charge(LimitsAccount *account, ChargeKind kind, guint32 n);
 void limits_discharge(LimitsAccount *account, ChargeKind kind, guint32 n);
 
-/* The limit of a kind in a scope. */
+/* Returns the limit for a kind of object in a scope. */
 LimitId limits_get_id(ChargeKind kind, LimitsScope scope);

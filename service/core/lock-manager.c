@@ -91,7 +91,7 @@ lock_name_check(const char *name, const Limits *limits)
     return LOCK_RESULT_OK;
 }
 
-/* [3.2.1] The checks that need nothing but the call, in the standard's order. */
+/* [3.2.1] The checks that depend only on the arguments, in the standard's order. */
 static LockResult
 check_options(const char *name, const LockOptions *options)
 {
@@ -135,7 +135,8 @@ check_limits(const LockManager *manager,
     return LOCK_RESULT_OK;
 }
 
-/* A client repeats a call whose reply it never got: it must be the same call. */
+/* Handles a repeated call, for a client that has not received the reply: it must be for the same
+ * lock. */
 static LockResult
 repeat_request(LockManager *manager,
                LockRequest *live,
@@ -146,7 +147,7 @@ repeat_request(LockManager *manager,
     if (live->queue->manager != manager || live->mode != options->mode ||
         !g_str_equal(live->queue->name, name))
         return LOCK_RESULT_KEY_MISMATCH;
-    /* What waits was not asked for with `steal`, which never waits. */
+    /* A request with `steal` never waits, so a pending request was made without it. */
     if (options->steal && live->state != LOCK_REQUEST_HELD)
         return LOCK_RESULT_KEY_MISMATCH;
 
@@ -227,7 +228,7 @@ lock_manager_request(LockManager *manager,
     return LOCK_RESULT_OK;
 }
 
-/* The agent's live request of that id, if it is in this bucket. */
+/* Returns the agent's live request with this id if it is in this bucket, otherwise NULL. */
 static LockRequest *
 find_request(const LockManager *manager, const Agent *agent, guint64 id)
 {

@@ -65,7 +65,7 @@ lock_queue_admits(const LockQueue *queue, LockMode mode)
     if (queue->held.length == 0)
         return TRUE;
 
-    /* Either all that is held is shared, or there is only one, so the first speaks for all. */
+    /* The held locks are either all shared or a single exclusive one, so the first one decides. */
     holder = queue->held.head->data;
     return mode == LOCK_MODE_SHARED && holder->mode == LOCK_MODE_SHARED;
 }

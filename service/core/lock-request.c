@@ -63,7 +63,7 @@ lock_request_unref(LockRequest *request)
     g_free(request);
 }
 
-/* A text is charged where it is kept, so a sum that is too great for its type can't be. */
+/* All strings are in memory, so their sum can't overflow. */
 guint32
 lock_text_bytes(const char *bucket, const char *name, const char *why)
 {

@@ -40,7 +40,7 @@ compress(guint64 v[4], guint64 word)
     v[0] ^= word;
 }
 
-/* Up to eight bytes as a little-endian number. */
+/* Reads up to eight bytes as a little-endian number. */
 static guint64
 load(const guint8 *bytes, gsize length)
 {

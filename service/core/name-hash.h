@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The hash of names that clients choose: SipHash-1-3 under a key that they don't know.
+/* A keyed hash for strings that clients choose: SipHash-1-3 with a secret key.
  *
- * With a hash that can be computed outside, one client could choose names that all collide, and
- * each request would then cost what all of them cost. GLib has no keyed hash; this is the common
- * one. The key is the process's, since GHashTable hands its functions nothing else: it is set once,
- * before the first table, and never told. */
+ * With a public hash function, a client could choose names that all collide, which would make
+ * look-ups take linear time. GLib has no keyed hash. There is one key for the process, since
+ * GHashTable passes no user data to hash functions; it is set once, before the first table is
+ * created. */
 
 #pragma once
 
@@ -19,8 +19,8 @@ typedef struct {
 
 void name_hash_set_key(const NameHashKey *key);
 
-/* SipHash-1-3 of `length` bytes. */
+/* Returns the SipHash-1-3 of `length` bytes. */
 guint64 name_hash_bytes(const NameHashKey *key, const void *bytes, gsize length);
 
-/* A GHashFunc for NUL-terminated strings, under the process's key. */
+/* A GHashFunc for NUL-terminated strings, with the process's key. */
 guint name_hash(gconstpointer name);

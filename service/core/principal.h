@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A principal: what an origin is to a browser. Two callers see each other's locks exactly if they
- * have the same principal, which is a uid and, for a sandboxed application, its app id.
+/* A principal, which corresponds to an origin in a browser: a uid and, for a sandboxed application,
+ * its application id. Two clients share locks if and only if they have the same principal.
  *
- * Identities are compared field by field, never as one joined string, so that no app id can be
- * chosen to look like another principal. A principal has the lock managers of its storage buckets.
- * Found in its user agent while anybody refers to it. */
+ * Identities are compared field by field, never as one concatenated string, so that no application
+ * id can be chosen to equal another principal. A principal has the lock managers of its storage
+ * buckets. It is referenced by its agents and lock managers, and is in its user agent's table as
+ * long as it exists. */
 
 #pragma once
 
@@ -28,14 +29,14 @@ typedef struct {
 
 struct Principal {
     guint refs;
-    UserAgent *user_agent; /* not ours */
+    UserAgent *user_agent; /* borrowed */
     PrincipalIdentity identity;
-    LimitsAccount *account; /* its uid's, or its own if it is sandboxed */
+    LimitsAccount *account; /* of its uid or, if sandboxed, of the application; owned reference */
     GHashTable *managers;   /* bucket name -> LockManager, weak */
-    guint64 retired_token;  /* the highest of the buckets that are gone */
+    guint64 retired_token;  /* the highest token of buckets that don't exist any more */
 };
 
-/* The principal of `identity`, made if there is none; a new reference. */
+/* Gets the principal of `identity`, or creates it. Returns a new reference. */
 Principal *principal_get(UserAgent *user_agent, const PrincipalIdentity *identity);
 Principal *principal_ref(Principal *principal);
 void principal_unref(Principal *principal);
@@ -49,11 +50,11 @@ Principal *principal_find(const UserAgent *user_agent, const PrincipalIdentity *
 const LimitsAccount *principal_get_scope(const Principal *principal);
 gboolean principal_may_observe(const Principal *observer, const Principal *observed);
 
-/* Where the tokens of a bucket that comes into being start, and what one that goes had. What others
- * do changes neither. */
+/* principal_first_token() returns where the tokens of a new bucket start. principal_retire_token()
+ * records the last token of a bucket that is freed. Neither depends on other principals. */
 guint64 principal_first_token(const Principal *principal);
 void principal_retire_token(Principal *principal, guint64 token);
 
-/* For the user agent's table, whose keys are the principals' own identities. */
+/* For the user agent's table, whose keys are the identities inside the principals. */
 guint principal_identity_hash(gconstpointer identity);
 gboolean principal_identity_equal(gconstpointer a, gconstpointer b);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The user agent [2]: all of the core's state, for one service on one bus.
+/* The user agent [2]: the whole state of the core, for one service on one bus.
  *
- * The core has no clock: the edge says what time it is (user_agent_set_time) before it asks for
- * anything. Every operation leaves what it did in `effects`; the edge takes them before or after
- * further operations, but before it sends anything. */
+ * The core has no clock: the server sets the time by user_agent_set_time() before each operation.
+ * Operations append to `effects`; the server reads and clears them after one or more operations,
+ * before it sends anything. The tables of principals and agents hold no references. */
 
 #pragma once
 
@@ -20,56 +20,59 @@ struct UserAgent {
     Limits limits;
     GHashTable *principals; /* PrincipalIdentity -> Principal, weak */
     GQueue agents;          /* of Agent, by Agent.in_user_agent; weak */
-    LimitsAccount *total;   /* what everybody has */
+    LimitsAccount *total;   /* owned reference */
     Deadlines deadlines;
     Effects effects;
     gint64 now_us;       /* monotonic */
     gint64 realtime_us;  /* since 1970 */
-    guint64 token_clock; /* the same, but never back: where tokens start */
+    guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
     gboolean shutting_down;
     gboolean is_full; /* the store's: it could not keep another request */
 };
 
 void user_agent_init(UserAgent *user_agent, const Limits *limits);
 
-/* Everybody who refers to a principal must be gone by then. */
+/* All references to principals must have been dropped before. */
 void user_agent_fini(UserAgent *user_agent);
 
-/* Moves the clock; nothing times out before user_agent_expire(). */
+/* Sets the clock. Time-outs expire in user_agent_expire() only. */
 void user_agent_set_time(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us);
 
-/* The deadline of a wait that begins now, monotonic ms; rounded up, since nothing may be early. */
+/* Returns the deadline of a request made now, in monotonic milliseconds, rounded up so that it
+ * never expires early. */
 gint64 user_agent_deadline_ms(const UserAgent *user_agent, guint32 timeout_ms);
 
-/* [2.6] Terminates the remaining locks and requests of an agent that is gone: all its requests end
- * before its locks do, and the queues are processed only after both, so that nothing is granted
- * to it. */
+/* [2.6] Terminates the remaining locks and requests of an agent that has disconnected: first its
+ * requests end, then its locks; then the queues are processed. So nothing is granted to it. */
 void user_agent_terminate(UserAgent *user_agent, Agent *agent);
 
-/* [2.6] The same for an agent whose connection goes on: who asks by it from now on is another agent
- * with the same clientId, which has nothing, and whose ids go on from here. */
+/* [2.6] Terminates an agent whose connection stays open: the Agent object then stands for a new
+ * agent with the same clientId, which has no requests, and whose ids continue. */
 void user_agent_replace(UserAgent *user_agent, Agent *agent);
 
-/* Ends every waiting request whose deadline has come, then processes their queues. A request that
- * would be granted by that and is due itself has timed out: one outcome, whatever the order. */
+/* Ends every pending request whose deadline has expired, and then processes their queues. So a
+ * request that has expired is never granted by the end of another one. */
 void user_agent_expire(UserAgent *user_agent);
 
-/* When to call user_agent_expire() next, monotonic ms; -1 if nothing waits with a time-out. */
+/* Returns when to call user_agent_expire() next, in monotonic milliseconds, or -1 if no pending
+ * request has a time-out. */
 gint64 user_agent_get_next_deadline_ms(const UserAgent *user_agent);
 
-/* The service ends: every request of this agent is lost, nothing is granted any more to anybody,
- * and requesting is answered with LOCK_RESULT_SHUTTING_DOWN. */
+/* For a shutdown without stored state. After user_agent_shut_down() nothing is granted, and
+ * requests fail with LOCK_RESULT_SHUTTING_DOWN. user_agent_lose() ends every request of an agent as
+ * lost. */
 void user_agent_shut_down(UserAgent *user_agent);
 void user_agent_lose(UserAgent *user_agent, Agent *agent);
 
-/* Processes all queues: what is restored may have been about to be granted. */
+/* Processes all queues. Restored requests may be grantable. */
 void user_agent_process_all(UserAgent *user_agent);
 
-/* How many requests are live, waiting and held. */
+/* Returns the number of held locks and pending requests. */
 guint32 user_agent_get_n_requests(const UserAgent *user_agent);
 
-/* Nobody's tokens start below this one any more. The clock of tokens is the system's, and goes on
- * by itself while that is set back; so it need not know what anybody's tokens are. It is told the
- * highest that a service before this one can have given, and that of a principal that goes, which
- * is behind the clock unless there was more than one grant in a microsecond. */
+/* Makes the token clock start above `token`. The token clock follows the system clock, and
+ * continues on its own while that is set back, so it need not depend on issued tokens in general.
+ * This function is called with the highest token that an earlier instance of the service can have
+ * issued, and with the highest one of a principal that is freed; the latter is behind the clock
+ * unless there was more than one grant per microsecond. */
 void user_agent_retire_token(UserAgent *user_agent, guint64 token);
