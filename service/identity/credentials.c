@@ -16,23 +16,23 @@
 
 #define LABEL_MAX_BYTES 4096
 
-/* What the bus says. */
+/* A reply to GetConnectionCredentials. */
 typedef struct {
-    guint32 uid; /* G_MAXUINT32: nothing */
-    guint32 pid; /* 0: nothing */
-    int pidfd;   /* owned; -1: nothing */
+    guint32 uid; /* G_MAXUINT32: none */
+    guint32 pid; /* 0: none */
+    int pidfd;   /* owned; -1: none */
     char *label; /* owned */
     gsize label_size;
 } Answer;
 
 struct CredentialsLookup {
-    sd_bus *bus; /* not ours */
+    sd_bus *bus; /* borrowed */
     char *unique_name;
-    sd_bus_slot *slot; /* of the question that is open */
+    sd_bus_slot *slot; /* of the pending call to the bus */
     CredentialsDone done;
     gpointer data;
 
-    Answer answer; /* the first */
+    Answer answer; /* the first reply */
     Process process;
     char *process_name; /* owned; NULL: unknown */
     PrincipalKind kind;
@@ -49,7 +49,7 @@ answer_clear(Answer *answer)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
 
-/* ---- what the bus says */
+/* ---- replies of the bus */
 
 static int
 read_pidfd(sd_bus_message *reply, Answer *answer)
@@ -58,7 +58,7 @@ read_pidfd(sd_bus_message *reply, Answer *answer)
 
     if ((r = sd_bus_message_read(reply, "v", "h", &fd)) < 0 || answer->pidfd >= 0)
         return r < 0 ? r : -EBADMSG;
-    answer->pidfd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the message has it, and goes */
+    answer->pidfd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* `fd` belongs to the message */
     return answer->pidfd < 0 ? -errno : 0;
 }
 
@@ -96,7 +96,7 @@ read_entry(sd_bus_message *reply, Answer *answer)
     return sd_bus_message_skip(reply, "v");
 }
 
-/* Reads the a{sv} of GetConnectionCredentials. FALSE unless there is a uid in it. */
+/* Reads the a{sv} of GetConnectionCredentials. Returns FALSE if it contains no uid. */
 static gboolean
 read_answer(sd_bus_message *reply, Answer *answer)
 {
@@ -121,7 +121,7 @@ answer_is_same(const Answer *a, const Answer *b)
 
 /* ---- the steps */
 
-/* The last thing that is done with a lookup: its owner frees it. */
+/* Calls `done`, which usually frees the lookup; so the caller must not access it afterwards. */
 static void
 finish(CredentialsLookup *lookup, const char *problem)
 {
@@ -136,7 +136,7 @@ finish(CredentialsLookup *lookup, const char *problem)
     lookup->done(problem == NULL ? &credentials : NULL, FALSE, lookup->data);
 }
 
-/* Likewise. */
+/* Like finish(), for a lack of resources. */
 static void
 finish_for_want_of_room(CredentialsLookup *lookup)
 {
@@ -167,7 +167,7 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
-/* Now, while its pid is its own. */
+/* Reads the process's name, while its pid can't have been reused. */
 static void
 take_name(CredentialsLookup *lookup)
 {
@@ -176,7 +176,7 @@ take_name(CredentialsLookup *lookup)
         g_clear_pointer(&lookup->process_name, g_free);
 }
 
-/* NULL if all went well. */
+/* Determines the sandbox. Returns NULL on success, otherwise a description of the problem. */
 static const char *
 look_at_process(CredentialsLookup *lookup)
 {

@@ -1,22 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Who is behind a connection: its user, and the sandbox of its process. Found out without waiting
- * for the bus, once for each connection, before its first call is served.
+/* Identification of a connection: its uid, and the sandbox of its process. This is done
+ * asynchronously, once for each connection, before its first call is served.
  *
  * 1. GetConnectionCredentials: the uid and the security label, which the bus took from the socket
- *    when the client connected. Nothing that the client says or could change since counts. There
- *    is the process too: as a pidfd (ProcessFD) from buses that have it, else as a pid.
- * 2. The process is held and looked at (process.h, sandbox.h).
- * 3. It still runs. If there was but a pid, it may have been somebody else's by then: the bus is
- *    asked again, and has to say the same of the same connection, and then the process still runs.
+ *    when the client connected, so that the client can't change them; and the process, as a pidfd
+ *    (ProcessFD) if the bus provides one, otherwise as a pid.
+ * 2. A pidfd is opened for the process, and its sandbox is determined (process.h, sandbox.h).
+ * 3. The process must still be running. If the bus provided only a pid, the pid may have been
+ * reused before step 2: the bus is asked again and must return the same credentials, and then the
+ *    process must still be running.
  *
- * Between 2 and 3 a lookup keeps a descriptor, so there can be too many at a time (descriptors.h);
- * the next is refused.
+ * Between steps 2 and 3 a lookup has a descriptor open, so the number of simultaneous lookups is
+ * bounded (descriptors.h); further ones are refused.
  *
- * A failure of any step is a refusal, never "not sandboxed". What step 3 can't see: on a bus
- * without ProcessFD, the process that connected has ended, others hold the socket on, and its pid
- * has come around to a process that is there now. */
+ * A failure of any step is a refusal, never "not sandboxed". Step 3 can't detect one case: the bus
+ * provides no ProcessFD, the process that connected has ended while other processes have its
+ * socket, and its pid has been reused. */
 
 #pragma once
 
@@ -25,21 +26,22 @@
 
 typedef struct {
     PrincipalIdentity identity;
-    guint32 pid;              /* for people, as is */
-    const char *process_name; /* what it was called while that was its pid; "" if unknown */
+    guint32 pid;              /* for display */
+    const char *process_name; /* for display; "" if unknown */
 } Credentials;
 
-/* `credentials` is NULL if they could not be had; else they are there until it returns, or frees
- * the lookup. If that was only because there was no room for a question to the bus, another look-up
- * may have them. Called once, unless the lookup is freed first. */
+/* The result of a lookup. `credentials` is NULL if the client could not be identified; otherwise it
+ * is valid until this function returns or frees the lookup. `wants_room`: the bus could not be
+ * asked for lack of resources, so another lookup may succeed. Called once, unless the lookup is
+ * freed first. */
 typedef void (*CredentialsDone)(const Credentials *credentials, gboolean wants_room, gpointer data);
 
 typedef struct CredentialsLookup CredentialsLookup;
 
-/* NULL if not even the question could be sent. */
+/* Starts a lookup, owned by the caller. Returns NULL if the call to the bus could not be sent. */
 CredentialsLookup *
 credentials_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, gpointer data);
 
-/* `done` is not called any more. To be called from `done` too: a lookup is freed by its owner. */
+/* Frees a lookup; `done` is not called any more. May be called from within `done`. */
 void credentials_lookup_free(CredentialsLookup *lookup);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CredentialsLookup, credentials_lookup_free)

@@ -15,7 +15,7 @@
 #define GROUP_RUNTIME     "Runtime"
 #define KEY_NAME          "name"
 
-/* Whatever Flatpak takes for one is a well-known bus name, of two elements or more. */
+/* Flatpak's application ids are well-known bus names of at least two elements. */
 static gboolean
 is_app_id(const char *id)
 {
@@ -32,7 +32,8 @@ flatpak_info_parse(const char *data, gsize size)
     if (memchr(data, '\0', size) != NULL || !g_utf8_validate(data, (gssize)size, NULL) ||
         !g_key_file_load_from_data(file, data, size, G_KEY_FILE_NONE, NULL))
         return NULL;
-    /* A runtime that is run without an application has the other group; nothing has both. */
+    /* The group is Runtime for a runtime that is run without an application. Files with both groups
+     * or none are invalid. */
     is_runtime = g_key_file_has_group(file, GROUP_RUNTIME);
     if (is_runtime == g_key_file_has_group(file, GROUP_APPLICATION))
         return NULL;
@@ -41,7 +42,8 @@ flatpak_info_parse(const char *data, gsize size)
     return id != NULL && is_app_id(id) ? g_steal_pointer(&id) : NULL;
 }
 
-/* To the end, and one byte more than there may be. Negative: it can't be read. */
+/* Reads until EOF or until the buffer is full, which is one byte more than is allowed. Returns the
+ * number of bytes, or a negative number on error. */
 static gssize
 read_all(int fd, char *buffer, gsize room)
 {
@@ -81,7 +83,8 @@ read_app_id(int fd)
 FlatpakInfo
 flatpak_info_read(int root, char **out_app_id)
 {
-    /* Without waiting: for the other end of a FIFO, for a device, for the holder of a lease. */
+    /* O_NONBLOCK: don't wait for the writer of a FIFO, for a device, or for the holder of a lease.
+     */
     int fd =
         openat(root, FLATPAK_INFO_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 

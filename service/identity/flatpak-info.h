@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* /.flatpak-info, the file by which Flatpak marks the root of each sandbox, and that of the proxy
- * which talks to the bus for it: what it says, and how it is read when whoever made it may be no
- * friend of ours.
+/* Reading of /.flatpak-info, the file with which Flatpak marks the root of each sandbox and of the
+ * proxy that connects to the bus for it. The file is untrusted.
  *
- * Nothing is followed, nothing is waited for, and no more than FLATPAK_INFO_MAX bytes are read. */
+ * Links are not followed, opening and reading don't block, and at most FLATPAK_INFO_MAX bytes are
+ * accepted. */
 
 #pragma once
 
@@ -15,14 +15,14 @@
 #define FLATPAK_INFO_MAX  ((gsize)64 * 1024)
 
 typedef enum {
-    FLATPAK_INFO_NONE, /* there is no such file: it is no sandbox of Flatpak's */
-    FLATPAK_INFO_APP,  /* there is, and it is that application's */
-    FLATPAK_INFO_BAD,  /* all else, whatever it is */
+    FLATPAK_INFO_NONE, /* the file does not exist: not a Flatpak sandbox */
+    FLATPAK_INFO_APP,  /* the file is valid and has an application id */
+    FLATPAK_INFO_BAD,  /* everything else */
 } FlatpakInfo;
 
-/* `root` is a descriptor of the directory. The id is owned, and NULL unless it is an application's.
- */
+/* `root` is a descriptor of the root directory. `*out_app_id` is owned by the caller, and NULL
+ * unless the result is FLATPAK_INFO_APP. */
 FlatpakInfo flatpak_info_read(int root, char **out_app_id);
 
-/* The id in the bytes of such a file; NULL if there is none, or none that Flatpak would give. */
+/* Returns the owned application id from the file's contents, or NULL if it has no valid one. */
 char *flatpak_info_parse(const char *data, gsize size);

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-/* ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS; blanks in any of
- * them are escaped. */
+/* The format of a line: ID PARENT MAJOR:MINOR DIRECTORY POINT OPTIONS [TAG...] - TYPE SOURCE
+ * OPTIONS. Blanks inside fields are escaped. */
 typedef enum {
     FIELD_ID = 0,
     FIELD_DEVICE = 2,
     FIELD_DIRECTORY = 3,
     FIELD_POINT = 4,
-    N_FIELDS = 6, /* before the tags */
+    N_FIELDS = 6, /* fields before the tags */
 } Field;
 
 void
@@ -22,14 +22,14 @@ mount_point_clear(MountPoint *point)
     g_clear_pointer(&point->directory, g_free);
 }
 
-/* "fuse", "fuseblk", "fuse.sshfs" and the like. */
+/* Whether the type is "fuse", "fuseblk", "fuse.sshfs" or similar. */
 static gboolean
 is_served_by_process(const char *type)
 {
     return g_str_has_prefix(type, "fuse");
 }
 
-/* Cuts the line up. */
+/* Parses a line, in place, and adds it to `point` if its field `key` has this value. */
 static gboolean
 read_line(char *line, Field key, const char *value, MountPoint *point)
 {

@@ -25,7 +25,8 @@ close_fd(int *fd)
     *fd = -1;
 }
 
-/* A file of /proc, which has no size before it is read. NULL if it is longer than `max`. */
+/* Reads a file of /proc, whose size is not known in advance. Returns NULL on error or if it is
+ * longer than `max`. */
 static char *
 read_file(int directory, const char *name, gsize max)
 {
@@ -49,7 +50,8 @@ read_file(int directory, const char *name, gsize max)
     return n == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
 }
 
-/* The number behind `begin` in what the kernel tells of an open file; -1 if it isn't there. */
+/* Returns the number after `begin` in /proc/self/fdinfo of an open file, or -1 if it isn't there.
+ */
 static gint64
 get_from_fdinfo(int fd, const char *begin)
 {
@@ -60,7 +62,7 @@ get_from_fdinfo(int fd, const char *begin)
     return line != NULL ? g_ascii_strtoll(line + strlen(begin), NULL, 10) : -1;
 }
 
-/* 0 if it has ended, or is of another pid namespace. */
+/* Returns 0 if the process has ended or is not in the service's pid namespace. */
 static guint32
 get_pid_of_pidfd(int pidfd)
 {
@@ -88,7 +90,7 @@ process_open(Process *process, guint32 pid, int pidfd)
     if (process->pid > 0 && process->pidfd >= 0) {
         path = g_strdup_printf("/proc/%u", process->pid);
         process->directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        /* Only now: as long as it runs its pid is nobody else's. */
+        /* If the process is running after its directory was opened, its pid was not reused. */
         if (process->directory >= 0 && process_is_running(process))
             return TRUE;
     }

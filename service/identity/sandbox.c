@@ -36,7 +36,7 @@ is_our_root_bare(void)
     return is_bare;
 }
 
-/* Of a root that we may not open. */
+/* The result for a root that the service may not open: see sandbox.h. */
 static FlatpakInfo
 conclude(const MountPoint *root, const MountPoint *info, gboolean is_snap)
 {
@@ -46,8 +46,8 @@ conclude(const MountPoint *root, const MountPoint *info, gboolean is_snap)
                                                                 : FLATPAK_INFO_BAD;
 }
 
-/* The kernel lists no mount that can't be reached from the root: so not that of a root which is a
- * directory somewhere in it, as after a chroot. */
+/* The kernel lists only mounts that are reachable from the process's root. After a chroot to a
+ * directory that is not a mount point, the mount of the root itself is not listed. */
 static gboolean
 is_in_mount_of_ours(const char *mount_id)
 {
@@ -58,7 +58,8 @@ is_in_mount_of_ours(const char *mount_id)
            !mount.may_hang;
 }
 
-/* `text` is the list of mounts of its process. */
+/* Whether the root can be accessed without the risk of blocking. `text` is the process's mount
+ * list. */
 static gboolean
 may_look_into(int root, const char *text)
 {

@@ -7,14 +7,14 @@
 
 #define PREFIX "snap."
 
-/* Of several profiles at once, or one in a namespace. */
+/* Separates the profiles of a stacked label; also used for a profile in a namespace. */
 #define STACKED "//&"
 
 #define NAME_MAX_BYTES 40
 #define KEY_MAX_BYTES  10
 #define APP_MAX_BYTES  255
 
-/* Words of letters and digits with single dashes between them. */
+/* Whether the text consists of letters and digits, with single dashes between them. */
 static gboolean
 is_dashed(const char *text, gsize size, gboolean may_be_upper)
 {
@@ -28,7 +28,7 @@ is_dashed(const char *text, gsize size, gboolean may_be_upper)
     return size > 0;
 }
 
-/* NAME or NAME_KEY, the latter of one that is installed more than once. */
+/* Whether the text is NAME, or NAME_KEY for a Snap that is installed more than once. */
 static gboolean
 is_instance_name(const char *text, gsize size)
 {
@@ -57,7 +57,7 @@ is_app(const char *text, gsize size)
     return is_dashed(text, size, TRUE);
 }
 
-/* " (enforce)" and the like. */
+/* Whether the text is a mode such as " (enforce)". */
 static gboolean
 is_mode(const char *text)
 {
