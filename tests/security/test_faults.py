@@ -52,7 +52,7 @@ FAULTS = [
      'LastWords.test_while_the_service_is_stopped'),
     # Who watches a bucket hears of all that have that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
-     'is a stranger to'),
+     'does not watch'),
     # It leaves when idle with calls unread.
     ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
      'IdleExitRace.test_no_call_is_lost'),
