@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Nobody needs more. Some systems have no limit worth the name, and of that there is always
- * enough, whatever clients use. */
+/* An upper bound for the limit, since some systems have a practically infinite one. With that,
+ * descriptors_are_scarce() would never be TRUE. */
 #define LIMIT_MAX 65536
 
 void
@@ -20,10 +20,11 @@ descriptors_set_limit(void)
         return;
     limit.rlim_cur = MIN(limit.rlim_max, LIMIT_MAX);
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
-        g_debug("The limit of open files stays as it is: %s", g_strerror(errno));
+        g_debug("could not raise the limit of open files: %s", g_strerror(errno));
 }
 
-/* The kernel gives the lowest number that is free, so that number tells how many are not. */
+/* The kernel assigns the lowest free number, so a new descriptor's number is an estimate of how
+ * many are open. */
 gboolean
 descriptors_are_scarce(DescriptorsUse use)
 {

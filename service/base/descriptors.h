@@ -1,24 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* File descriptors, which clients can use up: by lock sockets, and by being many that are not
- * identified yet. (Those that come with a call or a packet are closed with it; none is kept.)
+/* The limit of open file descriptors, which clients can use up by lock sockets and by look-ups of
+ * unidentified clients. (Descriptors attached to a call or packet are closed with it.)
  *
- * When sd-bus cannot receive a message for lack of descriptors it closes the connection, and that
- * is the end of the service. So the uses of descriptors are refused one after the other, and a
- * client that takes all there is for one use leaves some for the next. */
+ * If sd-bus cannot receive a message for lack of descriptors, it closes the connection, which ends
+ * the service. So each use of descriptors is refused above a threshold of its own, and some are
+ * left for the others. */
 
 #pragma once
 
 #include <glib.h>
 
-/* As many as the system lets us have, and we could need. Once, at the start. */
+/* Raises the limit of open files to what the service can use or the system allows. Called once at
+ * the start. */
 void descriptors_set_limit(void);
 
-/* How many eighths of them may be in use before it stops. */
+/* A use of descriptors. The value is its threshold, in eighths of the limit of open files. */
 typedef enum {
     DESCRIPTORS_FOR_SOCKETS = 5,
-    DESCRIPTORS_FOR_STRANGERS = 6, /* to find out who they are */
+    DESCRIPTORS_FOR_STRANGERS = 6, /* for look-ups of unidentified clients */
 } DescriptorsUse;
 
+/* Whether so many descriptors are open that this use has to be refused. */
+/* Whether so many descriptors are open that this use has to be refused. */
+/* Whether so many descriptors are open that this use has to be refused. */
 gboolean descriptors_are_scarce(DescriptorsUse use);

@@ -18,7 +18,7 @@ bus_fini(Bus *bus)
     outbox_fini(&bus->outbox);
     bucket_path_clear(&bus->called);
     bucket_path_clear(&bus->told);
-    /* Without a flush: a bus that does not read must not keep us. */
+    /* Not flushed, since that would block if the bus does not read. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
 }

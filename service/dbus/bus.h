@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection to the bus, with what is needed to receive and to send on it. */
+/* The connection to the bus, with its outbox and flow control, and conversions between bucket names
+ * and object paths. The Bus owns the connection. */
 
 #pragma once
 
@@ -12,7 +13,7 @@
 #include "sd-bus.h"
 
 struct Bus {
-    Session *session;   /* not owned */
+    Session *session;   /* borrowed */
     sd_bus *connection; /* owned */
     Outbox outbox;
     FlowControls flow;
@@ -21,10 +22,10 @@ struct Bus {
     BucketPath told;        /* the bucket of the last signal about a client's own principal */
 };
 
-/* Takes the reference on `connection`. */
+/* Takes the reference to `connection`. */
 void bus_init(Bus *bus, sd_bus *connection, Session *session);
 
-/* Closes the connection without sending what is left. */
+/* Closes the connection; queued messages are dropped. */
 void bus_fini(Bus *bus);
 
 /* The bucket that has that object path; NULL if there is none. Valid until the next call is
@@ -35,6 +36,6 @@ const BucketPath *bus_get_bucket(Bus *bus, const char *path);
  */
 const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 
-/* Sends a message (taken) to the client at the end of the turn. `n_bytes` is about what the strings
- * in it take. */
+/* Takes `message` and sends it to the client at the end of the turn. `n_bytes` is the approximate
+ * size of its strings. */
 void bus_send(Client *client, sd_bus_message *message, gsize n_bytes);

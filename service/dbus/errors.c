@@ -11,26 +11,25 @@ typedef struct {
 } ErrorsTableRow;
 
 static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
-    [LOCK_RESULT_SHUTTING_DOWN] = {BUS_ERROR_INVALID_STATE, "The service is shutting down"},
-    [LOCK_RESULT_UNIDENTIFIED] = {BUS_ERROR_SECURITY,
-                                  "It could not be found out who the caller is"},
+    [LOCK_RESULT_SHUTTING_DOWN] = {BUS_ERROR_INVALID_STATE, "the service is shutting down"},
+    [LOCK_RESULT_UNIDENTIFIED] = {BUS_ERROR_SECURITY, "the caller could not be identified"},
     [LOCK_RESULT_NOT_CARRIABLE] = {BUS_ERROR_INVALID_ARGS,
-                                   "A text has a character that D-Bus can't carry"},
+                                   "a string has a character that is not valid in D-Bus"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
-                                   "Names that begin with '-' are reserved"},
+                                   "names that begin with '-' are reserved"},
     [LOCK_RESULT_STEAL_IF_AVAILABLE] = {BUS_ERROR_NOT_SUPPORTED,
-                                        "'steal' and 'ifAvailable' exclude each other"},
+                                        "'steal' and 'ifAvailable' cannot be combined"},
     [LOCK_RESULT_STEAL_NOT_EXCLUSIVE] = {BUS_ERROR_NOT_SUPPORTED,
-                                         "Only an exclusive lock can be stolen"},
+                                         "only an exclusive lock can be stolen"},
     [LOCK_RESULT_SIGNAL_STEAL_OR_IF_AVAILABLE] =
-        {BUS_ERROR_NOT_SUPPORTED, "'signal' goes with neither 'steal' nor 'ifAvailable'"},
+        {BUS_ERROR_NOT_SUPPORTED, "'signal' cannot be combined with 'steal' or 'ifAvailable'"},
     [LOCK_RESULT_TIMEOUT_IF_AVAILABLE] = {BUS_ERROR_INVALID_ARGS,
-                                          "'timeout' and 'ifAvailable' exclude each other"},
+                                          "'timeout' and 'ifAvailable' cannot be combined"},
     [LOCK_RESULT_KEY_MISMATCH] = {BUS_ERROR_INVALID_ARGS,
                                   "'key' belongs to a live request for another lock"},
-    [LOCK_RESULT_NOT_HELD] = {BUS_ERROR_NOT_HELD, "This client holds no lock of that id"},
+    [LOCK_RESULT_NOT_HELD] = {BUS_ERROR_NOT_HELD, "this client holds no lock with this id"},
     [LOCK_RESULT_NO_ROOM] = {BUS_ERROR_LIMITS_EXCEEDED,
-                             "There is no room left where the service keeps its locks"},
+                             "the request cannot be stored: no space left in the state directory"},
 };
 
 void
@@ -40,7 +39,7 @@ errors_set_from_result(sd_bus_error *error, LockResult result, const Limits *lim
         LimitId id = (LimitId)(result - LOCK_RESULT_LIMIT);
 
         g_assert(id < N_LIMITS);
-        sd_bus_error_setf(error, BUS_ERROR_LIMITS_EXCEEDED, "The limit %s (%u) is reached",
+        sd_bus_error_setf(error, BUS_ERROR_LIMITS_EXCEEDED, "the limit %s (%u) is reached",
                           limit_id_get_name(id), limits->max[id]);
         return;
     }

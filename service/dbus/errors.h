@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core answers, as D-Bus errors: the one table from results to names and texts. */
+/* The mapping of core results to D-Bus errors. */
 
 #pragma once
 
 #include "lock-result.h"
 #include "sd-bus.h"
 
-/* Sets `error` to what a result other than OK and UNAVAILABLE means. Texts are fixed but for the
- * name and the value of a limit: they tell nothing about other clients. */
+/* Sets `error` for a result other than OK and UNAVAILABLE. The texts are constant, except for the
+ * name and the value of a limit, so they reveal nothing about other clients. */
 void errors_set_from_result(sd_bus_error *error, LockResult result, const Limits *limits);

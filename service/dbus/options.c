@@ -10,7 +10,7 @@
 #define INSPECT_LIMIT_DEFAULT 100
 #define INSPECT_LIMIT_MAX     1000
 
-/* Error texts name the key, but not at any length, and nothing in them moves a cursor. */
+/* Keys in error texts are truncated to this length, and escaped. */
 #define KEY_BYTES_SHOWN 64
 
 typedef union {
@@ -22,7 +22,7 @@ typedef union {
 
 typedef struct {
     const char *key;
-    char type; /* of the values that D-Bus has: s, b, u, t */
+    char type; /* the D-Bus type of the value: s, b, u or t */
 } OptionSpec;
 
 static int
@@ -31,12 +31,12 @@ refuse_key(sd_bus_error *error, const char *key, const char *why)
     g_autofree char *escaped = NULL;
 
     if (strlen(key) > KEY_BYTES_SHOWN)
-        return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "An option %s", why);
+        return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "an option %s", why);
     escaped = g_strescape(key, NULL);
-    return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "Option '%s' %s", escaped, why);
+    return sd_bus_error_setf(error, BUS_ERROR_INVALID_ARGS, "option '%s' %s", escaped, why);
 }
 
-/* `r` is what reading it came to. */
+/* Sets the error for a body that can't be read; `r` is the negative errno of reading it. */
 static int
 refuse_body(sd_bus_error *error, int r)
 {
@@ -44,10 +44,10 @@ refuse_body(sd_bus_error *error, int r)
         return sd_bus_error_set_errno(error, r);
     return sd_bus_error_set(
         error, BUS_ERROR_INVALID_ARGS,
-        "The message body can't be read, or has a string that D-Bus can't carry");
+        "the message body is invalid, or has a string that is not valid in D-Bus");
 }
 
-/* Reads one {sv}; the index of its spec, or negative with `error` set. */
+/* Reads one {sv}. Returns the index of its spec, or a negative errno and sets `error`. */
 static int
 read_entry(sd_bus_message *message,
            const OptionSpec *specs,
@@ -65,7 +65,7 @@ read_entry(sd_bus_message *message,
         if (g_str_equal(key, specs[i].key))
             break;
     if (i == n_specs)
-        return refuse_key(error, key, "is not known here");
+        return refuse_key(error, key, "is unknown");
 
     r = sd_bus_message_peek_type(message, NULL, &contents);
     if (r <= 0)
@@ -79,8 +79,8 @@ read_entry(sd_bus_message *message,
     return (int)i;
 }
 
-/* Reads a whole a{sv} into `values`, by index of the specs; bit n of `*out_given` says that n was
- * there. */
+/* Reads an a{sv} into `values`, indexed like `specs`. Bit n of `*out_given` is set if key n is
+ * present. */
 static int
 read_dictionary(sd_bus_message *message,
                 const OptionSpec *specs,
@@ -102,7 +102,7 @@ read_dictionary(sd_bus_message *message,
         if (i < 0)
             return i;
         if (given & 1u << i)
-            return refuse_key(error, specs[i].key, "is there twice");
+            return refuse_key(error, specs[i].key, "is a duplicate");
         given |= 1u << i;
         values[i] = value;
         r = sd_bus_message_exit_container(message);
@@ -153,7 +153,7 @@ options_read_lock(sd_bus_message *message,
     if (given & 1u << LOCK_MODE_KEY && !lock_mode_from_string(values[LOCK_MODE_KEY].s, &mode))
         return refuse_key(error, BUS_OPTION_MODE, "must be 'exclusive' or 'shared'");
     if (steal && given & 1u << LOCK_STEAL_KEY && !values[LOCK_STEAL_KEY].b)
-        return refuse_key(error, BUS_OPTION_STEAL, "can't be false here");
+        return refuse_key(error, BUS_OPTION_STEAL, "cannot be false");
 
     *out_options = (LockOptions){
         .mode = mode,

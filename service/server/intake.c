@@ -10,7 +10,8 @@
 #include "encode.h"
 #include "scheduler.h"
 
-/* A call that wants no reply costs as much as one that does: it counts like a message. */
+/* Returns the client of the caller, borrowed. A call without a reply needs as much time as
+ * one with a reply, so flow control counts it like a message. */
 static Client *
 get_caller(Server *server, sd_bus_message *message, const LockCall *call)
 {
@@ -21,7 +22,7 @@ get_caller(Server *server, sd_bus_message *message, const LockCall *call)
     return client;
 }
 
-/* Whether anything is left of the call if nobody reads the reply. */
+/* Whether the call has an effect: calls without a reply may have none. */
 static gboolean
 is_useful(const LockCall *call)
 {
@@ -35,7 +36,8 @@ wait_for_identity(Client *client, const LockCall *call)
     LimitId limit;
 
     if (user_agent->shutting_down)
-        encode_result(client, call, LOCK_RESULT_SHUTTING_DOWN); /* it may not find us any more */
+        encode_result(client, call,
+                      LOCK_RESULT_SHUTTING_DOWN); /* too late to identify the client */
     else if (flow_control_is_full(client->flow) ||
              call_queue_has_room(&client->deferred, 1, &user_agent->limits, &limit))
         scheduler_defer(client, call);
@@ -43,8 +45,8 @@ wait_for_identity(Client *client, const LockCall *call)
         encode_result(client, call, lock_result_limit(limit));
 }
 
-/* A call by the bus comes behind everything that its client has sent on its lock socket before, as
- * far as that can be known: what is there now. FALSE: it has been deferred. */
+/* Serves the packets that the client has sent on its lock socket before this call, that is, those
+ * that are there now. Returns FALSE if the call was deferred. */
 static gboolean
 may_serve_now(Client *client, const LockCall *call)
 {
@@ -74,7 +76,7 @@ take_call(Server *server, sd_bus_message *message, const LockCall *call)
     }
 }
 
-/* TRUE: the call has to wait for its client, and does. */
+/* Defers the call if its client can't be served. Returns whether it was deferred. */
 static gboolean
 defer_other(Client *client, const LockCall *call)
 {
@@ -86,8 +88,9 @@ defer_other(Client *client, const LockCall *call)
     return TRUE;
 }
 
-/* sd-bus would answer a Ping when it comes, and never if there were no room for the answer. It
- * tells that what came before has been dealt with, so behind deferred calls it waits with them. */
+/* Handles a Ping from a client. A reply to Ping acknowledges the calls before it, so it is deferred
+ * if there are deferred calls. sd-bus would reply immediately, and would lose the reply for lack of
+ * resources. */
 static void
 take_ping(Server *server, sd_bus_message *message, const LockCall *call)
 {
@@ -100,8 +103,8 @@ take_ping(Server *server, sd_bus_message *message, const LockCall *call)
     }
 }
 
-/* What sd-bus answers by itself it answers when it comes; but not to a client that does not read.
- * TRUE: it is not for sd-bus. */
+/* Handles calls that sd-bus answers itself: sd-bus gets them, unless the client does not read its
+ * messages. Returns TRUE if sd-bus must not get the call. */
 static gboolean
 take_other(Server *server, sd_bus_message *message)
 {
@@ -115,7 +118,7 @@ take_other(Server *server, sd_bus_message *message)
     return !call.wants_reply || defer_other(client, &call);
 }
 
-/* Whether the message has been taken. */
+/* Handles a message. Returns FALSE if it is to be passed to sd-bus. */
 static gboolean
 take(Server *server, sd_bus_message *message)
 {
@@ -146,15 +149,15 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     Server *server = userdata;
 
-    /* Any connection can send a NameOwnerChanged or NameLost of its own, and sd-bus matches it. */
+    /* Ignore signals that are not from the bus: any connection can send a forged NameOwnerChanged
+     * or NameLost, which sd-bus would match. */
     if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
         return g_strcmp0(sd_bus_message_get_sender(message), BUS_DRIVER_NAME) != 0;
     if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return 0;
     if (is_from_flood(server, message) || take(server, message))
         return 1;
-    /* What sd-bus answers by itself is sent when it is answered: what came before must have left by
-     * then. */
+    /* sd-bus sends its own replies immediately, so earlier output has to be sent before. */
     server_end_turn(server);
     return 0;
 }

@@ -11,24 +11,26 @@
 #include "principal.h"
 #include "watches.h"
 
-/* Clients that are served in one turn; calls that a client gets in a turn if it is the only one,
- * and that several get together: so few that a client which comes meanwhile waits less than it
- * takes to be given the processor. */
+/* The number of clients served in one turn; the number of calls per turn for a single client; and
+ * the total number of calls per turn for several clients. With these a turn is shorter than a
+ * typical scheduling latency of the kernel, so it hardly delays a new call. */
 #define CLIENTS_PER_TURN 64
 #define CALLS_PER_TURN   64
 #define CALLS_OF_SEVERAL 16
-/* When runnable clients are looked at again, if the bus takes no replies. */
+/* The interval for retrying runnable clients while the bus accepts no messages. */
 #define BUS_RETRY_US 20000L
 
-/* How long sockets are served without a turn of the main loop, and how long for none of them. The
- * latter is longer than a tick of most kernels, which have the timer interrupt set anew for a
- * shorter one: on a virtual machine that takes longer than the rest of the system call. */
+/* How long sockets are served without returning to the main loop, and how long to wait for the next
+ * packet meanwhile. The latter is longer than a timer tick of most kernels, since for a shorter one
+ * they reprogram the timer interrupt, which on a virtual machine takes longer than the rest of the
+ * system call. */
 #define BUSY_US      1000
 #define BUSY_WAIT_MS 10
 
 /* ---- lock sockets */
 
-/* [2.6] The packets make no sense, so nothing is known of what the client believes to have. */
+/* [2.6] After a malformed packet the service can't know which requests the client has made, so it
+ * terminates the agent. */
 static void
 end_malformed(Client *client)
 {
@@ -38,7 +40,8 @@ end_malformed(Client *client)
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
 
-/* Up to so many calls, and not beyond that position. FALSE: there was nothing to read. */
+/* Serves up to `n_calls` calls, and none after `position`. Returns FALSE if there was nothing to
+ * read. */
 static gboolean
 serve_socket(Client *client, guint n_calls, guint64 position)
 {
@@ -73,7 +76,7 @@ scheduler_serve_before(Client *client)
     return client->socket == NULL || packet_socket_is_at(client, client->deferred_behind);
 }
 
-/* Serves all that is there now, as far as the client reads the replies. */
+/* Serves all packets that are available, as far as the client reads the replies. */
 static void
 drain_socket(Client *client)
 {
@@ -135,7 +138,7 @@ make_flood(Client *client)
 {
     Server *server = server_of(client);
 
-    g_info("%s has too many deferred calls: its agent is terminated", client->unique_name);
+    g_info("%s has too many deferred calls; terminating its agent", client->unique_name);
     call_queue_clear(&client->deferred);
     watches_remove_client(client);
     client->is_flood = TRUE;
@@ -150,7 +153,8 @@ make_flood(Client *client)
     flow_control_ask(client->flow);
 }
 
-/* Of all clients that are counted there, or of all if it is NULL, the one with the most. */
+/* Returns the client with the most deferred bytes among those counted in `group`, or among all if
+ * it is NULL. */
 static Client *
 find_greatest(const Server *server, const gsize *group)
 {
@@ -165,7 +169,8 @@ find_greatest(const Server *server, const gsize *group)
     return greatest;
 }
 
-/* NULL: no client has too many deferred calls, as far as it is this one's doing. */
+/* Returns the client that is to be treated as flooding after `client` has deferred a call, or NULL.
+ */
 static Client *
 find_flood(Client *client)
 {
@@ -230,14 +235,14 @@ run_clients(Server *server)
         g_source_set_ready_time(server->scheduler, 0);
 }
 
-/* Calls for each of so many clients. */
+/* Returns the number of calls for each of `n_clients` clients. */
 static guint
 get_share(guint n_clients)
 {
     return n_clients == 1 ? CALLS_PER_TURN : MAX(CALLS_OF_SEVERAL / n_clients, 1);
 }
 
-/* FALSE: there was nothing to do. */
+/* Returns FALSE if there was nothing to do. */
 static gboolean
 serve_sockets(Server *server, int timeout_ms)
 {
@@ -254,7 +259,8 @@ typedef struct {
     Server *server;
 } Scheduler;
 
-/* Whether nothing but what is readable can be waiting in sd-bus. */
+/* Whether sd-bus has no received or queued messages, so that it only has work when its descriptor
+ * is readable. */
 static gboolean
 bus_is_quiet(const Server *server)
 {
@@ -265,7 +271,7 @@ bus_is_quiet(const Server *server)
            sd_bus_get_events(server->bus.connection) == POLLIN;
 }
 
-/* Not beyond the next time-out of a request. */
+/* Returns BUSY_WAIT_MS, or less if the time-out of a request expires before. */
 static int
 get_busy_wait_ms(const Server *server, gint64 now_us)
 {
@@ -274,10 +280,10 @@ get_busy_wait_ms(const Server *server, gint64 now_us)
     return due_us < 0 ? BUSY_WAIT_MS : (int)CLAMP((due_us - now_us) / 1000, 0, BUSY_WAIT_MS);
 }
 
-/* A client that makes one call after the other sends the next one some microseconds after the
- * answer. To wait for it here, rather than in the main loop, takes half of the system calls. It
- * ends as soon as no socket has anything for some milliseconds, or something comes by the bus, and
- * after a millisecond of calls in any case, so that timers and signals get their turn. */
+/* A client that makes synchronous calls sends the next one some microseconds after the answer.
+ * Waiting for it here instead of in the main loop halves the number of system calls. This ends when
+ * no packet has arrived for BUSY_WAIT_MS, when the bus connection is readable, and after BUSY_US of
+ * calls in any case, so that timers and signals are dispatched. */
 static void
 serve_busy_sockets(Server *server)
 {
@@ -322,8 +328,8 @@ scheduler_start(Server *server)
     ((Scheduler *)source)->server = server;
     g_source_set_static_name(source, "lock sockets and runnable clients");
     g_source_add_unix_fd(source, packet_sockets_get_fd(server->sockets), G_IO_IN);
-    /* It does not recurse; but GLib would take the descriptor out of the poll set, and put it back,
-     * at each dispatch. */
+    /* The source does not recurse; but without this GLib removes the descriptor from the poll set
+     * and adds it again at each dispatch. */
     g_source_set_can_recurse(source, TRUE);
     g_source_attach(source, NULL);
     server->scheduler = source;
@@ -336,7 +342,7 @@ scheduler_stop(Server *server)
     g_clear_pointer(&server->scheduler, g_source_unref);
 }
 
-/* ---- the end of a client, and of the service */
+/* ---- disconnect of a client, and shutdown */
 
 static void
 serve_all_deferred(Client *client)
@@ -352,7 +358,7 @@ void
 scheduler_serve_last(Client *client)
 {
     if (client->agent == NULL)
-        return; /* its calls wait to be identified, which is too late now */
+        return; /* its calls wait for its identification, which is not possible any more */
     client->is_gone = TRUE;
     if (client->socket != NULL) {
         packet_socket_mute(client);

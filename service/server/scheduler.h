@@ -1,43 +1,43 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which client is served next.
+/* Scheduling of clients: which client's calls are served next.
  *
- * A call by the bus is served when it comes, unless its client has deferred calls, has too much
- * unread, or is not identified yet; then it is deferred. Before it, the service serves what was in
- * the client's lock socket when it came. Lower rooms make clients runnable when that may have
- * changed, and one source of the main loop runs them and reads the sockets, in turns: each client
- * gets a few calls, then the next one.
+ * A call on the bus is served when it arrives, unless its client has deferred calls, has too many
+ * unread messages, or is not identified yet; then it is deferred. Packets that were in the client's
+ * lock socket when the call arrived are served before it. Lower layers make a client runnable when
+ * its deferred calls may have become servable. One source of the main loop serves runnable clients
+ * and sockets round-robin, a few calls each.
  *
  * A client with more deferred calls than the limits allow is treated as flooding: its agent is
- * terminated, its calls are dropped, and so is all that it sends until it has read what it was
- * sent. Of all clients of a uid, and of all clients, it is the one that has the most. */
+ * terminated and its deferred calls are dropped, as are further calls until it has read its
+ * messages. If a limit per uid or in total is exceeded, the client with the most deferred bytes is
+ * the one that is treated so. */
 
 #pragma once
 
 #include "lock-call.h"
 #include "server.h"
 
-/* Made and destroyed with the server. */
+/* Called when the server is created and freed. */
 void scheduler_start(Server *server);
 void scheduler_stop(Server *server);
 
-/* Before a call by the bus: serves what is in the client's lock socket now, or a part of it if that
- * is much. FALSE: something is left, which the call has to wait for. */
+/* Serves the packets that are in the client's lock socket, before a call on the bus. Returns FALSE
+ * if some are left, because there are too many for one turn; then the call has to be deferred. */
 gboolean scheduler_serve_before(Client *client);
 
-/* Whether a call of the client by the bus can be served now. */
+/* Whether a call of the client on the bus can be served now. */
 gboolean scheduler_may_serve(const Client *client);
 
-/* Keeps a copy of a call by the bus until it can be served. */
+/* Defers a call on the bus; copies it. */
 void scheduler_defer(Client *client, const LockCall *call);
 
-/* The client's name has left the bus: serves the calls that it sent before; nobody reads the
- * replies. */
+/* Serves the remaining calls of a client that has disconnected from the bus, without replies. */
 void scheduler_serve_last(Client *client);
 
-/* The service ends: serves what is in the sockets, and all deferred calls. */
+/* For the shutdown: serves all packets in the sockets and all deferred calls. */
 void scheduler_serve_all(Server *server);
 
-/* Answers all deferred calls of a client with an error. */
+/* Replies to all deferred calls of a client with an error. */
 void scheduler_refuse_deferred(Client *client, LockResult result);

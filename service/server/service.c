@@ -26,7 +26,7 @@ after_batch(gpointer data)
     Server *server = data;
 
     if (outbox_is_backed_up(&server->bus.outbox))
-        turn_add_output(&server->bus.outbox.output, 0); /* some may have been written */
+        turn_add_output(&server->bus.outbox.output, 0); /* queued messages may be sendable again */
     server_end_turn(server);
 }
 
@@ -79,7 +79,7 @@ service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
     return service;
 }
 
-/* Ends what is left in the core without telling anybody. */
+/* Ends all requests in the core without notifications. */
 static void
 end_requests(Server *server)
 {

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service on one bus: puts the parts of the server together.
+/* The service on one bus: creates and connects the parts of the server, and owns them.
  *
- * A call goes one way: intake (the bus) or scheduler (lock sockets) -> dispatch -> core ->
- * notifications (effects to the store and to messages) -> the end of the turn (commit, send).
- * Everything runs on the default main context, and nothing blocks after service_start(). */
+ * The path of a call: intake (bus) or scheduler (lock sockets) -> dispatch -> core -> notifications
+ * (effects to the store and to messages) -> end of the turn (commit, send). Everything runs in the
+ * default main context. After service_start() nothing blocks except the bounded wait in
+ * scheduler.c. */
 
 #pragma once
 
@@ -15,7 +16,7 @@
 
 typedef struct Service Service;
 
-/* Takes over the reference on `bus`, which is connected or connecting. */
+/* Takes the reference to `bus`, which must be connected or connecting. */
 Service *service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
 void service_free(Service *service);
 

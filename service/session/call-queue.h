@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The deferred calls of a client: calls by the bus that have to wait because the client is not
- * identified yet, has unread answers, or does not read its lock socket.
+/* The deferred calls of a client: calls on the bus that have to wait because the client is not
+ * identified yet, has unread replies, or does not read its lock socket.
  *
- * Their bytes are counted for the client, for all clients of its uid (in its account; clients that
- * are not identified are counted together) and for all. Which of these sums is too large is for the
- * server to ask and to act upon. */
+ * Their bytes are counted for the client, for all clients of its uid (in the uid's account;
+ * unidentified clients are counted together) and in total. The server compares these sums with the
+ * limits. The queue owns its calls. */
 
 #pragma once
 
@@ -14,18 +14,18 @@
 
 #include "lock-call.h"
 
-/* Of all queues of a service. */
+/* The sums of all queues of the service. */
 typedef struct {
     gsize n_bytes_unidentified;
     gsize n_bytes;
 } CallQueueTotals;
 
 typedef struct {
-    GQueue calls; /* of deferred calls */
+    GQueue calls;
     gsize n_bytes;
-    guint n_awaited;         /* of the calls: those that want a reply */
-    gsize *group;            /* the bytes of all clients of the same uid */
-    CallQueueTotals *totals; /* not owned */
+    guint n_awaited;         /* the number of calls with a reply */
+    gsize *group;            /* the bytes of all clients of the same uid; borrowed */
+    CallQueueTotals *totals; /* borrowed */
 } CallQueue;
 
 void call_queue_init(CallQueue *queue, CallQueueTotals *totals);
@@ -33,18 +33,20 @@ void call_queue_init(CallQueue *queue, CallQueueTotals *totals);
 /* Drops all calls. */
 void call_queue_clear(CallQueue *queue);
 
-/* The client has been identified. */
+/* To be called when the client has been identified. */
 void call_queue_set_account(CallQueue *queue, LimitsAccount *account);
 
 /* Appends a copy of the call. */
 void call_queue_push(CallQueue *queue, const LockCall *call, const Limits *limits);
 
-/* Removes and returns the first call, owned; NULL if there is none. */
+/* Removes the first call and returns it, owned by the caller. Returns NULL if the queue is empty.
+ */
 LockCall *call_queue_pop(CallQueue *queue);
 
 gboolean call_queue_is_empty(const CallQueue *queue);
 
-/* Whether `n_calls` more calls fit into what one client may have; if not, by which limit. */
+/* Whether `n_calls` more calls are within the limits per client. If not, `*out_limit` is the limit
+ * that is exceeded. */
 gboolean call_queue_has_room(const CallQueue *queue,
                              guint n_calls,
                              const Limits *limits,

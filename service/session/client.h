@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A connection to the bus that the service knows, and the session: all of them, the core and the
- * turn. It is what the rooms for the bus and for lock sockets have in common.
+/* A client, which is a connection to the bus, and the session: all clients, the core and the turn.
+ * These are what the bus layer and the socket layer share.
  *
- * A client is known by its unique name from its first call until its name leaves the bus. Its agent
- * is made when it has been identified. What other rooms keep about it hangs on it by pointers that
- * only they look behind. */
+ * A client exists from the first call of its unique name until the name disconnects from the bus.
+ * Its agent is created when it has been identified. Other layers store their data for the client
+ * behind opaque pointers. The session owns its clients; a client owns a reference to its agent. */
 
 #pragma once
 
@@ -28,25 +28,25 @@ typedef struct Session {
     Turn turn;
     GHashTable *clients;                 /* unique name -> Client, owned */
     CallQueueTotals deferred;            /* of all clients */
-    Bus *bus;                            /* not owned; of dbus/bus.c */
-    void (*client_free)(Client *client); /* frees what upper rooms keep about it */
+    Bus *bus;                            /* borrowed; of dbus/bus.c */
+    void (*client_free)(Client *client); /* frees the data of higher layers */
 } Session;
 
 struct Client {
-    Session *session; /* not owned */
+    Session *session; /* borrowed */
     char *unique_name;
     Agent *agent;           /* NULL until identified; its edge_data is this client */
-    const Channel *channel; /* by which it is told of events: that of its socket, if one is open */
+    const Channel *channel; /* for events: that of its lock socket if one is open */
     const Channel *default_channel;
-    CallQueue deferred;      /* calls by the bus that wait */
-    guint64 deferred_behind; /* the position in its lock socket that has to be reached before */
-    gboolean is_flood;       /* ignored until it has read what it was sent */
-    gboolean is_gone;        /* its name has left the bus; its last calls are being served */
-    GList in_runnable;       /* of turn.c */
+    CallQueue deferred;      /* deferred calls on the bus */
+    guint64 deferred_behind; /* position in its lock socket that must be reached before these */
+    gboolean is_flood;       /* its calls are dropped until it has read its messages */
+    gboolean is_gone;        /* its name has disconnected; its last calls are being served */
+    GList in_runnable;       /* private to turn.c */
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */
-    FlowControl *flow;    /* of dbus/flow-control.c: how far it has read what came by the bus */
+    FlowControl *flow;    /* of dbus/flow-control.c */
     PacketSocket *socket; /* of socket/packet-socket.c; NULL: none is open */
 };
 
@@ -55,14 +55,14 @@ void session_init(Session *session, const Limits *limits);
 /* Frees all clients; the user agent must have no request left. */
 void session_fini(Session *session);
 
-/* Tells the core the time. Before every operation of it. */
+/* Sets the core's time. Has to be called before every operation of the core. */
 void session_tick(Session *session);
 
 Client *session_find_client(const Session *session, const char *unique_name);
 
-/* A new client of a name that has none. */
+/* Adds a client with a new unique name. Returns it, borrowed. */
 Client *session_add_client(Session *session, const char *unique_name, const Channel *channel);
 void session_remove_client(Client *client);
 
-/* Gives it its agent (a new reference). */
+/* Sets the client's agent; takes a new reference to it. */
 void client_set_agent(Client *client, Agent *agent);

@@ -59,7 +59,7 @@ lock_call_get_name(const LockCall *call)
 
 /* ---- copies */
 
-/* The strings of a call, each with how much of it a copy keeps. */
+/* The strings of a call, each with the maximum length of its copy. */
 #define N_TEXTS 7
 
 typedef struct {

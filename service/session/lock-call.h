@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A call of the contract as a plain struct: what every call becomes at the door, whether it came as
- * a D-Bus message or as a packet.
+/* A decoded call: every D-Bus message and packet is decoded into this plain struct when it arrives.
  *
- * Its strings belong to whoever decoded it and live until the call has been served. A call that has
- * to wait is copied (lock_call_copy), with its strings cut to what can still make a difference; so
- * a deferred call is small and of known size, whatever came. */
+ * The strings belong to the decoder and are valid until the call has been served. A deferred call
+ * is a copy (lock_call_copy) that owns its strings, truncated to slightly more than their limits,
+ * so that its size is bounded. */
 
 #pragma once
 
@@ -21,14 +20,14 @@
 typedef struct Client Client;
 
 typedef enum {
-    /* Lock operations, by the bus or by a lock socket. */
+    /* Lock operations, on the bus or on a lock socket. */
     LOCK_CALL_REQUEST,
     LOCK_CALL_RELEASE,
     LOCK_CALL_ABORT,
-    /* By a lock socket only. */
+    /* Only on a lock socket. */
     LOCK_CALL_SYNC,
     LOCK_CALL_END,
-    /* By the bus only. */
+    /* Only on the bus. */
     LOCK_CALL_QUERY,
     LOCK_CALL_INSPECT,
     LOCK_CALL_WATCH,
@@ -37,9 +36,8 @@ typedef enum {
     LOCK_CALL_OBSERVABLE,
     LOCK_CALL_RESYNC,
     LOCK_CALL_OPEN_SOCKET,
-    LOCK_CALL_PING,  /* that had to wait */
-    LOCK_CALL_OTHER, /* not of the contract; sd-bus would have answered it, had it not had to wait
-                      */
+    LOCK_CALL_PING,  /* a deferred org.freedesktop.DBus.Peer.Ping */
+    LOCK_CALL_OTHER, /* a deferred call that sd-bus would have answered itself */
 } LockCallKind;
 
 /* Whose bucket a call is about, as its object path says. */
@@ -57,18 +55,18 @@ typedef struct LockCall {
     BucketOwner owner;    /* of the bucket */
     const char *name;     /* of REQUEST and BREAK */
     LockOptions options;  /* of REQUEST */
-    guint64 id;           /* of RELEASE and ABORT by the bus */
-    guint64 key;          /* of RELEASE and ABORT by a lock socket */
+    guint64 id;           /* of RELEASE and ABORT on the bus */
+    guint64 key;          /* of RELEASE and ABORT on a lock socket */
     gboolean enable;      /* of WATCH */
     InspectFilter filter; /* of INSPECT and BREAK */
     guint32 version;      /* of OPEN_SOCKET */
 
-    /* Set if the call could not be decoded: the D-Bus error to answer it with. */
+    /* The D-Bus error for the reply if the call could not be decoded; otherwise NULL. */
     const char *refusal_name; /* static */
     char *refusal_text;       /* owned */
 } LockCall;
 
-/* What the core answers. `request` is that of REQUEST, if it is live; borrowed. */
+/* The core's result. `request` is borrowed and only set for REQUEST, if the request is live. */
 typedef struct {
     LockResult result;
     const LockRequest *request;
@@ -76,34 +74,35 @@ typedef struct {
     guint32 n_ended; /* of BREAK */
 } LockReply;
 
-/* How a client is answered and told of events: once for the bus, once for lock sockets. */
+/* How replies and events are sent to a client. There are two implementations, for the bus and for
+ * lock sockets. */
 typedef struct {
-    /* Answers a lock operation, SYNC or END. */
+    /* Replies to a lock operation, SYNC or END. */
     void (*reply)(Client *client, const LockCall *call, const LockReply *reply);
 
-    /* Tells the client that its request was granted, or has ended without its asking. */
+    /* Notifies the client that its request was granted, or has ended without a call of its own. */
     void (*event)(Client *client, const Effect *effect);
 
-    /* Whether the client reads what it is sent, as far as is known: else it is served no more. */
+    /* Whether messages can be sent. If not, the client's calls are not served: back-pressure. */
     gboolean (*is_writable)(const Client *client);
 } Channel;
 
-/* What is left of a call if nobody reads the answer. */
+/* The effect of a call whose reply nobody reads. */
 typedef enum {
-    LOCK_CALL_ACTS,     /* all of it */
-    LOCK_CALL_GIVES_ID, /* an id that nobody would know, unless the client's end follows anyway */
-    LOCK_CALL_ASKS,     /* nothing */
+    LOCK_CALL_ACTS,     /* the same as with a reply */
+    LOCK_CALL_GIVES_ID, /* an id unknown to the client: ignored unless the client has ended */
+    LOCK_CALL_ASKS,     /* none */
 } LockCallUse;
 LockCallUse lock_call_get_use(const LockCall *call);
 
-/* For the log; static. */
+/* Returns a static name for the log. */
 const char *lock_call_get_name(const LockCall *call);
 
-/* An owned copy. A text that is longer than `limits` allow is cut to one byte more than that: it
- * will be refused in the same way. `*out_n_bytes` is what the copy takes. */
+/* Returns an owned copy. A string that exceeds its limit is truncated to one byte more than the
+ * limit, so that the call is refused with the same error. `*out_n_bytes` is the memory used. */
 LockCall *lock_call_copy(const LockCall *call, const Limits *limits, gsize *out_n_bytes);
 void lock_call_free(LockCall *call);
 
-/* Frees what a call on the stack owns. */
+/* Frees the members that a call on the stack owns. */
 void lock_call_clear(LockCall *call);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LockCall, lock_call_clear)

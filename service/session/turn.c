@@ -5,7 +5,7 @@
 
 #include "client.h"
 
-/* Bytes of answers after which a turn ends. */
+/* The approximate size of queued messages after which a turn ends. */
 #define TURN_BYTES_MAX (256UL * 1024)
 
 void

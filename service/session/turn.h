@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A turn: what the service does between two waits of its main loop.
+/* A turn: the work of the service between two polls of its main loop.
  *
- * While a turn runs, the core changes and answers are put into outputs (one for the bus, one for
- * each lock socket). turn_flush() commits to the store first and sends afterwards; it is the only
- * way to send, so nothing can be told before it is stored.
+ * During a turn, the core changes and messages are queued in outputs (one for the bus, one for each
+ * lock socket). turn_flush() first commits to the store and then sends. It is the only way to send,
+ * so nothing is sent before it is stored.
  *
- * Lower rooms never call upper ones. They put a client on the list of what is runnable, and the
- * server, which provides `wake_up`, runs it soon. */
+ * Lower layers never call higher ones. They add a client to the list of runnable clients, and the
+ * server, which provides `wake_up`, runs it. The turn owns neither its outputs nor its clients. */
 
 #pragma once
 
@@ -17,41 +17,41 @@
 typedef struct Client Client;
 typedef struct Turn Turn;
 
-/* Something with messages to send. Part of what owns it. */
+/* A queue of messages to send. To be embedded in its owner. */
 typedef struct TurnOutput TurnOutput;
 struct TurnOutput {
-    Turn *turn;                        /* not owned */
-    void (*flush)(TurnOutput *output); /* sends what can be sent without waiting */
-    GList link;                        /* in Turn.outputs if `data` is not NULL */
+    Turn *turn;                        /* borrowed */
+    void (*flush)(TurnOutput *output); /* sends as much as possible without blocking */
+    GList link;                        /* in Turn.outputs if its `data` is not NULL */
 };
 
 struct Turn {
-    GQueue outputs;  /* of TurnOutput: those with something to send */
+    GQueue outputs;  /* of TurnOutput: those with queued messages */
     GQueue runnable; /* of Client, by Client.in_runnable */
-    gsize n_bytes;   /* of the messages that were put into outputs in this turn, about */
+    gsize n_bytes;   /* approximate size of the messages queued in this turn */
     void (*commit)(gpointer data);
     void (*wake_up)(gpointer data); /* the list of runnable clients is no longer empty */
-    gpointer data;                  /* of both */
+    gpointer data;                  /* for both functions */
 };
 
 void
 turn_init(Turn *turn, void (*commit)(gpointer data), void (*wake_up)(gpointer data), gpointer data);
 
-/* The output has something to send: about so many bytes more. */
+/* Notes that about `n_bytes` more are queued in the output. */
 void turn_add_output(TurnOutput *output, gsize n_bytes);
 
-/* Before the output is freed. */
+/* To be called before the output is freed. */
 void turn_remove_output(TurnOutput *output);
 
 /* Commits, then sends. */
 void turn_flush(Turn *turn);
 
-/* Whether so much is to be sent that the turn should end before more calls are served. */
+/* Whether so much output is queued that the turn should end before more calls are served. */
 gboolean turn_is_full(const Turn *turn);
 
-/* The client may have a deferred call that can be served now, or a watch that missed signals and
- * can be told so. */
+/* Makes a client runnable: it may have a deferred call that can be served, or a watch with dropped
+ * signals for which Missed can be sent. */
 void turn_make_runnable(Turn *turn, Client *client);
 
-/* Removes and returns the first runnable client; NULL if there is none. */
+/* Removes and returns the first runnable client, borrowed, or NULL if there is none. */
 Client *turn_take_runnable(Turn *turn);

@@ -8,10 +8,10 @@
 #include "bus-names.h"
 #include "bus-string.h"
 
-/* Of one LIVE message: it is 16 KiB then. */
+/* Entries per LIVE message, whose size is then 16 KiB. */
 #define LIVE_ENTRIES_MAX 682u
 
-/* ---- packets to calls */
+/* ---- decoding */
 
 gboolean
 decode_packet_is_bucket(const char *name)
@@ -49,7 +49,7 @@ decode_packet_request(const PacketRequest *message,
         .key = message->key,
         .why = why,
     };
-    /* Signals and lists on the bus will carry both. */
+    /* Both strings are later sent in signals and replies on the bus. */
     if (!bus_string_is_valid(name) || !bus_string_is_valid(why))
         out_call->refusal_name = BUS_ERROR_INVALID_ARGS;
 }
@@ -69,7 +69,7 @@ decode_packet_other(const PacketHead *head, LockCall *out_call)
         out_call->key = ((const PacketKey *)head)->key;
 }
 
-/* ---- replies and events to packets */
+/* ---- encoding */
 
 static PacketError
 get_error(LockResult result)

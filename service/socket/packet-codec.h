@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Packets to calls, and replies and events to packets. */
+/* Decodes packets into calls, and encodes replies and events as packets. */
 
 #pragma once
 
@@ -10,23 +10,23 @@
 #include "lock-call.h"
 #include "packet.h"
 
-/* A REQUEST whose bucket number is bound to `bucket`. The call refers to the strings. */
+/* Decodes a REQUEST whose bucket number is bound to `bucket`. The call borrows the strings. */
 void decode_packet_request(const PacketRequest *message,
                            const char *bucket,
                            const char *name,
                            const char *why,
                            LockCall *out_call);
 
-/* RELEASE, ABORT, SYNC or END. */
+/* Decodes a RELEASE, ABORT, SYNC or END. */
 void decode_packet_other(const PacketHead *head, LockCall *out_call);
 
-/* Whether it may be the name of a bucket. */
+/* Whether `name` is a valid bucket name. */
 gboolean decode_packet_is_bucket(const char *name);
 
 void encode_packet_reply(GByteArray *out, const LockCall *call, const LockReply *reply);
 
-/* Of a request that has a key. */
+/* Encodes a grant or an end. The request must have a key. */
 void encode_packet_effect(GByteArray *out, const Effect *effect);
 
-/* All live requests of the agent; all have a key. */
+/* Encodes all live requests of the agent, all of which must have a key. */
 void encode_packet_live(GByteArray *out, const Agent *agent, gint64 now_us);

@@ -15,46 +15,47 @@
 #include "lock-manager.h"
 #include "packet-codec.h"
 
-/* The sending buffer of the service's end, which the kernel doubles: what a client that does not
- * read costs there. */
+/* The send buffer of the service's end, which the kernel doubles. It bounds the kernel memory for a
+ * client that does not read. */
 #define KERNEL_BYTES 32768
-/* The same when it is closed: more than all that can be waiting, and what every system allows. */
+/* The send buffer when the socket is closed: more than all output that can be waiting, and not more
+ * than any system allows. */
 #define LAST_KERNEL_BYTES 212992
-/* The largest packet that is sent. It has to fit in there with the kernel's overhead. */
+/* The largest packet that is sent. It has to fit into the buffer with the kernel's overhead. */
 #define SENT_BYTES_MAX 32768UL
 
 #define EVENTS_MAX 64
 
 struct PacketSockets {
-    Session *session; /* not owned */
+    Session *session; /* borrowed */
     int epoll_fd;
-    int other_fd; /* -1: none */
+    int other_fd; /* borrowed; -1: none */
     gboolean is_other_ready;
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit */
-    PacketSocket *receiver; /* whose packet is in `buffer`, or NULL */
-    GString *name;          /* of the call that was read last */
+    PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
+    GString *name;          /* strings of the last call that was read */
     GString *why;
     guint64 buffer[PACKET_BYTES_MAX / sizeof(guint64)];
 };
 
 struct PacketSocket {
     TurnOutput output;
-    PacketSockets *all; /* not owned */
-    Client *client;     /* not owned */
+    PacketSockets *all; /* borrowed */
+    Client *client;     /* borrowed */
     int fd;
-    guint32 events;      /* what epoll waits for */
-    guint64 position;    /* bytes that were received in all */
-    gboolean is_blocked; /* the kernel has taken not all of `out` */
+    guint32 events;      /* for epoll */
+    guint64 position;    /* number of bytes received */
+    gboolean is_blocked; /* the kernel has not accepted all of `out` */
     gboolean is_muted;
     GByteArray *out;
     gsize out_offset;
-    void *rest;         /* the packet that is being read, if it is not in the shared buffer */
-    const void *packet; /* the same, wherever it is; NULL if there is none */
+    void *rest;         /* owned copy of the current packet if it is not in the shared buffer */
+    const void *packet; /* the current packet, in `rest` or the shared buffer; NULL: none */
     gsize packet_size;
-    gsize packet_offset; /* of what has not been read */
-    GList in_to_visit;   /* there is something to do that epoll does not tell */
-    /* Of the buckets that are bound. The reference saves that a bucket in which nothing is left
-     * ends, and is made anew for the next request. */
+    gsize packet_offset; /* of the next message */
+    GList in_to_visit;   /* the socket has to be served without an event from epoll */
+    /* References to the lock managers of the bound buckets. They keep a bucket that becomes empty
+     * in memory, so that it is not freed and created again for each request. */
     LockManager *buckets[PACKET_N_BUCKETS];
 };
 
@@ -72,7 +73,7 @@ packet_sockets_new(Session *session)
     g_queue_init(&self->to_visit);
     self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (self->epoll_fd < 0)
-        g_error("No epoll instance: %s", g_strerror(errno));
+        g_error("could not create an epoll instance: %s", g_strerror(errno));
     return self;
 }
 
@@ -139,7 +140,7 @@ drop_output(PacketSocket *self)
     self->is_blocked = FALSE;
 }
 
-/* Sends what the kernel takes. */
+/* Sends as much of `out` as the kernel accepts. */
 static void
 flush(TurnOutput *output)
 {
@@ -158,7 +159,7 @@ flush(TurnOutput *output)
             wait_for(self, EPOLLOUT);
             return;
         }
-        if (n < 0) { /* the other end reads no more; what it had sent can still be read */
+        if (n < 0) { /* the client has closed its end; packets that it sent can still be read */
             self->is_muted = TRUE;
             visit(self);
             break;
@@ -255,7 +256,7 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
     int n_events;
 
     self->is_other_ready = FALSE;
-    /* Half of them at most, so that they do not keep others from being read. */
+    /* At most half of the entries, so that sockets with new events are served, too. */
     for (; link != NULL && n_clients < max / 2; link = link->next)
         clients[n_clients++] = ((PacketSocket *)link->data)->client;
     n_events = epoll_wait(self->epoll_fd, events, (int)MIN(max - n_clients, EVENTS_MAX),
@@ -302,7 +303,8 @@ receive(PacketSocket *self)
             break;
         if (errno == EINTR)
             continue;
-        /* The other end was closed with packets unread in it; what it had sent comes behind. */
+        /* ECONNRESET is reported once if the client has closed its end without reading all packets;
+         * packets that it sent before can still be read. */
         if (errno == EAGAIN)
             return self->is_muted ? PACKET_READ_END : PACKET_READ_NOTHING;
         if (errno != ECONNRESET || was_reset)
@@ -322,7 +324,7 @@ receive(PacketSocket *self)
     return PACKET_READ_CALL;
 }
 
-/* FALSE: no bucket can have that name. */
+/* Returns FALSE if the bucket name is not valid. */
 static gboolean
 bind_bucket(PacketSocket *self, const PacketBucket *message)
 {
@@ -426,7 +428,7 @@ packet_socket_is_at(const Client *client, guint64 position)
     return self->position - n_unread >= position;
 }
 
-/* ---- beginning and end */
+/* ---- opening and closing */
 
 static gboolean
 make_pair(int fds[2])
@@ -467,7 +469,7 @@ packet_socket_open(PacketSockets *all, Client *client, int *out_fd)
     self->events = event.events;
     self->out = g_byte_array_new();
     client->socket = self;
-    client->deferred_behind = 0; /* a position in this one from here on */
+    client->deferred_behind = 0; /* from now on a position in this socket */
     client->channel = &socket_channel;
     encode_packet_live(self->out, client->agent, all->session->user_agent.now_us);
     put(self, self->out->len);
@@ -484,7 +486,7 @@ packet_socket_close(Client *client, PacketClosedReason reason)
     if (self == NULL)
         return;
     if (!self->is_muted && (reason != 0 || self->out->len > 0)) {
-        /* There has to be room for everything that was said. */
+        /* The buffer must be large enough for all waiting output. */
         setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &last_bytes, sizeof last_bytes);
         if (reason != 0)
             packet_write_closed(self->out, reason);

@@ -96,7 +96,7 @@ class Flood(FloodCase):
 
     def check_refusals(self, errors, limit, value):
         self.assertEqual(set(errors),
-                         {f'LimitsExceeded: The limit {limit} ({value}) is reached'})
+                         {f'LimitsExceeded: the limit {limit} ({value}) is reached'})
 
     def test_a_quarter_is_left(self):
         flood, errors = self.connect(FLOOD_UID, self.N_CLIENTS)

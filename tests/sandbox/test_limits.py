@@ -29,7 +29,7 @@ class Limits(SandboxCase):
                 clients[index % len(clients)].ask(command, arguments=own)
                 served += 1
             except DBusError as error:
-                self.assertEqual(str(error), f'{error_name("LimitsExceeded")}: The limit {limit} '
+                self.assertEqual(str(error), f'{error_name("LimitsExceeded")}: the limit {limit} '
                                              f'({LIMITS[limit]}) is reached')
         return served
 
