@@ -68,8 +68,8 @@ LockResult lock_name_check(const char *name, const Limits *limits);
  * the requests that wait. Returns how many locks it has ended. */
 guint32 lock_manager_break(LockManager *manager, const InspectFilter *filter);
 
-/* [4.5] Calls `visit` for each held lock or each pending request of the bucket, depending on `state`,
- * in the order in which they were requested. `visit` must not change the core. */
+/* [4.5] Calls `visit` for each held lock or each pending request of the bucket, depending on
+ * `state`, in the order in which they were requested. `visit` must not change the core. */
 typedef void (*SnapshotVisit)(const LockRequest *request, gpointer data);
 void lock_manager_snapshot(const LockManager *manager,
                            LockRequestState state,
