@@ -48,8 +48,10 @@ class UnreadCase(OwnBus):
         return sock
 
     def one_that_is_not_served(self):
-        """By the bus: since it answers no Ping."""
+        """By the bus: since it answers no Ping. It has been identified, so nothing is under way
+        that takes a descriptor."""
         client = self.raw()
+        client.query(BUCKET)
         client.answers_pings = False
         client.send_all([lock_call('Release', 99, BUCKET, reply=False)] * (SENT_MAX + 88))
         client.ping_the_bus()
