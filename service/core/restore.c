@@ -32,13 +32,25 @@ new_from_parts(Agent *agent, LockQueue *queue, const LockRequestParts *parts)
     request->state = parts->state;
     request->token = parts->token;
     request->sequence = parts->sequence;
-    request->since_us = parts->since_us;
+    request->since_us = MIN(parts->since_us, agent->principal->user_agent->now_us);
     return request;
 }
 
-static void
-enter_lists(LockManager *manager, LockRequest *request, gint64 deadline_ms)
+/* A request never waits longer from now than its own time-out. That matters if the clock is behind
+ * the one that the request was made by, as in another time namespace: see docs/reliability.md. */
+static gint64
+limit_deadline(const UserAgent *user_agent, const LockRequestParts *parts)
 {
+    gint64 timeout_ms = parts->deadline_ms - (parts->since_us + 999) / 1000;
+
+    return MIN(parts->deadline_ms,
+               user_agent_deadline_ms(user_agent, (guint32)CLAMP(timeout_ms, 0, G_MAXUINT32)));
+}
+
+static void
+enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *parts)
+{
+    UserAgent *user_agent = manager->principal->user_agent;
     LockQueue *queue = request->queue;
 
     agent_add_request(request->agent, request);
@@ -51,8 +63,8 @@ enter_lists(LockManager *manager, LockRequest *request, gint64 deadline_ms)
         return;
     }
     g_queue_push_tail_link(&queue->pending, &request->in_queue);
-    if (deadline_ms > 0)
-        deadlines_add(&manager->principal->user_agent->deadlines, request, deadline_ms);
+    if (parts->deadline_ms > 0)
+        deadlines_add(&user_agent->deadlines, request, limit_deadline(user_agent, parts));
 }
 
 LockRequest *
@@ -69,7 +81,7 @@ lock_manager_restore(LockManager *manager,
     queue = lock_queue_get(manager, name);
     if (parts->state != LOCK_REQUEST_HELD || lock_queue_admits(queue, parts->mode)) {
         request = new_from_parts(agent, queue, parts);
-        enter_lists(manager, request, parts->deadline_ms);
+        enter_lists(manager, request, parts);
     }
     lock_queue_unref(queue);
     return request;

@@ -5,8 +5,12 @@
 
 import os
 import random
+import shlex
 import signal
+import subprocess
+import sys
 import time
+from unittest import mock
 
 from buses import can_be_others
 from calls import DBusError
@@ -375,6 +379,35 @@ class Meanwhile(StateCase):
         self.wait_granted(patient, lasting)
         self.assertEqual(waiter.signals('Granted'), [])
         self.assertEqual(waiter.resync(), [])
+
+    def start_ahead(self, seconds):
+        """A service in a time namespace, whose clock is ahead of everybody else's."""
+        command = ['unshare', '--time', f'--monotonic={seconds}', '--']
+        clock = subprocess.run([*command, sys.executable, '-c', 'import time; print(time.monotonic())'],
+                               capture_output=True, text=True, check=False)
+        if clock.returncode != 0 or float(clock.stdout) < time.monotonic() + seconds / 2:
+            self.skipTest('needs a time namespace: unshare --time, and root')
+        wrapper = f"{shlex.join(command)} {os.environ.get('WEBLOCKS_TEST_WRAPPER', '')}"
+        with mock.patch.dict(os.environ, WEBLOCKS_TEST_WRAPPER=wrapper):
+            return self.start()
+
+    def test_a_clock_that_is_behind(self):
+        """What began in the future begins when the service starts."""
+        self.start_ahead(3000)
+        holder, waiter, patient = (self.raw_client() for _ in range(3))
+        held, _ = holder.request('x')
+        id_, _ = waiter.request('x', timeout=3000)
+        patient.request('x', timeout=3600000)
+        self.restart()
+        started = time.monotonic()
+        ages = [entry['age'] for entry in self.control.inspect()[0]]
+        self.assertLess(max(ages), 60000)
+        self.wait_released(waiter, id_, 'timeout')
+        self.assertGreater(time.monotonic() - started, 2)
+        entries = self.control.inspect()[0]
+        self.assertEqual(len(entries), 2)
+        self.assertLess(max(entry['age'] for entry in entries), 60000 * FACTOR)
+        holder.release(held)
 
     def test_a_deadline_goes_on(self):
         self.start()

@@ -542,6 +542,53 @@ test_left_by_an_interrupted_beginning(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
 }
 
+/* The clock of the next one may be behind, as in another time namespace: a time in the future is the
+ * time of the start. */
+static void
+test_clock_behind(Fixture *fixture, gconstpointer data)
+{
+    static const gint64 now_us = 1234567;
+    guint64 held, waiting, endless;
+    const LockRequest *request;
+
+    held = world_request(&fixture->world, 'A', "x", "");
+    waiting = world_request(&fixture->world, 'B', "x", "timeout=3000");
+    endless = world_request(&fixture->world, 'C', "x", "");
+    world_commit(&fixture->world);
+    world_close(&fixture->world);
+    world_open_at(&fixture->world, fixture->directory, BUS, 1, now_us, WORLD_REALTIME_US);
+    g_assert_cmpint(world_find(&fixture->world, 'A', held)->since_us, ==, now_us);
+    request = world_find(&fixture->world, 'B', waiting);
+    g_assert_cmpint(request->since_us, ==, now_us);
+    g_assert_cmpint(request->deadline_ms, ==, 1235 + 3000);
+    g_assert_cmpint(world_find(&fixture->world, 'C', endless)->deadline_ms, ==, 0);
+    user_agent_set_time(&fixture->world.user_agent, (1235 + 2999) * 1000, WORLD_REALTIME_US);
+    user_agent_expire(&fixture->world.user_agent);
+    g_assert_cmpint(request->state, ==, LOCK_REQUEST_PENDING);
+    user_agent_set_time(&fixture->world.user_agent, (1235 + 3000) * 1000, WORLD_REALTIME_US);
+    user_agent_expire(&fixture->world.user_agent);
+    g_assert_null(agent_find_request(world_agent(&fixture->world, 'B'), waiting));
+}
+
+/* And what was waited for counts, if it is not. */
+static void
+test_clock_ahead(Fixture *fixture, gconstpointer data)
+{
+    guint64 waiting;
+    gint64 since_us, deadline_ms;
+
+    world_request(&fixture->world, 'A', "x", "");
+    waiting = world_request(&fixture->world, 'B', "x", "timeout=3000");
+    since_us = world_find(&fixture->world, 'B', waiting)->since_us;
+    deadline_ms = world_find(&fixture->world, 'B', waiting)->deadline_ms;
+    world_commit(&fixture->world);
+    world_close(&fixture->world);
+    world_open_at(&fixture->world, fixture->directory, BUS, 1, WORLD_MONOTONIC_US + 2000000,
+                  WORLD_REALTIME_US);
+    g_assert_cmpint(world_find(&fixture->world, 'B', waiting)->since_us, ==, since_us);
+    g_assert_cmpint(world_find(&fixture->world, 'B', waiting)->deadline_ms, ==, deadline_ms);
+}
+
 /* ---- restoring.c */
 
 /* A process restores a record and dies of it. */
@@ -756,6 +803,8 @@ main(int argc, char **argv)
     STATE_TEST("/state/restoring/three-deaths", test_three_deaths);
     STATE_TEST("/state/restoring/restored-well", test_restored_well);
     STATE_TEST("/state/restoring/marks-nowhere", test_marks_nowhere);
+    STATE_TEST("/state/clock/behind", test_clock_behind);
+    STATE_TEST("/state/clock/ahead", test_clock_ahead);
     STATE_TEST("/state/no-room", test_no_room);
     STATE_TEST("/state/random", test_random);
     return g_test_run();
