@@ -3,9 +3,12 @@
 
 """A client that calls and calls, and reads nothing: a process of its own, until it is killed.
 
-    flooder.py ADDRESS UID KIND
+    flooder.py ADDRESS UID KIND [MIB]
+
+With MIB it stops after so much, and stays.
 """
 
+import itertools
 import select
 import socket
 import struct
@@ -56,13 +59,13 @@ def write(sock, data):
             pass
 
 
-def flood(client, message):
+def flood(client, message, most):
     blob, _ = client.encode(message)
     burst = max(1, min(BURST, (1 << 18) // len(blob)))
     data = bytearray(blob * burst)
     serial = client.serial
     client.socket.setblocking(False)
-    while True:
+    for _ in range(int(most / len(data))) if most else itertools.count():
         for number in range(burst):
             serial += 1
             struct.pack_into('<I', data, number * len(blob) + 8, serial & 0xffffffff)
@@ -87,7 +90,8 @@ def main():
             client.request(f'{number}' + 'n' * 1000, 'flood')
     print(client.name, flush=True)
     try:
-        flood(client, KINDS[kind]())
+        flood(client, KINDS[kind](), float(sys.argv[4]) * (1 << 20) if sys.argv[4:] else 0)
+        select.select([], [], [])
     except OSError as error:
         print(error, flush=True)
         select.select([], [], [])
