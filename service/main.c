@@ -51,26 +51,27 @@ static gboolean
 parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
 {
     const GOptionEntry entries[] = {
-        {"session", 0, 0, G_OPTION_ARG_NONE, &line->session, "Serve on the session bus (default)",
+        {"session", 0, 0, G_OPTION_ARG_NONE, &line->session, "Connect to the session bus (default)",
          NULL},
-        {"system", 0, 0, G_OPTION_ARG_NONE, &line->system, "Serve on the system bus", NULL},
-        {"address", 0, 0, G_OPTION_ARG_STRING, &line->address, "Serve on the bus at ADDR", "ADDR"},
+        {"system", 0, 0, G_OPTION_ARG_NONE, &line->system, "Connect to the system bus", NULL},
+        {"address", 0, 0, G_OPTION_ARG_STRING, &line->address, "Connect to the bus at ADDR",
+         "ADDR"},
         {"replace", 0, 0, G_OPTION_ARG_NONE, &line->replace,
-         "Take over from an instance that was started with --replace too", NULL},
+         "Take over from an instance that was started with --replace", NULL},
         {"state-dir", 0, 0, G_OPTION_ARG_FILENAME, &line->state_dir,
-         "Where locks are kept over the death of the service "
+         "Directory of the stored state "
          "(default: $RUNTIME_DIRECTORY or $XDG_RUNTIME_DIR/weblocks)",
          "DIR"},
         {"no-state", 0, 0, G_OPTION_ARG_NONE, &line->no_state,
-         "Keep nothing: locks end with the service", NULL},
+         "Don't store the state: locks end with the service", NULL},
         {"idle-exit", 0, 0, G_OPTION_ARG_DOUBLE, &line->idle_exit_secs,
-         "Leave after that time without locks, requests, watchers and calls; 0 is never "
-         "(default: 60 if started by the bus, else 0)",
+         "Exit after that time without locks, requests, watches and calls; 0: never "
+         "(default: 60 if started by the bus, otherwise 0)",
          "SECONDS"},
         {"limit", 0, 0, G_OPTION_ARG_STRING_ARRAY, &line->limits, "Set a limit; may be repeated",
          "NAME=N"},
         {"verbose", 'v', 0, G_OPTION_ARG_NONE, &line->verbose, "Log each call", NULL},
-        {"version", 0, 0, G_OPTION_ARG_NONE, &line->version, "Print the version", NULL},
+        {"version", 0, 0, G_OPTION_ARG_NONE, &line->version, "Print the version and exit", NULL},
         {NULL}};
     g_autoptr(GOptionContext) context = g_option_context_new("- Web Locks for D-Bus");
 
@@ -78,17 +79,18 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
     if (!g_option_context_parse(context, argc, argv, error))
         return FALSE;
     if (*argc > 1) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "What is '%s'?", (*argv)[1]);
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "unexpected argument '%s'",
+                    (*argv)[1]);
         return FALSE;
     }
     if (line->session + line->system + (line->address != NULL) > 1) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "Only one of --session, --system and --address makes sense");
+                    "only one of --session, --system and --address can be given");
         return FALSE;
     }
     if (line->no_state && line->state_dir != NULL) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
-                    "Only one of --state-dir and --no-state makes sense");
+                    "only one of --state-dir and --no-state can be given");
         return FALSE;
     }
     if (!(line->idle_exit_secs >= 0 && line->idle_exit_secs <= IDLE_EXIT_SECS_MAX)) {
@@ -155,7 +157,7 @@ find_state_directory(const CommandLine *line)
         return g_strndup(directories, strcspn(directories, ":"));
     if (!line->system && runtime_dir != NULL && runtime_dir[0] == '/')
         return g_build_filename(runtime_dir, "weblocks", NULL);
-    g_message("There is no directory to keep locks in: they end with the service");
+    g_message("no state directory: locks end with the service");
     return NULL;
 }
 
@@ -191,7 +193,7 @@ open_stop_signals(void)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)
-        g_error("No signal descriptor: %s", g_strerror(errno));
+        g_error("could not create a signal descriptor: %s", g_strerror(errno));
     return fd;
 }
 
@@ -211,7 +213,7 @@ choose_hash_key(void)
     NameHashKey key;
 
     if (getrandom(&key, sizeof key, 0) != sizeof key)
-        g_error("There are no random numbers: %s", g_strerror(errno));
+        g_error("getrandom() failed: %s", g_strerror(errno));
     name_hash_set_key(&key);
 }
 
@@ -227,7 +229,7 @@ serve(const CommandLine *line, const Limits *limits)
     guint signals_id;
 
     if (r < 0) {
-        g_warning("Can't connect to the bus: %s", g_strerror(-r));
+        g_warning("cannot connect to the bus: %s", g_strerror(-r));
         return EXIT_FAILURE;
     }
 

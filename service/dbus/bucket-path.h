@@ -9,8 +9,8 @@
  *     /org/w3/WebLocks/user/UID/flatpak/APP/bucket/BUCKET      of an application of that uid
  *
  * and the same with `snap` instead of `flatpak`. BUCKET and APP are labels in the encoding of
- * sd_bus_path_encode(), UID is a decimal number. Every path that encodes legal names in this way is
- * an object, and no other path is. Whether the caller may look there is not decided here. */
+ * sd_bus_path_encode(), UID is a decimal number. Every path that encodes valid names in this way is
+ * an object, and no other path is. Permissions are not checked here. */
 
 #pragma once
 
@@ -24,14 +24,14 @@ typedef struct {
     BucketOwner owner; /* its app_id is owned */
 } BucketPath;
 
-/* FALSE, and nothing set, if the path is not the one encoding of legal names. */
+/* Returns FALSE and sets nothing if the path is not the canonical encoding of valid names. */
 gboolean bucket_path_decode(const char *path, BucketPath *out_bucket);
 void bucket_path_clear(BucketPath *bucket);
 
-/* The path (owned) of a bucket for clients of its own principal. */
+/* Returns the owned path of a bucket for clients of its own principal. */
 char *bucket_path_encode(const char *bucket);
 
-/* The path (owned) by which a client of `observer` addresses a bucket of `owner`: the shortest. */
+/* Returns the owned shortest path by which a client of `observer` addresses a bucket of `owner`. */
 char *bucket_path_encode_for(const PrincipalIdentity *observer,
                              const PrincipalIdentity *owner,
                              const char *bucket);

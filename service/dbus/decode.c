@@ -25,7 +25,7 @@ static int
 refuse_name(sd_bus_error *error)
 {
     return sd_bus_error_set(error, BUS_ERROR_INVALID_ARGS,
-                            "The name has a character that D-Bus can't carry");
+                            "the name has a character that is not valid in D-Bus");
 }
 
 static int
@@ -159,7 +159,7 @@ set_refusal(LockCall *call, const sd_bus_error *error)
 {
     if (!sd_bus_error_is_set(error)) {
         call->refusal_name = BUS_ERROR_INVALID_ARGS;
-        call->refusal_text = g_strdup("The message body can't be read");
+        call->refusal_text = g_strdup("the message body is invalid");
         return;
     }
     call->refusal_name = sd_bus_error_has_name(error, SD_BUS_ERROR_NO_MEMORY)

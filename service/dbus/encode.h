@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Replies, errors and signals as D-Bus messages, each to one client; there is no broadcast. They
- * are sent at the end of the turn. */
+/* Encoding of replies, errors and signals as D-Bus messages. Each has one destination; nothing is
+ * broadcast. They are sent at the end of the turn. */
 
 #pragma once
 
@@ -10,29 +10,30 @@
 #include "effects.h"
 #include "lock-call.h"
 
-/* Replies to lock operations, and events. */
+/* The channel of clients without a lock socket. */
 extern const Channel bus_channel;
 
-/* An empty reply to append to; NULL if none is wanted. */
+/* Returns an empty reply to append to, owned by the caller, or NULL if the call wants no reply. */
 sd_bus_message *encode_new_reply(const Client *client, const LockCall *call);
 
-/* An empty reply, if one is wanted. */
+/* Sends an empty reply, if the call wants one. */
 void encode_done(Client *client, const LockCall *call);
 
-/* Error replies, if one is wanted: for a result other than LOCK_RESULT_OK and _UNAVAILABLE, for a
- * call that could not be decoded, and for a negative errno of sd-bus. */
+/* Send error replies, if the call wants a reply: for a result other than LOCK_RESULT_OK and
+ * _UNAVAILABLE, for a call that could not be decoded, for a negative errno of sd-bus, and for a
+ * given name and text. */
 void encode_result(Client *client, const LockCall *call, LockResult result);
 void encode_refusal(Client *client, const LockCall *call);
 void encode_errno(Client *client, const LockCall *call, int r);
 void encode_error(Client *client, const LockCall *call, const char *name, const char *text);
 
-/* The signal of an effect, to its client or to a watcher, from the path by which that addresses the
- * bucket. */
+/* Sends the signal of an effect to its client or to a watcher, with the object path that this
+ * client uses for the bucket. */
 void encode_effect(Client *client, const Effect *effect);
 
-/* `Released` with the reason `lost`, of a request that is no longer there to be looked at. */
+/* Sends `Released` with the reason `lost`, for a request that does not exist in the core. */
 void encode_lost(Client *client, const char *bucket, guint64 id, const char *name, LockMode mode);
 
-/* Tells a watcher that `count` signals were not sent to it: about that bucket, or, if it is NULL,
- * about all that it may observe. */
+/* Sends `Missed` to a watcher: `count` signals of the bucket or, if `manager` is NULL, of all
+ * buckets that it may observe, were not sent. */
 void encode_missed(Client *client, const LockManager *manager, guint64 count);

@@ -29,7 +29,7 @@ find_bucket(sd_bus *bus,
 static int
 refuse_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_METHOD, "This is a call of no method");
+    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_METHOD, "there is no such method");
 }
 
 static const sd_bus_vtable lock_manager_vtable[] = {
@@ -149,7 +149,7 @@ refuse_prefix(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
     if (g_strcmp0(interface, BUS_LOCKS_INTERFACE) != 0)
         return 0;
-    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_OBJECT, "This is the path of no bucket");
+    return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_OBJECT, "this is not the path of a bucket");
 }
 
 static int

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The lists that Query, Inspect, Buckets, Observable and Resync answer with, written straight from
- * the core into the message. */
+/* The replies to Query, Inspect, Buckets, Observable and Resync, which are written directly from
+ * the core's lists into the message. All functions return a negative errno on failure. */
 
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "inspect.h"
 #include "sd-bus.h"
 
-/* [4.5] `manager` may be NULL: then there is nothing. `*out_n_bytes` is about what it takes.
- * Negative errno if it does not fit. */
+/* [4.5] If `manager` is NULL, the lists are empty. `*out_n_bytes` is the approximate size of the
+ * strings. */
 int snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes);
 
 int snapshots_append_inspect(sd_bus_message *reply,
@@ -20,15 +20,15 @@ int snapshots_append_inspect(sd_bus_message *reply,
                              gint64 now_us,
                              gsize *out_n_bytes);
 
-/* The buckets of the principal that have a lock or a request. */
+/* Appends the buckets of the principal that have a lock or a request. */
 int snapshots_append_buckets(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes);
 
-/* The buckets that the principal may look at and that have a lock or a request, its own first. No
- * more than fit into a message: see OBSERVABLE_BYTES_MAX. */
+/* Appends the buckets that the principal may observe and that have a lock or a request, its own
+ * first. Their total size is bounded by OBSERVABLE_BYTES_MAX. */
 int
 snapshots_append_observable(sd_bus_message *reply, const Principal *principal, gsize *out_n_bytes);
 
-/* All live requests of the agent, in the order in which they were made. */
+/* Appends all live requests of the agent, in the order in which they were made. */
 int snapshots_append_resync(sd_bus_message *reply,
                             const Agent *agent,
                             gint64 now_us,

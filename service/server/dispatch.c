@@ -257,7 +257,7 @@ open_socket(Client *client, const LockCall *call)
     int fd;
 
     if (call->version == 0) {
-        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "There is no version 0 of packets");
+        encode_error(client, call, BUS_ERROR_NOT_SUPPORTED, "packet version 0 does not exist");
         return;
     }
     if (server->session.user_agent.shutting_down) {
@@ -266,7 +266,7 @@ open_socket(Client *client, const LockCall *call)
     }
     if (has_request_without_key(client->agent)) {
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
-                     "There is a live request without a key, which a socket could not name");
+                     "the caller has a live request without a key, which packets cannot refer to");
         return;
     }
     packet_socket_close(client, PACKET_CLOSED_REPLACED);
@@ -280,8 +280,7 @@ open_socket(Client *client, const LockCall *call)
         return;
     }
     packet_socket_close(client, 0);
-    encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED,
-                 "There are no descriptors left for sockets");
+    encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
 }
 
 /* ---- the way in */
@@ -321,14 +320,15 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     if (channel == &socket_channel)
         return FALSE;
     if (client->agent != NULL && !may_use_path(client, call))
-        encode_error(client, call, BUS_ERROR_SECURITY, "The caller may not do this on this path");
+        encode_error(client, call, BUS_ERROR_SECURITY,
+                     "the caller is not permitted to do this on this path");
     else if (call->refusal_name != NULL)
         encode_refusal(client, call);
     else if (call->kind == LOCK_CALL_OTHER)
         encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
-                     "While a lock socket is open, lock operations are its");
+                     "lock operations have to be sent on the open lock socket");
     else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
         return TRUE;
     else if (is_too_late(client, call))

@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The one place where calls are served, whichever way they came: from a decoded call to the core,
- * and from what the core answers to a reply. */
+/* Dispatch of decoded calls, from the bus and from lock sockets, to operations of the core; and
+ * replies with their results. */
 
 #pragma once
 
 #include "lock-call.h"
 #include "server.h"
 
-/* Serves a call of an identified client that came by `channel`, and replies to it. */
+/* Serves a call of an identified client and replies to it on `channel`. */
 void dispatch_call(Client *client, const Channel *channel, const LockCall *call);
 
-/* [2.6] Ends the agent of the client, which has another one with the same client id from here on.
- * The client is told nothing of what that ends: it asked for it, or its socket is closed next. */
+/* [2.6] Terminates the agent of a connected client, which then has a new agent with the same client
+ * id. The client gets no events for the requests that end: it sent END, or its socket is closed
+ * next. */
 void dispatch_replace_agent(Client *client);

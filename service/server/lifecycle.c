@@ -79,7 +79,7 @@ on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         sd_bus_message_read_basic(reply, 'u', &result);
     if (result == REQUEST_NAME_PRIMARY_OWNER || result == REQUEST_NAME_ALREADY_OWNER)
         return 1;
-    g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
+    g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
     lifecycle_stop(server);
     return 1;
 }
@@ -209,10 +209,10 @@ static const char *
 get_reason(const Server *server)
 {
     if (outbox_get_length(&server->bus.outbox) > 0)
-        return "does not read what it is sent";
+        return "does not read our messages";
     if (!server->lifecycle->is_name_released)
-        return "does not confirm that the name is released";
-    return "does not send the credentials of a caller";
+        return "does not reply to ReleaseName";
+    return "does not reply with the credentials of a caller";
 }
 
 static gboolean
@@ -221,7 +221,7 @@ on_stop_deadline(gpointer data)
     Server *server = data;
 
     server->lifecycle->stop_deadline_id = 0;
-    g_warning("The bus %s; ending without that", get_reason(server));
+    g_warning("the bus %s; ending anyway", get_reason(server));
     lifecycle_end(server, EXIT_FAILURE);
     return G_SOURCE_REMOVE;
 }
@@ -313,7 +313,7 @@ void
 lifecycle_bus_lost(Server *server)
 {
     if (server->lifecycle->state != LIFECYCLE_ENDED)
-        g_warning("The connection to the bus is lost");
+        g_warning("the connection to the bus has ended");
     lifecycle_end(server, EXIT_FAILURE);
 }
 
@@ -339,7 +339,7 @@ on_idle_timer(gpointer data)
     } else if (idle_us < limit_us) {
         arm_idle_timer(server, limit_us - idle_us);
     } else {
-        g_info("Idle for %g s: ending", server->lifecycle->options.idle_exit_secs);
+        g_info("idle for %g s: exiting", server->lifecycle->options.idle_exit_secs);
         lifecycle_stop(server);
     }
     return G_SOURCE_REMOVE;

@@ -33,7 +33,7 @@
 
 typedef struct {
     gboolean replace;      /* take the name from an instance that has this option too */
-    double idle_exit_secs; /* 0 is never */
+    double idle_exit_secs; /* 0: never */
 } LifecycleOptions;
 
 typedef enum {

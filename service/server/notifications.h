@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core's effects are told as, and to whom.
+/* Turns the core's effects into records to store, events and signals.
  *
- * The client of a request or lock is told what it does not learn from a reply, by its channel; the
- * watchers of the bucket are told everything, by the bus. What has changed is noted for the store
+ * The client of a request gets events, on its channel, for changes that no reply reports to it. The
+ * watchers of the bucket get signals for all changes, on the bus. Changes are noted for the store
  * first. */
 
 #pragma once
@@ -12,7 +12,7 @@
 #include "lock-call.h"
 #include "server.h"
 
-/* Takes the core's effects and puts what they tell into the outputs, in their order. */
+/* Clears the core's effects and queues their events and signals, in order. */
 void notify_effects(Server *server);
 
 /* The same after a call of `client`, with its reply by `channel`. The reply goes before what it

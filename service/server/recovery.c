@@ -42,7 +42,7 @@ get_bus_id(Server *server, guint8 *out_id, GError **error)
     if (r >= 0)
         r = sd_id128_from_string(string, &id);
     if (r < 0) {
-        set_bus_error(error, "The bus doesn't say its id", r);
+        set_bus_error(error, "could not get the id of the bus", r);
         return FALSE;
     }
     memcpy(out_id, id.bytes, STATE_ID_BYTES);
@@ -58,7 +58,7 @@ get_boot_id(guint8 *out_id, GError **error)
     if (!g_file_get_contents("/proc/sys/kernel/random/boot_id", &string, NULL, error))
         return FALSE;
     if (sd_id128_from_string(g_strchomp(string), &id) < 0) {
-        set_bus_error(error, "The kernel doesn't say its boot id", -EINVAL);
+        set_bus_error(error, "could not read the boot id", -EINVAL);
         return FALSE;
     }
     memcpy(out_id, id.bytes, STATE_ID_BYTES);

@@ -47,9 +47,9 @@ static void
 fail_for_name(Server *server, int r)
 {
     if (r == -EEXIST)
-        fail(server, "The name %s is taken: another instance is running", BUS_SERVICE_NAME);
+        fail(server, "the name %s is taken: another instance is running", BUS_SERVICE_NAME);
     else
-        fail(server, "Can't take the name %s: %s", BUS_SERVICE_NAME, g_strerror(-r));
+        fail(server, "cannot request the name %s: %s", BUS_SERVICE_NAME, g_strerror(-r));
 }
 
 /* ---- step 6 */
@@ -115,7 +115,7 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
     if (server->lifecycle->state == LIFECYCLE_ENDED)
         return 1;
     if (names == NULL) {
-        fail(server, "The bus doesn't say who is there");
+        fail(server, "the bus does not reply to ListNames");
     } else if (!recovery_run(server, g_steal_pointer(&self->state), names, &error)) {
         fail(server, "%s", error->message);
     } else if (!self->has_name && (r = lifecycle_take_name(server)) < 0) {
@@ -137,7 +137,7 @@ ask_for_names(Server *server)
                                      "ListNames", on_names, server, "");
 
     if (r < 0)
-        fail(server, "Can't ask the bus who is there: %s", g_strerror(-r));
+        fail(server, "cannot call ListNames: %s", g_strerror(-r));
 }
 
 /* ---- step 3 */
@@ -172,7 +172,7 @@ go_on(Server *server)
     if (self->state != NULL)
         ask_for_names(server);
     else if (is_late && server->lifecycle->predecessor == NULL)
-        fail(server, "Another instance has the state in %s", self->directory);
+        fail(server, "another instance uses the state in %s", self->directory);
     else
         self->retry_id = g_timeout_add(is_late ? RETRY_LATE_MS : RETRY_MS, on_retry, server);
 }
@@ -192,7 +192,7 @@ void
 startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free)
 {
     if (was_ours) {
-        g_message("Another instance has taken the name %s", BUS_SERVICE_NAME);
+        g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
         lifecycle_end(server, EXIT_SUCCESS);
     } else if (!is_free && !server->lifecycle->options.replace) {
         fail_for_name(server, -EEXIST);
@@ -246,7 +246,7 @@ subscribe(Server *server)
     if (r >= 0)
         r = lifecycle_watch_name(server);
     if (r < 0)
-        fail(server, "Can't serve on the bus: %s", g_strerror(-r));
+        fail(server, "cannot start on the bus: %s", g_strerror(-r));
     return r >= 0;
 }
 

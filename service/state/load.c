@@ -150,13 +150,13 @@ wait_for_child(pid_t pid, gboolean is_needed)
 static void
 set_damaged(GError **error, const char *what)
 {
-    g_set_error(error, STORE_ERROR, STORE_ERROR_DAMAGED, "The state is damaged: %s", what);
+    g_set_error(error, STORE_ERROR, STORE_ERROR_DAMAGED, "the state is damaged: %s", what);
 }
 
 static void
 set_no_resource(GError **error)
 {
-    g_set_error(error, STORE_ERROR, STORE_ERROR_NO_RESOURCE, "The state can't be read now: %s",
+    g_set_error(error, STORE_ERROR, STORE_ERROR_NO_RESOURCE, "the state cannot be read now: %s",
                 g_strerror(errno));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Records that were loaded become agents and requests of the core, all of them or none: records
- * that contradict each other tell of a fault that nobody should build on. */
+/* Creates agents and requests of the core from loaded records. Either all records are restored or,
+ * if they contradict each other, none. */
 
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "state.h"
 #include "user-agent.h"
 
-/* New references to the agents; NULL: they contradict each other, and nothing was restored.
- * `restoring` may be NULL. */
+/* Returns new references to the agents, or NULL if the records contradict each other; then nothing
+ * was restored. `restoring` may be NULL. `lost` is called for requests that are left out. */
 GPtrArray *restore_records(UserAgent *user_agent,
                            const LoadedState *loaded,
                            Restoring *restoring,

@@ -1,34 +1,34 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which record is being restored, written down so that the next process knows whether this one died
- * of it. A record that three of them died of within ten seconds is not tried a fourth time: it must
- * not keep everybody else from their locks.
+/* A crash guard for restoring: the record that is being restored is written to a file, so that the
+ * next process can tell whether this one crashed because of it. A record at which three processes
+ * have crashed within ten seconds is left out, so that all others can be restored.
  *
- * It is for our own mistakes; so it does what it can, and what it can't do is no reason to stop. */
+ * This is a protection against bugs of the service, so errors of the guard itself are ignored. */
 
 #pragma once
 
 #include <glib.h>
 
-/* What is in the file. */
+/* The contents of the file. */
 typedef struct {
-    guint64 agent, id;         /* being restored; 0 is none */
-    guint64 bad_agent, bad_id; /* the last one that was being restored at a death */
-    guint64 n_deaths;          /* one after the other, */
-    gint64 first_us;           /* since then; monotonic */
+    guint64 agent, id;         /* the record being restored; 0: none */
+    guint64 bad_agent, bad_id; /* the record that was being restored at the last crash */
+    guint64 n_deaths;          /* number of consecutive crashes at that record */
+    gint64 first_us;           /* monotonic time of the first of these */
 } RestoringMarks;
 
 typedef struct {
-    int fd; /* -1: it can't be written down */
+    int fd; /* -1: the file can't be used */
     char *path;
     RestoringMarks marks;
 } Restoring;
 
 void restoring_begin(Restoring *self, const char *path, gint64 now_us);
 
-/* Whether it is to be left out. If not, it is the one now. */
+/* Whether the record has to be left out. If not, it is marked as being restored. */
 gboolean restoring_skips(Restoring *self, guint64 agent, guint64 id);
 
-/* All are restored. */
+/* All records have been restored. */
 void restoring_end(Restoring *self);

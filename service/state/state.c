@@ -123,7 +123,7 @@ state_free(State *self)
 static void
 put_aside(State *self, const char *why)
 {
-    g_warning("%s; starting without it, and keeping it as %s", why, self->aside_path);
+    g_warning("%s; starting without it; it is renamed to %s", why, self->aside_path);
     remove(self->aside_path); /* of another kind, it would be in the way */
     if (rename(self->path, self->aside_path) < 0 && remove(self->path) < 0)
         g_warning("%s: %s", self->path, g_strerror(errno));
@@ -185,11 +185,11 @@ load(State *self, GError **error)
             return FALSE;
         }
     } else if (memcmp(self->loaded->header.bus_id, self->bus_id, STATE_ID_BYTES) != 0) {
-        put_aside(self, "The state is that of another bus");
+        put_aside(self, "the state is that of another bus");
     } else if (memcmp(self->loaded->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
-        put_aside(self, "The state is from before the last boot");
+        put_aside(self, "the state is from before the last boot");
     } else if (!is_latest(self, self->loaded)) {
-        put_aside(self, "The state is older than it should be");
+        put_aside(self, "the state is older than the last commit");
     } else {
         *self->lock->n_commits = self->loaded->header.n_commits;
     }
@@ -208,9 +208,10 @@ keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer da
 {
     const LostRecord *self = data;
 
-    g_warning("Restoring one request has ended the service three times; it is lost, and the state "
-              "is kept as %s",
-              self->state->aside_path);
+    g_warning(
+        "restoring a request has crashed the service three times; the request is lost, and the "
+        "state is kept as %s",
+        self->state->aside_path);
     remove(self->state->aside_path);
     if (link(self->state->path, self->state->aside_path) < 0)
         g_warning("%s: %s", self->state->aside_path, g_strerror(errno));
@@ -231,7 +232,7 @@ state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data,
         agents = restore_records(user_agent, self->loaded, &restoring, keep_and_tell, &lost_record);
         restoring_end(&restoring);
         if (agents == NULL)
-            put_aside(self, "The state contradicts itself");
+            put_aside(self, "the state is inconsistent");
     }
     return agents != NULL ? agents : g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
 }
@@ -350,7 +351,7 @@ write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GErr
         return FALSE;
     if (!store_has_room(self->store, agents->len * RECORD_BYTES +
                                          n[CHARGE_REQUEST] * REQUEST_BYTES + n[CHARGE_TEXT_BYTE])) {
-        g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no room", self->new_path);
+        g_set_error(error, STORE_ERROR, STORE_ERROR_NO_ROOM, "%s: no space left", self->new_path);
         return FALSE;
     }
     if (!store_begin(self->store, error) || !put_all(self, user_agent, agents, error) ||
@@ -408,7 +409,7 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
     if (!is_written) {
         g_clear_pointer(&self->store, store_free);
         if (g_error_matches(*error, STORE_ERROR, STORE_ERROR_NO_ROOM))
-            g_prefix_error(error, "There is no room for the state: ");
+            g_prefix_error(error, "no space for the state: ");
     }
     g_clear_pointer(&self->loaded, loaded_state_free);
     return is_written;
@@ -502,7 +503,7 @@ state_commit(State *self)
     if (self->agents->len == 0 && self->requests->len == 0)
         return;
     if (is_due(self) && !write_changes(self, &error)) {
-        g_warning("The state can't be written: %s", error->message);
+        g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);
     }
     for (guint i = 0; i < self->requests->len; i++)

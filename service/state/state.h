@@ -1,19 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core has, kept where it survives the death of the process.
+/* The stored state: a copy of the core's requests and agents that survives the end of the process.
  *
- * Whoever changes the core notes what has changed; the changes of a turn are one transaction, which
- * is committed before the first message of the turn leaves. A request that comes and goes in one
- * turn is never written.
+ * The server notes all changes of the core. The changes of a turn are one transaction, which is
+ * committed before the first message of the turn is sent. A request that is made and ends within
+ * one turn is never written.
  *
- * Ids and tokens must never be given twice, also those of requests that are gone. So that not each
- * has to be written down, they are reserved by the block: nothing above what is written is given.
+ * Ids and tokens are never issued twice, not even those of requests that have ended. They are
+ * reserved in blocks, so that not each has to be written: none above the stored ceilings is issued.
  *
- * The file is `BUS.state` in the state directory, BUS being the id of the bus: unique names mean
- * something on one bus only. Whoever has the lock of `BUS.lock` beside it writes it. The state of
- * another boot, another bus or another format, or one that is damaged, is moved to
- * `BUS.state.aside`. */
+ * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
+ * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
+ * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`. */
 
 #pragma once
 
@@ -27,39 +26,41 @@
 typedef struct State State;
 
 typedef struct {
-    const char *directory; /* is made if it isn't there */
+    const char *directory; /* created if it doesn't exist */
     guint8 bus_id[STATE_ID_BYTES];
     guint8 boot_id[STATE_ID_BYTES];
 } StateOptions;
 
-/* Takes the lock. NULL without an error: somebody else has it, who may be about to leave. */
+/* Takes the lock. Returns NULL without an error if another process has it; that process may be
+ * about to end. */
 State *state_open(const StateOptions *options, GError **error);
 
-/* Commits what is left and gives back the lock. */
+/* Commits remaining changes and releases the lock. */
 void state_free(State *state);
 
-/* Whose requests can't be restored, and why they are lost. */
+/* Called for a request that is not restored; `record` describes it. */
 typedef void (*StateLost)(Agent *agent, guint64 id, const RequestRecord *record, gpointer data);
 
-/* Puts what the file has into the core, which must be empty and know the time. New references to
- * the agents; `lost` is called, behind them, of each request that is set aside. NULL: it can't be
- * told now. To be followed by state_begin(). */
+/* Restores the file into the core, which must be empty and have its time set. Returns new
+ * references to the agents, after which `lost` is called for each request that is left out. Returns
+ * NULL and an error if the file can't be read for lack of resources. To be followed by
+ * state_begin(). */
 GPtrArray *
 state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data, GError **error);
 
-/* Writes all that the core has into a new file, which then takes the place of the old one. From now
- * on changes are to be noted. */
+/* Writes the whole core to a new file, which then replaces the old one. From now on changes have to
+ * be noted. */
 gboolean state_begin(State *state, UserAgent *user_agent, GPtrArray *agents, GError **error);
 
-/* The request is new, or was granted, or has ended. */
+/* Notes that a request was made, was granted, or has ended. */
 void state_note_request(State *state, LockRequest *request);
 
-/* The agent is gone for good. Its requests have ended. */
+/* Notes that an agent has ended, after all its requests. */
 void state_note_agent_gone(State *state, Agent *agent);
 
-/* Whether one more request could be written. */
+/* Whether there is space for one more request with `n_bytes` bytes of strings. */
 gboolean state_has_room(State *state, gsize n_bytes);
 
-/* Writes what was noted. If that fails the process ends: nothing of this turn was said, so it is
- * as if it had ended before. */
+/* Commits the noted changes. If that fails, the process ends: nothing of this turn has been sent,
+ * so for clients it is as if the process had ended before the turn. */
 void state_commit(State *state);

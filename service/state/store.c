@@ -115,7 +115,7 @@ resize_map(Store *store, gsize n_bytes)
         return TRUE;
     /* There are no addresses for it. The old map is gone, but there were addresses for that. */
     if (mdb_env_set_mapsize(store->env, store->allocated_bytes) != 0)
-        g_error("The state can't be mapped any more");
+        g_error("the state cannot be mapped any more");
     errno = ENOMEM;
     return FALSE;
 }

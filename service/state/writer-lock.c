@@ -46,8 +46,8 @@ check(const char *path, int r, const struct stat *status, mode_t type, GError **
     }
     fault = find_fault(status, type);
     if (fault != NULL)
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM, "%s %s; state is not kept there", path,
-                    fault);
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM,
+                    "%s %s; refusing to store the state there", path, fault);
     return fault == NULL;
 }
 

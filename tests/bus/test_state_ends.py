@@ -200,7 +200,7 @@ class Replaced(StateCase):
         self.start('--replace')
         self.assertEqual(first.wait_exit(), 0)
         for line in first.stderr().splitlines():
-            self.assertIn('Another instance has taken the name', line)
+            self.assertIn('another instance has taken the name', line)
 
     def test_one_without_a_store_by_one_with(self):
         """What it had is lost, and told."""

@@ -98,7 +98,7 @@ class FileSize(StateCase):
                 self.assertEqual(service.wait_exit(), 1)
                 # Its messages go to a file, which has the same limit.
                 if size >= 4096:
-                    self.assertIn('no room for the state', service.stderr())
+                    self.assertIn('no space for the state', service.stderr())
                     self.assertIn(self.directory, service.stderr())
 
 
