@@ -18,3 +18,6 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 
 
 /* Whether both tell the same of the same request. */
 gboolean web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other);
+
+/* Whether both describe the same lock or request, and nothing but its age has changed. */
+gboolean web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other);

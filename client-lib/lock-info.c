@@ -26,9 +26,13 @@ struct _WebLocksLockInfo {
     char *client_id;
     guint64 token;
     char *why;
+    guint64 id;
     guint64 age_ms;
+    gint64 since_us;
     guint pid;
     char *process;
+    char *application;
+    guint uid;
     guint position;
     char **blocked_by;
 };
@@ -47,6 +51,10 @@ enum {
     PROP_PROCESS,
     PROP_POSITION,
     PROP_BLOCKED_BY,
+    PROP_ID,
+    PROP_SINCE,
+    PROP_APPLICATION,
+    PROP_UID,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -98,9 +106,9 @@ has_right_types(GVariant *entry)
         const char *key;
         const char *type;
     } known[] = {
-        {"name", "s"},       {"clientId", "s"}, {"why", "s"},  {"process", "s"},
-        {"blockedBy", "as"}, {"token", "t"},    {"age", "t"},  {"pid", "u"},
-        {"position", "u"},   {"cursor", "t"},   {"mode", "s"}, {"state", "s"},
+        {"name", "s"},  {"clientId", "s"}, {"why", "s"}, {"process", "s"},  {"blockedBy", "as"},
+        {"token", "t"}, {"age", "t"},      {"pid", "u"}, {"position", "u"}, {"cursor", "t"},
+        {"mode", "s"},  {"state", "s"},    {"id", "t"},  {"app", "s"},      {"uid", "u"},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
@@ -131,7 +139,12 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
         self->blocked_by = blocked_by;
     }
     g_variant_lookup(entry, "token", "t", &self->token);
-    g_variant_lookup(entry, "age", "t", &self->age_ms);
+    read_string(entry, "app", &self->application);
+    g_variant_lookup(entry, "id", "t", &self->id);
+    g_variant_lookup(entry, "uid", "u", &self->uid);
+    if (g_variant_lookup(entry, "age", "t", &self->age_ms))
+        self->since_us =
+            g_get_real_time() - (gint64)MIN(self->age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
     g_variant_lookup(entry, "pid", "u", &self->pid);
     g_variant_lookup(entry, "position", "u", &self->position);
     g_variant_lookup(entry, "cursor", "t", out_cursor);
@@ -149,7 +162,82 @@ web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other)
            strcmp(self->name, other->name) == 0 && strcmp(self->client_id, other->client_id) == 0;
 }
 
+gboolean
+web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other)
+{
+    return web_locks_lock_info_equal(self, other) && self->id == other->id &&
+           self->token == other->token && self->position == other->position &&
+           g_strv_equal((const char *const *)self->blocked_by,
+                        (const char *const *)other->blocked_by);
+}
+
 /* ---- what it tells */
+
+/**
+ * web_locks_lock_info_get_id:
+ * @self: a lock info
+ *
+ * Gets the id of the lock or request, which is unique together with its client id. Only inspecting
+ * returns it.
+ *
+ * Returns: the id; 0 if it is not known
+ * Since: 0.1
+ */
+guint64
+web_locks_lock_info_get_id(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->id;
+}
+
+/**
+ * web_locks_lock_info_get_since:
+ * @self: a lock info
+ *
+ * Gets when the lock was granted or, if it is pending, requested. Only inspecting returns it.
+ *
+ * Returns: microseconds since 1970 in UTC, as g_get_real_time(); 0 if it is not known
+ * Since: 0.1
+ */
+gint64
+web_locks_lock_info_get_since(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->since_us;
+}
+
+/**
+ * web_locks_lock_info_get_application:
+ * @self: a lock info
+ *
+ * Gets the application id of the client, if it is in a Flatpak or Snap sandbox. Only inspecting
+ * returns it.
+ *
+ * Returns: (transfer none): the application id; "" if there is none, or it is not known
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_application(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->application;
+}
+
+/**
+ * web_locks_lock_info_get_uid:
+ * @self: a lock info
+ *
+ * Gets the user id of the client. Only inspecting returns it.
+ *
+ * Returns: the user id; 0 also if it is not known
+ * Since: 0.1
+ */
+guint
+web_locks_lock_info_get_uid(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->uid;
+}
 
 /**
  * web_locks_lock_info_get_name:
@@ -369,6 +457,18 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_BLOCKED_BY:
         g_value_set_boxed(value, self->blocked_by);
         break;
+    case PROP_ID:
+        g_value_set_uint64(value, self->id);
+        break;
+    case PROP_SINCE:
+        g_value_set_int64(value, self->since_us);
+        break;
+    case PROP_APPLICATION:
+        g_value_set_string(value, self->application);
+        break;
+    case PROP_UID:
+        g_value_set_uint(value, self->uid);
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -383,6 +483,7 @@ web_locks_lock_info_finalize(GObject *object)
     g_free(self->client_id);
     g_free(self->why);
     g_free(self->process);
+    g_free(self->application);
     g_strfreev(self->blocked_by);
     G_OBJECT_CLASS(web_locks_lock_info_parent_class)->finalize(object);
 }
@@ -485,6 +586,41 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      * Since: 0.1
      */
     properties[PROP_BLOCKED_BY] = g_param_spec_boxed("blocked-by", NULL, NULL, G_TYPE_STRV, flags);
+    /**
+     * WebLocksLockInfo:id:
+     *
+     * The id of the lock or request, unique together with
+     * [property@WebLocks.LockInfo:client-id]; 0 if it is not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_ID] = g_param_spec_uint64("id", NULL, NULL, 0, G_MAXUINT64, 0, flags);
+    /**
+     * WebLocksLockInfo:since:
+     *
+     * When the lock was granted or, if it is pending, requested: microseconds since 1970; 0 if it
+     * is not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_SINCE] =
+        g_param_spec_int64("since", NULL, NULL, G_MININT64, G_MAXINT64, 0, flags);
+    /**
+     * WebLocksLockInfo:application:
+     *
+     * The application id of the client; "" if it is in no sandbox, or it is not known.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_APPLICATION] = g_param_spec_string("application", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksLockInfo:uid:
+     *
+     * The user id of the client.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 
@@ -495,5 +631,6 @@ web_locks_lock_info_init(WebLocksLockInfo *self)
     self->client_id = g_strdup("");
     self->why = g_strdup("");
     self->process = g_strdup("");
+    self->application = g_strdup("");
     self->blocked_by = g_new0(char *, 1);
 }

@@ -14,6 +14,10 @@
 WebLocksManager *
 web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error);
 
+/* A bucket of Observable, by its object path. */
+WebLocksManager *web_locks_manager_new_observed(
+    WebLocksAgent *agent, const char *path, const char *bucket, const char *application, guint uid);
+
 Connection *web_locks_manager_get_connection(WebLocksManager *self);
 
 /* Returns the object path of the bucket. */

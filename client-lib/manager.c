@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include <unistd.h>
+
 #include "client-lib/manager-private.h"
 
 #include <string.h>
@@ -32,6 +34,9 @@ struct _WebLocksManager {
     WebLocksAgent *agent;
     GRefString *bucket;
     char *path;
+    char *application; /* NULL: of the user, or of the caller itself */
+    guint uid;
+    gboolean is_observed; /* the bucket is another principal's */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
@@ -39,6 +44,9 @@ G_DEFINE_FINAL_TYPE(WebLocksManager, web_locks_manager, G_TYPE_OBJECT)
 enum {
     PROP_AGENT = 1,
     PROP_BUCKET,
+    PROP_APPLICATION,
+    PROP_UID,
+    PROP_OBSERVED,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -78,6 +86,22 @@ web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError
     self->agent = g_object_ref(agent);
     self->bucket = g_ref_string_new(bucket);
     self->path = encode_path(bucket);
+    self->uid = getuid();
+    return self;
+}
+
+WebLocksManager *
+web_locks_manager_new_observed(
+    WebLocksAgent *agent, const char *path, const char *bucket, const char *application, guint uid)
+{
+    WebLocksManager *self = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
+
+    self->agent = g_object_ref(agent);
+    self->bucket = g_ref_string_new(bucket);
+    self->path = g_strdup(path);
+    self->application = application[0] != '\0' ? g_strdup(application) : NULL;
+    self->uid = uid;
+    self->is_observed = !g_str_has_prefix(path, BUS_BUCKET_PREFIX "/");
     return self;
 }
 
@@ -228,11 +252,68 @@ web_locks_manager_get_bucket(WebLocksManager *self)
     return self->bucket;
 }
 
+/**
+ * web_locks_manager_get_application:
+ * @self: a manager
+ *
+ * Gets the id of the sandboxed application to which the bucket belongs, if the manager is one of
+ * web_locks_agent_list_observable_finish().
+ *
+ * Returns: (transfer none) (nullable): an application id; %NULL if the bucket is that of a user, or
+ *   of the caller
+ * Since: 0.1
+ */
+const char *
+web_locks_manager_get_application(WebLocksManager *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
+    return self->application;
+}
+
+/**
+ * web_locks_manager_get_uid:
+ * @self: a manager
+ *
+ * Gets the user to whom the bucket belongs.
+ *
+ * Returns: a user id
+ * Since: 0.1
+ */
+guint
+web_locks_manager_get_uid(WebLocksManager *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), 0);
+    return self->uid;
+}
+
+/**
+ * web_locks_manager_get_observed:
+ * @self: a manager
+ *
+ * Gets whether the bucket belongs to another principal. Such a bucket can be queried, inspected and
+ * watched, and its locks can be broken; requests for locks fail with
+ * [error@WebLocks.Error.SECURITY].
+ *
+ * Returns: whether the bucket can only be observed
+ * Since: 0.1
+ */
+gboolean
+web_locks_manager_get_observed(WebLocksManager *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), FALSE);
+    return self->is_observed;
+}
+
 /* ---- request [4.1] */
 
 gboolean
 web_locks_manager_check(WebLocksManager *self, GError **error)
 {
+    if (self->is_observed) {
+        g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY,
+                            "locks of another principal can only be observed");
+        return FALSE;
+    }
     return connection_check(web_locks_manager_get_connection(self), error);
 }
 
@@ -402,6 +483,15 @@ web_locks_manager_get_property(GObject *object, guint id, GValue *value, GParamS
     case PROP_BUCKET:
         g_value_set_string(value, self->bucket);
         break;
+    case PROP_APPLICATION:
+        g_value_set_string(value, self->application);
+        break;
+    case PROP_UID:
+        g_value_set_uint(value, self->uid);
+        break;
+    case PROP_OBSERVED:
+        g_value_set_boolean(value, self->is_observed);
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -415,6 +505,7 @@ web_locks_manager_finalize(GObject *object)
     g_clear_object(&self->agent);
     g_clear_pointer(&self->bucket, g_ref_string_release);
     g_free(self->path);
+    g_free(self->application);
     G_OBJECT_CLASS(web_locks_manager_parent_class)->finalize(object);
 }
 
@@ -443,6 +534,30 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
      * Since: 0.1
      */
     properties[PROP_BUCKET] = g_param_spec_string("bucket", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksManager:application:
+     *
+     * The id of the sandboxed application to which an observed bucket belongs.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_APPLICATION] = g_param_spec_string("application", NULL, NULL, NULL, flags);
+    /**
+     * WebLocksManager:uid:
+     *
+     * The user to whom the bucket belongs.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    /**
+     * WebLocksManager:observed:
+     *
+     * Whether the bucket belongs to another principal, so that it can only be observed.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_OBSERVED] = g_param_spec_boolean("observed", NULL, NULL, FALSE, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

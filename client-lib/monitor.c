@@ -6,11 +6,14 @@
 #include "client-lib/queries.h"
 #include "common/bus-names.h"
 
-/* Signals say that something has changed; what is so then, Query says: state beats remembered
- * signals. No signal says that somebody begins to wait. That can only be where something is held,
- * and only then we ask again now and then. */
-#define LOOK_AGAIN_MS 1000
-/* Bursts of signals are worth one question. */
+/* Every change of the bucket causes a signal to watchers. A signal, Missed, or another owner of the
+ * service's name starts a call of Inspect, unless one is pending; a change during a call starts
+ * another one after it. So the lists always show a state that the service had, with all details,
+ * and nothing is polled. */
+
+/* After a call that has failed although there is a service. */
+#define RETRY_MS 1000
+/* A change during a call: bursts of signals cause few calls. */
 #define BURST_MS 20
 
 typedef enum {
@@ -24,11 +27,13 @@ typedef struct MonitorRef MonitorRef;
 /**
  * WebLocksMonitor:
  *
- * What is held and what waits in a storage bucket, in list models that stay true by themselves.
+ * The held locks and pending requests of a storage bucket, in list models that are updated.
  *
- * Grants and ends are seen at once, those who begin to wait within a second. If there is no lock
- * service, and none can be started, the lists are empty until there is one; one that dies and comes
- * back is seen as it then is.
+ * The items are [class@WebLocks.LockInfo] with all their properties. An item is replaced when
+ * anything but its age changes. The bucket may be that of another principal: see
+ * web_locks_agent_list_observable_async(). The monitor is notified of every change, and doesn't
+ * poll. If there is no lock service, and none can be started, the lists are empty until there is
+ * one; after a restart of the service they show its new state.
  *
  * The lists change in the main context of the agent.
  *
@@ -46,6 +51,7 @@ struct _WebLocksMonitor {
     guint watched_owner; /* the owner change since which the service tells us */
     gboolean is_watched;
     gboolean is_watch_asked; /* so it has to be taken back */
+    Inspection *inspection;  /* of the call that is pending */
     int look; /* a Look; atomic. Whoever moves it from idle owns what follows until it is idle */
     GTask *ready; /* web_locks_monitor_new_async() */
 };
@@ -188,7 +194,7 @@ is_same(GListModel *a, guint at_a, GListModel *b, guint at_b)
     g_autoptr(WebLocksLockInfo) info_a = g_list_model_get_item(a, at_a);
     g_autoptr(WebLocksLockInfo) info_b = g_list_model_get_item(b, at_b);
 
-    return web_locks_lock_info_equal(info_a, info_b);
+    return web_locks_lock_info_is_unchanged(info_a, info_b);
 }
 
 /* Only what differs is replaced, so that a view keeps its place. */
@@ -215,40 +221,35 @@ static MethodCallMessage
 build_refresh(gpointer monitor)
 {
     WebLocksMonitor *self = monitor;
-    const char *path = web_locks_manager_get_path(self->manager);
 
     if (self->is_watched &&
         self->watched_owner == connection_count_owner_changes(get_connection(self)))
-        return (MethodCallMessage){path, BUS_LOCKS_INTERFACE, "Query", NULL};
+        return inspection_build(self->inspection);
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    return (MethodCallMessage){path, BUS_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", TRUE)};
+    return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
+                               "Watch", g_variant_new("(b)", TRUE)};
 }
 
+/* Returns NULL without an error if another call has to follow. */
 static gpointer
 read_refresh(GVariant *body, gpointer monitor, GError **error)
 {
     WebLocksMonitor *self = monitor;
 
     if (self->is_watched)
-        return queries_read_query(body, error);
+        return inspection_read(body, self->inspection, error);
     self->is_watched = TRUE;
     self->watched_owner = connection_count_owner_changes(get_connection(self));
-    return NULL; /* now Query */
+    /* Pages of an earlier service are dropped. */
+    inspection_free(self->inspection);
+    self->inspection = inspection_new(self->manager, NULL);
+    return NULL;
 }
 
-static gpointer
-read_refresh_bytes(const char *signature, GBytes *body, gpointer monitor, GError **error)
-{
-    WebLocksMonitor *self = monitor;
+static const MethodCallKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
 
-    return self->is_watched ? queries_read_query_bytes(signature, body, NULL, error) : NULL;
-}
-
-static const MethodCallKind refresh_kind = {build_refresh, read_refresh, g_object_unref,
-                                            read_refresh_bytes};
-
-/* `next_ms` is when to look again even if nothing is told; 0: not then. */
+/* `next_ms` is when to look again even without a signal; 0: not at all. */
 static void
 end_look(WebLocksMonitor *self, guint next_ms)
 {
@@ -268,8 +269,7 @@ on_refresh_failed(WebLocksMonitor *self, const GError *error)
             error->message);
     self->is_watched = FALSE;
     if (connection_is_served(get_connection(self))) {
-        end_look(self,
-                 LOOK_AGAIN_MS); /* it is slow, or is just leaving: what was so may be so still */
+        end_look(self, RETRY_MS); /* it is slow or shutting down: the lists may still be right */
         return;
     }
     g_list_store_remove_all(self->held);
@@ -280,11 +280,9 @@ on_refresh_failed(WebLocksMonitor *self, const GError *error)
 static void
 take_in(WebLocksMonitor *self, WebLocksSnapshot *snapshot)
 {
-    gboolean is_empty = g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)) == 0;
-
     update_store(self->held, web_locks_snapshot_get_held(snapshot));
     update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
-    end_look(self, is_empty ? 0 : LOOK_AGAIN_MS);
+    end_look(self, 0);
 }
 
 static void
@@ -317,6 +315,8 @@ refresh(WebLocksMonitor *self)
             g_atomic_int_get(&self->look) == LOOK_STALE)
             return;
     stop_timer(self);
+    g_clear_pointer(&self->inspection, inspection_free);
+    self->inspection = inspection_new(self->manager, NULL);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
     connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
@@ -419,6 +419,7 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
 
     self = monitor_new(manager);
     self->look = LOOK_GOING_ON;
+    self->inspection = inspection_new(manager, NULL);
     connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
     snapshot = sync_call_wait(&sync, error);
     if (snapshot == NULL)
@@ -497,6 +498,7 @@ web_locks_monitor_finalize(GObject *object)
     stop_timer(self);
     if (self->ref != NULL)
         stop_watching(self);
+    g_clear_pointer(&self->inspection, inspection_free);
     g_clear_object(&self->manager);
     g_object_unref(self->held);
     g_object_unref(self->pending);

@@ -37,8 +37,8 @@ read_query_list(GVariant *list, gboolean held)
     return G_LIST_MODEL(infos);
 }
 
-gpointer
-queries_read_query_bytes(const char *signature, GBytes *body, gpointer data, GError **error)
+static gpointer
+read_query_bytes(const char *signature, GBytes *body, gpointer data, GError **error)
 {
     g_autoptr(GListModel) held = NULL, pending = NULL;
 
@@ -47,8 +47,8 @@ queries_read_query_bytes(const char *signature, GBytes *body, gpointer data, GEr
     return NULL;
 }
 
-WebLocksSnapshot *
-queries_read_query(GVariant *body, GError **error)
+static gpointer
+read_query(GVariant *body, gpointer manager, GError **error)
 {
     g_autoptr(GVariant) held = NULL, pending = NULL;
     g_autoptr(GListModel) held_infos = NULL, pending_infos = NULL;
@@ -63,14 +63,8 @@ queries_read_query(GVariant *body, GError **error)
     return web_locks_snapshot_new(held_infos, pending_infos);
 }
 
-static gpointer
-read_query(GVariant *body, gpointer manager, GError **error)
-{
-    return queries_read_query(body, error);
-}
-
 static const MethodCallKind query_kind = {build_query, read_query, g_object_unref,
-                                          queries_read_query_bytes};
+                                          read_query_bytes};
 
 /**
  * web_locks_manager_query_async:
@@ -153,15 +147,15 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 /* ---- inspect */
 
 /* The service replies to Inspect in pages, which are collected here. */
-typedef struct {
+struct Inspection {
     WebLocksManager *manager;
     GListStore *held;
     GListStore *pending;
     char *name; /* NULL: all names */
     guint64 after;
-} Inspection;
+};
 
-static void
+void
 inspection_free(gpointer data)
 {
     Inspection *self = data;
@@ -172,9 +166,8 @@ inspection_free(gpointer data)
     g_free(self->name);
     g_free(self);
 }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Inspection, inspection_free)
 
-static Inspection *
+Inspection *
 inspection_new(WebLocksManager *manager, const char *name)
 {
     Inspection *self = g_new0(Inspection, 1);
@@ -186,8 +179,8 @@ inspection_new(WebLocksManager *manager, const char *name)
     return self;
 }
 
-static MethodCallMessage
-build_inspect(gpointer inspection)
+MethodCallMessage
+inspection_build(gpointer inspection)
 {
     const Inspection *self = inspection;
     GVariantBuilder filters;
@@ -200,8 +193,8 @@ build_inspect(gpointer inspection)
                                "Inspect", g_variant_new("(a{sv})", &filters)};
 }
 
-static gpointer
-read_inspect(GVariant *body, gpointer inspection, GError **error)
+gpointer
+inspection_read(GVariant *body, gpointer inspection, GError **error)
 {
     Inspection *self = inspection;
     const guint64 before = self->after;
@@ -234,7 +227,7 @@ read_inspect(GVariant *body, gpointer inspection, GError **error)
                 : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
 }
 
-static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
+static const MethodCallKind inspect_kind = {inspection_build, inspection_read, g_object_unref};
 
 /**
  * web_locks_manager_inspect_async:

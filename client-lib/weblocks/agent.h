@@ -79,4 +79,17 @@ WEB_LOCKS_PUBLIC
 char **
 web_locks_agent_list_buckets_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
 
+WEB_LOCKS_PUBLIC
+void web_locks_agent_list_observable_async(WebLocksAgent *self,
+                                           GCancellable *cancellable,
+                                           GAsyncReadyCallback callback,
+                                           gpointer user_data);
+WEB_LOCKS_PUBLIC
+GPtrArray *
+web_locks_agent_list_observable_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+GPtrArray *web_locks_agent_list_observable_sync(WebLocksAgent *self,
+                                                GCancellable *cancellable,
+                                                GError **error);
+
 G_END_DECLS

@@ -34,6 +34,14 @@ guint web_locks_lock_info_get_pid(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_lock_info_get_process(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
+guint64 web_locks_lock_info_get_id(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
+gint64 web_locks_lock_info_get_since(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
+const char *web_locks_lock_info_get_application(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
+guint web_locks_lock_info_get_uid(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_position(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *const *web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self);

@@ -30,6 +30,12 @@ WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_manager_get_agent(WebLocksManager *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_manager_get_bucket(WebLocksManager *self);
+WEB_LOCKS_PUBLIC
+const char *web_locks_manager_get_application(WebLocksManager *self);
+WEB_LOCKS_PUBLIC
+guint web_locks_manager_get_uid(WebLocksManager *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_manager_get_observed(WebLocksManager *self);
 
 WEB_LOCKS_PUBLIC
 void web_locks_manager_request_async(WebLocksManager *self,
@@ -91,5 +97,21 @@ WebLocksSnapshot *web_locks_manager_inspect_sync(WebLocksManager *self,
                                                  const char *name,
                                                  GCancellable *cancellable,
                                                  GError **error);
+
+WEB_LOCKS_PUBLIC
+void web_locks_manager_break_async(WebLocksManager *self,
+                                   const char *name,
+                                   WebLocksLockInfo *info,
+                                   GCancellable *cancellable,
+                                   GAsyncReadyCallback callback,
+                                   gpointer user_data);
+WEB_LOCKS_PUBLIC
+int web_locks_manager_break_finish(WebLocksManager *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+int web_locks_manager_break_sync(WebLocksManager *self,
+                                 const char *name,
+                                 WebLocksLockInfo *info,
+                                 GCancellable *cancellable,
+                                 GError **error);
 
 G_END_DECLS

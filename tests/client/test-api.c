@@ -4,6 +4,7 @@
 /* Every public function, at least once. That none is missing here, test_symbols.py says. */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/client/fixture.h"
 
@@ -77,6 +78,8 @@ test_agents(void)
     g_autoptr(GError) error = NULL;
     g_auto(Answer) bus = {0}, at_address = {0}, connect = {0}, list = {0};
     g_auto(GStrv) buckets = NULL, buckets_sync = NULL;
+    g_auto(Answer) observable_answer = {0};
+    g_autoptr(GPtrArray) observable = NULL, observable_sync = NULL;
 
     web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &bus);
     by_bus = web_locks_agent_new_finish(answer_wait(&bus), &error);
@@ -105,6 +108,15 @@ test_agents(void)
     g_assert_no_error(error);
     g_assert_cmpuint(g_strv_length(buckets), ==, 0);
     g_assert_cmpuint(g_strv_length(buckets_sync), ==, 0);
+
+    web_locks_agent_list_observable_async(by_bus, NULL, answer_take, &observable_answer);
+    observable =
+        web_locks_agent_list_observable_finish(by_bus, answer_wait(&observable_answer), &error);
+    g_assert_no_error(error);
+    observable_sync = web_locks_agent_list_observable_sync(by_bus_sync, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(observable->len, ==, 0);
+    g_assert_cmpuint(observable_sync->len, ==, 0);
 
     connection = private_bus_connect(test_bus());
     by_connection = web_locks_agent_new_for_connection(connection, &error);
@@ -189,6 +201,11 @@ check_info(WebLocksSnapshot *snapshot, WebLocksLock *lock, gboolean with_details
     g_assert_cmpstr(web_locks_lock_info_get_why(info), ==, "");
     g_assert_cmpuint(web_locks_lock_info_get_age(info), <, 60 * 1000);
     g_assert_cmpuint(web_locks_lock_info_get_pid(info) != 0, ==, with_details);
+    g_assert_cmpuint(web_locks_lock_info_get_id(info) != 0, ==, with_details);
+    g_assert_cmpint(web_locks_lock_info_get_since(info) != 0, ==, with_details);
+    g_assert_cmpint(web_locks_lock_info_get_since(info), <=, g_get_real_time());
+    g_assert_cmpuint(web_locks_lock_info_get_uid(info), ==, with_details ? getuid() : 0);
+    g_assert_cmpstr(web_locks_lock_info_get_application(info), ==, "");
     g_assert_cmpint(web_locks_lock_info_get_process(info)[0] != '\0', ==, with_details);
     g_assert_cmpuint(web_locks_lock_info_get_position(info), ==, 0);
     g_assert_nonnull(web_locks_lock_info_get_blocked_by(info));
@@ -221,6 +238,46 @@ test_snapshots(void)
     check_info(inspect_sync, lock, TRUE);
 }
 
+/* On an own bucket; what others are observed by is in the tests of the service. */
+static void
+test_break(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), second = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLockInfo) info = NULL;
+    g_autoptr(GPtrArray) observable = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+    WebLocksManager *listed;
+
+    observable =
+        web_locks_agent_list_observable_sync(web_locks_manager_get_agent(manager), NULL, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(observable->len, ==, 1);
+    listed = observable->pdata[0];
+    g_assert_cmpstr(web_locks_manager_get_bucket(listed), ==,
+                    web_locks_manager_get_bucket(manager));
+    g_assert_null(web_locks_manager_get_application(listed));
+    g_assert_cmpuint(web_locks_manager_get_uid(listed), ==, getuid());
+    g_assert_cmpuint(web_locks_manager_get_uid(manager), ==, getuid());
+    g_assert_false(web_locks_manager_get_observed(listed));
+
+    snapshot = web_locks_manager_inspect_sync(listed, "a", NULL, &error);
+    g_assert_no_error(error);
+    info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "b", NULL, NULL, &error), ==, 0);
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 1);
+    g_assert_cmpint(web_locks_manager_break_sync(listed, "a", info, NULL, &error), ==, 0);
+    g_assert_no_error(error);
+    second = test_lock(manager, "a");
+    web_locks_manager_break_async(manager, "a", NULL, NULL, answer_take, &answer);
+    g_assert_cmpint(web_locks_manager_break_finish(manager, answer_wait(&answer), &error), ==, 1);
+    g_assert_no_error(error);
+    g_assert_cmpint(web_locks_manager_break_sync(manager, "-a", NULL, NULL, &error), ==, -1);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+}
+
 static void
 test_monitors(void)
 {
@@ -250,6 +307,7 @@ main(int argc, char **argv)
     g_test_add_func("/api/managers", test_managers);
     g_test_add_func("/api/locks", test_locks);
     g_test_add_func("/api/snapshots", test_snapshots);
+    g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors", test_monitors);
     return test_run(NULL);
 }
