@@ -20,4 +20,5 @@ int command_run(const Command *command, int argc, char **argv);
 int command_query(const Command *command, int argc, char **argv);
 int command_inspect(const Command *command, int argc, char **argv);
 int command_watch(const Command *command, int argc, char **argv);
+int command_break(const Command *command, int argc, char **argv);
 int command_steal(const Command *command, int argc, char **argv);

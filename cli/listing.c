@@ -10,7 +10,7 @@
 
 /* The snapshot of one bucket. */
 typedef struct {
-    char *bucket;
+    WebLocksManager *manager;
     WebLocksSnapshot *snapshot;
 } Page;
 
@@ -19,24 +19,17 @@ page_free(gpointer data)
 {
     Page *page = data;
 
-    g_free(page->bucket);
+    g_object_unref(page->manager);
     g_object_unref(page->snapshot);
     g_free(page);
 }
 
 static gboolean
-take_page(const Listing *listing,
-          WebLocksAgent *agent,
-          const char *bucket,
-          GPtrArray *pages,
-          GError **error)
+take_page(const Listing *listing, WebLocksManager *manager, GPtrArray *pages, GError **error)
 {
-    g_autoptr(WebLocksManager) manager = web_locks_agent_get_manager(agent, bucket, error);
     WebLocksSnapshot *snapshot;
     Page *page;
 
-    if (manager == NULL)
-        return FALSE;
     if (listing->detailed)
         snapshot = web_locks_manager_inspect_sync(manager, listing->name, NULL, error);
     else
@@ -44,34 +37,82 @@ take_page(const Listing *listing,
     if (snapshot == NULL)
         return FALSE;
     page = g_new0(Page, 1);
-    page->bucket = g_strdup(bucket);
+    page->manager = g_object_ref(manager);
     page->snapshot = snapshot;
     g_ptr_array_add(pages, page);
     return TRUE;
+}
+
+/* Returns owned managers, or NULL and an error. */
+static GPtrArray *
+get_managers(const Listing *listing, GError **error)
+{
+    g_autoptr(WebLocksAgent) agent = target_connect(&listing->target, error);
+    g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
+    g_auto(GStrv) buckets = NULL;
+    const char *one[] = {listing->target.bucket, NULL};
+    const char *const *names = one;
+
+    if (agent == NULL)
+        return NULL;
+    if (listing->all)
+        return web_locks_agent_list_observable_sync(agent, NULL, error);
+    if (listing->all_buckets) {
+        buckets = web_locks_agent_list_buckets_sync(agent, NULL, error);
+        if (buckets == NULL)
+            return NULL;
+        names = (const char *const *)buckets;
+    }
+    for (guint i = 0; names[i] != NULL; i++) {
+        WebLocksManager *manager = web_locks_agent_get_manager(agent, names[i], error);
+
+        if (manager == NULL)
+            return NULL;
+        g_ptr_array_add(managers, manager);
+    }
+    return g_steal_pointer(&managers);
 }
 
 /* Returns owned pages, or NULL and an error. */
 static GPtrArray *
 take_pages(const Listing *listing, GError **error)
 {
-    g_autoptr(WebLocksAgent) agent = target_connect(&listing->target, error);
+    g_autoptr(GPtrArray) managers = get_managers(listing, error);
     g_autoptr(GPtrArray) pages = g_ptr_array_new_with_free_func(page_free);
-    g_auto(GStrv) buckets = NULL;
 
-    if (agent == NULL)
+    if (managers == NULL)
         return NULL;
-    if (!listing->all_buckets)
-        return take_page(listing, agent, listing->target.bucket, pages, error)
-                   ? g_steal_pointer(&pages)
-                   : NULL;
-    buckets = web_locks_agent_list_buckets_sync(agent, NULL, error);
-    if (buckets == NULL)
-        return NULL;
-    for (guint i = 0; buckets[i] != NULL; i++) {
-        if (!take_page(listing, agent, buckets[i], pages, error))
+    for (guint i = 0; i < managers->len; i++) {
+        if (!take_page(listing, managers->pdata[i], pages, error))
             return NULL;
     }
     return g_steal_pointer(&pages);
+}
+
+/* The output of --all: the buckets of several principals may have the same name. */
+static void
+print_all_json(const Listing *listing, GPtrArray *pages)
+{
+    Json json;
+
+    json_init(&json);
+    json_open(&json, NULL, '{');
+    json_open(&json, "buckets", '[');
+    for (guint i = 0; i < pages->len; i++) {
+        const Page *page = pages->pdata[i];
+        const char *application = web_locks_manager_get_application(page->manager);
+
+        json_open(&json, NULL, '{');
+        json_number(&json, "uid", web_locks_manager_get_uid(page->manager));
+        json_string(&json, "application", application != NULL ? application : "");
+        json_string(&json, "bucket", web_locks_manager_get_bucket(page->manager));
+        lock_output_snapshot(&json, page->snapshot, listing->detailed);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
+    json_close(&json, '}');
+    json_print(&json);
+    json_clear(&json);
 }
 
 /* With --all-buckets, the output is one object with a member for each bucket. */
@@ -86,7 +127,7 @@ print_json(const Listing *listing, GPtrArray *pages)
         const Page *page = pages->pdata[i];
 
         if (listing->all_buckets)
-            json_open(&json, page->bucket, '{');
+            json_open(&json, web_locks_manager_get_bucket(page->manager), '{');
         lock_output_snapshot(&json, page->snapshot, listing->detailed);
         if (listing->all_buckets)
             json_close(&json, '}');
@@ -112,19 +153,35 @@ compare_names(gconstpointer a, gconstpointer b)
                   web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
 }
 
+/* Returns an owned text for the first column, or NULL if there is none. With --all it begins with
+ * what is not the caller's: the user, and the application. */
+static char *
+get_place(const Listing *listing, WebLocksManager *manager)
+{
+    const char *application = web_locks_manager_get_application(manager);
+    g_autofree char *user = NULL;
+
+    if (!listing->all)
+        return listing->all_buckets ? g_strdup(web_locks_manager_get_bucket(manager)) : NULL;
+    if (web_locks_manager_get_uid(manager) != getuid())
+        user = g_strdup_printf("%u:", web_locks_manager_get_uid(manager));
+    return g_strconcat(user != NULL ? user : "", application != NULL ? application : "",
+                       application != NULL ? ":" : "", web_locks_manager_get_bucket(manager), NULL);
+}
+
 /* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.
  * This needs a stable sort, which g_ptr_array_sort() is. */
 static void
 add_rows(const Listing *listing, Table *table, const Page *page)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autofree char *place = get_place(listing, page->manager);
 
     append_list(rows, web_locks_snapshot_get_held(page->snapshot));
     append_list(rows, web_locks_snapshot_get_pending(page->snapshot));
     g_ptr_array_sort(rows, compare_names);
     for (guint i = 0; i < rows->len; i++)
-        lock_output_row(table, listing->all_buckets ? page->bucket : NULL, rows->pdata[i],
-                        listing->detailed);
+        lock_output_row(table, place, rows->pdata[i], listing->detailed);
 }
 
 Status
@@ -137,12 +194,17 @@ listing_print(const Listing *listing)
 
     if (pages == NULL)
         return complain_of(error);
+    if (listing->json && listing->all) {
+        print_all_json(listing, pages);
+        flush_output(&status);
+        return status;
+    }
     if (listing->json) {
         print_json(listing, pages);
         flush_output(&status);
         return status;
     }
-    table = table_new(lock_output_headings(listing->all_buckets, listing->detailed),
+    table = table_new(lock_output_headings(listing->all_buckets || listing->all, listing->detailed),
                       isatty(STDOUT_FILENO));
     for (guint i = 0; i < pages->len; i++)
         add_rows(listing, table, pages->pdata[i]);
@@ -154,13 +216,15 @@ listing_print(const Listing *listing)
 gboolean
 listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
 {
-    const Option options[] = {{"all-buckets", 'a', NULL,
-                               "All buckets that have a lock or a request now", option_set,
-                               &listing->all_buckets},
-                              {"json", 'j', NULL, "Print JSON", option_set, &listing->json},
-                              target_bucket_option(&listing->target),
-                              target_system_option(&listing->target),
-                              {NULL}};
+    const Option options[] = {
+        {"all", 0, NULL, "All buckets that you may look at, also of sandboxed applications",
+         option_set, &listing->all},
+        {"all-buckets", 'a', NULL, "All buckets that have a lock or a request now", option_set,
+         &listing->all_buckets},
+        {"json", 'j', NULL, "Print JSON", option_set, &listing->json},
+        target_bucket_option(&listing->target),
+        target_system_option(&listing->target),
+        {NULL}};
 
     return options_parse(command, options, argc, argv, out_status);
 }

@@ -12,6 +12,7 @@
 typedef struct {
     Target target;
     gboolean all_buckets;
+    gboolean all; /* of all principals that the caller may look at */
     gboolean json;
     gboolean detailed;
     const char *name; /* only this lock name; NULL: all names. Only used if `detailed`. */

@@ -44,7 +44,9 @@ _weblocks_look_back() {
         ((++index))
         ;;
       -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
-      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace) ((++index)) ;;
+      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace | --app | --user | --client)
+        ((++index))
+        ;;
       --*) ;;
       # Short options may be combined; only the last one can take the next word as its argument.
       -*[wEb]) ((++index)) ;;
@@ -62,8 +64,9 @@ _weblocks_options() {
       echo --shared --exclusive --nonblock --wait= --timeout= --conflict-exit-code= --steal --why= \
         --on-loss= --grace= --verbose --bucket= --system --help
       ;;
-    query | inspect) echo --all-buckets --json --bucket= --system --help ;;
+    query | list | inspect) echo --all --all-buckets --json --bucket= --system --help ;;
     watch) echo --json --bucket= --system --help ;;
+    break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
     help) echo --help ;;
     *) echo --help --version ;;
@@ -86,7 +89,7 @@ _weblocks_value() {
   case $option in
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all-buckets) ;;
     --on-loss) _weblocks_words 'kill ignore' ;;
-    -w | -E | --wait | --timeout | --conflict-exit-code | --why | --grace) ;;
+    -w | -E | --wait | --timeout | --conflict-exit-code | --why | --grace | --app | --user | --client) ;;
     *) return 1 ;;
   esac
 }
@@ -94,7 +97,7 @@ _weblocks_value() {
 _weblocks() {
   local cur prev words cword
   local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
-  local commands='run query inspect watch steal help'
+  local commands='run query list inspect watch break steal help'
   _init_completion -n =: || return
 
   if ((cword == 1)); then
@@ -116,7 +119,7 @@ _weblocks() {
       fi
     fi
     case ${words[1]} in
-      run | inspect | steal)
+      run | list | inspect | break | steal)
         _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
         __ltrim_colon_completions "$cur"
         ;;

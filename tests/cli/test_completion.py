@@ -107,7 +107,8 @@ class Completion:
 
     def test_commands(self):
         for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
-                            ('st', 'steal'), ('h', 'help')):
+                            ('st', 'steal'), ('l', 'list'), ('b', 'break'),
+                            ('h', 'help')):
             self.check_completed(f'weblocks {begin}', f'weblocks {verb}')
         self.check_completed('weblocks --v', 'weblocks --version')
         self.check_completed('weblocks help st', 'weblocks help steal')
@@ -118,7 +119,7 @@ class Completion:
                            ('run --on-loss=i', 'run --on-loss=ignore'),
                            ('run --on-loss k', 'run --on-loss kill'),
                            ('query --j', 'query --json'),
-                           ('inspect --all', 'inspect --all-buckets'),
+                           ('inspect --all-', 'inspect --all-buckets'),
                            ('watch --sy', 'watch --system'),
                            ('inspect name --j', 'inspect name --json'),
                            ('steal --w', 'steal --why=')):

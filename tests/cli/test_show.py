@@ -453,5 +453,56 @@ class Steal(ShowTestCase):
         self.steal(64, 'a\uffffb')
 
 
+
+class Break(ShowTestCase):
+    def broken(self, status, *arguments):
+        return self.check(status, 'break', '-b', self.bucket, *arguments)
+
+    def test_all_holders(self):
+        ids = [(client, client.request('x', self.bucket, mode='shared')[0])
+               for client in (self.a, self.b)]
+        waiting, _ = self.a.request('x', self.bucket)
+        out = self.broken(0, 'x')
+        for client, id_ in ids:
+            client.wait_released(id_, 'stolen')
+            self.assertRegex(out, rf'x: broken, was held by .*, {client.name}\)')
+        self.a.wait_granted(waiting)
+
+    def test_one_client(self):
+        self.a.request('x', self.bucket, mode='shared')
+        self.b.request('x', self.bucket, mode='shared')
+        self.broken(0, '--client', self.a.name, 'x')
+        self.assertEqual(self.a.query(self.bucket)[0], [('x', 'shared', self.b.name)])
+        self.broken(1, '--client', self.a.name, 'x')
+
+    def test_nobody_holds_it(self):
+        for more in ((), ('--app', 'org.example.None'), ('--user', '12345')):
+            done = self.weblocks('break', '-b', self.bucket, *more, 'x')
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (1, '', "weblocks: the lock 'x' is not held\n"))
+
+    def test_names_that_can_not_be(self):
+        self.broken(64, 'a\uffffb')
+        self.assertNotEqual(self.weblocks('break', '-b', self.bucket, '--', '-x').returncode, 0)
+
+    def test_another_user(self):
+        """Only root sees and breaks it."""
+        stranger = self.other_uid_client()
+        if os.getuid() != 0:
+            self.skipTest('needs root')
+        stranger.request('x', self.bucket, why='theirs')
+        self.a.request('x', self.bucket)
+        rows = [line.split('\t') for line in self.check(0, 'list', '--all').splitlines()]
+        self.assertEqual([row[0] for row in rows], [self.bucket, f'65534:{self.bucket}'])
+        everything = json.loads(self.check(0, 'list', '--all', '--json'))['buckets']
+        self.assertEqual([(each['uid'], each['application'], each['bucket'],
+                           each['held'][0]['why']) for each in everything],
+                         [(0, '', self.bucket, ''), (65534, '', self.bucket, 'theirs')])
+        self.broken(0, '--user', '65534', 'x')
+        self.assertEqual(stranger.query(self.bucket), ([], []))
+        self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
+        self.assertEqual(len(self.rows('list', '--all')), len(self.rows('inspect', '--all')))
+
+
 if __name__ == '__main__':
     main()

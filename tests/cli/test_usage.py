@@ -11,7 +11,7 @@ from buses import environment
 from cli import CliTestCase
 from harness import main
 
-COMMANDS = ('run', 'query', 'inspect', 'watch', 'steal', 'help')
+COMMANDS = ('run', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'help')
 
 
 def data_file(name):
@@ -66,7 +66,8 @@ class Wrong(CliTestCase):
         for line in (('run',), ('run', 'x'), ('run', 'x', '--'), ('run', '--'), ('run', '-s'),
                      ('query', 'x'), ('watch', 'x'), ('inspect', 'x', 'y'), ('steal',),
                      ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
-                     ('inspect', b'\xff')):
+                     ('inspect', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
+                     ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
             self.check_wrong(*line)
 
     def test_steal_does_not_go_with_the_rest(self):
@@ -128,7 +129,7 @@ class Told(CliTestCase):
             start = page.index(f'\n.SS {command}\n')
             section = page[start:page.index('\n.SS', start + 1)]
             section += page[page.index('\n.SS All commands'):page.index('\n.SH OUTPUT')]
-            if command == 'inspect':
+            if command in ('list', 'inspect'):
                 self.assertIn('The options are those of\n.BR query .', section)
                 section += page[page.index('\n.SS query'):start]
             for name, letter in self.options(command).items():

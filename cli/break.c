@@ -1,0 +1,140 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks break`: ends held locks of a name, also those of a sandboxed application or, for root,
+ * of another user. */
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/lock-output.h"
+#include "cli/status.h"
+#include "cli/target.h"
+#include "cli/text.h"
+
+typedef struct {
+    Target target;
+    const char *name;
+    const char *application; /* NULL: none */
+    const char *user;        /* NULL: the caller */
+    guint uid;               /* only if `user` */
+    const char *client;      /* NULL: all clients */
+} Break;
+
+static gboolean
+is_wanted(const Break *self, WebLocksManager *manager)
+{
+    guint uid = self->user != NULL ? self->uid : getuid();
+
+    return web_locks_manager_get_uid(manager) == uid &&
+           g_strcmp0(web_locks_manager_get_application(manager), self->application) == 0 &&
+           g_str_equal(web_locks_manager_get_bucket(manager), self->target.bucket);
+}
+
+/* Returns an owned manager, or NULL: without an error if there is nothing in that bucket. */
+static WebLocksManager *
+find_manager(const Break *self, GError **error)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(GPtrArray) managers = NULL;
+
+    if (self->application == NULL && self->user == NULL)
+        return target_get_manager(&self->target, error);
+    agent = target_connect(&self->target, error);
+    if (agent != NULL)
+        managers = web_locks_agent_list_observable_sync(agent, NULL, error);
+    for (guint i = 0; managers != NULL && i < managers->len; i++) {
+        if (is_wanted(self, managers->pdata[i]))
+            return g_object_ref(managers->pdata[i]);
+    }
+    return NULL;
+}
+
+static void
+print_broken(const char *name, WebLocksLockInfo *info)
+{
+    g_autofree char *safe_name = text_for_terminal(name);
+    g_autofree char *who = lock_output_who(info);
+    g_autofree char *safe_who = text_for_terminal(who);
+
+    printf("%s: broken, was held by %s\n", safe_name, safe_who);
+}
+
+/* Returns how many locks were broken, or -1 and an error. A lock that was released meanwhile is not
+ * counted. */
+static int
+break_held(const Break *self, WebLocksManager *manager, GError **error)
+{
+    g_autoptr(WebLocksSnapshot) before =
+        web_locks_manager_inspect_sync(manager, self->name, NULL, error);
+    GListModel *held = before != NULL ? web_locks_snapshot_get_held(before) : NULL;
+    int n_broken = 0;
+
+    for (guint i = 0; held != NULL && i < g_list_model_get_n_items(held); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+        int n;
+
+        if (self->client != NULL &&
+            !g_str_equal(web_locks_lock_info_get_client_id(info), self->client))
+            continue;
+        n = web_locks_manager_break_sync(manager, self->name, info, NULL, error);
+        if (n < 0)
+            return -1;
+        if (n > 0)
+            print_broken(self->name, info);
+        n_broken += n;
+    }
+    return held != NULL ? n_broken : -1;
+}
+
+static Status
+break_locks(const Break *self)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksManager) manager = find_manager(self, &error);
+    Status status = STATUS_OK;
+    int n_broken = 0;
+
+    if (manager != NULL)
+        n_broken = break_held(self, manager, &error);
+    if (error != NULL)
+        return complain_of(error);
+    if (n_broken == 0) {
+        complain("the lock '%s' is not held", self->name);
+        return STATUS_CONFLICT;
+    }
+    flush_output(&status);
+    return status;
+}
+
+int
+command_break(const Command *command, int argc, char **argv)
+{
+    Break self = {.target = TARGET_DEFAULT};
+    const Option options[] = {
+        {"app", 0, "APP", "The locks of this sandboxed application", option_text,
+         &self.application},
+        {"user", 0, "UID", "The locks of this user; for root only", option_text, &self.user},
+        {"client", 0, "CLIENT", "Only locks of the client with this id", option_text, &self.client},
+        target_bucket_option(&self.target),
+        target_system_option(&self.target),
+        {NULL}};
+    guint64 uid = 0;
+    int status;
+
+    if (!options_parse(command, options, &argc, &argv, &status))
+        return status;
+    if (argc < 1)
+        return options_complain(command, "missing lock name");
+    if (argc > 1)
+        return options_complain(command, "unexpected argument '%s'", argv[1]);
+    if (!g_utf8_validate(argv[0], -1, NULL))
+        return options_complain(command, "'%s' is not valid UTF-8", argv[0]);
+    if (self.user != NULL &&
+        !g_ascii_string_to_unsigned(self.user, 10, 0, G_MAXUINT32 - 1, &uid, NULL))
+        return options_complain(command, "'%s' is not a user id", self.user);
+    self.uid = (guint)uid;
+    self.name = argv[0];
+    return break_locks(&self);
+}
