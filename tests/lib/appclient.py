@@ -12,7 +12,7 @@ import socket
 import sys
 
 import fusedir
-from calls import DBusError
+from calls import DBusError, Path
 from lineclient import LineClient, say
 from rawbus import RawClient, connect
 from sockets import LockSocket, open_socket, open_socket_call
@@ -33,6 +33,10 @@ class AppClient(LineClient):
     def do_call(self, member, *arguments, **options):
         """Any call of LockCalls, by its name there."""
         return getattr(self.client, member)(*arguments, **options)
+
+    def do_call_at(self, member, *arguments, path):
+        """The same on the object path of a bucket."""
+        return getattr(self.client, member)(*arguments, bucket=Path(path))
 
     def obey(self, command):
         arguments = command.pop('arguments', ())

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Who may look where: users at their sandboxed applications, root at all, and nobody the other way.
+What one principal can show of it is in tests/bus/test_break.py."""
+
+import os
+import pwd
+import random
+import socket
+import subprocess
+import sys
+
+from buses import why_no_other_users
+from calls import Path, bucket_path, other_path
+from harness import full_size, main
+from rawbus import PRINCIPALS, RawClient
+from sandboxcase import APP, OTHER_APP, SandboxCase
+from toldcases import seed
+
+USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall() if user.pw_uid > 0)[:2]
+
+# As root of a user namespace, with the name by which the bus knows it outside.
+IN_NAMESPACE = '''
+import os, sys
+inside, outside, address, *paths = os.geteuid(), int(sys.argv[1]), *sys.argv[2:]
+os.geteuid = lambda: outside
+from calls import DBusError, Path
+from rawbus import RawClient
+client = RawClient(address)
+print(inside)
+print([path for path, _ in client.observable()])
+for path in paths:
+    try:
+        print(client.query(Path(path)))
+    except DBusError as error:
+        print(error.short)
+'''
+
+
+class ObserveCase(SandboxCase):
+    def setUp(self):
+        super().setUp()
+        if why_no_other_users():
+            self.skipTest(why_no_other_users())
+        self.apps = {}
+
+    def listen(self):
+        path, sock = super().listen()
+        os.chmod(path, 0o777)
+        return path, sock
+
+    def who(self, app_id=None, uid=USER):
+        """A connection of a user's program, or of a sandboxed application of that user."""
+        if app_id is None:
+            return self.raw_client(uid=uid)
+        if (app_id, uid) not in self.apps:
+            self.apps[app_id, uid] = self.app(app_id, uid=uid)
+        sock = socket.socket(fileno=self.descriptor_of(self.apps[app_id, uid], 'give_connection'))
+        client = self._adopt(RawClient.on_socket(sock))
+        PRINCIPALS[self.bus.address, client.name] = (uid, app_id)
+        return client
+
+
+class Observers(ObserveCase):
+    def check_observed(self, observer, path):
+        """It sees the locks of APP of USER there, hears of them, and can end one."""
+        holder, waiter = self.who(APP), self.who(APP)
+        observer.watch_all()
+        held, _ = holder.request('n')
+        waiting, _ = waiter.request('n')
+        self.assertEqual(observer.query(path), ([('n', 'exclusive', holder.name)],
+                                                [('n', 'exclusive', waiter.name)]))
+        entry, = observer.inspect(path, state='held')[0]
+        self.assertEqual((entry['app'], entry['uid'], entry['id']), (APP, USER, held))
+        self.assertEqual(observer.observable(), [(path, {
+            'uid': USER, 'kind': 'flatpak', 'app': APP, 'bucket': 'default', 'held': 1,
+            'pending': 1})])
+        self.assertEqual(observer.break_locks('n', path, clientId=holder.name, id=held), 1)
+        waiter.wait_for(lambda: waiter.granted(waiting), what='Granted')
+        holder.ping()
+        self.assertEqual([event.args[-1] for event in holder.events], ['stolen'])
+        observer.ping()
+        self.assertEqual([(event.signal, event.path, event.args[3]) for event in observer.events],
+                         [('Granted', path, holder.name), ('Waiting', path, waiter.name),
+                          ('Released', path, holder.name), ('Granted', path, waiter.name)])
+
+    def test_the_user(self):
+        self.check_observed(self.who(), other_path('default', APP))
+
+    def test_root(self):
+        self.check_observed(self.who(uid=0), other_path('default', APP, uid=USER))
+
+    def test_another_user(self):
+        """Neither the user nor the user's applications; and the same path is another bucket."""
+        self.who(APP).request('n')
+        self.who().request('n')
+        stranger = self.who(uid=OTHER_USER)
+        self.assertEqual(stranger.query(other_path('default', APP)), ([], []))
+        self.assertEqual(stranger.observable(), [])
+        for path in (other_path('default', APP, uid=USER), other_path('default', uid=USER)):
+            self.assert_error('Security', stranger.query, path)
+
+    def check_blind(self, ask, own):
+        """An application's view: nothing but its own, and one answer for all that is not."""
+        answers = set()
+        for path in (other_path('b', OTHER_APP), other_path('none', 'org.example.None'),
+                     other_path('b', APP), other_path('b', 'snap', kind='snap'),
+                     other_path('b', uid=USER), other_path('b', APP, uid=USER),
+                     other_path('b', uid=0)):
+            for member, *arguments in (('query',), ('inspect',), ('break_locks', 'n'),
+                                       ('request', 'n'), ('release', 1)):
+                error = self.assert_error('Security', ask, path, member, *arguments)
+                answers.add(str(error))
+        self.assertEqual(len(answers), 1, answers)
+        self.assertEqual([path for path, _ in own()], [])
+
+    def test_an_application_sees_nothing(self):
+        self.who().request('n', 'b')
+        self.who(OTHER_APP).request('n', 'b')
+        app = self.who(APP)
+        app.watch_all()
+        self.check_blind(lambda path, member, *arguments:
+                         getattr(app, member)(*arguments, bucket=path), app.observable)
+        self.who().request('m', 'b')
+        self.who(OTHER_APP).request('m', 'b')
+        self.assertEqual(self.who().break_locks('m', other_path('b', OTHER_APP)), 1)
+        app.ping()
+        self.assertEqual(app.events, [])
+
+    def test_an_application_behind_its_proxy(self):
+        self.who(OTHER_APP).request('n', 'b')
+        app = self.proxied_app(APP, uid=USER)
+        self.check_blind(lambda path, member, *arguments:
+                         app.ask('call_at', path=path, arguments=[member, *arguments]),
+                         lambda: app.call('observable'))
+        app.call('request', 'n', 'mine')
+        self.assertEqual({path for path, _ in self.who().observable()},
+                         {other_path('b', OTHER_APP), other_path('mine', APP)})
+
+    def test_root_of_a_user_namespace(self):
+        """Is a user like any other."""
+        self.who(APP).request('n', 'b')
+        self.who(uid=OTHER_USER).request('n', 'b')
+        paths = [other_path('b', uid=OTHER_USER), other_path('b', uid=0), other_path('b', APP)]
+        env = {**self.bus.environment(), 'PYTHONPATH': os.pathsep.join(sys.path)}
+        done = subprocess.run(['unshare', '--user', '--map-root-user', sys.executable, '-c',
+                               IN_NAMESPACE, str(USER), self.bus.address, *paths],
+                              capture_output=True, text=True, check=False, env=env, user=USER,
+                              group=USER, extra_groups=[])
+        if 'unshare failed' in done.stderr:
+            self.skipTest(done.stderr.strip())
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:4], ['0', str([str(paths[2])]), 'Security', 'Security'],
+                         done.stderr)
+        self.assertIn("'n'", lines[4])
+
+
+class Model(ObserveCase):
+    """Observable beside a model: two users, with two applications each."""
+
+    STEPS = full_size(300, 3000)
+
+    @staticmethod
+    def path(observer, owner, bucket):
+        """By which it addresses the bucket; None: it may not."""
+        (app, uid), (owner_app, owner_uid) = observer, owner
+        if observer == owner:
+            return bucket_path(bucket)
+        if app is not None or uid not in (0, owner_uid):
+            return None
+        return other_path(bucket, owner_app, uid=None if uid == owner_uid else owner_uid)
+
+    def expected(self, observer, model):
+        rows = {}
+        for (owner, bucket, _), queue in model.items():
+            path = self.path(observer, owner, bucket)
+            if path is not None and queue:
+                held, pending = rows.get(path, (0, 0))
+                rows[path] = held + 1, pending + len(queue) - 1
+        return rows
+
+    def compare(self, clients, model):
+        for observer, client in clients.items():
+            found = client.observable()
+            rows = {path: (row['held'], row['pending']) for path, row in found}
+            self.assertEqual(len(rows), len(found))
+            self.assertEqual(rows, self.expected(observer, model), observer)
+            own = [path.startswith(bucket_path('')[:-1]) for path, _ in found]
+            self.assertEqual(own, sorted(own, reverse=True), 'the own ones come first')
+
+    def step(self, rng, clients, model):
+        owner = rng.choice([who for who in clients if who[1] != 0])
+        key = owner, rng.choice(('a', 'b', 'default')), rng.choice('xyz')
+        queue, client = model.setdefault(key, []), clients[owner]
+        if rng.random() < 0.5 or not queue:
+            queue.append(client.request(key[2], key[1])[0])
+        elif rng.random() < 0.5 and len(queue) > 1:
+            client.abort(queue.pop(), key[1])
+        elif rng.random() < 0.5:
+            client.release(queue.pop(0), key[1])
+        else:
+            observer = rng.choice([who for who in clients if self.path(who, owner, key[1])])
+            path = Path(self.path(observer, owner, key[1]))
+            self.assertEqual(clients[observer].break_locks(key[2], path), 1)
+            queue.pop(0)
+
+    def test_random(self):
+        rng = random.Random(seed())
+        clients = {(app, uid): self.who(app, uid) for uid in (USER, OTHER_USER)
+                   for app in (None, APP, OTHER_APP)}
+        clients[None, 0] = self.who(uid=0)
+        model = {}
+        for number in range(self.STEPS):
+            self.step(rng, clients, model)
+            if number % 10 == 9:
+                self.compare(clients, model)
+
+
+if __name__ == '__main__':
+    main()
