@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// AbortController and AbortSignal: the platform's, or ones of their shape where GJS has none.
-// Of EventTarget, a signal has the two methods that listeners need.
+// AbortController and AbortSignal: those of GJS, or replacements if GJS has none. The replacements
+// implement only addEventListener() and removeEventListener() of EventTarget.
 
 import {DOMException} from './dom-exception.js';
 import {toInteger} from './webidl.js';
 
-// Scripts can't construct signals; this file can.
+// Only this file can construct signals.
 const KEY = Symbol('AbortSignal');
 const LONGEST_TIMER = 0x7fffffff;
 
@@ -84,7 +84,7 @@ class OwnAbortSignal {
 
     set onabort(value) {
         this.#onabort = typeof value === 'function' || typeof value === 'object' ? value : null;
-        // The first handler takes its turn among the listeners, and those that replace it keep it.
+        // The handler is called in the order in which the first one was set, as in browsers.
         if (this.#onabort !== null && this.#onabortListener === null) {
             this.#onabortListener = event => {
                 if (typeof this.#onabort === 'function')
@@ -142,7 +142,7 @@ class OwnAbortSignal {
         this.#dispatch();
     }
 
-    // What a listener throws is reported, and the others are still called.
+    // An exception in a listener is reported, and the others are still called.
     #dispatch() {
         const event = new AbortEvent(this);
         for (const listener of [...this.#listeners]) {
@@ -211,8 +211,8 @@ export function isAbortSignal(value) {
     return isOwnSignal(value) || (hasPlatform && value instanceof globalThis.AbortSignal);
 }
 
-// Adds an abort algorithm to a signal that is not aborted; returns what removes it. On our own
-// signals they run before all listeners, as the DOM standard says.
+// Adds an abort algorithm to a signal that is not aborted. Returns a function that removes it. On
+// the replacement signals, abort algorithms run before all listeners, as the DOM standard requires.
 export function onAbort(signal, algorithm) {
     if (isOwnSignal(signal)) {
         addAlgorithm(signal, algorithm);

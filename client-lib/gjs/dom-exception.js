@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// DOMException: the platform's, or one of its shape where GJS has none; and how the errors of the
-// library become the exceptions that the standard names.
+// DOMException: that of GJS, or a replacement if GJS has none; and the conversion of the library's
+// errors to the exceptions of the standard.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
-// The legacy codes of the names that can be met here.
+// The legacy codes of the exceptions that this module throws.
 const CODES = {
     NotSupportedError: 9,
     InvalidStateError: 11,
@@ -52,7 +52,7 @@ const NAMES = new Map([
     [WebLocks.Error.UNAVAILABLE, 'NetworkError'],
 ]);
 
-// What a promise is rejected with where the library failed with `error`, which is its cause.
+// Returns the exception for an error of the library, which becomes its `cause`.
 export function exceptionFor(error) {
     if (!(error instanceof GLib.Error))
         return error;
@@ -71,8 +71,7 @@ export function exceptionFor(error) {
     return exception;
 }
 
-// What the promise of a holder is rejected with whose lock ended by itself, for one of the reasons
-// that the signal `lost` tells.
+// Returns the exception for a lost lock; `reason` is that of the library's signal `lost`.
 export function lossException(reason) {
     switch (reason) {
     case 'stolen':
@@ -81,6 +80,7 @@ export function lossException(reason) {
         return new DOMException('The lock is lost: its connection to the bus has ended.',
             'NetworkError');
     default:
-        return new DOMException('The lock is lost: the lock service has not kept it.', 'NetworkError');
+        return new DOMException('The lock is lost: the lock service has restarted without it.',
+                                'NetworkError');
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// LockManager and Lock of the standard, on the library's manager and lock.
+// LockManager and Lock of the standard, implemented with the library's manager and lock.
 //
-// What keeps what alive: a request that waits is kept by the library's operation; a lock that is
-// held, by `heldLocks`, until its callback's promise settles, even if nothing else can reach that
-// promise any more. A Lock that a script keeps for longer holds nothing.
+// References: a pending request is kept alive by the library's operation. A held lock is kept alive
+// by `heldLocks` until the promise of its callback settles, even if that promise is not reachable
+// any more. A Lock that a script keeps after that is not held.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
@@ -18,7 +18,7 @@ import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
 } from './webidl.js';
 
-// Scripts can't construct these objects; the module can.
+// Only this module can construct these objects.
 const KEY = Symbol('LockManager');
 
 const heldLocks = new Set();
@@ -43,7 +43,8 @@ function modeName(mode) {
     return mode === WebLocks.Mode.SHARED ? 'shared' : 'exclusive';
 }
 
-// Calls METHOD_async of one of the library's objects; a promise for what METHOD_finish returns.
+// Calls METHOD_async of an object of the library, and returns a promise for the result of
+// METHOD_finish.
 function call(object, method, ...args) {
     return new Promise((resolve, reject) => {
         object[`${method}_async`](...args, (source, result) => {
@@ -77,7 +78,7 @@ export class Lock {
         return this.#mode;
     }
 
-    // Not of the standard: the fencing token, a number that only grows within a bucket.
+    // An extension of the standard: the fencing token, a number that grows within a bucket.
     get token() {
         return this.#token;
     }
@@ -87,7 +88,7 @@ export class LockManager {
     #open;
     #opened = null;
 
-    // `open` returns the library's manager, and is called when it is first needed.
+    // `open` returns the library's manager; it is called when the manager is first needed.
     constructor(key, open) {
         if (key !== KEY)
             throw new TypeError('Illegal constructor.');
@@ -142,9 +143,9 @@ function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
     });
 }
 
-// "Request a lock": the promise that request() returns. The library makes the checks of the method
-// request(), in the standard's order. An abort settles the promise when the library has told the
-// service, so that a query after it finds nothing of the request.
+// "Request a lock": returns the promise for request(). The library makes the checks of the method
+// request() in the standard's order. An abort settles the promise after the library has sent it to
+// the service, so that a later query doesn't include the request.
 function requestLock(manager, request) {
     return new Promise((resolve, reject) => {
         const {name, signal} = request;
@@ -171,23 +172,24 @@ function requestLock(manager, request) {
     });
 }
 
-// Invokes the callback; a promise for its result. What it throws is the reason of a rejection, even
-// if it has a method `then`; what it returns is waited for if it has one.
+// Invokes the callback and returns a promise for its result. An exception becomes the reason of the
+// rejection, even if it has a method `then`; a returned value with such a method is awaited.
 function invoke(callback, lock) {
     return new Promise(resolve => resolve(callback(lock)));
 }
 
-// Releases the lock. Null, or the reason why it was no longer held.
+// Releases the lock. Returns null, or the exception if the lock was not held any more.
 function release(lock) {
     return call(lock, 'release', null).then(() => null, exceptionFor);
 }
 
 // Runs the callback, and holds the lock until its promise has settled. If the lock is lost before,
-// request()'s promise is rejected at once, and the callback goes on.
+// the promise of request() is rejected immediately, and the callback continues.
 function hold(lock, {name, callback}, resolve, reject) {
     heldLocks.add(lock);
     const lostId = lock.connect('lost', (_lock, reason) => reject(lossException(reason)));
-    // It may have been lost on its way here; the attempt to release it tells why.
+    // The lock may have been lost before this handler was connected. Releasing it returns the
+    // reason.
     if (!lock.held)
         release(lock).then(reject);
 
@@ -196,7 +198,7 @@ function hold(lock, {name, callback}, resolve, reject) {
         lock.disconnect(lostId);
         const loss = await release(lock);
         heldLocks.delete(lock);
-        // A callback that failed has more to say than a service that is gone.
+        // The exception of the callback takes precedence over an error of the release.
         if (loss !== null && (isFulfilled || loss.name === 'AbortError'))
             reject(loss);
         else

@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Resource names on the wire. A DOMString may hold what a D-Bus string can't carry: U+0000, lone
-// surrogates and noncharacters. Each of their code units travels as U+0010 `u` and four lower-case
-// hex digits, and U+0010 itself as U+0010 `e`. All other names, so practically all, are unchanged.
+// Escaping of resource names for D-Bus. A DOMString may contain characters that are not valid in a
+// D-Bus string: U+0000, lone surrogates and noncharacters. Each of their code units is escaped as
+// U+0010 `u` and four lower-case hexadecimal digits, and U+0010 itself as U+0010 `e`. All other
+// characters are unchanged.
 
 const ESCAPE = '\u0010';
 
-// Without the flag u this sees code units. A pair stands first, so what the later alternatives find
-// of surrogates is alone. The second half of an astral noncharacter ends in hex fffe or ffff, and
-// its first half in the last two bits of a plane.
+// Without the flag u, the expression matches code units. The first alternative matches surrogate
+// pairs, so the later ones match only lone surrogates. The code point of a noncharacter outside the
+// BMP ends in hexadecimal fffe or ffff, which determines the low bits of both surrogates.
 const PAIR = /[\uD800-\uDBFF][\uDC00-\uDFFF]/.source;
 const ALONE = /[\u0000\u0010\uD800-\uDFFF\uFDD0-\uFDEF\uFFFE\uFFFF]/.source;
 const SPECIAL = new RegExp(`${PAIR}|${ALONE}`, 'g');
@@ -24,7 +25,8 @@ function escapeUnit(unit) {
     return `${ESCAPE}u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-// A string that is far longer than any limit is cut before it is converted: it is still too long.
+// A string that is much longer than the limit is truncated before the conversion; it is still too
+// long.
 const LONGEST = 32768;
 
 function cut(string) {
@@ -39,15 +41,15 @@ export function toWireName(name) {
     });
 }
 
-// The name behind a wire name. Clients that know nothing of this may use names that no DOMString
-// becomes; they are shown as they are.
+// Reverses the escaping. Names from other clients that are not the result of escaping are returned
+// unchanged.
 export function fromWireName(wireName) {
     const name = wireName.replace(/\u0010(?:e|u([0-9a-f]{4}))/g,
         (_match, hex) => hex === undefined ? ESCAPE : String.fromCharCode(parseInt(hex, 16)));
     return toWireName(name) === wireName ? name : wireName;
 }
 
-// A string for people: what D-Bus can't carry shows as U+FFFD.
+// Converts a string for display: characters that are not valid in D-Bus become U+FFFD.
 export function toWireText(text) {
     return cut(text).replace(SPECIAL, match => {
         if (match === ESCAPE || (match.length === 2 && !isNoncharacter(match)))
@@ -56,7 +58,7 @@ export function toWireText(text) {
     });
 }
 
-// Whether D-Bus carries a string unchanged, as far as it is looked at.
+// Whether a string is valid in D-Bus, as far as it is checked.
 export function isCarriable(string) {
     return toWireText(string) === cut(string);
 }

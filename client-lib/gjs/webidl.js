@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The conversions of arguments that Web IDL prescribes, as far as Web Locks needs them. They throw
-// a TypeError, or what a script's own toString() or getter throws.
+// The argument conversions of Web IDL that Web Locks needs. They throw a TypeError or the exception
+// of the script's toString() or getter.
 
 export function toDOMString(value, what) {
     if (typeof value === 'symbol')
@@ -23,7 +23,7 @@ export function toCallback(value, what) {
     return value;
 }
 
-// An integer from 0 to `most`, or a TypeError ([EnforceRange]).
+// Converts to an integer from 0 to `most`, or throws a TypeError ([EnforceRange]).
 export function toInteger(value, most, what) {
     if (typeof value === 'bigint' || typeof value === 'symbol')
         throw new TypeError(`${what} is not a number.`);
@@ -33,8 +33,8 @@ export function toInteger(value, most, what) {
     return number;
 }
 
-// The members of a dictionary: `members` has a function for each, which converts the value and is
-// not called for one that is not there. They are read in alphabetical order.
+// Converts a dictionary. `members` has a conversion function for each member, which is not called
+// for absent members. Members are read in alphabetical order.
 export function toDictionary(value, members, what) {
     const dictionary = {};
     if (value === undefined || value === null)
@@ -49,8 +49,8 @@ export function toDictionary(value, members, what) {
     return dictionary;
 }
 
-// Makes a class look like an interface: its methods and attributes can be enumerated, and it has no
-// constructor that takes arguments.
+// Gives a class the properties of a Web IDL interface: its methods and attributes are enumerable,
+// and its constructor has no arguments.
 export function defineInterface(class_, enumerable) {
     Object.defineProperty(class_, 'length', {value: 0, configurable: true});
     for (const member of enumerable) {

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Web Locks for GJS. `locks` has the shape of navigator.locks, and `bucket(name).locks` that of the
-// lock manager of a storage bucket. Both talk through the session bus, as one agent.
+// Web Locks for GJS. `locks` has the interface of navigator.locks, and `bucket(name).locks` is the
+// lock manager of a storage bucket. Both use one agent on the session bus.
 //
-// The bucket of `locks` is named after the application: it is the id of the default
-// Gio.Application, or `default` where there is none with an id. That is looked up when `locks` is
-// first used, and stays.
+// The bucket of `locks` is the id of the default Gio.Application, or `default` if there is none
+// with an id. It is determined when `locks` is first used, and doesn't change afterwards.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
@@ -22,7 +21,8 @@ export {Lock, LockManager} from './lock-manager.js';
 
 const KEY = Symbol('StorageBucket');
 
-// Bytes of the name of a bucket. What is longer is not converted as a whole, to be refused.
+// The maximum length of a bucket name in bytes. Longer strings are refused without being converted
+// completely.
 const BUCKET_MAX = 255;
 
 function sessionAgent() {
@@ -33,7 +33,7 @@ function defaultBucketName() {
     return Gio.Application.get_default()?.applicationId || 'default';
 }
 
-// A bucket of that name, or a TypeError: 1 to 255 bytes of UTF-8.
+// Returns the bucket with this name, or throws a TypeError if it is not 1 to 255 bytes of UTF-8.
 function openManager(agent, name) {
     if (!isCarriable(name))
         throw new TypeError('The name of a storage bucket must be Unicode text without U+0000.');
@@ -73,7 +73,7 @@ export function bucket(name) {
     return new StorageBucket(KEY, sessionAgent(), toDOMString(name, 'The name'));
 }
 
-// `locks` and `bucket` of another agent, such as one on the system bus:
+// Returns `locks` and `bucket` of another agent, such as one on the system bus:
 // forAgent(WebLocks.Agent.get_default(Gio.BusType.SYSTEM)).locks
 export function forAgent(agent) {
     if (!(agent instanceof WebLocks.Agent))
@@ -84,7 +84,8 @@ export function forAgent(agent) {
     });
 }
 
-// A LockManager on a manager of the library, such as one of agent.create_private_manager().
+// Returns a LockManager for a manager of the library, such as that of
+// agent.create_private_manager().
 export function forManager(manager) {
     if (!(manager instanceof WebLocks.Manager))
         throw new TypeError('The manager is not a WebLocks.Manager.');

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What PyGObject adds to libweblocks: locks as context managers, coroutines, attributes, lists.
+"""PyGObject overrides of libweblocks: locks as context managers, coroutines, attributes, lists.
 
 README.md beside the package tells how to use it. What runs on asyncio is in WebLocks_asyncio.py,
 which is only imported where somebody awaits something.
@@ -22,18 +22,18 @@ __all__ = []
 
 TIMEOUT_MS_MAX = 2**32 - 1
 
-# By thread: the asyncio loops that run a main context. See WebLocks_asyncio.py.
+# For each thread, the asyncio loop that runs a main context. See WebLocks_asyncio.py.
 pumps = {}
 
 
 def on_asyncio(start, finish, **options):
-    """A coroutine that calls `start`, awaits its callback, and returns what `finish` gives."""
+    """A coroutine that calls `start`, awaits its callback, and returns the result of `finish`."""
     from gi.overrides import WebLocks_asyncio
     return WebLocks_asyncio.call(start, finish, **options)
 
 
 class LinkedCancellable:
-    """A context manager: a cancellable of our own, which the caller's one cancels too."""
+    """A context manager for a new cancellable, which is cancelled together with the caller's."""
 
     def __init__(self, cancellable):
         self.theirs = cancellable
@@ -41,7 +41,7 @@ class LinkedCancellable:
     def __enter__(self):
         self.ours = Gio.Cancellable()
         if self.theirs is not None:
-            # Gio.Cancellable has another connect() than all other objects.
+            # Gio.Cancellable.connect() differs from that of all other objects.
             self.handler = GObject.Object.connect(self.theirs, 'cancelled',
                                                   lambda _theirs: self.ours.cancel())
             if self.theirs.is_cancelled():
@@ -53,10 +53,10 @@ class LinkedCancellable:
             GObject.Object.disconnect(self.theirs, self.handler)
 
 
-# ---- how a lock is asked for
+# ---- options
 
 def mode_from(mode):
-    """Takes the words of the standard too."""
+    """Converts a mode, which may be a string of the standard."""
     if isinstance(mode, WebLocks.Mode):
         return mode
     modes = {'exclusive': WebLocks.Mode.EXCLUSIVE, 'shared': WebLocks.Mode.SHARED}
@@ -66,7 +66,7 @@ def mode_from(mode):
 
 
 def milliseconds(timeout):
-    """Python counts seconds; of waits for ever the service says 0."""
+    """Converts seconds, or None, to milliseconds; 0 means no time-out."""
     if timeout is None:
         return 0
     if math.isnan(timeout) or timeout < 0:
@@ -80,14 +80,14 @@ def options_from(mode, timeout, why, steal, if_available):
 
 
 def waits(options):
-    """Only a request that may wait can have a cancellable: the standard says so."""
+    """Whether the request may wait. Otherwise the standard allows no cancellable."""
     return not (options.props.steal or options.props.if_available)
 
 
-# ---- what came too late
+# ---- results after a cancellation
 
 def give_back(lock):
-    """For a lock that comes when nobody waits for it any more."""
+    """Releases a lock that was granted after the caller stopped waiting."""
     if lock is not None:
         lock.release_async(None, None)
 
@@ -100,7 +100,7 @@ def give_all_back(locks):
 # ---- Ctrl-C while waiting
 
 class Waiter:
-    """A thread that waits in the main thread's place. Reused; the idle ones are in `idle`.
+    """A thread that waits on behalf of the main thread. Idle threads are reused, from `idle`.
 
     Python runs handlers of signals in the main thread, between two of its instructions. A wait for
     a lock would be a single instruction; waiting for a thread is not.
@@ -117,7 +117,7 @@ class Waiter:
     def get(cls):
         while cls.idle:
             waiter = cls.idle.pop()
-            # A child has the list of its parent, but not the threads.
+            # The child of a fork() inherits the list, but not the threads.
             if waiter.pid == os.getpid():
                 return waiter
         return cls()
@@ -153,12 +153,12 @@ class Job:
         try:
             raise error
         finally:
-            # It has the traceback, which has this frame.
+            # Break a reference cycle: the exception's traceback refers to this frame.
             error = None
 
 
 def request_sync(manager, name, options, cancellable):
-    """Like Manager.request_sync(), but handlers of signals run while it waits."""
+    """Like Manager.request_sync(), but signal handlers run while it waits."""
     if not waits(options) or threading.current_thread() is not threading.main_thread():
         return manager.request_sync(name, options, cancellable)
     with LinkedCancellable(cancellable) as linked:
@@ -177,7 +177,7 @@ def request_sync(manager, name, options, cancellable):
 # ---- lock()
 
 class LockScope:
-    """What Manager.lock() returns: entering takes the lock, leaving releases it."""
+    """The context manager that Manager.lock() returns."""
 
     def __init__(self, manager, name, options, cancellable):
         self._manager = manager
@@ -196,7 +196,8 @@ class LockScope:
 
     @staticmethod
     def _is_news(error, exception):
-        """Whether leaving raises this: not over what the body raised, nor for its own release."""
+        """Whether to raise an error of the release: not if the body has raised an exception, nor if
+        the body has released the lock itself."""
         return exception is None and not error.matches(WebLocks.error_quark(),
                                                        WebLocks.Error.NOT_HELD)
 
@@ -252,7 +253,8 @@ def attribute(name):
     return property(lambda self: getattr(self.props, name), doc=f'The property {name}.')
 
 
-# A name that is far longer than any limit is cut before it is converted: it is still too long.
+# A name that is much longer than the limit is truncated before the conversion; it is still too
+# long.
 LONGEST = 32768
 
 
@@ -265,7 +267,7 @@ def cut(value):
 
 
 def tells_pumps(function):
-    """After a call that may have given the main context something to do, asyncio looks there."""
+    """Wraps a function that may add work to the main context: asyncio checks that afterwards."""
     @functools.wraps(function)
     def call(*args, **kwargs):
         args = [cut(arg) for arg in args]
@@ -279,7 +281,7 @@ def tells_pumps(function):
 
 
 def exported(class_):
-    """Puts a class into the place of the introspected one."""
+    """Replaces an introspected class by its override."""
     base = class_.__base__
     for name in dir(base):
         if name.endswith(('_async', '_sync')) or name == 'close':
@@ -311,25 +313,25 @@ class Manager(WebLocks.Manager):
 
     def lock(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
              if_available=False, cancellable=None):
-        """For `with` and `async with`; `as` gives the Lock, or None if it was not available."""
+        """For `with` and `async with`; yields the Lock, or None if it was not available."""
         options = options_from(mode, timeout, why, steal, if_available)
         return LockScope(self, name, options, cancellable)
 
     async def request(self, name, *, mode='exclusive', timeout=None, why=None, steal=False,
                       if_available=False, cancellable=None):
-        """Awaits the Lock; None if it was not available. Somebody has to release it."""
+        """Returns the Lock, or None if it was not available. The caller has to release it."""
         options = options_from(mode, timeout, why, steal, if_available)
         return await request_on_asyncio(self, name, options, cancellable)
 
     async def request_many(self, names, *, mode='exclusive', timeout=None, why=None, steal=False,
                            if_available=False, cancellable=None):
-        """Awaits a list of Locks, sorted by name: all or none; None if one was not available."""
+        """Returns a list of Locks sorted by name, or None if one was not available."""
         names = list(names)
         options = options_from(mode, timeout, why, steal, if_available)
         locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
                                  self.request_many_finish, cancellable=cancellable,
                                  can_cancel=waits(options), undo=give_all_back, undo_with=self)
-        # PyGObject shows NULL as an empty list.
+        # PyGObject converts NULL to an empty list.
         return locks if locks or not names else None
 
     async def query(self):
@@ -386,7 +388,7 @@ class Snapshot(WebLocks.Snapshot):
 @exported
 class Monitor(WebLocks.Monitor):
     manager = attribute('manager')
-    # These stay models: they change, and tell so.
+    # These remain list models, which emit items-changed.
     held = attribute('held')
     pending = attribute('pending')
 

@@ -3,18 +3,18 @@
 
 """Awaiting the calls of libweblocks on asyncio.
 
-The library works in a GMainContext, which asyncio knows nothing of. A Pump lets an asyncio loop
-run one: the descriptors that the context would poll are put into an epoll descriptor, and that is
-one more reader of the loop; the context's next time-out is a timer of the loop. So nothing polls,
-and no thread is needed. Each loop gets its pump with the first call that is awaited on it, for the
-main context that is thread-default there; the pump goes with the loop.
+The library uses a GMainContext, which asyncio does not run. A Pump makes an asyncio loop run one:
+the descriptors that the context polls are added to an epoll descriptor, which the loop watches; the
+context's next time-out is a timer of the loop. So there is no polling and no additional thread. A
+loop gets its pump with the first awaited call, for the thread-default main context; the pump exists
+as long as the loop.
 
-A pump has the context acquired all the time, as g_main_loop_run() would. Then other threads wake it
-when they give the context work. GLib does not do so for work that comes from the owner's thread,
-since that thread would be dispatching; so calls of the library tell the pump (kick()).
+A pump keeps the context acquired, as g_main_loop_run() would, so that other threads wake it when
+they add work to the context. GLib does not do so for work from the owner's own thread, since that
+thread would be dispatching; therefore calls of the library notify the pump (kick()).
 
-Loops that run that very context themselves (of gi.events, of gbulb) need no pump, and theirs does
-nothing.
+Loops that run the same context themselves (those of gi.events and gbulb) need no pump; for these the
+pump does nothing.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ import threading
 from gi.overrides.WebLocks import LinkedCancellable, pumps
 from gi.repository import GLib
 
-# While another thread has the context: how often to look if it still has. In seconds, and only
-# while something is awaited; GLib does not tell.
+# How often to check whether another thread still owns the context, in seconds, while a call is
+# awaited; GLib has no notification for that.
 OWNER_INTERVAL = 0.05
-# How long the end of a loop waits for the service to take back what was cancelled.
+# How long the end of a loop waits, in seconds, until cancelled requests are undone.
 FAREWELL = 1.0
 
 
@@ -43,7 +43,7 @@ def declare(library, name, result, *arguments):
 
 
 class MainContext:
-    """The GMainContext that is thread-default. By ctypes: PyGObject can't call its query()."""
+    """The thread-default GMainContext, by ctypes, since PyGObject can't call its query()."""
 
     glib = ctypes.CDLL('libglib-2.0.so.0')
     _get = declare(glib, 'g_main_context_ref_thread_default', ctypes.c_void_p)
@@ -74,16 +74,16 @@ class MainContext:
         self._release(self._pointer)
 
     def is_dispatching(self):
-        """Whether a source of it is what runs this thread right now."""
+        """Whether a source of this context is being dispatched in this thread."""
         source = self._current()
         return source is not None and self._get_context(source) == self._pointer
 
     def iterate(self):
-        """Dispatches what is ready; never waits."""
+        """Dispatches ready sources; never waits."""
         self._iterate(self._pointer, 0)
 
     def query(self):
-        """What to wait for: {descriptor: events of poll()}, and milliseconds or -1."""
+        """Returns what to poll: {descriptor: events of poll()}, and a time-out in ms or -1."""
         priority, timeout = ctypes.c_int(), ctypes.c_int()
         self._prepare(self._pointer, priority)
         while True:
@@ -112,14 +112,14 @@ class Poller:
 
     def watch(self, events):
         for fd, mask in events.items():
-            # Said again each time, since a closed descriptor leaves an epoll by itself, and
-            # another may come under its number. POLLIN and the like are EPOLLIN and the like.
+            # Modified each time, since a closed descriptor is removed from an epoll instance, and
+            # its number may be reused. POLLIN etc. have the same values as EPOLLIN etc.
             try:
                 self._epoll.modify(fd, mask)
             except FileNotFoundError:
                 self._epoll.register(fd, mask)
             except OSError:
-                # Closed, which a GSource should not do; poll() would not mind either.
+                # Closed, which a GSource should not do; poll() ignores it, too.
                 pass
         for fd in self._fds - events.keys():
             try:
@@ -135,7 +135,7 @@ def is_glib_loop(loop):
 
 
 class Pump:
-    """Runs the thread's main context from an asyncio loop. Only done() is for other threads."""
+    """Runs the thread's main context from an asyncio loop. Only done() is thread-safe."""
 
     def __init__(self, loop):
         self.loop = loop
@@ -160,11 +160,11 @@ class Pump:
         self.kick()
 
     async def _until_shutdown(self):
-        """A loop that ends finishes its asynchronous generators: this is how we hear of it."""
+        """A loop that ends closes its asynchronous generators, which runs the code below."""
         try:
             yield
         finally:
-            # Not so for a loop that was just closed, which is nobody's example.
+            # The loop is not running if it was closed without asyncio.run().
             if self.loop.is_running() and (self.late > 0 or self.undone):
                 try:
                     await asyncio.wait_for(self._take_back(), FAREWELL)
@@ -192,7 +192,7 @@ class Pump:
     # -- the context
 
     def kick(self):
-        """The context may have something to do."""
+        """Schedules a step: the context may have ready sources."""
         if self._poller is not None and not self._is_kicked and not self.loop.is_closed():
             self._is_kicked = True
             self.loop.call_soon(self._step_kicked)
@@ -210,11 +210,11 @@ class Pump:
         if not self._has_context:
             self._has_context = self._context.acquire()
         if not self._has_context:
-            # Who has it runs it for us.
+            # Another thread owns the context and runs it.
             if self.awaited > 0:
                 self._timer = self.loop.call_later(OWNER_INTERVAL, self._step)
             return
-        # Once only, so that a busy context does not keep the loop's other work waiting.
+        # Iterate once only, so that a busy context does not starve the loop's other work.
         self._context.iterate()
         if self._poller is None:
             return
@@ -228,7 +228,7 @@ class Pump:
     # -- calls
 
     def done(self, settle):
-        """Runs `settle` in the loop's thread; here, if the loop is no more."""
+        """Runs `settle` in the loop's thread or, if the loop is closed, in this thread."""
         if threading.get_ident() != self.thread:
             try:
                 self.loop.call_soon_threadsafe(settle)
@@ -245,12 +245,12 @@ class Pump:
                 self._farewell.set_result(None)
 
     async def _take_back(self):
-        """Waits until what was cancelled is undone: nobody runs the context after that."""
+        """Waits for the undoing of cancelled calls, since the context is not run afterwards."""
         if self.late > 0:
             self._farewell = self.loop.create_future()
             await self._farewell
-        # The first answer comes after those of the requests, to which the library may still have to
-        # say Abort or Release; the second after those.
+        # The first reply arrives after the answers to the requests, which the library may still
+        # have to abort or release; the second one after the answers to these.
         for manager in 2 * list(self.undone):
             try:
                 await manager.query()
@@ -259,7 +259,7 @@ class Pump:
 
 
 class Call:
-    """One call of the library and the future that waits for it."""
+    """A call of the library and the future for its result."""
 
     def __init__(self, pump, finish, undo):
         self.pump = pump
@@ -275,8 +275,8 @@ class Call:
         try:
             self.value = self.finish(result)
         except BaseException as error:
-            # Whoever awaits it gets it: here nobody would. But not with this frame: its result may
-            # have a lock that was granted and cancelled at once, and keep it held.
+            # The error is raised in the awaiting coroutine. The traceback is dropped, since it
+            # would keep this frame alive, whose result may be a lock that was granted and cancelled.
             self.error = error.with_traceback(None)
         self.pump.done(self._settle)
 
@@ -294,7 +294,7 @@ class Call:
             self.undo(value)
 
     def give_up(self, cancellable):
-        """The result is not wanted any more, whether it has come or not."""
+        """Drops the result, whether it has arrived or not."""
         if self.is_settled:
             self._undo()
         else:
@@ -320,8 +320,9 @@ async def running_pump():
 async def call(start, finish, *, cancellable=None, can_cancel=True, undo=None, undo_with=None):
     """Calls `start(cancellable, callback)`, awaits the callback, returns `finish(result)`.
 
-    If the task is cancelled meanwhile, so is the call, provided that it can be; and what it gives
-    all the same, goes to `undo`. `undo_with` is the manager to ask when all of that is done.
+    If the task is cancelled meanwhile, the call is cancelled if possible; if it has a result
+    nevertheless, that is passed to `undo`. `undo_with` is the manager to query to find out when
+    this has been done.
     """
     pump = await running_pump()
     this = Call(pump, finish, undo)
@@ -337,7 +338,7 @@ async def finish_call(this, start, cancellable, to_cancel, undo_with):
     try:
         await this.future
     except BaseException:
-        # Cancelled; or the loop was closed, and the coroutine thrown away.
+        # The task was cancelled, or the loop was closed and the coroutine destroyed.
         this.give_up(to_cancel)
         if undo_with is not None:
             this.pump.undone.add(undo_with)
@@ -347,5 +348,5 @@ async def finish_call(this, start, cancellable, to_cancel, undo_with):
     try:
         raise this.error
     finally:
-        # The error has the traceback, which has this frame.
+        # Break a reference cycle: the error's traceback refers to this frame.
         this.error = None
