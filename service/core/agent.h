@@ -30,12 +30,6 @@ struct Agent {
     char process_name[AGENT_PROCESS_NAME_SIZE];
     GList in_user_agent;
     guint64 last_id;
-    /* The store's: its number there, 0 until it has one, and the ids that it may give without
-     * writing them down; whether its record is not as it is now, and whether there is one. */
-    guint64 number;
-    guint64 id_ceiling;
-    gboolean is_dirty;
-    gboolean is_saved;
     GQueue requests;    /* of LockRequest, by LockRequest.in_agent */
     GHashTable *by_id;  /* of &LockRequest.id: a set takes half the room of a table */
     GHashTable *by_key; /* of &LockRequest.key; NULL until a key is used */

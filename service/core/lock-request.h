@@ -53,8 +53,6 @@ struct LockRequest {
     guint refs;
     LockRequestState state;
     LockMode mode;
-    guint is_saved : 1; /* the store's: it has a record of it */
-    guint is_dirty : 1; /* the store's: that is not as it is now */
     guint64 id;         /* unique within the agent */
     guint64 key;        /* unique among the agent's live requests; 0: none */
     guint64 token;      /* the fencing token; 0 while pending */

@@ -27,7 +27,7 @@ struct UserAgent {
     gint64 realtime_us;  /* since 1970 */
     guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
     gboolean shutting_down;
-    gboolean is_full; /* the store's: it could not keep another request */
+    gboolean is_full; /* set by the caller: new requests are refused with LOCK_RESULT_NO_ROOM */
 };
 
 void user_agent_init(UserAgent *user_agent, const Limits *limits);

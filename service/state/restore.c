@@ -9,6 +9,7 @@
 
 typedef struct {
     Agent *agent;
+    guint64 agent_number;
     guint64 id;
     RequestRecord record;
 } Restored;
@@ -16,7 +17,7 @@ typedef struct {
 typedef struct {
     UserAgent *user_agent;
     GPtrArray *agents;     /* of Agent */
-    GHashTable *by_number; /* Agent.number -> Agent */
+    GHashTable *by_number; /* of the agent's record -> Agent */
     GHashTable *by_name;   /* of Agent.client_id */
     GArray *requests;      /* of Restored */
 } Restore;
@@ -35,11 +36,8 @@ read_agent(Restore *self, const LoadedRecord *loaded, guint64 number)
     agent = agent_restore(principal, record.client_id, record.id_ceiling);
     principal_unref(principal);
     agent->pid = record.pid;
-    agent->number = number;
-    agent->id_ceiling = record.id_ceiling;
-    agent->is_saved = TRUE;
     g_ptr_array_add(self->agents, agent);
-    g_hash_table_insert(self->by_number, &agent->number, agent);
+    g_hash_table_insert(self->by_number, g_memdup2(&number, sizeof number), agent);
     g_hash_table_add(self->by_name, agent->client_id);
     return TRUE;
 }
@@ -47,7 +45,8 @@ read_agent(Restore *self, const LoadedRecord *loaded, guint64 number)
 static gboolean
 read_request(Restore *self, const LoadedRecord *loaded, guint64 number, guint64 id)
 {
-    Restored restored = {.agent = g_hash_table_lookup(self->by_number, &number), .id = id};
+    Restored restored = {
+        .agent = g_hash_table_lookup(self->by_number, &number), .agent_number = number, .id = id};
 
     if (restored.agent == NULL ||
         !request_record_read(loaded->value, loaded->value_size, &restored.record))
@@ -115,7 +114,7 @@ restore_requests(Restore *self, Restoring *restoring, StateLost lost, gpointer d
     for (guint i = 0; i < self->requests->len; i++) {
         const Restored *restored = &g_array_index(self->requests, Restored, i);
 
-        if (restoring != NULL && restoring_skips(restoring, restored->agent->number, restored->id))
+        if (restoring != NULL && restoring_skips(restoring, restored->agent_number, restored->id))
             lost(restored->agent, restored->id, &restored->record, data);
         else if (!restore_request(restored))
             return FALSE;
@@ -150,7 +149,7 @@ restore_records(UserAgent *user_agent,
     Restore self = {
         .user_agent = user_agent,
         .agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref),
-        .by_number = g_hash_table_new(g_int64_hash, g_int64_equal),
+        .by_number = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
         .by_name = g_hash_table_new(g_str_hash, g_str_equal),
         .requests = g_array_new(FALSE, FALSE, sizeof(Restored)),
     };

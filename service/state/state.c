@@ -31,6 +31,14 @@
 /* The upper bound of a request's record besides its strings. */
 #define REQUEST_BYTES 128UL
 
+/* What the state needs to know of an agent besides what the core has. */
+typedef struct {
+    guint64 number;     /* in the keys of its records; of this file only */
+    guint64 id_ceiling; /* it can be given ids up to this one without writing its record */
+    guint64 saved_id;   /* live requests up to this id have a record, all others have none */
+    gboolean is_dirty;  /* it is in State.dirty_agents */
+} AgentNotes;
+
 struct State {
     guint8 bus_id[STATE_ID_BYTES];
     guint8 boot_id[STATE_ID_BYTES];
@@ -39,13 +47,14 @@ struct State {
     char *new_path;
     char *restoring_path;
     WriterLock *lock;
-    Store *store;        /* NULL until state_begin() */
-    LoadedState *loaded; /* until then: what the old file has; NULL is nothing */
-    guint64 max_token;   /* that was given */
-    gsize n_bytes;       /* of the records that the turn adds, about */
-    GPtrArray *requests; /* of LockRequest: those that have changed */
-    GPtrArray *agents;   /* of Agent: likewise */
-    GByteArray *bytes;   /* a record's, while it is written */
+    Store *store;            /* NULL until state_begin() */
+    LoadedState *loaded;     /* until then: what the old file has; NULL is nothing */
+    guint64 max_token;       /* that was given */
+    gsize n_bytes;           /* of the records that the turn adds, about */
+    GHashTable *notes;       /* Agent -> AgentNotes, of each agent that has had a request */
+    GPtrArray *requests;     /* of LockRequest: those that changed in this turn, some twice */
+    GPtrArray *dirty_agents; /* of Agent: those whose record is to be written or removed */
+    GByteArray *bytes;       /* a record's, while it is written */
 };
 
 /* ---- life */
@@ -74,7 +83,8 @@ state_new(const StateOptions *options)
     self->new_path = g_strdup_printf("%s.new", self->path);
     self->restoring_path = g_strdup_printf("%s/%s.restoring", options->directory, bus);
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
-    self->agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    self->dirty_agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+    self->notes = g_hash_table_new_full(NULL, NULL, (GDestroyNotify)agent_unref, g_free);
     self->bytes = g_byte_array_new();
     return self;
 }
@@ -109,7 +119,8 @@ state_free(State *self)
     g_clear_pointer(&self->loaded, loaded_state_free);
     g_clear_pointer(&self->lock, writer_lock_free);
     g_ptr_array_unref(self->requests);
-    g_ptr_array_unref(self->agents);
+    g_ptr_array_unref(self->dirty_agents);
+    g_hash_table_unref(self->notes);
     g_byte_array_unref(self->bytes);
     g_free(self->path);
     g_free(self->aside_path);
@@ -239,12 +250,26 @@ state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data,
 
 /* ---- records */
 
+static AgentNotes *
+get_notes(State *self, Agent *agent)
+{
+    AgentNotes *notes = g_hash_table_lookup(self->notes, agent);
+
+    if (notes == NULL) {
+        notes = g_new0(AgentNotes, 1);
+        notes->number = ++store_get_header(self->store)->last_agent;
+        g_hash_table_insert(self->notes, agent_ref(agent), notes);
+    }
+    return notes;
+}
+
 static gboolean
 put_agent(State *self, Agent *agent, GError **error)
 {
-    const RecordKey key = record_key_of_agent(agent->number);
+    const AgentNotes *notes = get_notes(self, agent);
+    const RecordKey key = record_key_of_agent(notes->number);
     const AgentRecord record = {
-        .id_ceiling = agent->id_ceiling,
+        .id_ceiling = notes->id_ceiling,
         .pid = agent->pid,
         .identity = agent->principal->identity,
         .client_id = agent->client_id,
@@ -252,14 +277,14 @@ put_agent(State *self, Agent *agent, GError **error)
 
     g_byte_array_set_size(self->bytes, 0);
     agent_record_write(&record, self->bytes);
-    agent->is_saved = TRUE;
     return store_put(self->store, &key, self->bytes, error);
 }
 
 static gboolean
 put_request(State *self, LockRequest *request, GError **error)
 {
-    const RecordKey key = record_key_of_request(request->agent->number, request->id);
+    const RecordKey key =
+        record_key_of_request(get_notes(self, request->agent)->number, request->id);
     const RequestRecord record = {
         .bucket = request->queue->manager->bucket,
         .name = request->queue->name,
@@ -268,39 +293,36 @@ put_request(State *self, LockRequest *request, GError **error)
 
     g_byte_array_set_size(self->bytes, 0);
     request_record_write(&record, self->bytes);
-    request->is_saved = TRUE;
     return store_put(self->store, &key, self->bytes, error);
 }
 
 static gboolean
 write_agent(State *self, Agent *agent, GError **error)
 {
-    const RecordKey key = record_key_of_agent(agent->number);
+    const RecordKey key = record_key_of_agent(get_notes(self, agent)->number);
 
-    agent->is_dirty = FALSE;
-    if (!agent->terminated)
-        return put_agent(self, agent, error);
-    return !agent->is_saved || store_remove(self->store, &key, error);
+    return agent->terminated ? store_remove(self->store, &key, error)
+                             : put_agent(self, agent, error);
+}
+
+static gboolean
+is_saved(State *self, const LockRequest *request)
+{
+    return request->id <= get_notes(self, request->agent)->saved_id;
 }
 
 static gboolean
 write_request(State *self, LockRequest *request, GError **error)
 {
-    const RecordKey key = record_key_of_request(request->agent->number, request->id);
+    const RecordKey key =
+        record_key_of_request(get_notes(self, request->agent)->number, request->id);
 
     if (request->state != LOCK_REQUEST_ENDED)
         return put_request(self, request, error);
-    return !request->is_saved || store_remove(self->store, &key, error);
+    return !is_saved(self, request) || store_remove(self->store, &key, error);
 }
 
 /* ---- the beginning */
-
-static void
-number_agent(State *self, Agent *agent)
-{
-    if (agent->number == 0)
-        agent->number = ++store_get_header(self->store)->last_agent;
-}
 
 static gboolean
 commit(State *self, GError **error)
@@ -321,11 +343,15 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
     header->n_commits = *self->lock->n_commits;
     header->token_ceiling = user_agent->token_clock;
     header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
+    g_hash_table_remove_all(self->notes);
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
+        AgentNotes *notes;
 
         if (agent->terminated)
             continue;
+        notes = get_notes(self, agent);
+        notes->id_ceiling = notes->saved_id = agent->last_id;
         if (!put_agent(self, agent, error))
             return FALSE;
         for (GList *link = agent->requests.head; link != NULL; link = link->next) {
@@ -418,30 +444,31 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
 /* ---- changes */
 
 static void
-note_agent(State *self, Agent *agent)
+note_agent(State *self, Agent *agent, AgentNotes *notes)
 {
-    if (agent->is_dirty)
+    if (notes->is_dirty)
         return;
-    agent->is_dirty = TRUE;
+    notes->is_dirty = TRUE;
     self->n_bytes += RECORD_BYTES;
-    g_ptr_array_add(self->agents, agent_ref(agent));
+    g_ptr_array_add(self->dirty_agents, agent_ref(agent));
 }
 
 void
 state_note_request(State *self, LockRequest *request)
 {
-    Agent *agent = request->agent;
+    AgentNotes *notes = get_notes(self, request->agent);
+    guint n = self->requests->len;
 
-    number_agent(self, agent);
-    if (request->id > agent->id_ceiling) {
-        agent->id_ceiling = request->id + ID_BLOCK;
-        note_agent(self, agent);
+    if (request->id > notes->id_ceiling) {
+        notes->id_ceiling = request->id + ID_BLOCK;
+        note_agent(self, request->agent, notes);
     }
     self->max_token = MAX(self->max_token, request->token);
-    if (request->is_dirty)
+    /* A request that is granted at once is noted twice in a row. Others may be noted again later:
+     * to write them twice does no harm. */
+    if (n > 0 && self->requests->pdata[n - 1] == request)
         return;
-    request->is_dirty = TRUE;
-    if (!request->is_saved)
+    if (request->id > notes->saved_id)
         self->n_bytes += RECORD_BYTES + strlen(request->queue->name);
     g_ptr_array_add(self->requests, lock_request_ref(request));
 }
@@ -449,8 +476,10 @@ state_note_request(State *self, LockRequest *request)
 void
 state_note_agent_gone(State *self, Agent *agent)
 {
-    if (agent->is_saved)
-        note_agent(self, agent);
+    AgentNotes *notes = g_hash_table_lookup(self->notes, agent);
+
+    if (notes != NULL)
+        note_agent(self, agent, notes);
 }
 
 gboolean
@@ -459,21 +488,19 @@ state_has_room(State *self, gsize n_bytes)
     return store_has_room(self->store, self->n_bytes + n_bytes + 2 * RECORD_BYTES);
 }
 
-static gboolean
-has_changed(const LockRequest *request)
-{
-    return request->is_saved || request->state != LOCK_REQUEST_ENDED;
-}
-
 /* Whether anything that is written is not as it is now. */
 static gboolean
 is_due(State *self)
 {
-    if (self->agents->len > 0 || self->max_token > store_get_header(self->store)->token_ceiling)
+    if (self->dirty_agents->len > 0 ||
+        self->max_token > store_get_header(self->store)->token_ceiling)
         return TRUE;
-    for (guint i = 0; i < self->requests->len; i++)
-        if (has_changed(self->requests->pdata[i]))
+    for (guint i = 0; i < self->requests->len; i++) {
+        const LockRequest *request = self->requests->pdata[i];
+
+        if (request->state != LOCK_REQUEST_ENDED || is_saved(self, request))
             return TRUE;
+    }
     return FALSE;
 }
 
@@ -486,8 +513,8 @@ write_changes(State *self, GError **error)
         return FALSE;
     if (self->max_token > header->token_ceiling)
         header->token_ceiling = self->max_token + TOKEN_BLOCK;
-    for (guint i = 0; i < self->agents->len; i++)
-        if (!write_agent(self, self->agents->pdata[i], error))
+    for (guint i = 0; i < self->dirty_agents->len; i++)
+        if (!write_agent(self, self->dirty_agents->pdata[i], error))
             return FALSE;
     for (guint i = 0; i < self->requests->len; i++)
         if (!write_request(self, self->requests->pdata[i], error))
@@ -495,20 +522,38 @@ write_changes(State *self, GError **error)
     return commit(self, error);
 }
 
+/* What was noted is written. */
+static void
+forget_changes(State *self)
+{
+    for (guint i = 0; i < self->requests->len; i++) {
+        const LockRequest *request = self->requests->pdata[i];
+        AgentNotes *notes = get_notes(self, request->agent);
+
+        notes->saved_id = MAX(notes->saved_id, request->id);
+    }
+    for (guint i = 0; i < self->dirty_agents->len; i++) {
+        Agent *agent = self->dirty_agents->pdata[i];
+
+        get_notes(self, agent)->is_dirty = FALSE;
+        if (agent->terminated)
+            g_hash_table_remove(self->notes, agent);
+    }
+}
+
 void
 state_commit(State *self)
 {
     g_autoptr(GError) error = NULL;
 
-    if (self->agents->len == 0 && self->requests->len == 0)
+    if (self->dirty_agents->len == 0 && self->requests->len == 0)
         return;
     if (is_due(self) && !write_changes(self, &error)) {
         g_warning("the state cannot be written: %s", error->message);
         _exit(EXIT_FAILURE);
     }
-    for (guint i = 0; i < self->requests->len; i++)
-        ((LockRequest *)self->requests->pdata[i])->is_dirty = FALSE;
-    g_ptr_array_set_size(self->agents, 0);
+    forget_changes(self);
     g_ptr_array_set_size(self->requests, 0);
+    g_ptr_array_set_size(self->dirty_agents, 0);
     self->n_bytes = 0;
 }

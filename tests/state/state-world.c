@@ -376,7 +376,7 @@ world_describe(World *world)
     GString *text = g_string_new(NULL);
 
     for (guint i = 0; i < WORLD_AGENTS; i++) {
-        if (world->agents[i] != NULL && world->agents[i]->number != 0)
+        if (world->agents[i] != NULL && world->agents[i]->last_id != 0)
             describe_agent(world->agents[i], text);
     }
     return g_string_free(text, FALSE);
