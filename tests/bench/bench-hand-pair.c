@@ -10,9 +10,6 @@
  *   packets  on a lock socket (hand.h);
  *   sd-bus   sync calls of sd-bus through the bus, as of a client without a lock socket. */
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/bus-names.h"
 #include "common/sd-bus.h"
 #include "hand.h"
@@ -20,8 +17,6 @@
 #define WARM_UP   200
 #define LOCK_NAME "printer"
 #define PATH      BUS_BUCKET_PREFIX "/bench"
-
-typedef void (*Way)(const char *address, guint count, BenchSamples *samples);
 
 static void
 run_packets(const char *address, guint count, BenchSamples *samples)
@@ -76,29 +71,10 @@ run_sd_bus(const char *address, guint count, BenchSamples *samples)
     sd_bus_flush_close_unref(bus);
 }
 
-static Way
-find_way(const char *name)
-{
-    if (g_str_equal(name, "packets"))
-        return run_packets;
-    if (g_str_equal(name, "sd-bus"))
-        return run_sd_bus;
-    bench_die(name, "neither packets nor sd-bus");
-}
-
 int
 main(int argc, char **argv)
 {
-    BenchSamples *samples;
-    guint count;
+    static const BenchWay ways[2] = {{"packets", run_packets}, {"sd-bus", run_sd_bus}};
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-hand-pair ADDRESS packets|sd-bus COUNT\n");
-        return 2;
-    }
-    count = bench_number(argv[3]);
-    samples = bench_samples_new_shared(count);
-    find_way(argv[2])(argv[1], count, samples);
-    bench_samples_print(samples, "");
-    return EXIT_SUCCESS;
+    return bench_main_of_two(argc, argv, ways);
 }

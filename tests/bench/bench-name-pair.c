@@ -10,9 +10,6 @@
  *   raw     calls marshalled once, on a bare socket (raw-bus.h);
  *   sd-bus  sync calls of sd-bus. */
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "bench.h"
 #include "common/bus-names.h"
 #include "common/sd-bus.h"
@@ -20,8 +17,6 @@
 
 #define BENCH_NAME "org.w3.WebLocks.Bench"
 #define WARM_UP    200
-
-typedef void (*Way)(const char *address, guint count, BenchSamples *samples);
 
 static void
 expect(guint32 answer)
@@ -85,29 +80,10 @@ run_sd_bus(const char *address, guint count, BenchSamples *samples)
     sd_bus_flush_close_unref(bus);
 }
 
-static Way
-find_way(const char *name)
-{
-    if (g_str_equal(name, "raw"))
-        return run_raw;
-    if (g_str_equal(name, "sd-bus"))
-        return run_sd_bus;
-    bench_die(name, "neither raw nor sd-bus");
-}
-
 int
 main(int argc, char **argv)
 {
-    BenchSamples *samples;
-    guint count;
+    static const BenchWay ways[2] = {{"raw", run_raw}, {"sd-bus", run_sd_bus}};
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: bench-name-pair ADDRESS raw|sd-bus COUNT\n");
-        return 2;
-    }
-    count = bench_number(argv[3]);
-    samples = bench_samples_new_shared(count);
-    find_way(argv[2])(argv[1], count, samples);
-    bench_samples_print(samples, "");
-    return EXIT_SUCCESS;
+    return bench_main_of_two(argc, argv, ways);
 }

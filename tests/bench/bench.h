@@ -42,6 +42,13 @@ double bench_samples_steady(const BenchSamples *samples);
 /* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and leaves them sorted. */
 void bench_samples_print(BenchSamples *samples, const char *prefix);
 
+/* main() of a program that measures one operation in one of two ways: PROGRAM ADDRESS WAY COUNT. */
+typedef struct {
+    const char *name;
+    void (*run)(const char *address, guint count, BenchSamples *samples);
+} BenchWay;
+int bench_main_of_two(int argc, char **argv, const BenchWay ways[2]);
+
 /* fork(), whose child dies with its parent. */
 pid_t bench_fork(void);
 /* One byte from process to process, over a socketpair of the type that lock sockets have. */

@@ -315,24 +315,6 @@ class LatecomersWithoutState(Latecomers):
         self.assertNotIn('served', super().test_after_sigterm())
 
 
-# What /usr/share/dbus-1/system.conf says: calls and names need a rule, all else is free.
-SYSTEM_POLICY = '''
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus"/>
-  </policy>
-'''
-
-
 def system_config():
     """The configuration of the tests with the policies of a system bus and of this project."""
     head, _, rest = buses.DAEMON_CONFIG.partition('  <policy')
@@ -341,7 +323,7 @@ def system_config():
     with open(path, encoding='utf-8') as file:
         own = file.read().replace('@system_user@', str(os.geteuid()))
     own = own.partition('<busconfig>')[2].partition('</busconfig>')[0]
-    return head.replace('session', 'system') + SYSTEM_POLICY + own + tail
+    return head.replace('session', 'system') + buses.SYSTEM_POLICY + own + tail
 
 
 class SystemPolicy(BusTestCase):

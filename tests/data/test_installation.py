@@ -15,7 +15,8 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 import tap
-from buses import PATIENCE, Bus, can_be_others, end, environment, read_lines, spawn
+from buses import (PATIENCE, SYSTEM_POLICY, Bus, can_be_others, end, environment, read_lines,
+                   spawn)
 from gi.repository import Gio
 from harness import RawClient, owner_of, pid_of, wait_for
 from installation import Installation, PrivatePrefix, run
@@ -29,27 +30,14 @@ SYSTEM_USER = 'daemon'
 OTHER_USER = 'nobody'
 
 # What a distribution's system.conf comes down to, with our policy included.
-SYSTEM_BUS = '''<!DOCTYPE busconfig PUBLIC
+SYSTEM_BUS = f'''<!DOCTYPE busconfig PUBLIC
   "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
   "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>
-  <listen>unix:path={socket}</listen>
+  <listen>unix:path={{socket}}</listen>
   <auth>EXTERNAL</auth>
-  <policy context="default">
-    <allow user="*"/>
-    <deny own="*"/>
-    <deny send_type="method_call"/>
-    <allow send_type="signal"/>
-    <allow send_requested_reply="true" send_type="method_return"/>
-    <allow send_requested_reply="true" send_type="error"/>
-    <allow receive_type="method_call"/>
-    <allow receive_type="method_return"/>
-    <allow receive_type="error"/>
-    <allow receive_type="signal"/>
-    <allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus"/>
-  </policy>
-  <include>{policy}</include>
+{SYSTEM_POLICY}  <include>{{policy}}</include>
 </busconfig>
 '''
 

@@ -3,7 +3,7 @@
 
 // The frame of the tests: test() adds one, `await run()` runs them in turn and prints a line of TAP
 // for each. A test fails if it throws, if it is not through at its deadline, or if it leaves a lock
-// or a request behind. run.py starts the files, and watches what they write to stderr.
+// or a request behind. run-with-service.py starts the files, and watches what they write to stderr.
 
 import GLib from 'gi://GLib';
 import System from 'system';

@@ -9,7 +9,6 @@ key: as soon as the title tells of unsaved text, all of it is there.
 
 import glob
 import os
-import signal
 import unittest
 
 from desktop import Display, Notes, missing_tools
@@ -287,18 +286,13 @@ class Saving(NotesTestCase):
 class TheServiceDies(NotesTestCase):
     def setUp(self):
         super().setUp()
-        self.restart()  # the one before may have been one that keeps nothing
-
-    def restart(self, *arguments):
-        self.daemon.signal(signal.SIGKILL)
-        self.daemon.wait_exit()
-        type(self).daemon = self.start_service(*arguments)
+        self.kill_and_restart()  # the one before may have been one that keeps nothing
 
     def test_nobody_notices(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
-        self.restart()
+        self.kill_and_restart()
         wait_for(lambda: self.pids('held') == [a.pid] and len(self.pids('pending')) == 2,
                  what='all as it was', every=0.1)
         a.wait_editing(waiting=2, unsaved=True)
@@ -311,7 +305,7 @@ class TheServiceDies(NotesTestCase):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
-        self.restart('--no-state')
+        self.kill_and_restart('--no-state')
         wait_for(lambda: len(self.pids('held')) == 1 and len(self.pids('pending')) == 2,
                  what='one lock and two who wait', every=0.1)
         (pid,) = self.pids('held')

@@ -369,6 +369,13 @@ class BusTestCase(unittest.TestCase):
         return service.wait_ready(cls.control) if ready else service
 
     @classmethod
+    def kill_and_restart(cls, *arguments):
+        """kill -9, and the class's next service, which may be without arguments of the class."""
+        cls.daemon.signal(signal.SIGKILL)
+        cls.daemon.wait_exit()
+        cls.daemon = cls.start_service(*arguments)
+
+    @classmethod
     def tearDownClass(cls):
         problems = []
         if cls.daemon is not None:

@@ -3,7 +3,6 @@
 
 """The service is killed, and comes back: a pause, unless it has lost its state."""
 
-import signal
 import threading
 
 from harness_python import Errors, PATIENCE, PythonTestCase, main, wait_for
@@ -12,12 +11,7 @@ from harness_python import Errors, PATIENCE, PythonTestCase, main, wait_for
 class ServiceGone(PythonTestCase):
     def setUp(self):
         super().setUp()
-        self.restart()  # the one before may have been one that keeps nothing
-
-    def restart(self, *arguments):
-        self.daemon.signal(signal.SIGKILL)
-        self.daemon.wait_exit()
-        type(self).daemon = self.start_service(*arguments)
+        self.kill_and_restart()  # the one before may have been one that keeps nothing
 
     def test_it_is_only_a_pause(self):
         told, granted = [], []
@@ -28,7 +22,7 @@ class ServiceGone(PythonTestCase):
                              granted.append(waiter.request_finish(result)))
         self.wait_pending('x')
         for _ in range(3):
-            self.restart()
+            self.kill_and_restart()
             self.assertEqual((self.held(), self.pending()), (['x'], ['x']))
         self.assertEqual((told, granted, lock.held), ([], [], True))
         lock.release_sync()
@@ -47,7 +41,7 @@ class ServiceGone(PythonTestCase):
             thread = threading.Thread(target=run, daemon=True)
             thread.start()
             self.wait_pending('x')
-            self.restart()
+            self.kill_and_restart()
             self.assertEqual((self.pending(), done), (['x'], []))
         thread.join(PATIENCE)
         self.assertEqual(done, [True])
@@ -57,7 +51,7 @@ class ServiceGone(PythonTestCase):
         told = []
         lock = self.manager.request_sync('x')
         lock.connect('lost', lambda _lock, reason: told.append(reason))
-        self.restart('--no-state')
+        self.kill_and_restart('--no-state')
         wait_for(lambda: told, what='lost')
         self.assertEqual((told, lock.held), (['lost'], False))
         self.assert_fails(Errors.UNAVAILABLE, lock.release_sync)

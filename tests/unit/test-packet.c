@@ -55,6 +55,27 @@ number_at(const GByteArray *bytes, gsize offset, gsize width)
     return value;
 }
 
+typedef struct {
+    gsize offset;
+    gsize width;
+    guint64 value;
+} Field;
+
+static void
+check_layout(const GByteArray *bytes, gsize size, const Field *fields, gsize n_fields)
+{
+    g_assert_cmpuint(bytes->len, ==, size);
+    for (gsize i = 0; i < n_fields; i++)
+        if (number_at(bytes, fields[i].offset, fields[i].width) != fields[i].value)
+            g_error("at %zu: 0x%" G_GINT64_MODIFIER "x instead of 0x%" G_GINT64_MODIFIER "x",
+                    fields[i].offset, number_at(bytes, fields[i].offset, fields[i].width),
+                    fields[i].value);
+}
+
+#define LAYOUT(bytes, size, ...)                            \
+    check_layout(bytes, size, (const Field[]){__VA_ARGS__}, \
+                 G_N_ELEMENTS(((const Field[]){__VA_ARGS__})))
+
 /* Offsets and sizes are those of the page, written once more. */
 static void
 test_layout_client(void)
@@ -63,37 +84,19 @@ test_layout_client(void)
 
     packet_write_request(bytes, 0x1122334455667788, 0x99aabbccddeeff01, 63, 0xfffffffe,
                          LOCK_MODE_SHARED, PACKET_OPTION_SIGNAL, "printer", "to print");
-    g_assert_cmpuint(bytes->len, ==, 56);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 2);
-    g_assert_cmphex(number_at(bytes, 2, 2), ==, 0);
-    g_assert_cmphex(number_at(bytes, 4, 4), ==, 56);
-    g_assert_cmphex(number_at(bytes, 8, 8), ==, 0x1122334455667788);
-    g_assert_cmphex(number_at(bytes, 16, 8), ==, 0x99aabbccddeeff01);
-    g_assert_cmphex(number_at(bytes, 24, 4), ==, 63);
-    g_assert_cmphex(number_at(bytes, 28, 4), ==, 0xfffffffe);
-    g_assert_cmphex(number_at(bytes, 32, 1), ==, 1);
-    g_assert_cmphex(number_at(bytes, 33, 1), ==, 4);
-    g_assert_cmphex(number_at(bytes, 34, 2), ==, 0);
-    g_assert_cmphex(number_at(bytes, 36, 2), ==, 7);
-    g_assert_cmphex(number_at(bytes, 38, 2), ==, 8);
+    LAYOUT(bytes, 56, {0, 2, 2}, {2, 2, 0}, {4, 4, 56}, {8, 8, 0x1122334455667788},
+           {16, 8, 0x99aabbccddeeff01}, {24, 4, 63}, {28, 4, 0xfffffffe}, {32, 1, 1}, {33, 1, 4},
+           {34, 2, 0}, {36, 2, 7}, {38, 2, 8});
     g_assert_cmpmem(bytes->data + 40, 16, "printerto print\0", 16);
 
     g_byte_array_set_size(bytes, 0);
     packet_write_bucket(bytes, 5, "default");
-    g_assert_cmpuint(bytes->len, ==, 32);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 1);
-    g_assert_cmphex(number_at(bytes, 4, 4), ==, 32);
-    g_assert_cmphex(number_at(bytes, 16, 4), ==, 5);
-    g_assert_cmphex(number_at(bytes, 20, 2), ==, 7);
-    g_assert_cmphex(number_at(bytes, 22, 2), ==, 0);
+    LAYOUT(bytes, 32, {0, 2, 1}, {4, 4, 32}, {16, 4, 5}, {20, 2, 7}, {22, 2, 0});
     g_assert_cmpmem(bytes->data + 24, 8, "default\0", 8);
 
     g_byte_array_set_size(bytes, 0);
     packet_write_key(bytes, PACKET_ABORT, PACKET_FLAG_NO_ANSWER, 3, 4);
-    g_assert_cmpuint(bytes->len, ==, 24);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 4);
-    g_assert_cmphex(number_at(bytes, 2, 2), ==, 1);
-    g_assert_cmphex(number_at(bytes, 16, 8), ==, 4);
+    LAYOUT(bytes, 24, {0, 2, 4}, {2, 2, 1}, {16, 8, 4});
 }
 
 static void
@@ -112,45 +115,25 @@ test_layout_service(void)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
     packet_write_answer(bytes, &answer);
-    g_assert_cmpuint(bytes->len, ==, 40);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 65);
-    g_assert_cmphex(number_at(bytes, 8, 8), ==, 9);
-    g_assert_cmphex(number_at(bytes, 16, 4), ==, 5);
-    g_assert_cmphex(number_at(bytes, 20, 4), ==, 3);
-    g_assert_cmphex(number_at(bytes, 24, 8), ==, 0x0102030405060708);
-    g_assert_cmphex(number_at(bytes, 32, 1), ==, 2);
-    g_assert_cmphex(number_at(bytes, 33, 1), ==, 1);
+    LAYOUT(bytes, 40, {0, 2, 65}, {8, 8, 9}, {16, 4, 5}, {20, 4, 3}, {24, 8, 0x0102030405060708},
+           {32, 1, 2}, {33, 1, 1});
 
     g_byte_array_set_size(bytes, 0);
     packet_write_granted(bytes, 10, 11);
-    g_assert_cmpuint(bytes->len, ==, 32);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 66);
-    g_assert_cmphex(number_at(bytes, 16, 8), ==, 10);
-    g_assert_cmphex(number_at(bytes, 24, 8), ==, 11);
+    LAYOUT(bytes, 32, {0, 2, 66}, {16, 8, 10}, {24, 8, 11});
 
     g_byte_array_set_size(bytes, 0);
     packet_write_ended(bytes, 12, PACKET_REASON_LOST);
-    g_assert_cmpuint(bytes->len, ==, 32);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 67);
-    g_assert_cmphex(number_at(bytes, 16, 8), ==, 12);
-    g_assert_cmphex(number_at(bytes, 24, 4), ==, 4);
+    LAYOUT(bytes, 32, {0, 2, 67}, {16, 8, 12}, {24, 4, 4});
 
     g_byte_array_set_size(bytes, 0);
     packet_write_live(bytes, &entry, 1, TRUE);
-    g_assert_cmpuint(bytes->len, ==, 48);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 68);
-    g_assert_cmphex(number_at(bytes, 16, 4), ==, 1);
-    g_assert_cmphex(number_at(bytes, 20, 4), ==, 1);
-    g_assert_cmphex(number_at(bytes, 24, 8), ==, 6);
-    g_assert_cmphex(number_at(bytes, 32, 8), ==, 7);
-    g_assert_cmphex(number_at(bytes, 40, 4), ==, 8);
-    g_assert_cmphex(number_at(bytes, 44, 4), ==, 2);
+    LAYOUT(bytes, 48, {0, 2, 68}, {16, 4, 1}, {20, 4, 1}, {24, 8, 6}, {32, 8, 7}, {40, 4, 8},
+           {44, 4, 2});
 
     g_byte_array_set_size(bytes, 0);
     packet_write_closed(bytes, PACKET_CLOSED_SHUTDOWN);
-    g_assert_cmpuint(bytes->len, ==, 24);
-    g_assert_cmphex(number_at(bytes, 0, 2), ==, 69);
-    g_assert_cmphex(number_at(bytes, 16, 4), ==, 3);
+    LAYOUT(bytes, 24, {0, 2, 69}, {16, 4, 3});
 }
 
 /* ---- round trips */

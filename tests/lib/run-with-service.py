@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs one file of GJS tests on a private bus with a service on it.
+"""Runs a test program on a private bus with a service on it.
 
-run.py [--no-service] FILE [TEST]...
+run-with-service.py [--no-service] PROGRAM [ARGUMENT]...
 
-The file's lines of TAP go through. One more says whether it ended in time and well, and whether
-the file or the service had complaints: a promise whose rejection nobody handled is one.
+Its lines of TAP go through. One more says whether it ended in time and well, and whether the program
+or the service had complaints: in GJS, a promise whose rejection nobody handled is one.
 """
 
 import os
@@ -15,35 +15,31 @@ import subprocess
 import sys
 import tempfile
 
-from buses import FACTOR, Bus, end, environment, spawn, wait_exit
+from buses import FACTOR, Bus, end, spawn, wait_exit
 from harness import Monitor, RawClient, Service
 from tap import diagnostic
 
-# What a healthy GJS process never says.
+# What a healthy process never says.
 COMPLAINTS = ('Unhandled promise rejection', '-CRITICAL', '-WARNING', '-ERROR', 'JS ERROR',
-              'GLib-GObject', 'Fatal glibc', 'corrupted')
+              'GLib-GObject', 'Fatal glibc', 'corrupted', 'AddressSanitizer', 'runtime error:')
 TIME_LIMIT = 90.0
 
 
 def test_environment(bus):
-    """The bus's environment with what the build told us. PATH decides which gjs."""
+    """The bus's environment with what the build told us."""
     env = bus.environment()
     for name in ('WEBLOCKSD', 'WEBLOCKS_TEST_TIMEOUT_FACTOR'):
         if name in os.environ:
             env[name] = os.environ[name]
-    # The built library first, then what the machine has.
-    for variable, own in (('GI_TYPELIB_PATH', 'WEBLOCKS_TYPELIB_DIR'),
-                          ('LD_LIBRARY_PATH', 'WEBLOCKS_LIBRARY_DIR')):
-        env[variable] = ':'.join(filter(None, (environment(own), env.get(variable))))
     return env
 
 
-def run_file(bus, arguments):
-    """Runs gjs, passing its TAP on. Its exit code, its last test number, its complaints."""
+def run_program(bus, command):
+    """Passes its TAP on. Its exit code, its last test number, its complaints."""
     count = 0
     planned = None
     with tempfile.TemporaryFile() as errors:
-        process = spawn(['gjs', '-m', *arguments], stdin=subprocess.DEVNULL,
+        process = spawn(command, stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE, stderr=errors, env=test_environment(bus),
                         text=True, errors='replace')
         watchdog = spawn([sys.executable, '-c', WATCHDOG, str(process.pid),
@@ -65,7 +61,7 @@ def run_file(bus, arguments):
     if planned != count or planned == 0:
         problems.append(f'{count} tests ran, and {planned} were planned')
     if code not in (0, 1):
-        problems.append(f'gjs ended with {code}')
+        problems.append(f'{command[0]} ended with {code}')
     if problems and said:
         diagnostic(said)
     return code, count, problems
@@ -94,7 +90,7 @@ def main():
             monitor = Monitor(bus.address)
             control = RawClient(bus.address)
             service = Service(bus).wait_ready(control)
-        code, count, problems = run_file(bus, arguments)
+        code, count, problems = run_program(bus, arguments)
         if service is not None:
             control.close()
             if service.process.poll() is not None:
