@@ -8,7 +8,9 @@
  * it is told by a controller over an inherited socket. This is the smallest
  * controller there can be: one listening socket, and a policy that allows all.
  *
- * Usage: broker-launcher SOCKET-PATH [DBUS-BROKER-OPTION...]
+ * Usage: broker-launcher SOCKET-PATH [--refuse-statistics] [DBUS-BROKER-OPTION...]
+ *
+ * With --refuse-statistics the policy denies org.freedesktop.DBus.Debug.Stats to everybody.
  *
  * Prints two lines, the address of the bus and the pid of the broker, and stays
  * until its standard input closes; then it ends the broker and exits with 0.
@@ -19,6 +21,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,12 +124,14 @@ start_broker(sd_bus **controller, char **options, int n_options)
 }
 
 static int
-append_policy(sd_bus_message *m)
+append_policy(sd_bus_message *m, bool refuses_statistics)
 {
     const uint32_t any_uid = UINT32_MAX;
     const uint64_t priority = 1;
     const uint64_t no_fds = 0, many_fds = UINT64_MAX;
     const int allow = 1;
+    /* A second rule that allows, or denies, messages to the bus's own interface. */
+    const int second = !refuses_statistics;
 
     return sd_bus_message_append(
         m, "v", "(" POLICY_SIGNATURE ")",
@@ -135,14 +140,15 @@ append_policy(sd_bus_message *m)
         /* own any name: the empty prefix */
         1, allow, priority, 1, "",
         /* send and receive: any name, path, interface, member, type, broadcast or not */
-        1, allow, priority, "", "", "", "", 0, 0, no_fds, many_fds, 1, allow, priority, "", "", "",
-        "", 0, 0, no_fds, many_fds,
+        2, allow, priority, "", "", "", "", 0, 0, no_fds, many_fds, second, priority + 1,
+        "org.freedesktop.DBus", "", "org.freedesktop.DBus.Debug.Stats", "", 0, 0, no_fds, many_fds,
+        1, allow, priority, "", "", "", "", 0, 0, no_fds, many_fds,
         /* no groups, no SELinux, no AppArmor */
         0, 0, 0, "session");
 }
 
 static void
-add_listener(sd_bus *controller, int listen_fd)
+add_listener(sd_bus *controller, int listen_fd, bool refuses_statistics)
 {
     sd_bus_message *call = NULL;
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -151,7 +157,7 @@ add_listener(sd_bus *controller, int listen_fd)
     if ((r = sd_bus_message_new_method_call(controller, &call, NULL, "/org/bus1/DBus/Broker",
                                             "org.bus1.DBus.Broker", "AddListener")) < 0 ||
         (r = sd_bus_message_append(call, "oh", "/org/bus1/DBus/Listener/0", listen_fd)) < 0 ||
-        (r = append_policy(call)) < 0)
+        (r = append_policy(call, refuses_statistics)) < 0)
         fail("AddListener message", -r);
     r = sd_bus_call(controller, call, 0, &error, NULL);
     if (r < 0) {
@@ -192,12 +198,15 @@ main(int argc, char **argv)
     sd_bus *controller = NULL;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: broker-launcher SOCKET-PATH [DBUS-BROKER-OPTION...]\n");
+        fprintf(stderr, "usage: broker-launcher SOCKET-PATH [--refuse-statistics] "
+                        "[DBUS-BROKER-OPTION...]\n");
         return 2;
     }
     int listen_fd = listen_at(argv[1]);
-    pid_t pid = start_broker(&controller, argv + 2, argc - 2);
-    add_listener(controller, listen_fd);
+    bool refuses_statistics = argc > 2 && strcmp(argv[2], "--refuse-statistics") == 0;
+    int n_own = refuses_statistics ? 3 : 2;
+    pid_t pid = start_broker(&controller, argv + n_own, argc - n_own);
+    add_listener(controller, listen_fd, refuses_statistics);
     close(listen_fd);
 
     printf("unix:path=%s\n%d\n", argv[1], (int)pid);

@@ -190,6 +190,20 @@ def status_kib(pid, key):
         return next(int(line.split()[1]) for line in file if line.startswith(key))
 
 
+# The policy of a bus that gives nobody its statistics.
+_NO_STATISTICS = '''
+    <deny send_destination="org.freedesktop.DBus"
+          send_interface="org.freedesktop.DBus.Debug.Stats"/>
+  </policy>'''
+
+
+def bus_without_statistics():
+    """A private bus that refuses org.freedesktop.DBus.Debug.Stats."""
+    kind = environment('WEBLOCKS_TEST_BUS')
+    return Bus(config=DAEMON_CONFIG.replace('</policy>', _NO_STATISTICS),
+               broker_options=('--refuse-statistics',) if kind == 'dbus-broker' else ())
+
+
 class Bus:
     """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the
     options for the latter."""

@@ -269,6 +269,17 @@ class RawClient(LockCalls):
         it. The service knows nothing of it."""
         self._driver('GetId')
 
+    def pass_the_bus(self, witness):
+        """The bus has all that we sent it, and nothing has been read here: another client gets a
+        signal that we send behind it."""
+        signal = Gio.DBusMessage.new_signal('/', 'org.example.Test', 'Passed')
+        signal.set_destination(witness.name)
+        start = len(witness.log)
+        self.send(signal)
+        witness.wait_for(lambda: any(message.get_member() == 'Passed'
+                                     and message.get_sender() == self.name
+                                     for message in witness.log[start:]), what='Passed')
+
     def add_match(self, rule):
         self._driver('AddMatch', GLib.Variant('(s)', (rule,)))
 
