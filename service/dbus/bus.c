@@ -3,6 +3,9 @@
 
 #include "bus.h"
 
+/* A message with a file descriptor takes as much of a turn: a bus has room for few. */
+#define DESCRIPTOR_BYTES (64UL * 1024)
+
 void
 bus_init(Bus *bus, sd_bus *connection, Session *session)
 {
@@ -15,6 +18,7 @@ bus_init(Bus *bus, sd_bus *connection, Session *session)
 void
 bus_fini(Bus *bus)
 {
+    flow_controls_fini(&bus->flow);
     outbox_fini(&bus->outbox);
     bucket_path_clear(&bus->called);
     bucket_path_clear(&bus->told);
@@ -52,4 +56,11 @@ bus_send(Client *client, sd_bus_message *message, gsize n_bytes)
 {
     flow_control_add(client->flow, n_bytes);
     outbox_put(&client->session->bus->outbox, message, n_bytes);
+}
+
+void
+bus_send_descriptor(Client *client, sd_bus_message *message)
+{
+    flow_control_add_descriptor(client->flow);
+    outbox_put(&client->session->bus->outbox, message, DESCRIPTOR_BYTES);
 }

@@ -39,3 +39,6 @@ const char *bus_get_bucket_path(Bus *bus, const char *bucket);
 /* Takes `message` and sends it to the client at the end of the turn. `n_bytes` is the approximate
  * size of its strings. */
 void bus_send(Client *client, sd_bus_message *message, gsize n_bytes);
+
+/* The same for a message with a file descriptor and next to no text. */
+void bus_send_descriptor(Client *client, sd_bus_message *message);

@@ -3,62 +3,83 @@
 
 #include "flow-control.h"
 
+#include <sys/random.h>
+
 #include "bus-names.h"
 
-/* A client is sent a Ping after so many messages, */
+/* A client is sent a Ping after so many messages. The bus is asked about a client that has so many
+ * unacknowledged. With so many the client is served no more calls by the bus. */
 #define PING_AFTER_SENT 64
-/* and served no more calls by the bus if so many are not acknowledged. A message counts as one more
- * for each so many bytes. */
-#define SENT_MAX      512
-#define BYTES_COUNTED 4096
+#define ASK_AFTER_SENT  256
+#define SENT_MAX        512
 /* The same for signals of what it watches. */
 #define PING_AFTER_WATCHED 256
+#define ASK_AFTER_WATCHED  512
 #define WATCHED_MAX        1024
-/* A client that waits for one reply, for so long, may have so many more messages unacknowledged;
- * and so many in all. */
-#define SYNCHRONOUS_MS 20
-#define ALLOWANCE      64
-#define ALLOWANCE_MAX  16384
-/* When the bus did not pass on the Ping, another one is sent after this time. */
+/* The same for file descriptors; the bus is not asked about them. */
+#define PING_AFTER_DESCRIPTORS 4
+#define DESCRIPTORS_MAX        32
+/* A message counts as one more for each so many bytes. */
+#define BYTES_COUNTED 4096
+/* No message is shorter: so many bytes in the bus are one message at most. */
+#define MESSAGE_BYTES_MIN 64
+/* A Ping that could not be delivered is sent again after this time. */
 #define PING_AGAIN_SECS 1
+/* While a client does not read, the bus is asked again after a time that grows within these. */
+#define REST_MS_MIN 20
+#define REST_MS_MAX 2560
 
-void
-flow_controls_init(FlowControls *all, sd_bus *bus, const Outbox *outbox)
+/* ---- counting */
+
+static guint64
+count_unacknowledged(const FlowCount *count)
 {
-    *all = (FlowControls){.bus = bus, .outbox = outbox};
-    g_queue_init(&all->to_ping);
+    return count->n_sent - count->n_acknowledged;
 }
 
-FlowControl *
-flow_control_new(FlowControls *all, Client *client)
+static void
+acknowledge(FlowCount *count, guint64 n)
 {
-    FlowControl *self = g_new0(FlowControl, 1);
-
-    self->all = all;
-    self->client = client;
-    return self;
+    count->n_acknowledged = MAX(count->n_acknowledged, n);
 }
 
-void
-flow_control_free(FlowControl *self)
+/* Of what was sent before the question, the bus holds so many messages at most. */
+static void
+acknowledge_but(FlowCount *count, guint64 n_held)
 {
-    if (self->wants_ping)
-        g_queue_remove(&self->all->to_ping, self);
-    g_clear_handle_id(&self->ping_again_id, g_source_remove);
-    g_clear_handle_id(&self->synchronous_id, g_source_remove);
-    g_clear_pointer(&self->ping, sd_bus_slot_unref);
-    g_free(self);
+    if (count->n_sent_before_question > n_held)
+        acknowledge(count, count->n_sent_before_question - n_held);
 }
 
-/* What it watches has a bound of its own. */
-static guint
+/* What the client watches has a bound of its own. */
+static guint64
 count_answers(const FlowControl *self)
 {
-    return self->n_sent - MIN(self->n_sent, self->n_watched);
+    guint64 n = count_unacknowledged(&self->all_sent);
+
+    return n - MIN(n, count_unacknowledged(&self->watched));
 }
 
-void
-flow_control_ask(FlowControl *self)
+static gboolean
+wants_ping(const FlowControl *self)
+{
+    return count_answers(self) >= PING_AFTER_SENT ||
+           count_unacknowledged(&self->watched) >= PING_AFTER_WATCHED ||
+           count_unacknowledged(&self->descriptors) >= PING_AFTER_DESCRIPTORS ||
+           self->client->is_flood;
+}
+
+static gboolean
+wants_statistics(const FlowControl *self)
+{
+    return count_answers(self) >= ASK_AFTER_SENT ||
+           count_unacknowledged(&self->watched) >= ASK_AFTER_WATCHED || self->client->is_flood;
+}
+
+/* ---- asking */
+
+static void
+ask_client(FlowControl *self)
 {
     if (self->ping != NULL || self->ping_again_id != 0 || self->wants_ping)
         return;
@@ -66,28 +87,52 @@ flow_control_ask(FlowControl *self)
     g_queue_push_tail(&self->all->to_ping, self);
 }
 
+/* A client that did not read when the bus was asked before comes after all others: so clients that
+ * never read don't make others wait. */
+static void
+ask_bus(FlowControl *self)
+{
+    if (self->rest_id == 0)
+        bus_statistics_ask(&self->all->statistics, &self->question, self->rest_ms == 0);
+}
+
 static void
 ask_if_due(FlowControl *self)
 {
-    if (count_answers(self) >= PING_AFTER_SENT || self->n_watched >= PING_AFTER_WATCHED ||
-        self->client->is_flood)
-        flow_control_ask(self);
+    if (wants_ping(self))
+        ask_client(self);
+    if (wants_statistics(self))
+        ask_bus(self);
+}
+
+void
+flow_control_ask(FlowControl *self)
+{
+    ask_client(self);
+    ask_if_due(self);
 }
 
 void
 flow_control_add(FlowControl *self, gsize n_bytes)
 {
-    self->n_sent += 1 + (guint)(n_bytes / BYTES_COUNTED);
+    self->all_sent.n_sent += 1 + n_bytes / BYTES_COUNTED;
     ask_if_due(self);
+}
+
+void
+flow_control_add_descriptor(FlowControl *self)
+{
+    self->descriptors.n_sent++;
+    flow_control_add(self, 0);
 }
 
 gboolean
 flow_control_admit_watched(FlowControl *self)
 {
-    gboolean is_admitted = self->n_watched < WATCHED_MAX;
+    gboolean is_admitted = flow_control_may_tell_missed(self);
 
     if (is_admitted)
-        self->n_watched++;
+        self->watched.n_sent++;
     ask_if_due(self);
     return is_admitted;
 }
@@ -95,13 +140,14 @@ flow_control_admit_watched(FlowControl *self)
 gboolean
 flow_control_may_tell_missed(const FlowControl *self)
 {
-    return self->n_watched < WATCHED_MAX;
+    return count_unacknowledged(&self->watched) < WATCHED_MAX;
 }
 
 gboolean
 flow_control_is_behind(const FlowControl *self)
 {
-    return count_answers(self) >= SENT_MAX + self->allowance;
+    return count_answers(self) >= SENT_MAX ||
+           count_unacknowledged(&self->descriptors) >= DESCRIPTORS_MAX;
 }
 
 gboolean
@@ -117,45 +163,56 @@ flow_control_exempt(FlowControl *self)
     self->is_exempt = TRUE;
 }
 
-/* ---- the answer */
-
+/* Something has been acknowledged, perhaps. */
 static void
 go_on(FlowControl *self)
 {
+    if (!wants_statistics(self))
+        self->rest_ms = 0;
     turn_make_runnable(&self->client->session->turn, self->client);
-    ask_if_due(self);
 }
 
+/* ---- the bus's answer */
+
 static gboolean
-on_synchronous(gpointer data)
+on_rested(gpointer data)
 {
     FlowControl *self = data;
 
-    if (self->client->deferred.n_awaited != 1 || self->allowance >= ALLOWANCE_MAX ||
-        self->client->is_flood) {
-        self->synchronous_id = 0;
-        return G_SOURCE_REMOVE;
-    }
-    if (flow_control_is_full(self)) {
-        self->allowance += ALLOWANCE;
-        go_on(self);
-    }
-    return G_SOURCE_CONTINUE; /* there may be others before the one that is awaited */
+    self->rest_id = 0;
+    if (wants_statistics(self))
+        ask_bus(self);
+    return G_SOURCE_REMOVE;
 }
 
-void
-flow_control_ask_or_allow(FlowControl *self)
+static gboolean
+begin_question(BusQuestion *question)
 {
-    flow_control_ask(self);
-    /* When there is nothing else to read: then it is the only call indeed. */
-    if (self->synchronous_id == 0)
-        self->synchronous_id =
-            g_timeout_add_full(G_PRIORITY_LOW, SYNCHRONOUS_MS, on_synchronous, self, NULL);
+    FlowControl *self = (FlowControl *)question->data;
+
+    self->all_sent.n_sent_before_question = self->all_sent.n_sent;
+    self->watched.n_sent_before_question = self->watched.n_sent;
+    return wants_statistics(self);
 }
 
-/* A bus may be awaiting so many replies for the service already, from clients that do not give
- * them, that it passes on no other call. Clients that cannot be asked are then served as slowly as
- * that. */
+static void
+on_statistics(BusQuestion *question, guint64 n_bytes)
+{
+    FlowControl *self = (FlowControl *)question->data;
+
+    if (n_bytes != BUS_STATISTICS_UNKNOWN) {
+        acknowledge_but(&self->all_sent, n_bytes / MESSAGE_BYTES_MIN);
+        acknowledge_but(&self->watched, n_bytes / MESSAGE_BYTES_MIN);
+    }
+    go_on(self);
+    if (wants_statistics(self)) {
+        self->rest_ms = CLAMP(2 * self->rest_ms, REST_MS_MIN, REST_MS_MAX);
+        self->rest_id = g_timeout_add(self->rest_ms, on_rested, self);
+    }
+}
+
+/* ---- the answer to a Ping */
+
 static gboolean
 on_ping_again(gpointer data)
 {
@@ -163,10 +220,6 @@ on_ping_again(gpointer data)
     Turn *turn = &self->client->session->turn;
 
     self->ping_again_id = 0;
-    if (self->is_refused) {
-        self->n_sent -= MIN(count_answers(self), PING_AFTER_SENT);
-        go_on(self);
-    }
     ask_if_due(self);
     turn->wake_up(turn->data);
     return G_SOURCE_REMOVE;
@@ -178,21 +231,33 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     FlowControl *self = userdata;
 
     g_clear_pointer(&self->ping, sd_bus_slot_unref);
-    self->is_refused = FALSE;
     /* Errors of the bus itself, or of sd-bus, say nothing about what the client has read. */
     if (g_strcmp0(sd_bus_message_get_sender(reply), self->client->unique_name) != 0) {
-        self->is_refused = sd_bus_message_is_method_error(reply, BUS_ERROR_LIMITS_EXCEEDED) > 0;
         self->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, self);
         return 1;
     }
-    self->allowance = 0;
-    self->n_sent -= self->n_sent_before_ping;
-    self->n_watched -= self->n_watched_before_ping;
+    acknowledge(&self->all_sent, self->all_sent.n_sent_before_ping);
+    acknowledge(&self->watched, self->watched.n_sent_before_ping);
+    acknowledge(&self->descriptors, self->descriptors.n_sent_before_ping);
     go_on(self);
+    ask_if_due(self);
     return 1;
 }
 
 /* ---- the Ping */
+
+/* A random serial, in place of the next one: a client that could guess it could answer a Ping that
+ * it has not read. */
+static int
+seal_ping(sd_bus_message *ping)
+{
+    guint32 serial = 0;
+
+    if (getrandom(&serial, sizeof serial, 0) != sizeof serial)
+        return -errno;
+    /* The lower half, since sd-bus goes on counting from the greatest serial used. */
+    return sd_bus_message_seal(ping, MAX(serial >> 1, 1), UINT64_MAX);
+}
 
 static void
 send_ping(FlowControl *self)
@@ -201,8 +266,11 @@ send_ping(FlowControl *self)
     int r = sd_bus_message_new_method_call(self->all->bus, &ping, self->client->unique_name, "/",
                                            "org.freedesktop.DBus.Peer", "Ping");
 
-    self->n_sent_before_ping = self->n_sent;
-    self->n_watched_before_ping = self->n_watched;
+    self->all_sent.n_sent_before_ping = self->all_sent.n_sent;
+    self->watched.n_sent_before_ping = self->watched.n_sent;
+    self->descriptors.n_sent_before_ping = self->descriptors.n_sent;
+    if (r >= 0)
+        r = seal_ping(ping);
     /* Without a time limit: however late it answers, it has read what came before. */
     if (r >= 0)
         r = sd_bus_call_async(self->all->bus, &self->ping, ping, on_pong, self, UINT64_MAX);
@@ -222,4 +290,46 @@ flow_controls_send_pings(FlowControls *all)
         self->wants_ping = FALSE;
         send_ping(self);
     }
+}
+
+/* ---- init and fini */
+
+void
+flow_controls_init(FlowControls *all, sd_bus *bus, const Outbox *outbox)
+{
+    *all = (FlowControls){.bus = bus, .outbox = outbox};
+    g_queue_init(&all->to_ping);
+    bus_statistics_init(&all->statistics, bus, outbox);
+}
+
+void
+flow_controls_fini(FlowControls *all)
+{
+    bus_statistics_fini(&all->statistics);
+}
+
+FlowControl *
+flow_control_new(FlowControls *all, Client *client)
+{
+    FlowControl *self = g_new0(FlowControl, 1);
+
+    self->all = all;
+    self->client = client;
+    self->question = (BusQuestion){.unique_name = client->unique_name,
+                                   .data = self,
+                                   .begin = begin_question,
+                                   .answered = on_statistics};
+    return self;
+}
+
+void
+flow_control_free(FlowControl *self)
+{
+    if (self->wants_ping)
+        g_queue_remove(&self->all->to_ping, self);
+    g_clear_handle_id(&self->ping_again_id, g_source_remove);
+    g_clear_handle_id(&self->rest_id, g_source_remove);
+    g_clear_pointer(&self->ping, sd_bus_slot_unref);
+    bus_statistics_drop(&self->question);
+    g_free(self);
 }

@@ -3,22 +3,26 @@
 
 /* Flow control of clients on the bus: which of its messages a client has read.
  *
- * Unread messages are queued in the bus, which doesn't report that; a bus with too many of them
- * drops messages or stops reading from the service. So after some messages a client is sent a Ping,
- * to which its D-Bus library replies; the reply, or an error, acknowledges everything sent before.
- * If too much is unacknowledged, the client's calls on the bus are deferred. There is no time
- * limit: a stopped client keeps its locks.
+ * Messages that a client does not read stay in the bus; and a bus that has too many of them drops
+ * messages or stops reading from the service. So the messages to a client are counted until they
+ * are acknowledged, and a client with too many unacknowledged messages is served no further by the
+ * bus: its calls are deferred. There is no time limit: a client that is stopped keeps its locks.
  *
- * A synchronous caller (a program that makes one blocking call after the other, and dispatches
- * nothing meanwhile) does not answer a Ping. It is recognized by the one reply that it waits for,
- * and gets an allowance, which is bounded.
+ * Two things acknowledge messages. After some messages a client is sent a Ping, which its D-Bus
+ * library answers; the answer, an error too, acknowledges everything that was sent before it. A
+ * program that only makes blocking calls dispatches nothing and so never answers; then the bus is
+ * asked how much it holds for the client (bus-statistics.h), and everything else is acknowledged.
+ * What the bus has written to the client's socket is no longer the bus's concern: the kernel bounds
+ * that. But file descriptors in such sockets are limited for all clients of the bus together, so
+ * messages with one are acknowledged by the answer to a Ping only.
  *
- * When a reply makes calls servable again, the client is made runnable. */
+ * What an acknowledgement makes possible is not done here: the client is made runnable. */
 
 #pragma once
 
 #include <glib.h>
 
+#include "bus-statistics.h"
 #include "client.h"
 #include "outbox.h"
 #include "sd-bus.h"
@@ -27,26 +31,35 @@
 typedef struct {
     sd_bus *bus;          /* borrowed */
     const Outbox *outbox; /* borrowed */
-    GQueue to_ping; /* of FlowControl: clients to which a Ping is sent at the end of the turn */
+    GQueue to_ping;       /* of FlowControl: to be sent a Ping at the end of the turn */
+    BusStatistics statistics;
 } FlowControls;
+
+/* Messages to a client, counted from its first; a long message counts as several. */
+typedef struct {
+    guint64 n_sent;
+    guint64 n_acknowledged;
+    guint64 n_sent_before_ping;     /* of those: before the last Ping */
+    guint64 n_sent_before_question; /* and before the last question to the bus */
+} FlowCount;
 
 struct FlowControl {
     FlowControls *all; /* borrowed */
     Client *client;    /* borrowed */
-    guint n_sent;      /* unacknowledged messages; a large one counts as more than one */
-    guint n_watched;   /* of these: signals of watched buckets */
-    guint n_sent_before_ping;
-    guint n_watched_before_ping;
-    sd_bus_slot *ping; /* the pending Ping; NULL: none */
+    FlowCount all_sent;
+    FlowCount watched;     /* of these: signals of what the client watches */
+    FlowCount descriptors; /* and messages with a file descriptor */
+    sd_bus_slot *ping;     /* its answer is awaited */
     guint ping_again_id;
-    gboolean wants_ping; /* it is in FlowControls.to_ping */
-    gboolean is_refused; /* the bus has refused the last Ping for lack of resources */
-    gboolean is_exempt;  /* served whether or not it reads */
-    guint allowance;     /* of a synchronous caller: additional unacknowledged messages allowed */
-    guint synchronous_id;
+    gboolean wants_ping;  /* it is in FlowControls.to_ping */
+    BusQuestion question; /* how much the bus holds for the client */
+    guint rest_ms; /* the pause between two such questions; 0 unless the client did not read */
+    guint rest_id;
+    gboolean is_exempt; /* served whatever it has read */
 };
 
 void flow_controls_init(FlowControls *all, sd_bus *bus, const Outbox *outbox);
+void flow_controls_fini(FlowControls *all);
 
 FlowControl *flow_control_new(FlowControls *all, Client *client);
 void flow_control_free(FlowControl *self);
@@ -55,23 +68,24 @@ void flow_control_free(FlowControl *self);
  * signal, or a reply that sd-bus sends itself. */
 void flow_control_add(FlowControl *self, gsize n_bytes);
 
+/* The same for a message with a file descriptor. */
+void flow_control_add_descriptor(FlowControl *self);
+
 /* Whether one more signal of a watched bucket may be sent; if so, it is counted. */
 gboolean flow_control_admit_watched(FlowControl *self);
 
 /* Whether enough is acknowledged for the signal `Missed`. */
 gboolean flow_control_may_tell_missed(const FlowControl *self);
 
-/* Whether too much is unacknowledged, regardless of exemptions and allowances. */
+/* Whether too much is unacknowledged, regardless of exemptions. */
 gboolean flow_control_is_behind(const FlowControl *self);
 
 /* Whether the client's calls on the bus have to be deferred because of unacknowledged messages. */
 gboolean flow_control_is_full(const FlowControl *self);
 
-/* Sends a Ping in any case, because deferred calls wait for the reply. */
+/* Finds out how far the client has read, even if little is unacknowledged: the caller waits for it
+ * to read. */
 void flow_control_ask(FlowControl *self);
-
-/* Like flow_control_ask(), and checks a little later whether it is a synchronous caller. */
-void flow_control_ask_or_allow(FlowControl *self);
 
 /* Stops deferring calls, because the client or the service is about to end. */
 void flow_control_exempt(FlowControl *self);

@@ -17,9 +17,6 @@
 #include "state.h"
 #include "watches.h"
 
-/* What a descriptor on its way counts for: a bus has room for few. */
-#define DESCRIPTOR_BYTES (64UL * 1024)
-
 /* The manager of the call's bucket, if there is anything in it; borrowed. */
 static LockManager *
 find_manager(const Client *client, const LockCall *call)
@@ -276,7 +273,7 @@ open_socket(Client *client, const LockCall *call)
         close(fd);
     }
     if (reply != NULL) {
-        bus_send(client, reply, DESCRIPTOR_BYTES);
+        bus_send_descriptor(client, reply);
         return;
     }
     packet_socket_close(client, 0);

@@ -193,8 +193,12 @@ scheduler_defer(Client *client, const LockCall *call)
     Client *flood;
 
     call_queue_push(&client->deferred, call, &client->session->user_agent.limits);
-    if (flow_control_is_full(client->flow))
-        flow_control_ask_or_allow(client->flow);
+    if (flow_control_is_full(client->flow)) {
+        flow_control_ask(client->flow);
+        if (client->deferred.calls.length == 1)
+            g_debug("%s has not read what it was sent: its calls are deferred",
+                    client->unique_name);
+    }
     while ((flood = find_flood(client)) != NULL)
         make_flood(flood);
 }

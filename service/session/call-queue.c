@@ -40,7 +40,6 @@ call_queue_push(CallQueue *queue, const LockCall *call, const Limits *limits)
 
     deferred->call = lock_call_copy(call, limits, &deferred->n_bytes);
     g_queue_push_tail(&queue->calls, deferred);
-    queue->n_awaited += call->wants_reply ? 1 : 0;
     queue->n_bytes += deferred->n_bytes;
     *queue->group += deferred->n_bytes;
     queue->totals->n_bytes += deferred->n_bytes;
@@ -55,7 +54,6 @@ call_queue_pop(CallQueue *queue)
     if (deferred == NULL)
         return NULL;
     call = deferred->call;
-    queue->n_awaited -= call->wants_reply ? 1 : 0;
     queue->n_bytes -= deferred->n_bytes;
     *queue->group -= deferred->n_bytes;
     queue->totals->n_bytes -= deferred->n_bytes;

@@ -23,7 +23,6 @@ typedef struct {
 typedef struct {
     GQueue calls;
     gsize n_bytes;
-    guint n_awaited;         /* the number of calls with a reply */
     gsize *group;            /* the bytes of all clients of the same uid; borrowed */
     CallQueueTotals *totals; /* borrowed */
 } CallQueue;

@@ -15,12 +15,11 @@ from calls import LOCKS, SERVICE, DBusError, bucket_path
 from harness import GLib, RawClient, diagnostic, main, wait_for
 from rawbus import lock_call, method_call
 from sockets import open_socket
+from test_hostile import UNREAD_MAX
 from test_pressure import OwnBus, wait_quiet
 
 BUCKET = 'unread'
 MIB = 1 << 20
-# As confirm.c has it: past so many its calls wait.
-SENT_MAX = 512
 # Calls that wait, which take twice that while they are written, and what the allocator keeps.
 WAITING_MIB = 4
 SLACK_MIB = 12
@@ -48,15 +47,19 @@ class UnreadCase(OwnBus):
         return sock
 
     def one_that_is_not_served(self):
-        """By the bus: since it answers no Ping. It has been identified, so nothing is under way
-        that takes a descriptor."""
+        """By the bus: since it reads nothing, nor answers a Ping. It has been identified, so
+        nothing is under way that takes a descriptor."""
         client = self.raw()
         client.query(BUCKET)
         client.answers_pings = False
-        client.send_all([lock_call('Release', 99, BUCKET, reply=False)] * (SENT_MAX + 88))
-        client.ping_the_bus()
-        self.control.ping()
+        client.send_all([lock_call('Query', bucket='nothing')] * UNREAD_MAX)
+        self.wait_taken(client)
         return client
+
+    def wait_taken(self, client):
+        """The service has all that the client sent."""
+        client.pass_the_bus(self.control)
+        self.control.ping()
 
     def fill(self):
         """A bucket with long names, which makes the answers long."""
@@ -96,8 +99,7 @@ class Calls(UnreadCase):
         for serial, blob in blobs:
             self.slow.socket.sendall(blob)
             serials.append(serial)
-        self.slow.ping_the_bus()
-        self.control.ping()
+        self.wait_taken(self.slow)
         self.check_grown(what, 2 * WAITING_MIB + SLACK_MIB)
         self.slow.answer_pings()
         self.slow.answers_pings = True
@@ -157,8 +159,7 @@ class Calls(UnreadCase):
         with open(os.devnull, 'rb') as file:
             for _ in range(self.COUNT):
                 self.slow.send_with_descriptors(message, [file.fileno()] * 10)
-        self.slow.ping_the_bus()
-        self.control.ping()
+        self.wait_taken(self.slow)
         self.assertEqual(self.service.count_descriptors(), before)
 
 
@@ -190,8 +191,7 @@ class Answers(UnreadCase):
         self.fill()
         slow = self.one_that_is_not_served()
         slow.send_all([lock_call('Query', bucket=BUCKET)] * 80)
-        slow.ping_the_bus()
-        self.control.ping()
+        self.wait_taken(slow)
         self.mark()
         slow.close()
         wait_for(lambda: slow.name not in self.known_names(), what='its end')

@@ -23,6 +23,11 @@ INTERFACES = {'org.w3.WebLocks', 'org.w3.WebLocks.Service', 'org.freedesktop.DBu
 # The one thing that the service asks of others, whose names nobody knows before.
 PING = {'send_type': 'method_call', 'send_path': '/',
         'send_interface': 'org.freedesktop.DBus.Peer', 'send_member': 'Ping'}
+# And what it asks the bus, each with a rule of its own.
+STATISTICS = [{'send_destination': 'org.freedesktop.DBus', 'send_type': 'method_call',
+               'send_path': '/org/freedesktop/DBus',
+               'send_interface': 'org.freedesktop.DBus.Debug.Stats', 'send_member': member}
+              for member in ('GetConnectionStats', 'GetStats')]
 
 # systemd-analyze tells exposure in tenths, from 0 to 100.
 MOST_EXPOSED = 10
@@ -156,6 +161,7 @@ def problems(policies, user):
     found = []
     owners = []
     opened = []
+    asked = []
     for policy in policies:
         who = dict(policy.attrib)
         if who not in ({'user': user}, {'context': 'default'}):
@@ -164,7 +170,8 @@ def problems(policies, user):
             rest = dict(rule.attrib)
             if rule.tag not in ('allow', 'deny'):
                 found.append(f'a rule <{rule.tag}>')
-            if rest == PING and who == {'user': user} and rule.tag == 'allow':
+            if rest in (PING, *STATISTICS) and who == {'user': user} and rule.tag == 'allow':
+                asked.append(rest)
                 continue
             interface = rest.pop('send_interface', None)
             if rest not in ({'own': NAME}, {'send_destination': NAME}):
@@ -173,6 +180,8 @@ def problems(policies, user):
                 owners.append(who)
             if rule.tag == 'allow' and 'send_destination' in rest:
                 opened.append(interface)
+    if asked != [PING, *STATISTICS]:
+        found.append(f'the service may ask {asked}')
     if owners != [{'user': user}]:
         found.append(f'the name may be owned by {owners}')
     if sorted(opened, key=str) != sorted(INTERFACES):
@@ -196,6 +205,10 @@ class Policy(unittest.TestCase):
         'a word to everybody': ('default', '<allow send_interface="org.freedesktop.DBus.Peer" '
                                            'send_member="Ping" send_type="method_call" '
                                            'send_path="/"/>'),
+        'statistics for everybody': ('default', ElementTree.tostring(
+            ElementTree.Element('allow', STATISTICS[0]), encoding='unicode')),
+        'more than two methods': ('user', '<allow send_destination="org.freedesktop.DBus" '
+                                          'send_interface="org.freedesktop.DBus.Debug.Stats"/>'),
         'all interfaces': ('default', '<allow send_destination="org.w3.WebLocks"/>'),
         'one that is not ours': ('default', '<allow send_destination="org.w3.WebLocks" '
                                             'send_interface="org.example.Other"/>'),

@@ -19,6 +19,7 @@ from rawbus import method_call
 from systembus import ALICE, BIG, BOB, LAST, SERVICE_UID, SystemCase, staged
 
 DENIED = 'org.freedesktop.DBus.Error.AccessDenied'
+STATISTICS = 'org.freedesktop.DBus.Debug.Stats'
 CANARY = 'canary'
 PTRACE_SEIZE = 0x4206
 
@@ -245,7 +246,7 @@ class Service(SystemCase):
         self.assertNotIn(self.daemon.name, {event.sender for event in victim.events})
         self.assertNotIn(SERVICE, {event.sender for event in victim.events})
 
-    def test_the_service_calls_nobody_but_to_ping(self):
+    def test_the_service_calls_nobody_but_to_ask_whether_they_read(self):
         """Whoever takes it over is no further on the bus than anybody else."""
         client = self.raw_client(uid=SERVICE_UID)
         victim = self.raw_client(uid=BOB)
@@ -256,8 +257,27 @@ class Service(SystemCase):
                 self.refused(SERVICE_UID, '/', interface, member, destination=victim.name)
         client.send(method_call(victim.name, '/', 'org.freedesktop.DBus.Peer', 'Ping'))
         victim.wait_for(victim.pings, what='Ping')
+        # Of the bus it may ask one thing, which has two names.
+        self.refused(SERVICE_UID, DRIVER_PATH, STATISTICS, 'GetAllMatchRules', destination=DRIVER)
+        name = GLib.Variant('(s)', (victim.name,))
+        if self.bus.kind == 'dbus-daemon':
+            stats, = client.call(DRIVER_PATH, STATISTICS, 'GetConnectionStats', name,
+                                 destination=DRIVER)
+            self.assertIn('OutgoingBytes', stats)
+        else:
+            client.call(DRIVER_PATH, STATISTICS, 'GetStats', destination=DRIVER)
         # And nobody else may do even that.
         self.refused(ALICE, '/', 'org.freedesktop.DBus.Peer', 'Ping', destination=victim.name)
+        self.refused(ALICE, DRIVER_PATH, STATISTICS, 'GetConnectionStats', name, DRIVER)
+        self.refused(ALICE, DRIVER_PATH, STATISTICS, 'GetStats', destination=DRIVER)
+
+    def test_a_client_that_answers_no_ping_is_served(self):
+        """Since it reads, as the service is told by the bus."""
+        client = self.raw_client(uid=BIG)
+        client.answers_pings = False
+        for _ in range(1000):
+            client.release(client.request('blocking')[0])
+        self.assertEqual(len(client.pings()), 1)
 
     def test_its_own_ping_arrives(self):
         """A watcher that is told much is asked whether it reads."""

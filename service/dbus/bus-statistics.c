@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "bus-statistics.h"
+
+#include "bus-names.h"
+
+#define STATISTICS_INTERFACE "org.freedesktop.DBus.Debug.Stats"
+/* The key of both interfaces that is wanted, and the key of dbus-broker's list of connections. */
+#define KEY_OUTGOING_BYTES "OutgoingBytes"
+#define KEY_CONNECTIONS    "org.bus1.DBus.Debug.Stats.PeerAccounting"
+#define TYPE_CONNECTIONS   "a(sa{sv}a{su})"
+
+/* The pause before a round. */
+#define ROUND_MS 5
+/* It is 1 ms longer for so many connections that GetStats lists. One takes 2 us of dbus-broker. */
+#define CONNECTIONS_PER_MS 10
+/* The pause if the bus refuses statistics: its policy may change. */
+#define REFUSED_MS 60000
+/* Calls of GetConnectionStats in a round. */
+#define ASKED_MAX 16
+
+void
+bus_statistics_init(BusStatistics *self, sd_bus *bus, const Outbox *outbox)
+{
+    *self = (BusStatistics){.bus = bus, .outbox = outbox};
+    g_queue_init(&self->waiting);
+    g_queue_init(&self->asked);
+}
+
+void
+bus_statistics_fini(BusStatistics *self)
+{
+    g_clear_handle_id(&self->next_round_id, g_source_remove);
+    g_clear_pointer(&self->all_asked, sd_bus_slot_unref);
+}
+
+/* ---- questions */
+
+static void
+put(BusQuestion *question, GQueue *queue, gboolean is_first)
+{
+    if (question->queue != NULL)
+        g_queue_unlink(question->queue, &question->link);
+    question->queue = queue;
+    question->link.data = question;
+    if (queue != NULL && is_first)
+        g_queue_push_head_link(queue, &question->link);
+    else if (queue != NULL)
+        g_queue_push_tail_link(queue, &question->link);
+}
+
+static guint
+get_pause_ms(const BusStatistics *self)
+{
+    switch (self->method) {
+    case BUS_STATISTICS_BY_CONNECTION:
+        return ROUND_MS;
+    case BUS_STATISTICS_OF_ALL:
+        return ROUND_MS + self->n_connections / CONNECTIONS_PER_MS;
+    case BUS_STATISTICS_REFUSED:
+        return REFUSED_MS;
+    }
+    return REFUSED_MS;
+}
+
+static gboolean on_next_round(gpointer data);
+
+static void
+plan_next_round(BusStatistics *self)
+{
+    if (self->next_round_id == 0 && self->waiting.length > 0 && self->asked.length == 0 &&
+        self->all_asked == NULL)
+        self->next_round_id = g_timeout_add(get_pause_ms(self), on_next_round, self);
+}
+
+/* FALSE: it is no longer needed. */
+static gboolean
+begin(BusQuestion *question)
+{
+    gboolean is_needed = question->begin(question);
+
+    put(question, is_needed ? &question->all->asked : NULL, FALSE);
+    return is_needed;
+}
+
+static void
+answer(BusQuestion *question, guint64 n_bytes)
+{
+    put(question, NULL, FALSE);
+    g_clear_pointer(&question->slot, sd_bus_slot_unref);
+    question->answered(question, n_bytes);
+}
+
+void
+bus_statistics_ask(BusStatistics *self, BusQuestion *question, gboolean is_first)
+{
+    if (question->queue != NULL)
+        return;
+    question->all = self;
+    put(question, &self->waiting, is_first);
+    plan_next_round(self);
+}
+
+void
+bus_statistics_drop(BusQuestion *question)
+{
+    if (question->queue == NULL)
+        return;
+    put(question, NULL, FALSE);
+    g_clear_pointer(&question->slot, sd_bus_slot_unref);
+    plan_next_round(question->all);
+}
+
+static sd_bus_message *
+new_call(const BusStatistics *self, const char *member)
+{
+    sd_bus_message *call = NULL;
+    int r = sd_bus_message_new_method_call(self->bus, &call, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                                           STATISTICS_INTERFACE, member);
+
+    g_assert(r >= 0);
+    return call;
+}
+
+/* Not sd-bus's own error, nor somebody else's forged reply. */
+static gboolean
+is_from_bus(sd_bus_message *reply)
+{
+    return g_strcmp0(sd_bus_message_get_sender(reply), BUS_DRIVER_NAME) == 0;
+}
+
+/* ---- GetStats */
+
+/* FALSE: the reply is not what was expected. */
+static gboolean
+read_connection(sd_bus_message *reply, GHashTable *bytes)
+{
+    const char *unique_name, *key;
+    guint32 value;
+    int r;
+
+    if (sd_bus_message_read_basic(reply, 's', &unique_name) < 0 ||
+        sd_bus_message_skip(reply, "a{sv}") < 0 ||
+        sd_bus_message_enter_container(reply, 'a', "{su}") < 0)
+        return FALSE;
+    while ((r = sd_bus_message_read(reply, "{su}", &key, &value)) > 0)
+        if (g_str_equal(key, KEY_OUTGOING_BYTES))
+            g_hash_table_insert(bytes, (gpointer)unique_name, GUINT_TO_POINTER(value));
+    return r >= 0 && sd_bus_message_exit_container(reply) >= 0;
+}
+
+/* Enters the array of connections in a reply to GetStats. */
+static gboolean
+find_connections(sd_bus_message *reply)
+{
+    const char *key;
+
+    if (sd_bus_message_is_method_error(reply, NULL) > 0 ||
+        sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+        return FALSE;
+    while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
+        if (sd_bus_message_read_basic(reply, 's', &key) < 0)
+            return FALSE;
+        if (g_str_equal(key, KEY_CONNECTIONS))
+            return sd_bus_message_enter_container(reply, 'v', TYPE_CONNECTIONS) > 0 &&
+                   sd_bus_message_enter_container(reply, 'a', "(sa{sv}a{su})") >= 0;
+        if (sd_bus_message_skip(reply, "v") < 0 || sd_bus_message_exit_container(reply) < 0)
+            return FALSE;
+    }
+    return FALSE;
+}
+
+/* By unique name, in `bytes`, whose keys are in the reply. */
+static gboolean
+read_connections(sd_bus_message *reply, GHashTable *bytes)
+{
+    int r;
+
+    if (!find_connections(reply))
+        return FALSE;
+    while ((r = sd_bus_message_enter_container(reply, 'r', "sa{sv}a{su}")) > 0)
+        if (!read_connection(reply, bytes) || sd_bus_message_exit_container(reply) < 0)
+            return FALSE;
+    return r >= 0;
+}
+
+static int
+on_all(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    g_autoptr(GHashTable) bytes = g_hash_table_new(g_str_hash, g_str_equal);
+    BusStatistics *self = userdata;
+    BusQuestion *question;
+
+    g_clear_pointer(&self->all_asked, sd_bus_slot_unref);
+    if (is_from_bus(reply)) {
+        self->method =
+            read_connections(reply, bytes) ? BUS_STATISTICS_OF_ALL : BUS_STATISTICS_REFUSED;
+        self->n_connections = g_hash_table_size(bytes);
+    }
+    while ((question = g_queue_peek_head(&self->asked)) != NULL) {
+        gpointer value;
+        gboolean is_known =
+            g_hash_table_lookup_extended(bytes, question->unique_name, NULL, &value);
+
+        answer(question, is_known ? GPOINTER_TO_UINT(value) : BUS_STATISTICS_UNKNOWN);
+    }
+    plan_next_round(self);
+    return 1;
+}
+
+/* All that wait. */
+static void
+ask_all(BusStatistics *self)
+{
+    g_autoptr(SdBusMessage) call = new_call(self, "GetStats");
+    BusQuestion *question;
+
+    for (GList *link = self->waiting.head, *next; link != NULL; link = next) {
+        next = link->next;
+        begin(link->data);
+    }
+    if (self->asked.length == 0)
+        return;
+    if (sd_bus_call_async(self->bus, &self->all_asked, call, on_all, self, UINT64_MAX) < 0)
+        while ((question = g_queue_peek_tail(&self->asked)) != NULL)
+            put(question, &self->waiting, TRUE);
+}
+
+/* ---- GetConnectionStats */
+
+/* BUS_STATISTICS_UNKNOWN if it is not there. */
+static guint64
+read_outgoing_bytes(sd_bus_message *reply)
+{
+    const char *key;
+    guint32 value;
+
+    if (sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+        return BUS_STATISTICS_UNKNOWN;
+    while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
+        if (sd_bus_message_read_basic(reply, 's', &key) < 0)
+            break;
+        if (g_str_equal(key, KEY_OUTGOING_BYTES))
+            return sd_bus_message_read(reply, "v", "u", &value) > 0 ? value
+                                                                    : BUS_STATISTICS_UNKNOWN;
+        if (sd_bus_message_skip(reply, "v") < 0 || sd_bus_message_exit_container(reply) < 0)
+            break;
+    }
+    return BUS_STATISTICS_UNKNOWN;
+}
+
+static int
+on_connection(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    BusQuestion *question = userdata;
+    BusStatistics *self = question->all;
+    guint64 n_bytes = BUS_STATISTICS_UNKNOWN;
+
+    g_clear_pointer(&question->slot, sd_bus_slot_unref);
+    if (sd_bus_message_is_method_error(reply, NULL) <= 0 && is_from_bus(reply))
+        n_bytes = read_outgoing_bytes(reply);
+    /* The bus knows the client, unless the client has just left: then the bus has no such method,
+     * or it does not let us call it. */
+    if (n_bytes == BUS_STATISTICS_UNKNOWN && is_from_bus(reply) &&
+        sd_bus_message_is_method_error(reply, BUS_ERROR_NAME_HAS_NO_OWNER) <= 0) {
+        self->method = BUS_STATISTICS_OF_ALL;
+        put(question, &self->waiting, TRUE);
+    } else {
+        answer(question, n_bytes);
+    }
+    plan_next_round(self);
+    return 1;
+}
+
+static void
+ask_each(BusStatistics *self)
+{
+    guint n_left = self->method == BUS_STATISTICS_REFUSED ? 1 : ASKED_MAX;
+
+    while (n_left > 0 && self->waiting.length > 0) {
+        BusQuestion *question = g_queue_peek_head(&self->waiting);
+        g_autoptr(SdBusMessage) call = NULL;
+
+        if (!begin(question))
+            continue;
+        n_left--;
+        call = new_call(self, "GetConnectionStats");
+        if (sd_bus_message_append_basic(call, 's', question->unique_name) < 0 ||
+            sd_bus_call_async(self->bus, &question->slot, call, on_connection, question,
+                              UINT64_MAX) < 0) {
+            put(question, &self->waiting, TRUE);
+            return;
+        }
+    }
+}
+
+/* ---- rounds */
+
+static gboolean
+on_next_round(gpointer data)
+{
+    BusStatistics *self = data;
+
+    self->next_round_id = 0;
+    /* Messages that are sent after the question would not be in the answer. */
+    if (outbox_get_length(self->outbox) == 0 && !outbox_is_backed_up(self->outbox)) {
+        if (self->method == BUS_STATISTICS_OF_ALL)
+            ask_all(self);
+        else
+            ask_each(self);
+    }
+    plan_next_round(self);
+    return G_SOURCE_REMOVE;
+}

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* How much the bus still holds for a client: bytes of messages that the bus has accepted for the
+ * client's connection and could not yet write to its socket. The client need not take part.
+ *
+ * The interface org.freedesktop.DBus.Debug.Stats of the bus differs: dbus-daemon answers
+ * GetConnectionStats, for one connection; dbus-broker answers GetStats, for all connections in one
+ * long reply. Which of the two works is found out by trying. A bus may refuse both.
+ *
+ * Questions are asked in rounds, and there is a pause between two rounds, so that the number of
+ * calls is bounded however many clients there are. With GetStats a round is one call, and the pause
+ * grows with the number of connections, as the cost of that call does. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "outbox.h"
+#include "sd-bus.h"
+
+/* Passed to BusQuestion.answered if the bus did not give the figure. */
+#define BUS_STATISTICS_UNKNOWN G_MAXUINT64
+
+typedef enum {
+    BUS_STATISTICS_BY_CONNECTION, /* GetConnectionStats; also if nothing is known yet */
+    BUS_STATISTICS_OF_ALL,        /* GetStats */
+    BUS_STATISTICS_REFUSED,       /* neither */
+} BusStatisticsMethod;
+
+typedef struct {
+    sd_bus *bus;          /* borrowed */
+    const Outbox *outbox; /* borrowed */
+    BusStatisticsMethod method;
+    GQueue waiting;         /* of BusQuestion: for the next round */
+    GQueue asked;           /* of BusQuestion: in this round */
+    sd_bus_slot *all_asked; /* the reply to GetStats is awaited */
+    guint n_connections;    /* in the last reply to GetStats */
+    guint next_round_id;
+} BusStatistics;
+
+/* A question about one connection. Part of what owns it; asked again and again. */
+typedef struct BusQuestion BusQuestion;
+struct BusQuestion {
+    const char *unique_name; /* borrowed */
+    gpointer data;           /* of the owner */
+
+    /* The question is about to be sent, behind all messages that were put into the outbox before.
+     * FALSE: it is no longer needed, and is dropped. */
+    gboolean (*begin)(BusQuestion *question);
+
+    /* The answer. The question may be asked again in here. */
+    void (*answered)(BusQuestion *question, guint64 n_bytes);
+
+    BusStatistics *all; /* borrowed; from here on it is for bus-statistics.c */
+    GQueue *queue;      /* the queue it is in, or NULL */
+    GList link;
+    sd_bus_slot *slot; /* its own reply is awaited */
+};
+
+void bus_statistics_init(BusStatistics *self, sd_bus *bus, const Outbox *outbox);
+void bus_statistics_fini(BusStatistics *self);
+
+/* Asks in one of the next rounds; `is_first` means before all questions that wait without it.
+ * Nothing happens if the question waits for a round or for an answer already. */
+void bus_statistics_ask(BusStatistics *self, BusQuestion *question, gboolean is_first);
+
+/* Before the question is freed. */
+void bus_statistics_drop(BusQuestion *question);

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Programs that only make blocking calls, one after the other: they answer no Ping, but they read,
+and so are never held up. With three bindings, of which GDBus answers in a thread of its own.
+
+At full size each makes a million calls, and the figures that are printed are worth something on an
+idle machine. Here it counts that all calls are answered and that the service deferred none.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+from buses import PATIENCE, bus_without_statistics, end, spawn
+from harness import diagnostic, environment, full_size, main, wait_for
+from test_pressure import OwnBus
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+COUNT = full_size(20_000, 1_000_000)
+# On a machine that does something else as well; who is held up for good waits for 25 s and fails.
+LONGEST_US = 1e6 * PATIENCE
+# The service finds out in some milliseconds that such a client reads. A machine may stall it that
+# long now and then.
+DEFERRED_MAX = COUNT // 1000
+# What the service logs then.
+DEFERRED = 'has not read what it was sent'
+
+
+class Blocking(OwnBus):
+    service_environment = {'G_MESSAGES_DEBUG': 'weblocksd'}
+
+    def check(self, what, command):
+        if command[0] == sys.executable and importlib.util.find_spec('dbus') is None:
+            self.skipTest('no python3-dbus')
+        service = self.start()
+        result = subprocess.run([*command, what, self.bus.address, str(COUNT)], check=False,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=self.bus.environment())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first, last, longest = map(float, result.stdout.split())
+        deferred = service.stderr().count(DEFERRED)
+        diagnostic(f'{COUNT} {what}: {first:.1f} us the first 500, {last:.1f} us the last 500, '
+                   f'{longest / 1000:.1f} ms the longest; deferred {deferred} times')
+        self.assertLess(longest, LONGEST_US)
+        self.assertLessEqual(deferred, DEFERRED_MAX)
+        self.assert_clean_end(service)
+
+
+class Refused(OwnBus):
+    """On a bus that refuses statistics such a program is held up; so the test above would see it."""
+
+    service_environment = Blocking.service_environment
+
+    def make_bus(self):
+        return bus_without_statistics()
+
+    def test_it_is_held_up(self):
+        service = self.start()
+        process = spawn([environment('WEBLOCKS_BLOCKING'), 'sd-bus', 'pairs', self.bus.address,
+                         str(COUNT)], env=self.bus.environment())
+        self.addCleanup(end, process)
+        wait_for(lambda: DEFERRED in service.stderr(), what='a deferred call')
+        end(process)
+        # Nobody else is.
+        for _ in range(COUNT // 10):
+            self.control.query()
+        self.assert_clean_end(service)
+
+
+def add_cases():
+    program = environment('WEBLOCKS_BLOCKING')
+    commands = {
+        'sd_bus': [program, 'sd-bus'],
+        'gdbus': [program, 'gdbus'],
+        'libdbus': [sys.executable, os.path.join(HERE, 'blocking_libdbus.py')],
+    }
+    for binding, command in commands.items():
+        for what in ('pairs', 'queries'):
+            def case(self, what=what, command=command):
+                self.check(what, command)
+            setattr(Blocking, f'test_{what}_by_{binding}', case)
+
+
+add_cases()
+
+if __name__ == '__main__':
+    main()
