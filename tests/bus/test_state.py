@@ -7,6 +7,7 @@ import os
 import random
 import shlex
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from unittest import mock
 from buses import can_be_others
 from calls import DBusError
 from harness import FACTOR, PATIENCE, GLib, SocketClient, diagnostic, main
+from packetclient import NO_ANSWER, RELEASE, with_key
 from rawbus import lock_call, method_call
 from statecase import GONE, StateCase
 
@@ -584,6 +586,44 @@ class Repeated(StateCase):
         client.ping()
         self.restart()
         self.assertEqual(client.resync(), [])
+
+
+class Commits(StateCase):
+    """What is committed together; the service counts its commits in the file of the lock."""
+
+    def n_commits(self):
+        with open(self.path('lock'), 'rb') as file:
+            return struct.unpack('=Q', file.read())[0]
+
+    def test_a_release_and_the_request_behind_it(self):
+        """Two packets in one turn, of which only the second is answered: one commit."""
+        service = self.start()
+        sock = self.socket_client().socket
+        key, _ = sock.request('x')
+        before = self.n_commits()
+        for _ in range(20):
+            service.pause()
+            sock.release_without_answer(key)
+            data, serial, key = sock.encode_request('x')
+            sock.send(data)
+            service.resume()
+            self.assertNotEqual(sock.answer(serial).token, 0)
+        self.assertEqual(self.n_commits() - before, 20)
+        for _ in range(20):
+            sock.release(sock.request('y')[0])
+        self.assertEqual(self.n_commits() - before, 60)
+
+    def test_what_comes_and_goes_in_one_turn(self):
+        """It is never written."""
+        self.start()
+        sock = self.socket_client().socket
+        sock.request('x')
+        before = self.n_commits()
+        data, serial, key = sock.encode_request('y')
+        sock.send(data, with_key(RELEASE, 0, key, NO_ANSWER))
+        sock.answer(serial)
+        sock.sync()
+        self.assertEqual(self.n_commits(), before)
 
 
 class Without(StateCase):
