@@ -86,7 +86,7 @@ fenced_file_write(const char *path, guint64 token, const char *text, GError **er
 
     if (token_file < 0)
         return FALSE;
-    /* By way of a second file that is renamed; it keeps the owner and the mode. */
+    /* This writes a temporary file and renames it; owner and mode are preserved. */
     written = g_file_replace_contents(file, text, strlen(text), NULL, FALSE, G_FILE_CREATE_NONE,
                                       NULL, NULL, error);
     close(token_file);

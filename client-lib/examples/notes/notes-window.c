@@ -26,18 +26,18 @@ struct _NotesWindow {
 
     char *path;
     char *lock_name;
-    char *on_disk; /* the file's text, as this window last read or wrote it */
-    char *notice;  /* for the banner: what happened */
+    char *on_disk; /* the text that this window has last read from or written to the file */
+    char *notice;  /* the text of the banner */
     gboolean is_editable;
 
-    GCancellable *closing; /* ends what is under way when the window closes */
-    NotesPrimary *primary; /* may we save? NULL until the bus is connected */
-    NotesQueue *queue;     /* who else is there? */
+    GCancellable *closing; /* cancels pending operations when the window is closed */
+    NotesPrimary *primary; /* NULL until the bus is connected */
+    NotesQueue *queue;
 };
 
 G_DEFINE_FINAL_TYPE(NotesWindow, notes_window, GTK_TYPE_APPLICATION_WINDOW)
 
-/* ---- what the window shows */
+/* ---- the display */
 
 static void
 notes_window_show(NotesWindow *self)
@@ -72,7 +72,7 @@ notes_window_show(NotesWindow *self)
     gtk_widget_action_set_enabled(GTK_WIDGET(self), "win.take-over", !editable);
 }
 
-/* Takes the text; NULL when there is nothing to tell any more. */
+/* Sets the text of the banner; takes `text`. NULL hides the banner. */
 static void
 notes_window_notice(NotesWindow *self, char *text)
 {
@@ -102,7 +102,7 @@ set_text(NotesWindow *self, char *text)
     gtk_text_buffer_set_modified(self->buffer, FALSE);
 }
 
-/* Text that can't go into the file any more goes into one of its own. */
+/* Saves text that can't be written to the file any more to a new file. */
 static gboolean
 put_aside(NotesWindow *self)
 {
@@ -128,10 +128,10 @@ save(NotesWindow *self)
 
     if (!self->is_editable)
         return;
-    /* This process may be stopped before any of these lines, and another take over meanwhile. So it
-     * is the file that looks at the token, and refuses. */
+    /* This process may be stopped before any of these lines while another one takes over. Therefore
+     * the token is checked where the file is written. */
     if (!fenced_file_write(self->path, notes_primary_get_token(self->primary), text, &error)) {
-        /* If it was too late, then the news of the loss is on its way. */
+        /* If the token was refused, the lock was lost, and its signal will follow. */
         if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WRONG_ETAG))
             self->is_editable = FALSE;
         notes_window_notice(self, g_strdup_printf("Not saved: %s", error->message));
@@ -143,7 +143,7 @@ save(NotesWindow *self)
     notes_window_notice(self, NULL);
 }
 
-/* What others saved meanwhile counts; text of ours that was not saved is not lost for it. */
+/* Loads what others have saved meanwhile. Unsaved text of this window is put aside first. */
 static gboolean
 reload(NotesWindow *self, GError **error)
 {
@@ -158,7 +158,7 @@ reload(NotesWindow *self, GError **error)
     return TRUE;
 }
 
-/* ---- may we save, and who else is there? */
+/* ---- lock and queue */
 
 static void
 on_primary_changed(NotesWindow *self, const char *news)
@@ -172,7 +172,7 @@ on_primary_changed(NotesWindow *self, const char *news)
         notes_window_notice(self, g_strdup(news));
 
     if (self->is_editable && !reload(self, &error)) {
-        /* Others may have more luck with the file. */
+        /* Another process may be able to open the file. */
         self->is_editable = FALSE;
         notes_primary_leave(self->primary);
         notes_window_notice(self, g_strdup_printf("Not opened: %s", error->message));
@@ -205,7 +205,7 @@ on_manager(GObject *source, GAsyncResult *result, gpointer data)
     gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
 }
 
-/* The two columns of the queue view; notes.ui names them. */
+/* Functions for the two columns of the queue view, which notes.ui refers to. */
 static char *
 state_text(GtkListItem *item, gboolean held)
 {
@@ -223,7 +223,7 @@ client_text(GtkListItem *item, const char *client_id)
 
 /* ---- the window */
 
-/* First the text goes into the file, then the next one may read it. */
+/* Saves the text before the lock is released, so that the next holder reads it. */
 static gboolean
 notes_window_close_request(GtkWindow *window)
 {
@@ -309,8 +309,8 @@ NotesWindow *
 notes_window_new(GtkApplication *application, const char *path)
 {
     NotesWindow *self = g_object_new(NOTES_TYPE_WINDOW, "application", application, NULL);
-    /* One file has to have one name, by whatever link it was found. A URI has only characters that
-     * every lock name may have. */
+    /* The lock name must be the same for all paths of a file, so links are resolved. A URI consists
+     * of characters that are valid in lock names. */
     char *real_path = realpath(path, NULL);
     char *text = NULL;
 

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A window with one file: the text, who is editing it, who waits. */
+/* A window for one file: shows the text, the process that is editing it, and the processes that
+ * wait for the lock. */
 
 #pragma once
 
 #include <gtk/gtk.h>
 
-/* Also the name of the bucket, so that our lock names can't clash with other programs'. */
+/* Also the name of the bucket, so that lock names can't conflict with those of other programs. */
 #define NOTES_APPLICATION_ID "org.w3.WebLocks.Notes"
 #define NOTES_RESOURCES      "/org/w3/WebLocks/Notes/"
 

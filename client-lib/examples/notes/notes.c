@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* weblocks-notes FILE: a notes editor of which any number may have a file open, and one may save
- * it, as the standard's section 1.2 has it for the tabs of a browser.
+/* weblocks-notes FILE: a notes editor. Any number of instances can have a file open, but only one
+ * of them can save it, like the browser tabs in section 1.2 of the standard.
  *
- * primary.c says who that is, queue.c who else is there, fenced-file.c sees to it that late writers
- * fail, notes-window.c shows it all. */
+ * primary.c determines that instance, queue.c lists the others, fenced-file.c refuses late writes,
+ * and notes-window.c is the user interface. */
 
 #include <glib-unix.h>
 
@@ -38,7 +38,7 @@ on_startup(GtkApplication *application)
                                                GTK_STYLE_PROVIDER_PRIORITY_APPLICATION);
 }
 
-/* The end of the session is no reason to lose text. */
+/* Saves the text when the session ends. */
 static gboolean
 on_sigterm(gpointer application)
 {
@@ -52,7 +52,7 @@ on_sigterm(gpointer application)
 int
 main(int argc, char **argv)
 {
-    /* Every start is a process of its own: that several may run is the point. */
+    /* Every instance is a separate process; this is what the example demonstrates. */
     g_autoptr(GtkApplication) application = gtk_application_new(
         NOTES_APPLICATION_ID, G_APPLICATION_NON_UNIQUE | G_APPLICATION_HANDLES_OPEN);
 

@@ -3,15 +3,15 @@
 
 #include "primary.h"
 
-/* Without a lock service there is no primary; that is how often it is looked for. */
+/* The interval for retrying if the lock service is not available. */
 #define RETRY_SECS 1
 
 struct _NotesPrimary {
     GObject parent_instance;
     WebLocksManager *manager;
     char *lock_name;
-    WebLocksLock *lock;    /* NULL: we are not it */
-    GCancellable *waiting; /* ends the request that waits; NULL after notes_primary_leave() */
+    WebLocksLock *lock;    /* NULL: this process is not the primary */
+    GCancellable *waiting; /* of the pending request; NULL after notes_primary_leave() */
     guint retry_id;
 };
 
@@ -53,21 +53,21 @@ on_lost(WebLocksLock *lock, const char *reason, gpointer data)
     if (g_str_equal(reason, "stolen"))
         tell(self, "Another window took over");
     else if (g_str_equal(reason, "terminated"))
-        tell(self, "The session bus went away");
+        tell(self, "The connection to the session bus has ended");
     else
-        tell(self, "The lock service went away");
+        tell(self, "The lock service has lost the lock");
 }
 
 static void
 become_primary(NotesPrimary *self, WebLocksLock *lock)
 {
-    /* It may have gone again while the news of it was on its way. */
+    /* The lock may have been lost before its grant was dispatched. */
     if (!web_locks_lock_get_held(lock)) {
         notes_primary_wait(self);
         return;
     }
-    /* If it was taken over, the request that waited is still there; and should both have come true,
-     * the later one counts. */
+    /* After notes_primary_take_over() the first request is still pending and is aborted here. If
+     * both were granted, the later one is kept. */
     stop_waiting(self);
     self->waiting = g_cancellable_new();
     drop_lock(self);
@@ -91,7 +91,7 @@ on_granted(GObject *source, GAsyncResult *result, gpointer data)
 {
     g_autoptr(NotesPrimary) self = data;
     g_autoptr(GError) error = NULL;
-    /* A lock that nobody keeps is released with its last reference. */
+    /* If the lock is not stored, it is released with this reference. */
     g_autoptr(WebLocksLock) lock =
         web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
 
@@ -112,7 +112,7 @@ notes_primary_wait(NotesPrimary *self)
 
     stop_waiting(self);
     self->waiting = g_cancellable_new();
-    /* For people who ask the service what goes on. */
+    /* `weblocks inspect` shows this. */
     web_locks_options_set_why(options, "editing");
     web_locks_manager_request_async(self->manager, self->lock_name, options, self->waiting,
                                     on_granted, g_object_ref(self));
@@ -134,8 +134,8 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
         tell(self, error->message);
 }
 
-/* Asked for beside the request that waits, which keeps its place should this fail. No GCancellable:
- * a theft never waits. */
+/* This is a second request; the pending one keeps its place in case this one fails. It has no
+ * GCancellable, since a request with `steal` never waits. */
 void
 notes_primary_take_over(NotesPrimary *self)
 {
@@ -147,7 +147,7 @@ notes_primary_take_over(NotesPrimary *self)
                                     g_object_ref(self));
 }
 
-/* Should the process end before the message goes out: the lock ends with the connection. */
+/* If the process ends before the release is sent, the lock ends with the connection. */
 void
 notes_primary_leave(NotesPrimary *self)
 {

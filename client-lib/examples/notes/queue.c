@@ -3,7 +3,7 @@
 
 #include "queue.h"
 
-/* Without a lock service there is nothing to monitor; that is how often it is looked for. */
+/* The interval for retrying if the lock service is not available. */
 #define RETRY_SECS 1
 
 struct _NotesQueue {
@@ -11,7 +11,7 @@ struct _NotesQueue {
     WebLocksManager *manager;
     char *lock_name;
     WebLocksMonitor *monitor;
-    GListStore *lists; /* the monitor's two, when it is there */
+    GListStore *lists; /* the two lists of the monitor, once it exists */
     GListModel *model;
     char *holder;
     guint n_waiting;
@@ -45,8 +45,8 @@ on_inspected(GObject *source, GAsyncResult *result, gpointer data)
     g_signal_emit(self, changed_signal, 0);
 }
 
-/* A monitor tells when something changed, and to whom the locks belong on the bus. What processes
- * these are is a question for people to ask, and answered only then. */
+/* A monitor reports changes and the unique names of clients. Their processes have to be queried
+ * separately, by Inspect. */
 static void
 inspect(NotesQueue *self)
 {
@@ -139,8 +139,8 @@ notes_queue_init(NotesQueue *self)
 {
 }
 
-/* The lists of a monitor are models that GTK's own can take as they are: here both in one, and of
- * it what has our name. */
+/* GTK's list models can use the lists of a monitor directly: here both are concatenated, and
+ * filtered by lock name. */
 NotesQueue *
 notes_queue_new(WebLocksManager *manager, const char *lock_name, GCancellable *closing)
 {

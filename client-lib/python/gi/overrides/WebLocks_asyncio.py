@@ -13,8 +13,8 @@ A pump keeps the context acquired, as g_main_loop_run() would, so that other thr
 they add work to the context. GLib does not do so for work from the owner's own thread, since that
 thread would be dispatching; therefore calls of the library notify the pump (kick()).
 
-Loops that run the same context themselves (those of gi.events and gbulb) need no pump; for these the
-pump does nothing.
+Loops that run the same context themselves (those of gi.events and gbulb) need no pump; for these
+the pump does nothing.
 """
 
 import asyncio
@@ -276,7 +276,7 @@ class Call:
             self.value = self.finish(result)
         except BaseException as error:
             # The error is raised in the awaiting coroutine. The traceback is dropped, since it
-            # would keep this frame alive, whose result may be a lock that was granted and cancelled.
+            # would keep this frame alive, whose result may be a lock granted after a cancellation.
             self.error = error.with_traceback(None)
         self.pump.done(self._settle)
 
