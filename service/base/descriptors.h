@@ -5,8 +5,8 @@
  * unidentified clients. (Descriptors attached to a call or packet are closed with it.)
  *
  * If sd-bus cannot receive a message for lack of descriptors, it closes the connection, which ends
- * the service. So each use of descriptors is refused above a threshold of its own, and some are
- * left for the others. */
+ * the service. So each use of descriptors has a threshold of its own, above which some are left
+ * for the others. */
 
 #pragma once
 
@@ -22,7 +22,5 @@ typedef enum {
     DESCRIPTORS_FOR_STRANGERS = 6, /* for look-ups of unidentified clients */
 } DescriptorsUse;
 
-/* Whether so many descriptors are open that this use has to be refused. */
-/* Whether so many descriptors are open that this use has to be refused. */
-/* Whether so many descriptors are open that this use has to be refused. */
+/* Whether so many descriptors are open that this use has to wait or to be refused. */
 gboolean descriptors_are_scarce(DescriptorsUse use);

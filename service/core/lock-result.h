@@ -17,6 +17,8 @@ typedef enum {
     LOCK_RESULT_SHUTTING_DOWN,
     /* Not from the core: the caller's principal can't be determined [3.2.1]. */
     LOCK_RESULT_UNIDENTIFIED,
+    /* Not from the core: too few resources to identify the caller. */
+    LOCK_RESULT_NO_LOOKUP,
     /* Not from the core: a string has a character that is not valid in D-Bus. */
     LOCK_RESULT_NOT_CARRIABLE,
     LOCK_RESULT_NAME_RESERVED,

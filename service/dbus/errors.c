@@ -13,6 +13,8 @@ typedef struct {
 static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
     [LOCK_RESULT_SHUTTING_DOWN] = {BUS_ERROR_INVALID_STATE, "the service is shutting down"},
     [LOCK_RESULT_UNIDENTIFIED] = {BUS_ERROR_SECURITY, "the caller could not be identified"},
+    [LOCK_RESULT_NO_LOOKUP] = {BUS_ERROR_LIMITS_EXCEEDED,
+                               "too many callers are being identified; try again later"},
     [LOCK_RESULT_NOT_CARRIABLE] = {BUS_ERROR_INVALID_ARGS,
                                    "a string has a character that is not valid in D-Bus"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,

@@ -143,6 +143,12 @@ finish_for_want_of_room(CredentialsLookup *lookup)
     lookup->done(NULL, TRUE, lookup->data);
 }
 
+static gboolean
+is_short_of_descriptors(void)
+{
+    return descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS);
+}
+
 static int
 ask_bus(CredentialsLookup *lookup, sd_bus_message_handler_t on_answer)
 {
@@ -184,11 +190,6 @@ look_at_process(CredentialsLookup *lookup)
     int pidfd = answer->pidfd;
 
     answer->pidfd = -1;
-    if (descriptors_are_scarce(DESCRIPTORS_FOR_STRANGERS)) {
-        if (pidfd >= 0)
-            close(pidfd);
-        return "too many are looked up";
-    }
     if (!process_open(&lookup->process, answer->pid, pidfd))
         return "its process has ended, or can't be seen";
     if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,
@@ -213,6 +214,10 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         finish(lookup, "the bus does not say who it is");
         return 1;
     }
+    if (is_short_of_descriptors()) {
+        finish_for_want_of_room(lookup);
+        return 1;
+    }
     has_pidfd = lookup->answer.pidfd >= 0;
     problem = look_at_process(lookup);
     if (problem != NULL || has_pidfd)
@@ -227,8 +232,11 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 CredentialsLookup *
 credentials_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, gpointer data)
 {
-    g_autoptr(CredentialsLookup) lookup = g_new0(CredentialsLookup, 1);
+    g_autoptr(CredentialsLookup) lookup = NULL;
 
+    if (is_short_of_descriptors())
+        return NULL;
+    lookup = g_new0(CredentialsLookup, 1);
     lookup->bus = bus;
     lookup->unique_name = g_strdup(unique_name);
     lookup->done = done;

@@ -31,14 +31,15 @@ typedef struct {
 } Credentials;
 
 /* The result of a lookup. `credentials` is NULL if the client could not be identified; otherwise it
- * is valid until this function returns or frees the lookup. `wants_room`: the bus could not be
- * asked for lack of resources, so another lookup may succeed. Called once, unless the lookup is
- * freed first. */
+ * is valid until this function returns or frees the lookup. `wants_room`: the lookup ended for lack
+ * of descriptors or of room in the connection to the bus, so another one may succeed. Called once,
+ * unless the lookup is freed first. */
 typedef void (*CredentialsDone)(const Credentials *credentials, gboolean wants_room, gpointer data);
 
 typedef struct CredentialsLookup CredentialsLookup;
 
-/* Starts a lookup, owned by the caller. Returns NULL if the call to the bus could not be sent. */
+/* Starts a lookup, owned by the caller. Returns NULL for lack of descriptors, or if the call to the
+ * bus could not be sent. */
 CredentialsLookup *
 credentials_look_up(sd_bus *bus, const char *unique_name, CredentialsDone done, gpointer data);
 

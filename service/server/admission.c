@@ -12,13 +12,14 @@
 #include "state.h"
 #include "watches.h"
 
-/* When there was no room for the question who a client is, it is asked again, so many times. */
+/* A lookup that ended for lack of resources is started again after ASK_AGAIN_MS, up to ASKS_MAX
+ * times: five seconds, in which the client's calls are deferred. */
 #define ASK_AGAIN_MS 20
-#define ASKS_MAX     50
+#define ASKS_MAX     250
 
 /* A client that is being identified. */
 struct Admission {
-    CredentialsLookup *lookup; /* NULL: there was no room for the question */
+    CredentialsLookup *lookup; /* NULL while it waits to be started again */
     guint ask_again_id;
     guint n_asks_left;
 };
@@ -117,7 +118,7 @@ ask_later(Client *client)
     if (admission->n_asks_left-- > 0)
         admission->ask_again_id = g_timeout_add(ASK_AGAIN_MS, on_ask_again, client);
     else
-        refuse_client(client, LOCK_RESULT_UNIDENTIFIED);
+        refuse_client(client, LOCK_RESULT_NO_LOOKUP);
 }
 
 gboolean

@@ -92,6 +92,7 @@ get_error(LockResult result)
         return PACKET_ERROR_INVALID_ARGS;
     case LOCK_RESULT_NOT_HELD:
         return PACKET_ERROR_NOT_HELD;
+    case LOCK_RESULT_NO_LOOKUP:
     case LOCK_RESULT_NO_ROOM:
     case LOCK_RESULT_LIMIT:
     case LOCK_RESULT_COUNT:
