@@ -4,6 +4,7 @@
 /* List models that stay true by themselves. */
 
 #include <signal.h>
+#include <unistd.h>
 
 #include "tests/client/fixture.h"
 
@@ -83,6 +84,35 @@ test_stays_true(void)
     test_release(loot);
     wait_until(monitor, "before | ");
     g_clear_object(&before);
+    wait_until(monitor, " | ");
+}
+
+/* The items have all properties, and follow what happens in front of them. */
+static void
+test_details(void)
+{
+    g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
+                               two = test_manager_new();
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksLock) lock = test_lock(one, "a");
+    g_autoptr(WebLocksLockInfo) held = NULL, pending = NULL, granted = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, two, "a");
+    wait_until(monitor, "a | a");
+    held = g_list_model_get_item(web_locks_monitor_get_held(monitor), 0);
+    pending = g_list_model_get_item(web_locks_monitor_get_pending(monitor), 0);
+    g_assert_cmpuint(web_locks_lock_info_get_token(held), ==, web_locks_lock_get_token(lock));
+    g_assert_cmpuint(web_locks_lock_info_get_pid(held), ==, (guint)getpid());
+    g_assert_cmpuint(web_locks_lock_info_get_uid(held), ==, getuid());
+    g_assert_cmpint(web_locks_lock_info_get_since(held), >, 0);
+    g_assert_cmpuint(web_locks_lock_info_get_position(pending), ==, 1);
+    g_assert_cmpstr(web_locks_lock_info_get_blocked_by(pending)[0], ==,
+                    web_locks_lock_info_get_client_id(held));
+    g_assert_cmpint(web_locks_manager_break_sync(watcher, "a", held, NULL, &error), ==, 1);
+    g_assert_no_error(error);
+    g_object_unref(answer_expect_lock(&waiting));
     wait_until(monitor, " | ");
 }
 
@@ -373,6 +403,7 @@ main(int argc, char **argv)
 
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/monitor/stays-true", test_stays_true);
+    g_test_add_func("/monitor/details", test_details);
     g_test_add_func("/monitor/own-locks", test_own_locks);
     g_test_add_func("/monitor/waits-that-end", test_waits_end);
     g_test_add_func("/monitor/a-holder-is-killed", test_holder_killed);

@@ -90,6 +90,20 @@ test('tokens are numbers that grow', async t => {
     assert.equal((await holder.granted).token, held.get_item(0).token);
 });
 
+test('a stuck lock can be broken', async t => {
+    const name = t.name();
+    const holder = await t.hold(locks, name);
+    const {held} = await inspect(name);
+    const info = held.get_item(0);
+    assert.true(info.id > 0 && info.since > 0 && info.application === '');
+    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    const managers = agent.list_observable_sync(null);
+    const manager = managers.find(each => each.bucket === 'default' && !each.observed);
+    assert.equal(manager.break_sync(name, info, null), 1);
+    assert.equal(manager.break_sync(name, null, null), 0);
+    await assert.rejects(holder.done, 'AbortError');
+});
+
 test('a private manager shares with nobody', async t => {
     const name = t.name();
     const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);

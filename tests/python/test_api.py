@@ -3,6 +3,7 @@
 
 """The library as PyGObject shows it: every class, what may be None, and who owns what."""
 
+import os
 import time
 
 from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks, main, run_async,
@@ -118,6 +119,23 @@ class Classes(PythonTestCase):
         self.assertEqual(run_async(lambda done: self.agent.list_buckets_async(None, done),
                                    self.agent.list_buckets_finish), [self.bucket])
         lock.release_sync()
+
+    def test_observable_and_break(self):
+        lock = self.manager.request_sync('x')
+        for managers in (self.agent.list_observable_sync(None),
+                         run_async(lambda done: self.agent.list_observable_async(None, done),
+                                   self.agent.list_observable_finish)):
+            manager, = managers
+            self.assertEqual((manager.get_bucket(), manager.get_application(), manager.get_uid(),
+                              manager.get_observed()), (self.bucket, None, os.getuid(), False))
+        held, = manager.inspect_sync(None).get_held()
+        self.assertEqual((held.get_application(), held.get_uid()), ('', os.getuid()))
+        self.assertGreater(held.get_id(), 0)
+        self.assertLess(abs(held.get_since() / 1e6 - time.time()), 60)
+        self.assertEqual(manager.break_sync('x', held), 1)
+        self.assertEqual(manager.break_sync('x'), 0)
+        self.assert_fails(Errors.NOT_SUPPORTED, lambda: manager.break_sync('-x'))
+        self.assert_fails(Errors.STOLEN, lock.release_sync)
 
     def test_options(self):
         options = WebLocks.Options()

@@ -93,6 +93,9 @@ class Calls(AsyncTestCase):
             self.assertEqual((await self.manager.inspect('b')).held[0].why, 'to see')
             self.assertEqual(len((await self.manager.inspect()).held), 3)
             self.assertEqual(await self.agent.list_buckets(), [self.bucket])
+            self.assertEqual([each.get_bucket() for each in await self.agent.list_observable()],
+                             [self.bucket])
+            self.assertEqual(await self.manager.break_locks('none'), 0)
             monitor = await WebLocks.Monitor.new(self.manager)
             self.assertEqual(len(monitor.held), 3)
             for each in [lock, *locks]:

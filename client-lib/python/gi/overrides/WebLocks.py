@@ -302,6 +302,10 @@ class Agent(WebLocks.Agent):
     async def list_buckets(self):
         return await on_asyncio(self.list_buckets_async, self.list_buckets_finish)
 
+    async def list_observable(self):
+        """Awaits a list of Managers, also of buckets of others that one may look at."""
+        return await on_asyncio(self.list_observable_async, self.list_observable_finish)
+
 
 @exported
 class Manager(WebLocks.Manager):
@@ -339,6 +343,11 @@ class Manager(WebLocks.Manager):
 
     async def inspect(self, name=None):
         return await on_asyncio(functools.partial(self.inspect_async, name), self.inspect_finish)
+
+    async def break_locks(self, name, info=None):
+        """Ends the locks of that name, or the one of a LockInfo; awaits how many."""
+        return await on_asyncio(functools.partial(self.break_async, name, info),
+                                self.break_finish)
 
 
 @exported
