@@ -108,13 +108,13 @@ restore_request(const Restored *restored)
 }
 
 static gboolean
-restore_requests(Restore *self, Restoring *restoring, StateLost lost, gpointer data)
+restore_requests(Restore *self, CrashGuard *guard, StateLost lost, gpointer data)
 {
     g_array_sort(self->requests, compare_sequences);
     for (guint i = 0; i < self->requests->len; i++) {
         const Restored *restored = &g_array_index(self->requests, Restored, i);
 
-        if (restoring != NULL && restoring_skips(restoring, restored->agent_number, restored->id))
+        if (guard != NULL && crash_guard_skips(guard, restored->agent_number, restored->id))
             lost(restored->agent, restored->id, &restored->record, data);
         else if (!restore_request(restored))
             return FALSE;
@@ -142,7 +142,7 @@ undo(Restore *self)
 GPtrArray *
 restore_records(UserAgent *user_agent,
                 const LoadedState *loaded,
-                Restoring *restoring,
+                CrashGuard *guard,
                 StateLost lost,
                 gpointer data)
 {
@@ -155,7 +155,7 @@ restore_records(UserAgent *user_agent,
     };
 
     user_agent_retire_token(user_agent, loaded->header.token_ceiling);
-    if (!read_records(&self, loaded) || !restore_requests(&self, restoring, lost, data))
+    if (!read_records(&self, loaded) || !restore_requests(&self, guard, lost, data))
         undo(&self);
     g_hash_table_unref(self.by_number);
     g_hash_table_unref(self.by_name);

@@ -8,15 +8,15 @@
 
 #include <glib.h>
 
-#include "load.h"
-#include "restoring.h"
+#include "crash-guard.h"
+#include "reader.h"
 #include "state.h"
 #include "user-agent.h"
 
 /* Returns new references to the agents, or NULL if the records contradict each other; then nothing
- * was restored. `restoring` may be NULL. `lost` is called for requests that are left out. */
+ * was restored. `guard` may be NULL. `lost` is called for requests that are left out. */
 GPtrArray *restore_records(UserAgent *user_agent,
                            const LoadedState *loaded,
-                           Restoring *restoring,
+                           CrashGuard *guard,
                            StateLost lost,
                            gpointer data);

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "crash-guard.h"
 #include "limit-accounts.h"
-#include "load.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "principal.h"
+#include "reader.h"
 #include "restore.h"
-#include "restoring.h"
 #include "store.h"
 #include "writer-lock.h"
 
@@ -158,7 +158,7 @@ load_last(State *self, GError **error)
 {
     g_autoptr(GError) last_error = NULL;
     g_autoptr(GError) previous_error = NULL;
-    g_autoptr(LoadedState) last = load_state(self->path, &last_error);
+    g_autoptr(LoadedState) last = reader_read(self->path, &last_error);
     g_autoptr(LoadedState) previous = NULL;
     gboolean is_doubtful = last != NULL
                                ? !is_latest(self, last)
@@ -167,7 +167,7 @@ load_last(State *self, GError **error)
     gsize number;
 
     if (is_doubtful && store_step_back(self->path, &number)) {
-        previous = load_state(self->path, &previous_error);
+        previous = reader_read(self->path, &previous_error);
         if (previous != NULL && is_latest(self, previous))
             return g_steal_pointer(&previous);
         store_undo_step_back(self->path, number);
@@ -234,14 +234,14 @@ state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data,
 {
     LostRecord lost_record = {self, lost, data};
     GPtrArray *agents = NULL;
-    Restoring restoring;
+    CrashGuard guard;
 
     if (!load(self, error))
         return NULL;
     if (self->loaded != NULL) {
-        restoring_begin(&restoring, self->restoring_path, user_agent->now_us);
-        agents = restore_records(user_agent, self->loaded, &restoring, keep_and_tell, &lost_record);
-        restoring_end(&restoring);
+        crash_guard_begin(&guard, self->restoring_path, user_agent->now_us);
+        agents = restore_records(user_agent, self->loaded, &guard, keep_and_tell, &lost_record);
+        crash_guard_end(&guard);
         if (agents == NULL)
             put_aside(self, "the state is inconsistent");
     }

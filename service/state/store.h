@@ -55,7 +55,7 @@ gboolean store_commit(Store *store, GError **error);
 
 /* Calls `visit` for each record of the file at `path`, in the order of their keys. FALSE: there is
  * no file, it is damaged, or `visit` returned FALSE. A damaged file may crash the process or keep
- * it busy indefinitely: see load.h. */
+ * it busy indefinitely: see reader.h. */
 typedef gboolean (*StoreVisit)(
     const void *key, gsize key_size, const void *value, gsize value_size, gpointer data);
 gboolean store_read(const char *path, StoreVisit visit, gpointer data, GError **error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever a state file may have in it, as it comes through the pipe of service/state/load.c.
+/* Whatever a state file may have in it, as it comes through the pipe of service/state/reader.c.
  *
  * An input's first byte says how the rest is read, as in `Manner`. Framed, the records are taken as
  * they are said, and the header is made to fit them: so its digests keep nothing from being decoded
@@ -14,7 +14,7 @@
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/user-agent.h"
-#include "service/state/load.h"
+#include "service/state/reader.h"
 #include "service/state/restore.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ typedef enum {
     SKIPS_SECOND = 1 << 6, /* the second request is one that others have died of */
 } Manner;
 
-/* As in load.c. */
+/* As in reader.c. */
 typedef struct {
     guint32 key_size;
     guint32 value_size;
@@ -183,10 +183,10 @@ end(UserAgent *user_agent, GPtrArray *agents)
 }
 
 /* Marks as three deaths of that one leave them; there is no file. */
-static Restoring
+static CrashGuard
 make_marks(const LoadedState *loaded)
 {
-    Restoring restoring = {.fd = -1};
+    CrashGuard guard = {.fd = -1};
     guint n_requests = 0;
 
     for (guint i = 0; i < loaded->records->len && n_requests < 2; i++) {
@@ -198,11 +198,11 @@ make_marks(const LoadedState *loaded)
             kind != RECORD_REQUEST)
             continue;
         n_requests++;
-        restoring.marks.bad_agent = agent;
-        restoring.marks.bad_id = id;
-        restoring.marks.n_deaths = 3;
+        guard.marks.bad_agent = agent;
+        guard.marks.bad_id = id;
+        guard.marks.n_deaths = 3;
     }
-    return restoring;
+    return guard;
 }
 
 int
@@ -212,7 +212,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned manner = size > 0 ? data[0] : 0;
     GPtrArray *agents;
     UserAgent user_agent;
-    Restoring restoring;
+    CrashGuard guard;
     GByteArray *stream;
     Limits limits;
 
@@ -222,7 +222,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         stream = g_byte_array_append(g_byte_array_new(), data + 1, (guint)size - 1);
     else
         stream = make_stream(data + 1, size - 1);
-    loaded = load_state_from_bytes(stream, NULL);
+    loaded = reader_decode(stream, NULL);
     g_assert(loaded != NULL || manner & IS_RAW);
     if (loaded == NULL)
         return 0;
@@ -230,9 +230,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limits_init(&limits);
     user_agent_init(&user_agent, &limits);
     user_agent_set_time(&user_agent, 1000000, 1000000);
-    restoring = make_marks(loaded);
-    agents = restore_records(&user_agent, loaded, manner & SKIPS_SECOND ? &restoring : NULL,
-                             on_lost, NULL);
+    guard = make_marks(loaded);
+    agents =
+        restore_records(&user_agent, loaded, manner & SKIPS_SECOND ? &guard : NULL, on_lost, NULL);
     if (agents != NULL) {
         live(&user_agent, agents, manner);
         end(&user_agent, agents);

@@ -414,7 +414,7 @@ char *
 world_describe_file(const char *path)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(LoadedState) loaded = load_state(path, &error);
+    g_autoptr(LoadedState) loaded = reader_read(path, &error);
     char *text;
 
     if (loaded == NULL)

@@ -14,7 +14,7 @@
 #include "service/core/agent.h"
 #include "service/core/lock-manager.h"
 #include "service/core/user-agent.h"
-#include "service/state/load.h"
+#include "service/state/reader.h"
 #include "service/state/state.h"
 
 #define WORLD_AGENTS       6

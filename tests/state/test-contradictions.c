@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* state/restore, state/load: records that contradict each other, though each by itself is good and
+/* state/restore, state/reader: records that contradict each other, though each by itself is good and
  * the header tells of all of them. None of them is restored; a file that has them is put aside. */
 
 #include "service/state/restore.h"
@@ -466,7 +466,7 @@ is_taken(const guint8 *data, gsize size)
 {
     GByteArray *bytes = g_byte_array_new_take(g_memdup2(data, size), size);
     g_autoptr(GError) error = NULL;
-    g_autoptr(LoadedState) loaded = load_state_from_bytes(bytes, &error);
+    g_autoptr(LoadedState) loaded = reader_decode(bytes, &error);
 
     if (loaded == NULL)
         g_assert_error(error, STORE_ERROR, STORE_ERROR_DAMAGED);

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "service/state/restoring.h"
+#include "service/state/crash-guard.h"
 #include "service/state/store.h"
 #include "tests/state/state-world.h"
 
@@ -100,7 +100,7 @@ static LoadedState *
 load(const Fixture *fixture)
 {
     g_autoptr(GError) error = NULL;
-    LoadedState *loaded = load_state(fixture->path, &error);
+    LoadedState *loaded = reader_read(fixture->path, &error);
 
     g_assert_no_error(error);
     return loaded;
@@ -542,8 +542,8 @@ test_left_by_an_interrupted_beginning(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
 }
 
-/* The clock of the next one may be behind, as in another time namespace: a time in the future is the
- * time of the start. */
+/* The clock of the next one may be behind, as in another time namespace: a time in the future is
+ * the time of the start. */
 static void
 test_clock_behind(Fixture *fixture, gconstpointer data)
 {
@@ -589,22 +589,22 @@ test_clock_ahead(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(world_find(&fixture->world, 'B', waiting)->deadline_ms, ==, deadline_ms);
 }
 
-/* ---- restoring.c */
+/* ---- crash-guard.c */
 
 /* A process restores a record and dies of it. */
 static gboolean
 restore_once(const char *path, guint64 agent, guint64 id, gint64 now_us)
 {
-    Restoring restoring;
+    CrashGuard guard;
     gboolean skips;
 
-    restoring_begin(&restoring, path, now_us);
-    g_assert_false(restoring_skips(&restoring, agent, id + 1));
-    skips = restoring_skips(&restoring, agent, id);
+    crash_guard_begin(&guard, path, now_us);
+    g_assert_false(crash_guard_skips(&guard, agent, id + 1));
+    skips = crash_guard_skips(&guard, agent, id);
     if (skips)
-        g_assert_false(restoring_skips(&restoring, agent, id + 2));
-    close(restoring.fd);
-    g_free(restoring.path);
+        g_assert_false(crash_guard_skips(&guard, agent, id + 2));
+    close(guard.fd);
+    g_free(guard.path);
     return skips;
 }
 
@@ -639,13 +639,13 @@ static void
 test_restored_well(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *path = g_build_filename(fixture->directory, "marks", NULL);
-    Restoring restoring;
+    CrashGuard guard;
 
     g_assert_false(restore_once(path, 5, 6, 1));
     g_assert_false(restore_once(path, 5, 6, 2));
-    restoring_begin(&restoring, path, 3);
-    g_assert_false(restoring_skips(&restoring, 5, 6));
-    restoring_end(&restoring);
+    crash_guard_begin(&guard, path, 3);
+    g_assert_false(crash_guard_skips(&guard, 5, 6));
+    crash_guard_end(&guard);
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     g_assert_false(restore_once(path, 5, 6, 4));
     g_remove(path);
@@ -656,11 +656,11 @@ static void
 test_marks_nowhere(Fixture *fixture, gconstpointer data)
 {
     for (guint i = 0; i < 5; i++) {
-        Restoring restoring;
+        CrashGuard guard;
 
-        restoring_begin(&restoring, "/nowhere/marks", i);
-        g_assert_false(restoring_skips(&restoring, 5, 6));
-        restoring_end(&restoring);
+        crash_guard_begin(&guard, "/nowhere/marks", i);
+        g_assert_false(crash_guard_skips(&guard, 5, 6));
+        crash_guard_end(&guard);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "load.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,7 +161,7 @@ set_no_resource(GError **error)
 }
 
 LoadedState *
-load_state(const char *path, GError **error)
+reader_read(const char *path, GError **error)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     gboolean is_received;
@@ -202,7 +202,7 @@ load_state(const char *path, GError **error)
         set_damaged(error, "it can't be read");
         return NULL;
     }
-    return load_state_from_bytes(g_steal_pointer(&bytes), error);
+    return reader_decode(g_steal_pointer(&bytes), error);
 }
 
 /* ---- what came */
@@ -256,7 +256,7 @@ take_records(LoadedState *state)
 }
 
 LoadedState *
-load_state_from_bytes(GByteArray *bytes, GError **error)
+reader_decode(GByteArray *bytes, GError **error)
 {
     LoadedState *state = g_new0(LoadedState, 1);
 

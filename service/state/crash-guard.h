@@ -17,18 +17,18 @@ typedef struct {
     guint64 bad_agent, bad_id; /* the record that was being restored at the last crash */
     guint64 n_deaths;          /* number of consecutive crashes at that record */
     gint64 first_us;           /* monotonic time of the first of these */
-} RestoringMarks;
+} CrashGuardMarks;
 
 typedef struct {
     int fd; /* -1: the file can't be used */
     char *path;
-    RestoringMarks marks;
-} Restoring;
+    CrashGuardMarks marks;
+} CrashGuard;
 
-void restoring_begin(Restoring *self, const char *path, gint64 now_us);
+void crash_guard_begin(CrashGuard *self, const char *path, gint64 now_us);
 
 /* Whether the record has to be left out. If not, it is marked as being restored. */
-gboolean restoring_skips(Restoring *self, guint64 agent, guint64 id);
+gboolean crash_guard_skips(CrashGuard *self, guint64 agent, guint64 id);
 
 /* All records have been restored. */
-void restoring_end(Restoring *self);
+void crash_guard_end(CrashGuard *self);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "restoring.h"
+#include "crash-guard.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,16 +13,16 @@
 #define DEATHS_WITHIN (10L * G_USEC_PER_SEC)
 
 static void
-write_marks(const Restoring *self)
+write_marks(const CrashGuard *self)
 {
-    const RestoringMarks marks = self->marks;
+    const CrashGuardMarks marks = self->marks;
 
     if (self->fd >= 0 && pwrite(self->fd, &marks, sizeof marks, 0) != sizeof marks)
         g_debug("%s: %s", self->path, g_strerror(errno));
 }
 
 static void
-count_death(Restoring *self, gint64 now_us)
+count_death(CrashGuard *self, gint64 now_us)
 {
     if (self->marks.id == 0)
         return;
@@ -39,7 +39,7 @@ count_death(Restoring *self, gint64 now_us)
 }
 
 void
-restoring_begin(Restoring *self, const char *path, gint64 now_us)
+crash_guard_begin(CrashGuard *self, const char *path, gint64 now_us)
 {
     memset(self, 0, sizeof *self);
     self->path = g_strdup(path);
@@ -51,7 +51,7 @@ restoring_begin(Restoring *self, const char *path, gint64 now_us)
 }
 
 gboolean
-restoring_skips(Restoring *self, guint64 agent, guint64 id)
+crash_guard_skips(CrashGuard *self, guint64 agent, guint64 id)
 {
     if (self->marks.n_deaths >= DEATHS_MAX && agent == self->marks.bad_agent &&
         id == self->marks.bad_id)
@@ -63,7 +63,7 @@ restoring_skips(Restoring *self, guint64 agent, guint64 id)
 }
 
 void
-restoring_end(Restoring *self)
+crash_guard_end(CrashGuard *self)
 {
     if (self->fd >= 0)
         close(self->fd);

@@ -30,9 +30,9 @@ typedef struct {
 /* Loads a state file. Returns NULL if there is no file (STORE_ERROR_NO_FILE), it is damaged
  * (STORE_ERROR_DAMAGED), or it can't be read for lack of resources (STORE_ERROR_NO_RESOURCE).
  * Blocks. */
-LoadedState *load_state(const char *path, GError **error);
+LoadedState *reader_read(const char *path, GError **error);
 void loaded_state_free(LoadedState *state);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LoadedState, loaded_state_free)
 
 /* Parses and validates `bytes`, the child's output. Takes `bytes`. */
-LoadedState *load_state_from_bytes(GByteArray *bytes, GError **error);
+LoadedState *reader_decode(GByteArray *bytes, GError **error);
