@@ -214,7 +214,6 @@ static void
 ask_all(BusStatistics *self)
 {
     g_autoptr(SdBusMessage) call = new_call(self, "GetStats");
-    BusQuestion *question;
 
     for (GList *link = self->waiting.head, *next; link != NULL; link = next) {
         next = link->next;
@@ -223,8 +222,8 @@ ask_all(BusStatistics *self)
     if (self->asked.length == 0)
         return;
     if (sd_bus_call_async(self->bus, &self->all_asked, call, on_all, self, UINT64_MAX) < 0)
-        while ((question = g_queue_peek_tail(&self->asked)) != NULL)
-            put(question, &self->waiting, TRUE);
+        while (self->asked.length > 0)
+            put(g_queue_peek_tail(&self->asked), &self->waiting, TRUE);
 }
 
 /* ---- GetConnectionStats */
