@@ -218,6 +218,18 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
+break_locks(gpointer self, char letter, const char *bucket, const char *name, SpecAnswer *answer)
+{
+    g_autoptr(GError) error = NULL;
+    guint count = 0;
+
+    wl_web_locks_call_break_sync(get_proxy(self, letter, bucket), name,
+                                 g_variant_new("a{sv}", NULL), &count, NULL, &error);
+    answer->id = count;
+    take_error(answer, error);
+}
+
+static void
 query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
 {
     g_autoptr(GVariant) held_entries = NULL;
@@ -276,6 +288,7 @@ const SpecDriver spec_driver_bus = {
     .request = request_lock,
     .release = release_lock,
     .abort = abort_request,
+    .break_locks = break_locks,
     .query = query,
     .settle = settle,
     .await = await,

@@ -179,6 +179,21 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
+break_locks(gpointer self, char letter, const char *bucket, const char *name, SpecAnswer *answer)
+{
+    Core *core = self;
+    Agent *agent = core->agents[letter - 'A'];
+    g_autoptr(LockManager) manager = lock_manager_get(agent->principal, bucket);
+    const InspectFilter filter = {.name = name, .by_state = TRUE, .state = LOCK_REQUEST_HELD};
+    LockResult result = lock_name_check(name, &core->user_agent.limits);
+
+    if (result == LOCK_RESULT_OK)
+        answer->id = lock_manager_break(manager, &filter);
+    set_error(answer, result);
+    take_effects(core, NULL);
+}
+
+static void
 visit(const LockRequest *request, gpointer data)
 {
     g_ptr_array_add(data,
@@ -244,6 +259,7 @@ const SpecDriver spec_driver_core = {
     .request = request_lock,
     .release = release_lock,
     .abort = abort_request,
+    .break_locks = break_locks,
     .query = query,
     .settle = settle,
     .await = await,

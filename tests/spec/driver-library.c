@@ -511,6 +511,17 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
 }
 
 static void
+break_locks(gpointer self, char letter, const char *bucket, const char *name, SpecAnswer *answer)
+{
+    Client *client = bus_session_get_client(self, letter);
+    g_autoptr(GError) error = NULL;
+    int count = web_locks_manager_break_sync(get_manager(client, bucket), name, NULL, NULL, &error);
+
+    answer->id = (guint64)MAX(count, 0);
+    take_error(answer, error);
+}
+
+static void
 append_infos(const BusSession *session, GListModel *infos, gboolean held, GPtrArray *texts)
 {
     for (guint i = 0; i < g_list_model_get_n_items(infos); i++) {
@@ -578,6 +589,7 @@ const SpecDriver spec_driver_library = {
     .request = request_lock,
     .release = release_lock,
     .abort = abort_request,
+    .break_locks = break_locks,
     .query = query,
     .settle = settle,
     .await = await,

@@ -240,6 +240,31 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
     call_with_key(self, letter, PACKET_ABORT, id, answer);
 }
 
+/* By the bus, as all that is no lock operation. */
+static void
+break_locks(gpointer self, char letter, const char *bucket, const char *name, SpecAnswer *answer)
+{
+    const Client *client = bus_session_get_client(self, letter);
+    g_autoptr(GVariant) reply = NULL;
+    g_autofree char *path = private_bus_make_path(bucket);
+    g_autoptr(GError) error = NULL;
+    guint32 count = 0;
+
+    reply = g_dbus_connection_call_sync(
+        client->connection, BUS_SERVICE_NAME, path, BUS_LOCKS_INTERFACE, "Break",
+        g_variant_new("(sa{sv})", name, NULL), G_VARIANT_TYPE("(u)"),
+        G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, NULL, &error);
+    if (reply != NULL)
+        g_variant_get(reply, "(u)", &count);
+    answer->id = count;
+    if (error != NULL) {
+        g_autofree char *remote = g_dbus_error_get_remote_error(error);
+
+        answer->error = g_strdup(strrchr(remote, '.') + 1);
+        answer->message = g_strdup(error->message);
+    }
+}
+
 static void
 query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray *pending)
 {
@@ -312,6 +337,7 @@ const SpecDriver spec_driver_socket = {
     .request = request_lock,
     .release = release_lock,
     .abort = abort_request,
+    .break_locks = break_locks,
     .query = query,
     .settle = settle,
     .await = await,

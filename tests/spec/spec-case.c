@@ -121,9 +121,10 @@ parse_verb(SpecStep *step, const char *word)
         const char *word;
         SpecVerb verb;
     } verbs[] = {
-        {"request", SPEC_REQUEST}, {"steal", SPEC_REQUEST},   {"release", SPEC_RELEASE},
-        {"abort", SPEC_ABORT},     {"query", SPEC_QUERY},     {"die", SPEC_DIE},
-        {"back", SPEC_BACK},       {"granted", SPEC_GRANTED}, {"released", SPEC_RELEASED},
+        {"request", SPEC_REQUEST},   {"steal", SPEC_REQUEST}, {"release", SPEC_RELEASE},
+        {"break", SPEC_BREAK},       {"abort", SPEC_ABORT},   {"query", SPEC_QUERY},
+        {"die", SPEC_DIE},           {"back", SPEC_BACK},     {"granted", SPEC_GRANTED},
+        {"released", SPEC_RELEASED},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(verbs); i++) {

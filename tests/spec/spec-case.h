@@ -25,6 +25,7 @@ typedef enum {
     SPEC_REQUEST,
     SPEC_RELEASE,
     SPEC_ABORT,
+    SPEC_BREAK, /* `label` is the name */
     SPEC_QUERY,
     SPEC_DIE,
     SPEC_BACK,

@@ -53,6 +53,10 @@ typedef struct {
     void (*release)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
     void (*abort)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
 
+    /* The answer's id is how many locks it has ended. */
+    void (*break_locks)(
+        gpointer self, char agent, const char *bucket, const char *name, SpecAnswer *answer);
+
     /* Appends "NAME MODE AGENT" for each. */
     void (*query)(
         gpointer self, char agent, const char *bucket, GPtrArray *held, GPtrArray *pending);

@@ -280,6 +280,22 @@ run_abort(Run *run)
             differ(run, "%s", answer.aborted ? "true" : "false"));
 }
 
+static gboolean
+run_break(Run *run)
+{
+    const char *const *outcome = (const char *const *)run->step->outcome;
+    const char *bucket = run->step->bucket != NULL ? run->step->bucket : "default";
+    g_autofree char *count = NULL;
+    g_auto(SpecAnswer) answer = {0};
+
+    if (outcome[0] == NULL)
+        return differ(run, "how many?");
+    run->driver->break_locks(run->self, run->step->agent, bucket, run->step->label, &answer);
+    count = g_strdup_printf("%" G_GUINT64_FORMAT, answer.id);
+    return check_error(run, &answer, outcome) &&
+           (answer.error != NULL || g_str_equal(count, outcome[0]) || differ(run, "%s", count));
+}
+
 /* ---- query */
 
 static int
@@ -457,6 +473,8 @@ run_step(Run *run)
         return run_release(run);
     if (verb == SPEC_ABORT)
         return run_abort(run);
+    if (verb == SPEC_BREAK)
+        return run_break(run);
     if (verb == SPEC_QUERY)
         return run_query(run);
     if (verb == SPEC_DIE) {
