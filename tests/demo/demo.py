@@ -41,7 +41,7 @@ BUS_CONFIG = """<busconfig>
 
 
 class Person:
-    """One client process, called by a name so that people can follow."""
+    """A client process with a name for the output."""
 
     def __init__(self, name, address):
         self.name = name
@@ -55,14 +55,14 @@ class Person:
         self.process.stdin.flush()
 
     def hear(self, what):
-        """The rest of the next line, which has to be about `what`."""
+        """Returns the rest of the next line, which has to begin with `what`."""
         line = self.process.stdout.readline().rstrip("\n")
         if not line.startswith(what + " "):
             raise SystemExit(f"{self.name} said {line!r} where {what!r} was expected")
         return line[len(what) + 1:].split(" ")
 
     def request(self, *words):
-        """Asks for a lock; (id, token) of the reply."""
+        """Requests a lock; returns (id, token) of the reply."""
         self.say("request", *words)
         return [int(word) for word in self.hear("reply")]
 
@@ -79,7 +79,7 @@ class Person:
 
 
 class Stage:
-    """A private bus, the service on it, and a connection to look at it with."""
+    """A private bus, the service on it, and a connection for queries."""
 
     def __init__(self, build_dir):
         self.directory = tempfile.mkdtemp(prefix="weblocks-demo-")
@@ -102,7 +102,7 @@ class Stage:
         self.people = []
 
     def start_service(self):
-        """Starts it, and waits for its name without asking again and again."""
+        """Starts the service, and waits for the owner of its name without polling."""
         loop = GLib.MainLoop()
         watch = Gio.bus_watch_name_on_connection(
             self.connection, "org.w3.WebLocks", Gio.BusNameWatcherFlags.NONE,
@@ -126,8 +126,8 @@ class Stage:
         return person
 
     def print_table(self):
-        """What Inspect tells, as a table."""
-        rows = [("NAME", "MODE", "STATE", "PLACE", "CLIENT", "WHO", "WHY")]
+        """Prints the reply to Inspect as a table."""
+        rows = [("NAME", "MODE", "STATE", "POSITION", "CLIENT", "WHO", "WHY")]
         names = {person.client_id: str(person) for person in self.people}
         entries, _ = self.ask(BUCKET, "org.w3.WebLocks", "Inspect",
                               GLib.Variant("(a{sv})", ({},)))
@@ -168,54 +168,54 @@ def milliseconds(start, end):
 
 
 def tell_crash(stage):
-    """Three want it, the holder is killed; gives back the two who are left."""
-    headline('1. Three processes want the lock "printer"')
+    """Three processes request a lock, the holder is killed; returns the other two."""
+    headline('1. Three processes request the lock "printer"')
     anna, ben, carla = (stage.person(name) for name in ("anna", "ben", "carla"))
     _, token = anna.request("printer", "exclusive", "0", "report.pdf")
-    print(f"     {anna} asks: has it at once, fencing token {token}")
+    print(f"     {anna} requests it: granted immediately, fencing token {token}")
     for person, why in ((ben, "tickets.pdf"), (carla, "poster.pdf")):
         person.request("printer", "exclusive", "0", why)
-        print(f"     {person} asks: waits")
+        print(f"     {person} requests it: pending")
     stage.print_table()
 
     headline("2. The holder crashes")
     killed_at = time.monotonic_ns()
     anna.kill()
-    print(f"     {anna} is killed with SIGKILL, holding the lock")
+    print(f"     {anna} is killed with SIGKILL while holding the lock")
     _, token, granted_at = ben.hear("granted")
-    print(f"     {ben} has the lock {milliseconds(killed_at, granted_at)} later, token {token}")
+    print(f"     {ben} gets the lock {milliseconds(killed_at, granted_at)} later, token {token}")
     stage.print_table()
     return ben, carla
 
 
 def tell_steal(stage, ben):
-    headline("3. Somebody can't wait, and steals it")
+    headline("3. A process steals the lock")
     dora = stage.person("dora")
     lock, token = dora.request("printer", "steal", "0", "fire-alarm.txt")
-    print(f"     {dora} steals it: has it at once, token {token}")
+    print(f"     {dora} steals it: granted immediately, token {token}")
     _, reason, _ = ben.hear("released")
-    print(f'     {ben} is told that its lock is gone; reason "{reason}"')
+    print(f'     {ben} is notified that it has lost the lock; reason "{reason}"')
     stage.print_table()
     return dora, lock
 
 
 def tell_timeout(stage):
-    headline("4. Somebody waits no longer than 300 ms")
+    headline("4. A request with a time-out of 300 ms")
     emil = stage.person("emil")
     asked_at = time.monotonic_ns()
     emil.request("printer", "exclusive", "300", "memo.txt")
     _, reason, ended_at = emil.hear("released")
-    print(f'     {emil} asks: is told after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
+    print(f'     {emil} requests it: notified after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
 
 
 def tell_turn(stage, dora, lock, carla):
-    headline("5. Carla never lost her place in the queue")
+    headline("5. Carla has kept her place in the queue")
     released_at = time.monotonic_ns()
     dora.say("release", str(lock))
     dora.hear("released-by-me")
     _, token, granted_at = carla.hear("granted")
     print(f"     {dora} releases it")
-    print(f"     {carla} has it {milliseconds(released_at, granted_at)} later, token {token}")
+    print(f"     {carla} gets it {milliseconds(released_at, granted_at)} later, token {token}")
     stage.print_table()
 
 
@@ -224,10 +224,10 @@ def tell_shared(stage):
     readers = [stage.person(name) for name in ("finn", "gita")]
     for person in readers:
         person.request("album", "shared", "0", "looking")
-        print(f"     {person} asks for a shared lock: has it at once")
+        print(f"     {person} requests a shared lock: granted immediately")
     hugo = stage.person("hugo")
     hugo.request("album", "exclusive", "0", "sorting")
-    print(f"     {hugo} asks for an exclusive lock: waits")
+    print(f"     {hugo} requests an exclusive lock: pending")
     stage.print_table()
     return readers, hugo
 
@@ -240,19 +240,19 @@ def tell_service_crash(stage, readers, hugo):
     print(f"     weblocksd (pid {stage.service.pid}) is killed with SIGKILL")
     stage.service = stage.start_service()
     print(f"     weblocksd (pid {stage.service.pid}) serves "
-          f"{milliseconds(killed_at, time.monotonic_ns())} later, and knows it all:")
+          f"{milliseconds(killed_at, time.monotonic_ns())} later, with all locks and requests:")
     stage.print_table()
     print()
     for person in readers:
         killed_at = time.monotonic_ns()
         person.kill()
-        print(f"     {person} is killed too")
+        print(f"     {person} is killed, too")
     _, token, granted_at = hugo.hear("granted")
-    print(f"     {hugo} has it {milliseconds(killed_at, granted_at)} later, token {token}")
+    print(f"     {hugo} gets it {milliseconds(killed_at, granted_at)} later, token {token}")
 
 
 def show(stage, *arguments):
-    """A line as it is typed, and what the command says to a terminal."""
+    """Prints a command line and its output on a terminal."""
     print(f"     $ weblocks {shlex.join(arguments)}")
     ours, terminal = pty.openpty()
     with subprocess.Popen([stage.weblocks, *arguments], env=stage.environment,
@@ -281,17 +281,17 @@ def tell_command(stage):
         print(f"       {backup.stdout.readline().rstrip()}")
         show(stage, "inspect", "backup")
         status = show(stage, "run", "-n", "backup", "true")
-        print(f"       exit status {status}: somebody else has it, and we wouldn't wait")
+        print(f"       exit status {status}: another process holds the lock")
         backup.stdin.close()
         if backup.wait() != 0:
             raise SystemExit(f"the backup ended with {backup.returncode}")
     status = show(stage, "run", "-n", "backup", "true")
-    print(f"       exit status {status}: the backup is done")
+    print(f"       exit status {status}: the lock was free")
 
 
 def print_lines_to_try(stage):
     call = f"busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks"
-    headline("Bus and service stay. In this or another shell:")
+    headline("Bus and service keep running. In this or another shell:")
     print(f"     export DBUS_SESSION_BUS_ADDRESS='{stage.address}'")
     print(f"     {stage.weblocks} query")
     print(f"     {stage.weblocks} run backup -- sh -c 'echo mine; sleep 60' &")
@@ -337,7 +337,7 @@ def main():
         else:
             status = stage.close()
     if not keep:
-        headline(f"The end: everybody left, the service ended with status {status}.")
+        headline(f"The end: all clients have disconnected, and the service ended with status {status}.")
     return 0 if keep else status
 
 
