@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "tests/unit/core-fixture.h"
 #include "tests/unit/packet-copy.h"
 
 typedef const PacketHead *(*Read)(const void *packet, gsize size, gsize *offset);
@@ -606,16 +607,15 @@ test_text(void)
 
 /* ---- random */
 
-#define N_ROUNDS 200000
-
 /* Valid messages with some bytes changed, and the sizes right more often than chance would have
  * them. What is read has to be what packet-copy.h says. */
 static void
 test_random(void)
 {
+    const guint n_rounds = fixture_get_size(200000);
     guint n_read = 0, n_refused = 0;
 
-    for (guint round = 0; round < N_ROUNDS; round++) {
+    for (guint round = 0; round < n_rounds; round++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
         const guint n_messages = (guint)g_test_rand_int_range(1, 4);
         const guint n_changes = (guint)g_test_rand_int_range(0, 4);
@@ -641,8 +641,8 @@ test_random(void)
         n_refused += n < n_messages;
     }
     /* Else it would have shown nothing. */
-    g_assert_cmpuint(n_read, >, N_ROUNDS / 4);
-    g_assert_cmpuint(n_refused, >, N_ROUNDS / 4);
+    g_assert_cmpuint(n_read, >, n_rounds / 4);
+    g_assert_cmpuint(n_refused, >, n_rounds / 4);
 }
 
 int
