@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Requests and locks that a service had which is dead: they enter the same lists as new ones, with
- * everything that they had. What could never have been is refused, whoever wrote it down. */
+/* Restores agents' requests and locks from the stored state: they are added to the same lists as
+ * new ones. Data that can't be the result of the core's operations is refused. */
 
 #include "agent.h"
 #include "deadlines.h"
@@ -36,8 +36,8 @@ new_from_parts(Agent *agent, LockQueue *queue, const LockRequestParts *parts)
     return request;
 }
 
-/* A request never waits longer from now than its own time-out. That matters if the clock is behind
- * the one that the request was made by, as in another time namespace: see docs/reliability.md. */
+/* Limits the deadline to now plus the request's own time-out. This matters if the clock is behind
+ * the one of the stored times, as in another time namespace: see docs/reliability.md. */
 static gint64
 limit_deadline(const UserAgent *user_agent, const LockRequestParts *parts)
 {

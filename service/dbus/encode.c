@@ -19,8 +19,8 @@ get_bus(const Client *client)
 
 /* ---- replies */
 
-/* sd-bus makes a reply from the call that it answers. Of a deferred call only what is needed for a
- * reply is known: its sender and its cookie. */
+/* sd-bus creates a reply from the message of the call. For a deferred call, this creates a message
+ * with the fields that a reply needs: sender and cookie. */
 static sd_bus_message *
 new_stand_in(const Client *client, const LockCall *call)
 {
@@ -36,7 +36,7 @@ new_stand_in(const Client *client, const LockCall *call)
     return message;
 }
 
-/* A new reference. */
+/* Returns the call's message, or a substitute; a new reference. */
 static sd_bus_message *
 get_message(const Client *client, const LockCall *call)
 {

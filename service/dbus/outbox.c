@@ -4,9 +4,9 @@
 #include "outbox.h"
 
 #define RETRY_MS 20
-/* Messages that sd-bus may have waiting for the socket; it would take 393,216. */
+/* The maximum number of messages in sd-bus's write queue, which could have 393,216. */
 #define QUEUED_MAX 1024
-/* And bytes, besides one message. */
+/* The maximum number of bytes there, in addition to one message. */
 #define BYTES_GIVEN_MAX (1024UL * 1024)
 
 typedef struct {
@@ -70,7 +70,7 @@ count_queued(const Outbox *outbox)
     return sd_bus_get_n_queued_write(outbox->bus, &n_queued) < 0 ? 0 : n_queued;
 }
 
-/* FALSE if there is no room for it now. */
+/* Returns FALSE if the message can't be sent now. */
 static gboolean
 send_message(Outbox *outbox, const OutboxMessage *item)
 {
@@ -87,14 +87,15 @@ send_message(Outbox *outbox, const OutboxMessage *item)
             outbox->retry_id = g_timeout_add(RETRY_MS, on_retry, outbox);
         return FALSE;
     }
-    /* Any other failure means that the connection is lost, which its source will notice. */
+    /* After any other error the connection has ended, which its source will detect. */
     outbox->n_bytes_given += item->n_bytes;
     if (r < 0)
-        g_debug("A message could not be sent: %s", g_strerror(-r));
+        g_debug("could not send a message: %s", g_strerror(-r));
     return TRUE;
 }
 
-/* In steps that grow with what is left, so that each message is moved a few times at most. */
+/* Removes sent messages from the array, when they are at least as many as the remaining ones, so
+ * that each message is moved only a few times. */
 static void
 remove_sent(Outbox *outbox)
 {

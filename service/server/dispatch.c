@@ -17,7 +17,7 @@
 #include "state.h"
 #include "watches.h"
 
-/* The manager of the call's bucket, if there is anything in it; borrowed. */
+/* Returns the manager of the call's bucket, borrowed, or NULL if the bucket is empty. */
 static LockManager *
 find_manager(const Client *client, const LockCall *call)
 {
@@ -46,7 +46,7 @@ request(Client *client, const Channel *channel, const LockCall *call)
     notify_reply(client, channel, call, &reply);
 }
 
-/* The bucket, the agent and the id of what the call is about. */
+/* The bucket, the agent and the id of the request that a call refers to. */
 typedef struct {
     LockManager *manager; /* borrowed; NULL: there is no such request */
     Agent *agent;
@@ -120,9 +120,9 @@ answer_sync(Client *client, const Channel *channel, const LockCall *call)
     channel->reply(client, call, &reply);
 }
 
-/* ---- by the bus only */
+/* ---- calls on the bus only */
 
-/* Whose bucket the call is about. */
+/* Returns the identity of the principal whose bucket the call refers to. */
 static PrincipalIdentity
 get_owner(const Client *client, const LockCall *call)
 {
@@ -135,7 +135,8 @@ get_owner(const Client *client, const LockCall *call)
     return identity;
 }
 
-/* The manager that the call looks at, if there is anything in it or watched; borrowed. */
+/* Returns the manager of the bucket that the call refers to, borrowed, or NULL if the bucket is
+ * neither in use nor watched. */
 static LockManager *
 find_observed(const Client *client, const LockCall *call)
 {
@@ -149,7 +150,7 @@ find_observed(const Client *client, const LockCall *call)
     return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
 }
 
-/* Negative errno if it does not fit. */
+/* Returns a negative errno if the list does not fit into the message. */
 static int
 append_list(const Client *client, const LockCall *call, sd_bus_message *reply, gsize *out_n_bytes)
 {
@@ -184,7 +185,7 @@ send_list(Client *client, const LockCall *call)
     encode_errno(client, call, r);
 }
 
-/* The bucket that is watched may be empty, also of a principal that is not there yet. */
+/* The watched bucket may be empty, and its principal may not exist yet. */
 static LockResult
 set_watch(Client *client, const LockCall *call)
 {
@@ -269,7 +270,7 @@ open_socket(Client *client, const LockCall *call)
     packet_socket_close(client, PACKET_CLOSED_REPLACED);
     if (!descriptors_are_scarce(DESCRIPTORS_FOR_SOCKETS) &&
         packet_socket_open(server->sockets, client, &fd)) {
-        reply = new_socket_reply(client, call, fd); /* it has a copy of the descriptor */
+        reply = new_socket_reply(client, call, fd); /* the message duplicates the descriptor */
         close(fd);
     }
     if (reply != NULL) {
@@ -280,10 +281,10 @@ open_socket(Client *client, const LockCall *call)
     encode_error(client, call, BUS_ERROR_LIMITS_EXCEEDED, "no file descriptors left for sockets");
 }
 
-/* ---- the way in */
+/* ---- checks and dispatch */
 
-/* When the service ends, calls are served whether their clients read or not; but not those that
- * only ask, whose replies may be long: the bus has to have read all of it, and has little time. */
+/* During shutdown, calls are served whether or not their clients read; except for queries, whose
+ * replies may be large: the bus has to read all output within a short time. */
 static gboolean
 is_too_late(const Client *client, const LockCall *call)
 {
@@ -294,9 +295,9 @@ is_too_late(const Client *client, const LockCall *call)
             (server->is_ending && outbox_is_backed_up(&server->bus.outbox)));
 }
 
-/* Who may use which object path: see bucket-path.h. Others' paths are for unsandboxed clients, and
- * those with a uid for uid 0; and nobody asks for a lock there. It does not matter whether anything
- * is there. */
+/* Whether the client may use the object path of the call (see bucket-path.h). Paths of other
+ * principals are for unsandboxed clients, and those with a uid for uid 0; no lock can be requested
+ * there. The result does not depend on whether the bucket is in use. */
 static gboolean
 may_use_path(const Client *client, const LockCall *call)
 {
@@ -310,7 +311,7 @@ may_use_path(const Client *client, const LockCall *call)
            call->kind == LOCK_CALL_WATCH || call->kind == LOCK_CALL_BREAK;
 }
 
-/* Whether the call is answered without looking at what it asks for. */
+/* Refuses calls that are not served. Returns whether the call was refused. */
 static gboolean
 refuse(Client *client, const Channel *channel, const LockCall *call)
 {

@@ -9,9 +9,9 @@
 #include "state.h"
 #include "watches.h"
 
-/* A reply that has not been sent yet, and by which way. */
+/* A reply that has not been sent yet, and its channel. */
 typedef struct {
-    Client *client; /* NULL: there is none, or it has been sent */
+    Client *client; /* NULL: there is no reply, or it has been sent */
     const Channel *channel;
     const LockCall *call;
     const LockReply *reply;
@@ -25,14 +25,14 @@ send_reply(PendingReply *pending)
     pending->client = NULL;
 }
 
-/* The client learns these from the reply to its own call. */
+/* Effects that the reply to the client's own call reports, so that no event is sent. */
 static const gboolean owner_knows[N_EFFECT_KINDS] = {
     [EFFECT_WAITING] = TRUE,
     [EFFECT_RELEASED] = TRUE,
     [EFFECT_ABORTED] = TRUE,
 };
 
-/* What the core did is in its effects. */
+/* Notes the changed requests for the store. */
 static void
 note_changes(Server *server)
 {
@@ -44,8 +44,8 @@ note_changes(Server *server)
         state_note_request(server->state, effects_get(effects, i)->request);
 }
 
-/* Returns the client that is told, by its channel. A terminated agent has no client, unless it was
- * terminated for what its client did. */
+/* Sends the event of an effect to the client of the request, and returns that client, or NULL. A
+ * terminated agent has no client, unless it was terminated because of its client's calls. */
 static Client *
 tell_owner(const Effect *effect, gboolean is_answer)
 {
@@ -70,7 +70,7 @@ notify(Server *server, PendingReply *pending)
 
         if (is_answer)
             send_reply(pending);
-        /* The signal for the owner serves a watcher too. */
+        /* A watcher that has got the event as the request's client gets no further signal. */
         watches_tell(server, effect, tell_owner(effect, is_answer));
     }
     send_reply(pending);

@@ -8,7 +8,7 @@
 #include "lock-queue.h"
 #include "principal.h"
 
-/* What all of them may be told at a time. */
+/* The maximum size of signals for all watchers together in one turn. */
 #define TOLD_BYTES_MAX (2UL * 1024 * 1024)
 
 Watches *
@@ -121,7 +121,8 @@ get_watches(const Server *server, gconstpointer subject)
     return queue != NULL ? queue->head : NULL;
 }
 
-/* One change may be for thousands of watchers, and one turn may have thousands of changes. */
+/* Whether more signals may be queued in this turn: one change may concern thousands of watchers,
+ * and one turn may have thousands of changes. */
 static gboolean
 has_room(const Server *server)
 {
@@ -129,7 +130,7 @@ has_room(const Server *server)
            server->bus.outbox.n_bytes <= TOLD_BYTES_MAX;
 }
 
-/* Whether one more signal may be sent to this watcher; if not, it is counted as missed. */
+/* Whether one more signal may be sent to this watcher; if not, it is counted as dropped. */
 static gboolean
 admit(Watch *watch)
 {
