@@ -13,6 +13,10 @@
 /* One for the lock socket, one for the connection to the bus. */
 #define WATCHES_MAX 2
 
+/* How often input is handled before timers expire; each round reads all that is in the socket, or a
+ * fair share of it. */
+#define INPUT_ROUNDS_MAX 16
+
 struct Session {
     gatomicrefcount n_refs;
     GRecMutex mutex;
@@ -350,6 +354,53 @@ session_stop_timer(Session *self, SessionTimer *timer)
     g_queue_unlink(&self->timers, &timer->link);
 }
 
+typedef struct {
+    struct pollfd fds[1 + WATCHES_MAX]; /* the first one is the thread's eventfd */
+    guint n_fds;
+    guint n_watch_changes;
+} Poll;
+
+static void
+poll_init(Poll *poll, const Session *self, int wake_fd)
+{
+    poll->fds[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    for (guint i = 0; i < self->n_watches; i++)
+        poll->fds[1 + i] =
+            (struct pollfd){.fd = self->watches[i]->fd, .events = self->watches[i]->events};
+    poll->n_fds = 1 + self->n_watches;
+    poll->n_watch_changes = self->n_watch_changes;
+}
+
+static void
+poll_handle(const Poll *poll, Session *self)
+{
+    guint64 count;
+
+    if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
+        g_debug("could not read an event descriptor: %s", g_strerror(errno));
+    for (guint i = 1; i < poll->n_fds && poll->n_watch_changes == self->n_watch_changes; i++) {
+        SessionWatch *watch = self->watches[i - 1];
+
+        if (poll->fds[i].revents != 0)
+            watch->ready(watch->data, poll->fds[i].revents);
+    }
+}
+
+/* Handles what can be read now, so that no timer expires before it: the thread may have been
+ * stopped since it last polled. */
+static void
+handle_input(Session *self)
+{
+    Poll now;
+
+    for (guint i = 0; i < INPUT_ROUNDS_MAX && self->source != NULL; i++) {
+        poll_init(&now, self, -1);
+        if (poll(now.fds, now.n_fds, 0) <= 0)
+            return;
+        poll_handle(&now, self);
+    }
+}
+
 static SessionTimer *
 find_expired(Session *self, gint64 now_us)
 {
@@ -374,6 +425,7 @@ run_timers(Session *self)
     now_us = g_get_monotonic_time();
     if (now_us < self->next_timer_us)
         return FALSE;
+    handle_input(self);
     while (self->source != NULL && (timer = find_expired(self, now_us)) != NULL) {
         session_stop_timer(self, timer);
         timer->expired(timer->data);
@@ -534,23 +586,6 @@ session_close(Session *self)
 
 /* ---- waiting threads */
 
-typedef struct {
-    struct pollfd fds[1 + WATCHES_MAX]; /* the first one is the thread's eventfd */
-    guint n_fds;
-    guint n_watch_changes;
-} Poll;
-
-static void
-poll_init(Poll *poll, const Session *self, int wake_fd)
-{
-    poll->fds[0] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
-    for (guint i = 0; i < self->n_watches; i++)
-        poll->fds[1 + i] =
-            (struct pollfd){.fd = self->watches[i]->fd, .events = self->watches[i]->events};
-    poll->n_fds = 1 + self->n_watches;
-    poll->n_watch_changes = self->n_watch_changes;
-}
-
 /* Returns the time-out for poll() in milliseconds, rounded up. */
 static int
 get_poll_timeout(const Session *self)
@@ -561,21 +596,6 @@ get_poll_timeout(const Session *self)
         return -1;
     left_us = self->next_timer_us - g_get_monotonic_time();
     return (int)CLAMP((left_us + 999) / 1000, 0, G_MAXINT);
-}
-
-static void
-poll_handle(const Poll *poll, Session *self)
-{
-    guint64 count;
-
-    if (poll->fds[0].revents != 0 && read(poll->fds[0].fd, &count, sizeof count) < 0)
-        g_debug("could not read an event descriptor: %s", g_strerror(errno));
-    for (guint i = 1; i < poll->n_fds && poll->n_watch_changes == self->n_watch_changes; i++) {
-        SessionWatch *watch = self->watches[i - 1];
-
-        if (poll->fds[i].revents != 0)
-            watch->ready(watch->data, poll->fds[i].revents);
-    }
 }
 
 void
