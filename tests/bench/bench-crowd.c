@@ -12,6 +12,7 @@
  *   grants COUNT  (waiting) hand-overs of the name to the next that waits: `grant`, us each; then
  *                 as many wait again
  *   pairs COUNT   another client's uncontended request and release, awaited: `pair`
+ *   own COUNT     the same by the client that has all the others
  *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the time that the
  *                 service's processor worked for each. */
 
@@ -78,13 +79,13 @@ measure_grants(Bench *bench, guint count)
 /* ---- the other client */
 
 static void
-measure_pairs(Bench *bench, guint count)
+measure_pairs(WebLocksManager *manager, guint count)
 {
     BenchSamples *samples = bench_samples_new_shared(count);
 
     for (guint i = 0; i < count; i++) {
         guint64 begin = bench_now();
-        g_autoptr(WebLocksLock) lock = bench_request(bench->other, "printer");
+        g_autoptr(WebLocksLock) lock = bench_request(manager, "printer");
 
         bench_release(lock);
         bench_samples_add(samples, begin, bench_now());
@@ -123,7 +124,9 @@ obey(Bench *bench, const char *line)
     if (g_str_equal(words[0], "grants") && bench->gate != NULL)
         measure_grants(bench, count);
     else if (g_str_equal(words[0], "pairs"))
-        measure_pairs(bench, count);
+        measure_pairs(bench->other, count);
+    else if (g_str_equal(words[0], "own"))
+        measure_pairs(bench->crowd, count);
     else if (g_str_equal(words[0], "queries"))
         measure_queries(bench, count);
     else

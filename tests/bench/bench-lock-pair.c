@@ -7,6 +7,7 @@
  *
  * WAY is
  *   sync    the sync calls;
+ *   cold    the same, with the processor's caches full of other things before each call;
  *   async   the asynchronous ones in a main loop, each awaited before the next;
  *   unref   asynchronous, and the release is that the last reference goes, which awaits nothing. */
 
@@ -17,6 +18,9 @@
 
 #define LOCK_NAME "printer"
 #define WARM_UP   200
+
+#define CACHE_BYTES (16UL * 1024 * 1024)
+#define CACHE_LINE  64
 
 typedef struct {
     WebLocksManager *manager;
@@ -36,16 +40,41 @@ add_sample(Pairs *pairs)
 }
 
 static void
-run_sync(Pairs *pairs)
+fill_caches(void)
+{
+    static guint8 memory[CACHE_BYTES];
+
+    for (gsize i = 0; i < sizeof memory; i += CACHE_LINE)
+        ((volatile guint8 *)memory)[i]++;
+}
+
+static void
+run_calls(Pairs *pairs, gboolean is_cold)
 {
     for (; pairs->n_left > 0; pairs->n_left--) {
         g_autoptr(WebLocksLock) lock = NULL;
 
+        if (is_cold)
+            fill_caches();
         pairs->begin = bench_now();
         lock = bench_request(pairs->manager, LOCK_NAME);
+        if (is_cold)
+            fill_caches();
         bench_release(lock);
         add_sample(pairs);
     }
+}
+
+static void
+run_sync(Pairs *pairs)
+{
+    run_calls(pairs, FALSE);
+}
+
+static void
+run_cold(Pairs *pairs)
+{
+    run_calls(pairs, TRUE);
 }
 
 static void begin_async(Pairs *pairs);
@@ -115,12 +144,12 @@ find_way(const char *name)
     static const struct {
         const char *name;
         Way run;
-    } ways[] = {{"sync", run_sync}, {"async", run_async}, {"unref", run_unref}};
+    } ways[] = {{"sync", run_sync}, {"cold", run_cold}, {"async", run_async}, {"unref", run_unref}};
 
     for (guint i = 0; i < G_N_ELEMENTS(ways); i++)
         if (g_str_equal(ways[i].name, name))
             return ways[i].run;
-    bench_die(name, "none of sync, async, unref");
+    bench_die(name, "none of sync, cold, async, unref");
 }
 
 int
@@ -131,7 +160,7 @@ main(int argc, char **argv)
     Way run;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench-lock-pair ADDRESS sync|async|unref COUNT\n");
+        fprintf(stderr, "usage: bench-lock-pair ADDRESS sync|cold|async|unref COUNT\n");
         return 2;
     }
     run = find_way(argv[2]);

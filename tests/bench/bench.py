@@ -24,7 +24,7 @@ import report as page
 import targets
 
 # In the order of the page; each has a module in measures/.
-MEASURES = ('pairs', 'bounds', 'handovers', 'throughput', 'growth', 'memory', 'calm', 'crashes')
+MEASURES = ('pairs', 'bounds', 'handovers', 'throughput', 'growth', 'memory', 'calm', 'crashes', 'state')
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 

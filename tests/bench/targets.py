@@ -4,7 +4,7 @@
 """What the figures should be."""
 
 from figures import Target
-from measures import calm, crashes, growth, handovers, memory, pairs, throughput
+from measures import calm, crashes, growth, handovers, memory, pairs, state, throughput
 
 
 def all_targets(settings, tables):
@@ -12,7 +12,7 @@ def all_targets(settings, tables):
     targets = []
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
-                      ('crashes', _crashes)):
+                      ('crashes', _crashes), ('state', _state)):
         if key in tables:
             targets += make(settings, tables[key])
     return targets
@@ -63,7 +63,13 @@ def _calm(settings, table):
 
 
 def _crashes(_settings, table):
-    yield Target(f'{crashes.COMMITS}, one core', table.get(crashes.COMMITS, 'one'), 5, 'us')
     for how in (crashes.RESTARTED, crashes.ACTIVATED):
         row = crashes.row_of(how, '99th percentile')
         yield Target(row, table.get(row, 'free'), 50000, 'us')
+
+
+def _state(settings, table):
+    for name in state.WAYS:
+        row = state.ADDED.format(name)
+        yield Target(f'{row}, one core', table.get(row, 'one'), 3.5, 'us')
+    yield Target(state.restart(settings), table.get(state.restart(settings), 'free'), 100000, 'us')

@@ -1,18 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What it costs that locks outlive the service, and how long its death is noticed."""
+"""How long the death of the service is noticed."""
 
 import contextlib
 import subprocess
 import threading
 
-from figures import CORES, Table
-from stage import Scene, Way, cores, end, measure_in_turns, parse, run, spawn
+from figures import Table
+from stage import Scene, Way, end, measure_in_turns, parse, spawn
 
-KEPT = 'request and release, locks kept'
-NOT_KEPT = 'request and release, --no-state'
-COMMITS = 'what keeping them adds'
 RESTARTED = 'pause, service started again by who started it'
 ACTIVATED = 'pause, service started again by the bus'
 PERCENTILES = {'median': 0.5, '99th percentile': 0.99}
@@ -24,14 +21,10 @@ def row_of(how, percentile):
 
 def declare(settings):
     table = Table('crashes', 'When the service dies',
-                  'Request and release: one client, sync calls, on '
-                  f'{settings.best_kind}. The pause is the longest that a pair took while the '
-                  f'service was killed with SIGKILL and started again, {kills(settings)} times in '
-                  'each repetition; the client holds another lock over all of it.',
-                  'us', 'to --no-state')
-    table.row(NOT_KEPT)
-    table.row(KEPT, ('self', NOT_KEPT))
-    table.row(COMMITS)
+                  'The pause is the longest that a pair took while the service was killed with '
+                  f'SIGKILL and started again, {kills(settings)} times in each repetition; the '
+                  'client holds another lock over all of it.',
+                  'us')
     for how in (RESTARTED, ACTIVATED):
         for percentile in PERCENTILES:
             table.row(row_of(how, percentile))
@@ -40,15 +33,6 @@ def declare(settings):
 
 def kills(settings):
     return settings.count(100, 3)
-
-
-def pair_way(settings, kept, not_kept):
-    count = settings.count(1500, 200)
-
-    def ask():
-        times = [run(settings, 'lock-pair', scene.address, 'sync', count)['steady'] for scene in (kept, not_kept)]
-        return {KEPT: times[0], NOT_KEPT: times[1], COMMITS: times[0] - times[1]}
-    return Way([KEPT, NOT_KEPT, COMMITS], ask)
 
 
 @contextlib.contextmanager
@@ -102,10 +86,5 @@ def pause_way(settings, how):
 
 
 def measure(settings, table):
-    for which in CORES:
-        with (cores(which), Scene(settings, settings.best_kind) as kept,
-              Scene(settings, settings.best_kind, arguments=('--no-state',)) as not_kept):
-            measure_in_turns(settings, table, which, [pair_way(settings, kept, not_kept)],
-                             settings.repetitions)
     ways = [pause_way(settings, how) for how in (RESTARTED, ACTIVATED)]
     measure_in_turns(settings, table, 'free', ways, settings.few_repetitions)
