@@ -4,8 +4,8 @@
 /* weblocksd: options, connection, signals, exit status; everything else is in server/ and the rooms
  * below it.
  *
- * Exit status: 0 after a clean end, 1 if the bus can't be had or is lost or the name is taken,
- * 2 for a wrong command line. */
+ * Exit status: 0 after a clean shutdown, 1 if there is no connection to the bus, it is lost, or the
+ * name is taken, 2 for invalid usage. */
 
 #include <errno.h>
 #include <glib-unix.h>
@@ -40,7 +40,7 @@ typedef struct {
     gboolean version;
 } CommandLine;
 
-/* A bus that starts a service says so in its environment. */
+/* A bus sets this variable in the environment of a service that it starts. */
 static gboolean
 is_bus_activated(void)
 {
@@ -121,7 +121,7 @@ parse_limits(char **assignments, Limits *limits, GError **error)
     return TRUE;
 }
 
-/* Where sd-bus itself would look; owned, NULL if there is no such bus. */
+/* Returns the address that sd-bus would use; owned, NULL if there is no such bus. */
 static char *
 find_bus_address(const CommandLine *line)
 {
@@ -142,7 +142,7 @@ find_bus_address(const CommandLine *line)
     return g_strdup_printf("unix:path=%s/bus", escaped);
 }
 
-/* Owned; NULL: nothing is kept. */
+/* Returns the state directory, owned; NULL if no state is stored. */
 static char *
 find_state_directory(const CommandLine *line)
 {

@@ -10,7 +10,7 @@
 
 #define PEER_INTERFACE "org.freedesktop.DBus.Peer"
 
-/* Reads the body. Negative if it cannot be read; then `error` may tell why. */
+/* Reads the body. Returns negative errno if it cannot be read; `error` may then have the reason. */
 typedef int (*BodyReader)(sd_bus_message *message, LockCall *call, sd_bus_error *error);
 
 typedef struct {
@@ -118,8 +118,8 @@ find_row(const char *interface, const char *member)
     return NULL;
 }
 
-/* What it is a call of. `*out_bucket` is NULL if it is not about a bucket. NULL: sd-bus, which has
- * the objects, has to answer. */
+/* Returns the row of the called method; NULL if sd-bus, which has the objects, has to reply.
+ * `*out_bucket` is NULL if the call is not about a bucket. */
 static const DecodeTableRow *
 find_called(Bus *bus, sd_bus_message *message, const BucketPath **out_bucket)
 {

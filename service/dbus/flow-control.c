@@ -7,8 +7,8 @@
 
 #include "bus-names.h"
 
-/* A client is sent a Ping after so many messages. The bus is asked about a client that has so many
- * unacknowledged. With so many the client is served no more calls by the bus. */
+/* In unacknowledged messages: when a Ping is sent, when the bus is asked for its statistics, and
+ * when the client's calls on the bus are deferred. */
 #define PING_AFTER_SENT 64
 #define ASK_AFTER_SENT  256
 #define SENT_MAX        512
@@ -19,9 +19,9 @@
 /* The same for file descriptors; the bus is not asked about them. */
 #define PING_AFTER_DESCRIPTORS 4
 #define DESCRIPTORS_MAX        32
-/* A message counts as one more for each so many bytes. */
+/* A message counts as one more for each of these bytes. */
 #define BYTES_COUNTED 4096
-/* No message is shorter: so many bytes in the bus are one message at most. */
+/* No message is shorter, so this many unread bytes are one message at most. */
 #define MESSAGE_BYTES_MIN 64
 /* A Ping that could not be delivered is sent again after this time. */
 #define PING_AGAIN_SECS 1
@@ -43,7 +43,7 @@ acknowledge(FlowCount *count, guint64 n)
     count->n_acknowledged = MAX(count->n_acknowledged, n);
 }
 
-/* Of what was sent before the question, the bus holds so many messages at most. */
+/* The bus holds at most `n_unread` of the messages that were sent before the question. */
 static void
 acknowledge_but(FlowCount *count, guint64 n_held)
 {
@@ -51,7 +51,7 @@ acknowledge_but(FlowCount *count, guint64 n_held)
         acknowledge(count, count->n_sent_before_question - n_held);
 }
 
-/* What the client watches has a bound of its own. */
+/* Signals of watched buckets have a limit of their own. */
 static guint64
 count_answers(const FlowControl *self)
 {
@@ -163,7 +163,7 @@ flow_control_exempt(FlowControl *self)
     self->is_exempt = TRUE;
 }
 
-/* Something has been acknowledged, perhaps. */
+/* Called after an acknowledgement, which may make the client runnable. */
 static void
 go_on(FlowControl *self)
 {

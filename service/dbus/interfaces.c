@@ -9,7 +9,7 @@
 #include "bus-names.h"
 #include "config.h"
 
-/* sd-bus asks before it dispatches: only a legal path is an object. */
+/* sd-bus calls this before it dispatches. Only a valid bucket path is an object. */
 static int
 find_bucket(sd_bus *bus,
             const char *path,
@@ -24,8 +24,8 @@ find_bucket(sd_bus *bus,
     return 1;
 }
 
-/* The callback of all methods. Calls of the contract are taken before sd-bus dispatches them
- * (decode.h), so should sd-bus ever accept one that we do not, it is refused. */
+/* The callback of all methods. Calls of the interfaces are taken out before sd-bus dispatches them
+ * (decode.h), so it refuses any call that only sd-bus accepts. */
 static int
 refuse_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
@@ -141,7 +141,7 @@ get_limits(sd_bus *bus,
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* The node above the buckets is there for introspection; as a bucket it is none. */
+/* The node above the buckets exists for introspection only; it is not a bucket. */
 static int
 refuse_prefix(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {

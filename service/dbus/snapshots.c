@@ -11,21 +11,22 @@
 #include "principal.h"
 #include "user-agent.h"
 
-/* About what an entry of Inspect takes besides its name. */
+/* The approximate size of an entry of Inspect without its name. */
 #define ENTRY_BYTES 512
 
-/* What an entry of Observable takes besides its strings, and what all entries may take: a bus
- * carries messages of 32 MiB. The buckets of one uid, as many as the default limits allow, are
- * less. */
+/* The size of an entry of Observable without its strings, and the limit of the whole reply, since
+ * a bus delivers messages of up to 32 MiB. With the default limits the buckets of one uid always
+ * fit. */
 #define OBSERVABLE_ENTRY_BYTES 160
 #define OBSERVABLE_BYTES_MAX   (24UL * 1024 * 1024)
 
-/* A message being written by visits of the core, which know no errors: the first one sticks. */
+/* A message that is written by callbacks of the core. They can't return errors, so the first error
+ * is kept here. */
 typedef struct {
     sd_bus_message *message;
     gint64 now_us;
     int r;
-    gsize n_bytes; /* of the strings in it, about */
+    gsize n_bytes; /* of the strings in it, approximately */
 } Writer;
 
 static void
@@ -35,7 +36,7 @@ note(Writer *writer, int r)
         writer->r = r;
 }
 
-/* All strings here came in messages or are ours: sd-bus need not look at each character again. */
+/* All strings are from messages or constants, so sd-bus need not validate them again. */
 static void
 append_string(Writer *writer, const char *string)
 {
@@ -223,7 +224,7 @@ append_live_request(Writer *writer, const LockRequest *request)
 {
     gint64 left_ms = 0;
 
-    if (request->deadline_ms != 0) /* 0 would be indefinitely */
+    if (request->deadline_ms != 0) /* a value of 0 would mean no time-out */
         left_ms = CLAMP(request->deadline_ms - writer->now_us / 1000, 1, G_MAXUINT32);
     note(writer, sd_bus_message_append(writer->message, "(sttsstt)",
                                        request->queue->manager->bucket, request->id, request->key,

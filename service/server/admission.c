@@ -39,7 +39,8 @@ end_identification(Client *client)
     server_of(client)->n_unidentified--;
 }
 
-/* The client may ask again; what it was sent is not forgotten. */
+/* Replies to the deferred calls with an error. The client's next call starts a new lookup; its flow
+ * control state is kept. */
 static void
 refuse_client(Client *client, LockResult result)
 {
@@ -82,7 +83,7 @@ on_identified(const Credentials *credentials, gboolean wants_room, gpointer data
         refuse_client(client, result);
         return;
     }
-    end_identification(client); /* and the credentials are no more */
+    end_identification(client); /* frees the credentials */
     turn_make_runnable(&client->session->turn, client);
 }
 
@@ -129,7 +130,7 @@ admission_identify(Client *client)
     if (server_of(client)->is_ending)
         return FALSE;
     if (server_of(client)->startup != NULL)
-        return TRUE; /* its agent may be in the state; admit_clients() identifies it if not */
+        return TRUE; /* its agent may be restored; otherwise admit_clients() identifies it */
     client->admission = g_new0(Admission, 1);
     client->admission->n_asks_left = ASKS_MAX;
     server_of(client)->n_unidentified++;
@@ -193,8 +194,8 @@ remove_client(Client *client)
     session_remove_client(client);
 }
 
-/* The service is told of the end of every connection: one that is no client must cost next to
- * nothing. */
+/* The bus notifies the service of every disconnect; those of connections that are not clients must
+ * cost next to nothing. */
 static int
 on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
@@ -214,8 +215,8 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
         return 0;
     if (server->verbose)
         g_debug("%s has left the bus", name);
-    /* There is no order between the bus and a lock socket. What was sent before the end takes
-     * effect before it, deferred calls too. */
+    /* There is no order between the bus and a lock socket. What the client sent before it
+     * disconnected takes effect first, including deferred calls. */
     scheduler_serve_last(client);
     remove_client(client);
     return 0;
@@ -224,7 +225,7 @@ on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *err
 int
 admission_subscribe(Server *server)
 {
-    /* Only names that nobody has any more: the bus filters the rest. */
+    /* Only names without a new owner: the bus filters the rest. */
     return sd_bus_add_match(server->bus.connection, &server->name_owner_changed,
                             "type='signal',"
                             "sender='" BUS_DRIVER_NAME "',"

@@ -16,7 +16,7 @@
 /* The results of RequestName that make the caller the owner. */
 #define REQUEST_NAME_PRIMARY_OWNER 1
 #define REQUEST_NAME_ALREADY_OWNER 4
-/* When ReleaseName is sent again, if there was no room for it. */
+/* After this time ReleaseName is sent again if the connection had no room for it. */
 #define RELEASE_AGAIN_MS 20
 
 static gboolean on_idle_timer(gpointer data);
@@ -59,7 +59,7 @@ lifecycle_end(Server *server, int exit_status)
 
 /* ---- the name */
 
-/* So that another instance may take the name, if this one has the option. */
+/* Another instance may take the name only if this one allows replacement. */
 static uint64_t
 get_name_flags(const Server *server)
 {
@@ -84,7 +84,8 @@ on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
-/* It may be free again: the other instance has ended before this one has read that it came. */
+/* The name may be free again: the other instance may have ended before this one has read that the
+ * owner changed. */
 static void
 request_name_again(Server *server)
 {
@@ -204,7 +205,7 @@ on_name_released(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     return 1;
 }
 
-/* Why the service could not end in time. */
+/* The reason why the service could not end in time, for the log. */
 static const char *
 get_reason(const Server *server)
 {
@@ -298,8 +299,8 @@ lifecycle_go_on_stopping(Server *server)
     if (lifecycle->state != LIFECYCLE_STOPPING || outbox_get_length(&server->bus.outbox) > 0)
         return;
     if (lifecycle->is_name_released) {
-        /* Clients that called before that and are being identified still get their answers. There
-         * will be no more of them: see admission_identify(). */
+        /* Clients that called before and are being identified still get replies. No further client
+         * is identified: see admission_identify(). */
         if (server->n_unidentified > 0 || server->session.turn.runnable.length > 0)
             return;
         sd_bus_flush(server->bus.connection);

@@ -5,8 +5,9 @@
  * idle for long enough, or when another instance has taken the name. (How it begins is in
  * startup.h.)
  *
- * When the name is lost, it is asked for again, without replacing anybody. So either another
- * instance has it and this one ends, or that one has gone already and this one goes on.
+ * When the service loses the name, it requests it again without replacing another owner. So either
+ * another instance has the name and this one ends, or that one has already gone and this one
+ * continues.
  *
  * With state no lock is lost. The steps: the name is released, or the successor has taken it; calls
  * that came by name until then are served as usual; the bus has answered ReleaseName, so it has

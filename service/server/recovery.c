@@ -28,7 +28,7 @@ ask_driver(Server *server, const char *method, sd_bus_message **out_reply)
                               BUS_DRIVER_INTERFACE, method, NULL, out_reply, "");
 }
 
-/* The bus's own; what the handshake tells is that of an address. */
+/* The id of the bus. (The GUID of the authentication is that of an address.) */
 static gboolean
 get_bus_id(Server *server, guint8 *out_id, GError **error)
 {
@@ -67,7 +67,7 @@ get_boot_id(guint8 *out_id, GError **error)
 
 /* ---- what it has */
 
-/* A request that is not restored; its client is told when it is known. */
+/* A request that is not restored. Its client is notified when its agent exists. */
 typedef struct {
     Agent *agent;
     guint64 id;
@@ -100,8 +100,8 @@ on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
     g_array_append_val((GArray *)data, lost);
 }
 
-/* What is due has timed out before anybody's end makes it grantable: one outcome, whatever came
- * first while nobody was here to see it. */
+/* Expired requests time out before disconnects make them grantable, so the outcome does not depend
+ * on what happened first while no service was running. */
 static void
 catch_up(Server *server, GHashTable *names, GPtrArray *agents)
 {

@@ -12,9 +12,9 @@
 #include "recovery.h"
 #include "state.h"
 
-/* How long the lock of the state is waited for when nobody on the bus is known to have it, and how
- * often it is tried: a successor is to serve soon; but an instance that has been stopped may take
- * any time. */
+/* How long to wait for the lock of the state when no known instance has it, and how often it is
+ * tried. While the replaced instance is connected, the wait has no limit: it may have been
+ * stopped. */
 #define PATIENCE_SECS 5
 #define RETRY_MS      2
 #define RETRY_LATE_MS 50
@@ -31,7 +31,7 @@ struct Startup {
 
 static void fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* The service can't begin. */
+/* Ends a service that cannot start. */
 static void
 fail(Server *server, const char *format, ...)
 {
@@ -54,8 +54,8 @@ fail_for_name(Server *server, int r)
 
 /* ---- step 6 */
 
-/* Clients that have called already: a restored one is served; a new one is identified first; one
- * that was flooding has no agent, as if its calls had come a moment later. */
+/* Handles the clients that have called already: a restored client is served, a new one is
+ * identified first. One that was flooding has no agent. */
 static void
 admit_clients(Server *server)
 {
@@ -86,7 +86,7 @@ finish(Server *server)
 
 /* ---- steps 4 and 5 */
 
-/* The unique names in the reply to ListNames, owned; NULL: there is an error in it. */
+/* Returns the unique names in the reply to ListNames, owned; NULL if it is an error. */
 static GHashTable *
 read_names(sd_bus_message *reply)
 {
@@ -127,8 +127,9 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
     return 1;
 }
 
-/* Behind the lock, since whoever leaves before this has been seen by nobody. Not by a blocking
- * call, which would read and keep all that comes before the reply. */
+/* Called after the lock is taken: then no disconnect is missed between the list and the stored
+ * state. Asynchronous, since a blocking call would queue all messages before the reply in memory.
+ */
 static void
 ask_for_names(Server *server)
 {
@@ -148,7 +149,7 @@ set_deadline(Startup *self)
     self->deadline_us = g_get_monotonic_time() + (gint64)PATIENCE_SECS * G_USEC_PER_SEC;
 }
 
-/* FALSE: the lock can't be taken, now or ever, which is logged. */
+/* Returns FALSE, and logs the reason, if the lock can never be taken. */
 static gboolean
 try_lock(Server *server)
 {

@@ -26,7 +26,7 @@
 
 #define STORE_ERROR (store_error_quark())
 typedef enum {
-    STORE_ERROR_DAMAGED, /* the file is not what it should be */
+    STORE_ERROR_DAMAGED, /* the contents of the file are invalid */
     STORE_ERROR_NO_FILE,
     STORE_ERROR_NO_RESOURCE, /* processes or descriptors; the file may be sound */
     STORE_ERROR_NO_ROOM,     /* in the file system, or by a limit on the size of files */

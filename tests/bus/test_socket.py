@@ -319,7 +319,8 @@ class Operations(SocketCase):
         self.sock.abort(waiting)
         self.other.ping()
         self.assertEqual([(event.signal, event.id, event.args[3]) for event in self.other.events],
-                         [('Granted', ids[0], self.raw.name), ('Released', ids[0], self.raw.name),
+                         [('Granted', ids[0], self.raw.name), ('Waiting', ids[1], self.raw.name),
+                          ('Released', ids[0], self.raw.name),
                           ('Granted', ids[1], self.raw.name)])
 
     def test_watching_oneself(self):
@@ -671,8 +672,8 @@ class Observed(SocketCase):
         told = [(event.signal, event.args[1], event.args[-1] if event.signal == 'Released' else '')
                 for event in self.other.events]
         self.assertEqual(told, [
-            ('Granted', 'x', ''), ('Released', 'x', 'timeout'), ('Released', 'x', 'aborted'),
-            ('Released', 'x', 'released'), ('Granted', 'y', ''), ('Released', 'y', 'stolen'),
+            ('Granted', 'x', ''), ('Waiting', 'x', ''), ('Released', 'x', 'timeout'),
+            ('Waiting', 'x', ''), ('Released', 'x', 'aborted'), ('Released', 'x', 'released'), ('Granted', 'y', ''), ('Released', 'y', 'stolen'),
             ('Granted', 'y', ''), ('Released', 'y', 'terminated')])
         self.assertEqual(self.other.events[0].args[2:], ('exclusive', self.raw.name, token))
         # And to its own client nothing comes by the bus while the socket is open.
