@@ -16,6 +16,9 @@ WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
 /* From one entry of Inspect: "a{sv}". NULL: it is not of this contract. */
 WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor);
 
+/* Sets the bucket. */
+void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
+
 /* Whether both tell the same of the same request. */
 gboolean web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other);
 

@@ -20,6 +20,7 @@
  */
 struct _WebLocksLockInfo {
     GObject parent;
+    WebLocksManager *manager; /* NULL: not of a monitor */
     char *name;
     WebLocksMode mode;
     gboolean held;
@@ -55,6 +56,7 @@ enum {
     PROP_SINCE,
     PROP_APPLICATION,
     PROP_UID,
+    PROP_MANAGER,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -155,6 +157,12 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
     return self;
 }
 
+void
+web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
+{
+    g_set_object(&self->manager, manager);
+}
+
 gboolean
 web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other)
 {
@@ -237,6 +245,24 @@ web_locks_lock_info_get_uid(WebLocksLockInfo *self)
 {
     g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
     return self->uid;
+}
+
+/**
+ * web_locks_lock_info_get_manager:
+ * @self: a lock info
+ *
+ * Gets the bucket of the lock or request, if this is an item of a [class@WebLocks.Monitor]. With
+ * web_locks_manager_break_async() it ends the lock.
+ *
+ * Returns: (transfer none) (nullable): the manager; %NULL if this is an item of a
+ *   [class@WebLocks.Snapshot]
+ * Since: 0.1
+ */
+WebLocksManager *
+web_locks_lock_info_get_manager(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->manager;
 }
 
 /**
@@ -469,6 +495,9 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_UID:
         g_value_set_uint(value, self->uid);
         break;
+    case PROP_MANAGER:
+        g_value_set_object(value, self->manager);
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -479,6 +508,7 @@ web_locks_lock_info_finalize(GObject *object)
 {
     WebLocksLockInfo *self = WEB_LOCKS_LOCK_INFO(object);
 
+    g_clear_object(&self->manager);
     g_free(self->name);
     g_free(self->client_id);
     g_free(self->why);
@@ -621,6 +651,16 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
      * Since: 0.1
      */
     properties[PROP_UID] = g_param_spec_uint("uid", NULL, NULL, 0, G_MAXUINT, 0, flags);
+    /**
+     * WebLocksLockInfo:manager:
+     *
+     * The bucket, if this is an item of a [class@WebLocks.Monitor]; %NULL if it is one of a
+     * [class@WebLocks.Snapshot].
+     *
+     * Since: 0.1
+     */
+    properties[PROP_MANAGER] =
+        g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

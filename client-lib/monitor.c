@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "client-lib/agent-private.h"
+#include "client-lib/engine/connection.h"
 #include "client-lib/lock-info-private.h"
-#include "client-lib/manager-private.h"
-#include "client-lib/queries.h"
-#include "common/bus-names.h"
+#include "client-lib/survey.h"
 
-/* Every change of the bucket causes a signal to watchers. A signal, Missed, or another owner of the
- * service's name starts a call of Inspect, unless one is pending; a change during a call starts
- * another one after it. So the lists always show a state that the service had, with all details,
- * and nothing is polled. */
+/* Every change of a bucket causes a signal to watchers. A signal, Missed, or another owner of the
+ * service's name starts a look (see survey.h), unless one is going on; a change during a look
+ * starts another one after it. So the lists always show a state that each bucket had, with all
+ * details, and nothing is polled. */
 
-/* After a call that has failed although there is a service. */
+/* After a look that has failed although there is a service. */
 #define RETRY_MS 1000
-/* A change during a call: bursts of signals cause few calls. */
+/* A change during a look: bursts of signals cause few calls. */
 #define BURST_MS 20
 
 typedef enum {
@@ -27,13 +27,15 @@ typedef struct MonitorRef MonitorRef;
 /**
  * WebLocksMonitor:
  *
- * The held locks and pending requests of a storage bucket, in list models that are updated.
+ * The held locks and pending requests of a storage bucket, or of all buckets that the agent may
+ * look at, in list models that are updated.
  *
- * The items are [class@WebLocks.LockInfo] with all their properties. An item is replaced when
- * anything but its age changes. The bucket may be that of another principal: see
- * web_locks_agent_list_observable_async(). The monitor is notified of every change, and doesn't
- * poll. If there is no lock service, and none can be started, the lists are empty until there is
- * one; after a restart of the service they show its new state.
+ * The items are [class@WebLocks.LockInfo] with all their properties; their bucket is
+ * [property@WebLocks.LockInfo:manager]. An item is replaced when anything but its age changes. The
+ * bucket may be that of another principal: see web_locks_agent_list_observable_async(). The monitor
+ * is notified of every change, and doesn't poll. If there is no lock service, and none can be
+ * started, the lists are empty until there is one; after a restart of the service they show its new
+ * state.
  *
  * The lists change in the main context of the agent.
  *
@@ -41,7 +43,8 @@ typedef struct MonitorRef MonitorRef;
  */
 struct _WebLocksMonitor {
     GObject parent;
-    WebLocksManager *manager;
+    WebLocksAgent *agent;
+    WebLocksManager *manager; /* NULL: all buckets */
     GListStore *held;
     GListStore *pending;
 
@@ -51,7 +54,7 @@ struct _WebLocksMonitor {
     guint watched_owner; /* the owner change since which the service tells us */
     gboolean is_watched;
     gboolean is_watch_asked; /* so it has to be taken back */
-    Inspection *inspection;  /* of the call that is pending */
+    Survey *survey;          /* used with the session lock held */
     int look; /* a Look; atomic. Whoever moves it from idle owns what follows until it is idle */
     GTask *ready; /* web_locks_monitor_new_async() */
 };
@@ -71,7 +74,7 @@ static void refresh(WebLocksMonitor *self);
 static Connection *
 get_connection(WebLocksMonitor *self)
 {
-    return web_locks_manager_get_connection(self->manager);
+    return web_locks_agent_get_connection(self->agent);
 }
 
 /* ---- when to look */
@@ -90,6 +93,7 @@ stop_timer(WebLocksMonitor *self)
  * monitor itself, whose last reference might be dropped by that. */
 struct MonitorRef {
     GWeakRef monitor;
+    Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
     int is_told; /* that something changed, and a look is on its way; atomic */
 };
@@ -100,6 +104,7 @@ monitor_ref_new(WebLocksMonitor *monitor)
     MonitorRef *self = g_atomic_rc_box_new0(MonitorRef);
 
     g_weak_ref_init(&self->monitor, monitor);
+    self->survey = monitor->survey;
     self->session = session_ref(connection_get_session(get_connection(monitor)));
     return self;
 }
@@ -172,11 +177,13 @@ change_free(SessionDelivery *delivery)
 
 /* With the session lock held: no list may change now. */
 static void
-on_changed(gpointer data)
+on_changed(const char *path, gpointer data)
 {
     MonitorRef *ref = data;
     Change *change;
 
+    if (path != NULL)
+        survey_note(ref->survey, path);
     if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
         return;
     change = g_new0(Change, 1);
@@ -224,11 +231,10 @@ build_refresh(gpointer monitor)
 
     if (self->is_watched &&
         self->watched_owner == connection_count_owner_changes(get_connection(self)))
-        return inspection_build(self->inspection);
+        return survey_build(self->survey);
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
-    return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
-                               "Watch", g_variant_new("(b)", TRUE)};
+    return survey_build_watch(self->survey);
 }
 
 /* Returns NULL without an error if another call has to follow. */
@@ -238,12 +244,10 @@ read_refresh(GVariant *body, gpointer monitor, GError **error)
     WebLocksMonitor *self = monitor;
 
     if (self->is_watched)
-        return inspection_read(body, self->inspection, error);
+        return survey_read(body, self->survey, error);
     self->is_watched = TRUE;
     self->watched_owner = connection_count_owner_changes(get_connection(self));
-    /* Pages of an earlier service are dropped. */
-    inspection_free(self->inspection);
-    self->inspection = inspection_new(self->manager, NULL);
+    survey_reset(self->survey); /* what an earlier service replied is dropped */
     return NULL;
 }
 
@@ -265,8 +269,7 @@ end_look(WebLocksMonitor *self, guint next_ms)
 static void
 on_refresh_failed(WebLocksMonitor *self, const GError *error)
 {
-    g_debug("The bucket %s can't be seen: %s", web_locks_manager_get_bucket(self->manager),
-            error->message);
+    g_debug("%s can't be seen: %s", survey_get_path(self->survey), error->message);
     self->is_watched = FALSE;
     if (connection_is_served(get_connection(self))) {
         end_look(self, RETRY_MS); /* it is slow or shutting down: the lists may still be right */
@@ -315,8 +318,6 @@ refresh(WebLocksMonitor *self)
             g_atomic_int_get(&self->look) == LOOK_STALE)
             return;
     stop_timer(self);
-    g_clear_pointer(&self->inspection, inspection_free);
-    self->inspection = inspection_new(self->manager, NULL);
     task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
                       on_refreshed, NULL);
     connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
@@ -325,14 +326,16 @@ refresh(WebLocksMonitor *self)
 /* ---- making one */
 
 static WebLocksMonitor *
-monitor_new(WebLocksManager *manager)
+monitor_new(WebLocksAgent *agent, WebLocksManager *manager)
 {
     WebLocksMonitor *self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
     Session *session;
 
-    self->manager = g_object_ref(manager);
+    self->agent = g_object_ref(agent);
+    self->manager = manager != NULL ? g_object_ref(manager) : NULL;
+    self->survey = survey_new(agent, manager);
     self->ref = monitor_ref_new(self);
-    self->watch.path = web_locks_manager_get_path(manager);
+    self->watch.path = survey_get_path(self->survey);
     self->watch.changed = on_changed;
     self->watch.data = self->ref;
     session = self->ref->session;
@@ -340,6 +343,35 @@ monitor_new(WebLocksManager *manager)
     connection_add_watch(get_connection(self), &self->watch);
     session_leave(session);
     return self;
+}
+
+static void
+monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, GTask *task)
+{
+    WebLocksMonitor *self = monitor_new(agent, manager);
+
+    self->ready = task;
+    refresh(self);
+    g_object_unref(self);
+}
+
+static WebLocksMonitor *
+monitor_new_wait(WebLocksAgent *agent,
+                 WebLocksManager *manager,
+                 GCancellable *cancellable,
+                 GError **error)
+{
+    g_autoptr(WebLocksMonitor) self = monitor_new(agent, manager);
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    SyncCall sync;
+
+    self->look = LOOK_GOING_ON;
+    connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
+    snapshot = sync_call_wait(&sync, error);
+    if (snapshot == NULL)
+        return NULL;
+    take_in(self, snapshot);
+    return g_steal_pointer(&self);
 }
 
 /**
@@ -359,16 +391,14 @@ web_locks_monitor_new_async(WebLocksManager *manager,
                             GAsyncReadyCallback callback,
                             gpointer user_data)
 {
-    WebLocksMonitor *self;
+    GTask *task;
 
     g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL);
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
-    self = monitor_new(manager);
-    self->ready = g_task_new(NULL, cancellable, callback, user_data);
-    g_task_set_source_tag(self->ready, web_locks_monitor_new_async);
-    refresh(self);
-    g_object_unref(self);
+    task = g_task_new(NULL, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_monitor_new_async);
+    monitor_new_begin(web_locks_manager_get_agent(manager), manager, task);
 }
 
 /**
@@ -409,23 +439,86 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
 WebLocksMonitor *
 web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error)
 {
-    g_autoptr(WebLocksMonitor) self = NULL;
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
-    SyncCall sync;
-
     g_return_val_if_fail(
         WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL, NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
+    return monitor_new_wait(web_locks_manager_get_agent(manager), manager, cancellable, error);
+}
 
-    self = monitor_new(manager);
-    self->look = LOOK_GOING_ON;
-    self->inspection = inspection_new(manager, NULL);
-    connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
-    snapshot = sync_call_wait(&sync, error);
-    if (snapshot == NULL)
-        return NULL;
-    take_in(self, snapshot);
-    return g_steal_pointer(&self);
+/**
+ * web_locks_monitor_new_all_async:
+ * @agent: an agent
+ * @cancellable: (nullable): cancels the operation
+ * @callback: (scope async) (nullable): called when the operation has finished
+ * @user_data: for @callback
+ *
+ * Creates a monitor of all buckets that the agent may look at, as
+ * web_locks_agent_list_observable_async() lists them, including buckets that are created later.
+ *
+ * The lists contain the locks and requests of all these buckets; those of one bucket are next to
+ * each other, and the caller's own buckets come first. [property@WebLocks.LockInfo:manager] is the
+ * bucket of an item; the same object for all items of a bucket while it has any.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_monitor_new_all_async(WebLocksAgent *agent,
+                                GCancellable *cancellable,
+                                GAsyncReadyCallback callback,
+                                gpointer user_data)
+{
+    GTask *task;
+
+    g_return_if_fail(WEB_LOCKS_IS_AGENT(agent));
+    g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
+
+    task = g_task_new(NULL, cancellable, callback, user_data);
+    g_task_set_source_tag(task, web_locks_monitor_new_all_async);
+    monitor_new_begin(agent, NULL, task);
+}
+
+/**
+ * web_locks_monitor_new_all_finish:
+ * @result: the result of web_locks_monitor_new_all_async()
+ * @error: return location for an error
+ *
+ * Finishes an operation started with web_locks_monitor_new_all_async().
+ *
+ * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.LIMITS] (a client can have 64 watches),
+ * [error@WebLocks.Error.SECURITY], [error@WebLocks.Error.INVALID_STATE] and
+ * [error@WebLocks.Error.UNAVAILABLE].
+ *
+ * Returns: (transfer full): a monitor whose lists are filled
+ * Since: 0.1
+ */
+WebLocksMonitor *
+web_locks_monitor_new_all_finish(GAsyncResult *result, GError **error)
+{
+    g_return_val_if_fail(g_task_is_valid(result, NULL), NULL);
+    g_return_val_if_fail(g_async_result_is_tagged(result, web_locks_monitor_new_all_async), NULL);
+    return g_task_propagate_pointer(G_TASK(result), error);
+}
+
+/**
+ * web_locks_monitor_new_all_sync:
+ * @agent: an agent
+ * @cancellable: (nullable): cancels the operation
+ * @error: return location for an error
+ *
+ * Creates a monitor of all buckets that the agent may look at, and waits until its lists are
+ * filled: see web_locks_monitor_new_all_async().
+ *
+ * See web_locks_monitor_new_all_finish() for errors.
+ *
+ * Returns: (transfer full): a monitor whose lists are filled
+ * Since: 0.1
+ */
+WebLocksMonitor *
+web_locks_monitor_new_all_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_AGENT(agent), NULL);
+    g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
+    return monitor_new_wait(agent, NULL, cancellable, error);
 }
 
 /**
@@ -434,7 +527,7 @@ web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, 
  *
  * Gets the bucket that is monitored.
  *
- * Returns: (transfer none): the manager
+ * Returns: (transfer none) (nullable): the manager; %NULL if all buckets are monitored
  * Since: 0.1
  */
 WebLocksManager *
@@ -498,8 +591,9 @@ web_locks_monitor_finalize(GObject *object)
     stop_timer(self);
     if (self->ref != NULL)
         stop_watching(self);
-    g_clear_pointer(&self->inspection, inspection_free);
+    g_clear_pointer(&self->survey, survey_free);
     g_clear_object(&self->manager);
+    g_clear_object(&self->agent);
     g_object_unref(self->held);
     g_object_unref(self->pending);
     G_OBJECT_CLASS(web_locks_monitor_parent_class)->finalize(object);
@@ -539,7 +633,7 @@ web_locks_monitor_class_init(WebLocksMonitorClass *class)
     /**
      * WebLocksMonitor:manager:
      *
-     * The bucket that is monitored.
+     * The bucket that is monitored; %NULL if all buckets are monitored.
      *
      * Since: 0.1
      */

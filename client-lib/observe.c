@@ -3,6 +3,8 @@
 
 /* What an observer needs: a list of the buckets that it may look at, and ending locks of others. */
 
+#include "client-lib/observe.h"
+
 #include "client-lib/agent-private.h"
 #include "client-lib/error-private.h"
 #include "client-lib/manager-private.h"
@@ -10,8 +12,8 @@
 
 /* ---- list_observable */
 
-static MethodCallMessage
-build_observable(gpointer agent)
+MethodCallMessage
+observable_build(gpointer agent)
 {
     return (MethodCallMessage){BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "Observable", NULL};
 }
@@ -29,8 +31,8 @@ new_from_entry(WebLocksAgent *agent, const char *path, GVariant *properties)
     return web_locks_manager_new_observed(agent, path, bucket, application, uid);
 }
 
-static gpointer
-read_observable(GVariant *body, gpointer agent, GError **error)
+gpointer
+observable_read(GVariant *body, gpointer agent, GError **error)
 {
     g_autoptr(GPtrArray) managers = g_ptr_array_new_with_free_func(g_object_unref);
     g_autoptr(GVariant) list = NULL;
@@ -63,7 +65,7 @@ unref_managers(gpointer managers)
     g_ptr_array_unref(managers);
 }
 
-static const MethodCallKind observable_kind = {build_observable, read_observable, unref_managers};
+static const MethodCallKind observable_kind = {observable_build, observable_read, unref_managers};
 
 /**
  * web_locks_agent_list_observable_async:

@@ -134,14 +134,20 @@ set_state(Connection *self, State state)
         self->changed(self->changed_data);
 }
 
+static gboolean
+is_of_all_buckets(const ConnectionWatch *watch)
+{
+    return strcmp(watch->path, BUS_SERVICE_PATH) == 0;
+}
+
 static void
 tell_watches(Connection *self, const char *path)
 {
     for (GList *link = self->watches.head; link != NULL; link = link->next) {
         const ConnectionWatch *watch = link->data;
 
-        if (path == NULL || strcmp(watch->path, path) == 0)
-            watch->changed(watch->data);
+        if (path == NULL || is_of_all_buckets(watch) || strcmp(watch->path, path) == 0)
+            watch->changed(path, watch->data);
     }
 }
 
@@ -488,7 +494,7 @@ is_ready_for_method_calls(gpointer data)
     return is_open(self) && lock_table_is_settled(self->table);
 }
 
-/* ---- watching a bucket */
+/* ---- watching buckets */
 
 guint
 connection_count_owner_changes(const Connection *self)
@@ -511,8 +517,9 @@ connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_as
         if (strcmp(((ConnectionWatch *)link->data)->path, watch->path) == 0)
             return;
     if (is_asked && is_open(self))
-        bus_call(self->bus, watch->path, BUS_LOCKS_INTERFACE, "Watch", g_variant_new("(b)", FALSE),
-                 BUS_TIMEOUT_US, NULL, NULL);
+        bus_call(self->bus, watch->path,
+                 is_of_all_buckets(watch) ? BUS_SERVICE_INTERFACE : BUS_LOCKS_INTERFACE, "Watch",
+                 g_variant_new("(b)", FALSE), BUS_TIMEOUT_US, NULL, NULL);
 }
 
 /* ---- life */

@@ -61,18 +61,20 @@ void connection_request(Connection *self,
                         Caller caller);
 void connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
-/* ---- watching a bucket */
+/* ---- watching buckets */
 
 /* `changed` is called with the session lock held for each signal of the bucket at `path`, when the
- * owner of the service's name changes, and when the connection ends. The caller owns the struct. */
+ * owner of the service's name changes, and when the connection ends. If `path` is that of the
+ * service, it is called for the signals of all buckets. `path` of the function is that of the
+ * signal; NULL: there is none. The caller owns the struct. */
 typedef struct {
     const char *path;
-    void (*changed)(gpointer data);
+    void (*changed)(const char *path, gpointer data);
     gpointer data;
     GList link;
 } ConnectionWatch;
 void connection_add_watch(Connection *self, ConnectionWatch *watch);
-/* `is_asked`: Watch has been called for this bucket. Then, if this was the last watch of its path,
+/* `is_asked`: Watch has been called at this path. Then, if this was the last watch of its path,
  * the service is called to stop watching. */
 void connection_remove_watch(Connection *self, ConnectionWatch *watch, gboolean is_asked);
 

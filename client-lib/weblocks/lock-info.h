@@ -40,6 +40,8 @@ gint64 web_locks_lock_info_get_since(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 const char *web_locks_lock_info_get_application(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_lock_info_get_manager(WebLocksLockInfo *self);
+WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_uid(WebLocksLockInfo *self);
 WEB_LOCKS_PUBLIC
 guint web_locks_lock_info_get_position(WebLocksLockInfo *self);

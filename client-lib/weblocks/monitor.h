@@ -27,6 +27,17 @@ WebLocksMonitor *
 web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error);
 
 WEB_LOCKS_PUBLIC
+void web_locks_monitor_new_all_async(WebLocksAgent *agent,
+                                     GCancellable *cancellable,
+                                     GAsyncReadyCallback callback,
+                                     gpointer user_data);
+WEB_LOCKS_PUBLIC
+WebLocksMonitor *web_locks_monitor_new_all_finish(GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+WebLocksMonitor *
+web_locks_monitor_new_all_sync(WebLocksAgent *agent, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
 WebLocksManager *web_locks_monitor_get_manager(WebLocksMonitor *self);
 WEB_LOCKS_PUBLIC
 GListModel *web_locks_monitor_get_held(WebLocksMonitor *self);

@@ -106,11 +106,12 @@ mock_service_reply_socket(
 void
 mock_service_signal(MockService *self,
                     const char *destination,
+                    const char *path,
                     const char *member,
                     const char *body)
 {
-    g_autoptr(GDBusMessage) signal =
-        g_dbus_message_new_signal(BUS_BUCKET_PREFIX "/bucket", BUS_LOCKS_INTERFACE, member);
+    g_autoptr(GDBusMessage) signal = g_dbus_message_new_signal(
+        path != NULL ? path : BUS_BUCKET_PREFIX "/bucket", BUS_LOCKS_INTERFACE, member);
 
     g_dbus_message_set_destination(signal, destination);
     g_dbus_message_set_body(signal, parse(body));

@@ -32,8 +32,9 @@ void mock_service_reply_error(MockService *self, GDBusMessage *call, const char 
 void mock_service_reply_socket(
     MockService *self, GDBusMessage *call, int fd, int handle, guint32 version);
 
-/* A signal of the lock interface, of the bucket "bucket". */
+/* A signal of the lock interface. `path` NULL: of the bucket "bucket". */
 void mock_service_signal(MockService *self,
                          const char *destination,
+                         const char *path,
                          const char *member,
                          const char *body);

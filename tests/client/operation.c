@@ -51,6 +51,9 @@ run_sync(gpointer data)
     case OPERATION_MONITOR:
         self->object = (GObject *)web_locks_monitor_new_sync(target, cancellable, error);
         break;
+    case OPERATION_MONITOR_ALL:
+        self->object = (GObject *)web_locks_monitor_new_all_sync(target, cancellable, error);
+        break;
     case OPERATION_NONE:
     default:
         g_assert_not_reached();
@@ -91,6 +94,9 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
     case OPERATION_MONITOR:
         self->object = (GObject *)web_locks_monitor_new_finish(result, error);
         break;
+    case OPERATION_MONITOR_ALL:
+        self->object = (GObject *)web_locks_monitor_new_all_finish(result, error);
+        break;
     case OPERATION_NONE:
     default:
         g_assert_not_reached();
@@ -126,6 +132,9 @@ run_async(Operation *self)
         break;
     case OPERATION_MONITOR:
         web_locks_monitor_new_async(target, cancellable, on_result, self);
+        break;
+    case OPERATION_MONITOR_ALL:
+        web_locks_monitor_new_all_async(target, cancellable, on_result, self);
         break;
     case OPERATION_NONE:
     default:

@@ -17,6 +17,7 @@ typedef enum {
     OPERATION_INSPECT,
     OPERATION_BUCKETS,
     OPERATION_MONITOR,
+    OPERATION_MONITOR_ALL,
 } OperationKind;
 
 typedef struct {

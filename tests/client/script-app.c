@@ -102,7 +102,8 @@ start_question(Script *s, OperationKind kind, char **words)
     if (words[2] != NULL)
         label->request.cancellable = g_cancellable_new();
     start(s, &label->request, kind,
-          kind == OPERATION_BUCKETS ? (gpointer)s->agent : (gpointer)manager);
+          kind == OPERATION_BUCKETS || kind == OPERATION_MONITOR_ALL ? (gpointer)s->agent
+                                                                     : (gpointer)manager);
 }
 
 static void
@@ -127,6 +128,12 @@ static void
 do_monitor(Script *s, char **words)
 {
     start_question(s, OPERATION_MONITOR, words);
+}
+
+static void
+do_monitor_all(Script *s, char **words)
+{
+    start_question(s, OPERATION_MONITOR_ALL, words);
 }
 
 /* LABEL or "connect" */
@@ -419,13 +426,32 @@ do_fork(Script *s, char **words)
 }
 
 const ScriptVerb script_app_verbs[] = {
-    {"connect", do_connect}, {"connected", do_connected}, {"request", do_request},
-    {"release", do_release}, {"query", do_query},         {"inspect", do_inspect},
-    {"buckets", do_buckets}, {"monitor", do_monitor},     {"cancel", do_cancel},
-    {"drop", do_drop},       {"close", do_close},         {"abandon", do_abandon},
-    {"got", do_got},         {"held", do_held},           {"none", do_none},
-    {"done", do_done},       {"failed", do_failed},       {"released", do_released},
-    {"waiting", do_waiting}, {"lost", do_lost},           {"still", do_still},
-    {"shows", do_shows},     {"quiet", do_quiet},         {"pass", do_pass},
-    {"stall", do_stall},     {"fork", do_fork},           {NULL, NULL},
+    {"connect", do_connect},
+    {"connected", do_connected},
+    {"request", do_request},
+    {"release", do_release},
+    {"query", do_query},
+    {"inspect", do_inspect},
+    {"buckets", do_buckets},
+    {"monitor", do_monitor},
+    {"monitor-all", do_monitor_all},
+    {"cancel", do_cancel},
+    {"drop", do_drop},
+    {"close", do_close},
+    {"abandon", do_abandon},
+    {"got", do_got},
+    {"held", do_held},
+    {"none", do_none},
+    {"done", do_done},
+    {"failed", do_failed},
+    {"released", do_released},
+    {"waiting", do_waiting},
+    {"lost", do_lost},
+    {"still", do_still},
+    {"shows", do_shows},
+    {"quiet", do_quiet},
+    {"pass", do_pass},
+    {"stall", do_stall},
+    {"fork", do_fork},
+    {NULL, NULL},
 };

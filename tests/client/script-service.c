@@ -31,6 +31,14 @@ script_expect_call(Script *s, const char *member)
 }
 
 static void
+expect_call(Script *s, char **words)
+{
+    script_expect_call(s, words[0]);
+    if (words[1] != NULL && !g_str_equal(g_dbus_message_get_path(s->call), words[1]))
+        script_fail(s, "the client called %s at %s", words[0], g_dbus_message_get_path(s->call));
+}
+
+static void
 expect_packet(Script *s, char **words)
 {
     g_autofree PacketHead *head = NULL;
@@ -46,12 +54,12 @@ expect_packet(Script *s, char **words)
         g_clear_pointer(&s->socket, mock_socket_free);
 }
 
-/* > MESSAGE, in capitals; or > METHOD */
+/* > MESSAGE, in capitals; or > METHOD [PATH] */
 static void
 do_expect(Script *s, char **words)
 {
     if (g_ascii_islower(words[1][strlen(words[1]) - 1]))
-        script_expect_call(s, words[1]);
+        expect_call(s, words + 1);
     else
         expect_packet(s, words + 1);
 }
@@ -134,7 +142,8 @@ send_error(Script *s, const char *name)
     mock_service_reply_error(s->service, s->call, full);
 }
 
-/* signal MEMBER BODY: of the bucket "bucket", to the agent. "%s" is its unique name. */
+/* signal MEMBER BODY [PATH]: to the agent. "%s" is its unique name; without a path it is that of
+ * the bucket "bucket". */
 static void
 send_signal(Script *s, char **words)
 {
@@ -142,7 +151,7 @@ send_signal(Script *s, char **words)
     g_auto(GStrv) parts = g_strsplit(words[1], "%s", -1);
     g_autofree char *body = g_strjoinv(client_id, parts);
 
-    mock_service_signal(s->service, client_id, words[0], body);
+    mock_service_signal(s->service, client_id, words[2], words[0], body);
 }
 
 /* ---- what it sends by the socket */

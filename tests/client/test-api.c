@@ -297,6 +297,50 @@ test_monitors(void)
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_pending(sync)), ==, 0);
 }
 
+static gboolean
+is_empty(gpointer list)
+{
+    return g_list_model_get_n_items(list) == 0;
+}
+
+/* Beside a monitor of one bucket, with the same agent: the service sends each signal once. */
+static void
+test_monitors_of_all(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    WebLocksAgent *agent = web_locks_manager_get_agent(manager);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksMonitor) of_bucket = NULL, monitor = NULL, sync = NULL;
+    g_autoptr(WebLocksLockInfo) info = NULL;
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    of_bucket = web_locks_monitor_new_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    web_locks_monitor_new_all_async(agent, NULL, answer_take, &answer);
+    monitor = web_locks_monitor_new_all_finish(answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    sync = web_locks_monitor_new_all_sync(agent, NULL, &error);
+    g_assert_no_error(error);
+    g_assert_null(web_locks_monitor_get_manager(monitor));
+    info = g_list_model_get_item(web_locks_monitor_get_held(sync), 0);
+    g_assert_cmpstr(web_locks_manager_get_bucket(web_locks_lock_info_get_manager(info)), ==,
+                    web_locks_manager_get_bucket(manager));
+    g_clear_object(&info);
+    info = g_list_model_get_item(web_locks_monitor_get_held(of_bucket), 0);
+    g_assert_true(web_locks_lock_info_get_manager(info) == manager);
+    g_clear_object(&info);
+    snapshot = web_locks_manager_inspect_sync(manager, NULL, NULL, &error);
+    g_assert_no_error(error);
+    info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    g_assert_null(web_locks_lock_info_get_manager(info));
+    test_release(lock);
+    test_wait(is_empty, web_locks_monitor_get_held(of_bucket));
+    test_wait(is_empty, web_locks_monitor_get_held(monitor));
+    test_wait(is_empty, web_locks_monitor_get_held(sync));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -309,5 +353,6 @@ main(int argc, char **argv)
     g_test_add_func("/api/snapshots", test_snapshots);
     g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors", test_monitors);
+    g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
     return test_run(NULL);
 }

@@ -4,6 +4,7 @@
 /* List models that stay true by themselves. */
 
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/client/fixture.h"
@@ -396,6 +397,194 @@ test_cancelled(void)
     g_object_unref(monitor_new(two));
 }
 
+/* ---- all buckets */
+
+#define BUCKET_A "monitor/a"
+#define BUCKET_B "monitor/b"
+
+static WebLocksMonitor *
+monitor_new_all(WebLocksAgent *agent)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksMonitor *monitor = web_locks_monitor_new_all_sync(agent, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_null(web_locks_monitor_get_manager(monitor));
+    return monitor;
+}
+
+static WebLocksManager *
+manager_of_bucket(const char *bucket)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GError) error = NULL;
+    WebLocksManager *manager = web_locks_agent_get_manager(agent, bucket, &error);
+
+    g_assert_no_error(error);
+    return manager;
+}
+
+static int
+compare_words(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The entries "BUCKET:NAME", sorted: buckets have no particular order. */
+static char *
+list_all(GListModel *infos)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+
+    for (guint i = 0; i < g_list_model_get_n_items(infos); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(infos, i);
+        WebLocksManager *manager = web_locks_lock_info_get_manager(info);
+
+        g_ptr_array_add(words, g_strdup_printf("%s:%s", web_locks_manager_get_bucket(manager),
+                                               web_locks_lock_info_get_name(info)));
+    }
+    g_ptr_array_sort(words, compare_words);
+    g_ptr_array_add(words, NULL);
+    return g_strjoinv(" ", (char **)words->pdata);
+}
+
+static gboolean
+are_so(gpointer data)
+{
+    const Expectation *expectation = data;
+    g_autofree char *held = list_all(web_locks_monitor_get_held(expectation->monitor));
+    g_autofree char *pending = list_all(web_locks_monitor_get_pending(expectation->monitor));
+    g_autofree char *now = g_strdup_printf("%s | %s", held, pending);
+
+    return g_str_equal(now, expectation->expected);
+}
+
+static void
+wait_until_all(WebLocksMonitor *monitor, const char *expected)
+{
+    Expectation expectation = {monitor, expected};
+
+    test_wait_for(are_so, &expectation, expected);
+}
+
+static void
+test_all(void)
+{
+    g_autoptr(WebLocksAgent) watcher = test_agent_new();
+    g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B),
+                               second = manager_of_bucket(BUCKET_B);
+    g_autoptr(WebLocksLock) before = test_lock(a, "x"), later = NULL, granted = NULL;
+    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+    g_auto(Answer) waiting = {0};
+
+    wait_until_all(monitor, "monitor/a:x | ");
+    later = test_lock(b, "x"); /* the first of its bucket */
+    wait_until_all(monitor, "monitor/a:x monitor/b:x | ");
+    answer_ask(&waiting, second, "x");
+    wait_until_all(monitor, "monitor/a:x monitor/b:x | monitor/b:x");
+    test_release(before); /* the last of its bucket */
+    wait_until_all(monitor, "monitor/b:x | monitor/b:x");
+    test_release(later);
+    granted = answer_expect_lock(&waiting);
+    wait_until_all(monitor, "monitor/b:x | ");
+    test_release(granted);
+    wait_until_all(monitor, " | ");
+}
+
+/* Items have details and the manager of their bucket, by which a lock can be broken. Items of other
+ * buckets are not replaced. */
+static void
+test_all_items(void)
+{
+    g_autoptr(WebLocksAgent) watcher = test_agent_new();
+    g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
+    g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL, z = NULL;
+    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+    g_autoptr(WebLocksLockInfo) item = NULL, item_now = NULL, item_of_b = NULL;
+    g_autoptr(GError) error = NULL;
+    GListModel *held = web_locks_monitor_get_held(monitor);
+    WebLocksManager *manager;
+
+    wait_until_all(monitor, "monitor/a:x | ");
+    item = g_list_model_get_item(held, 0);
+    manager = web_locks_lock_info_get_manager(item);
+    g_assert_true(web_locks_manager_get_agent(manager) == watcher);
+    g_assert_cmpuint(web_locks_manager_get_uid(manager), ==, getuid());
+    g_assert_cmpuint(web_locks_lock_info_get_pid(item), ==, (guint)getpid());
+    y = test_lock(a, "y");
+    wait_until_all(monitor, "monitor/a:x monitor/a:y | ");
+    item_now = g_list_model_get_item(held, 1);
+    g_assert_true(web_locks_lock_info_get_manager(item_now) == manager);
+    g_assert_cmpint(web_locks_manager_break_sync(manager, "x", item, NULL, &error), ==, 1);
+    g_assert_no_error(error);
+    wait_until_all(monitor, "monitor/a:y | ");
+    z = test_lock(b, "z");
+    wait_until_all(monitor, "monitor/a:y monitor/b:z | ");
+    for (guint i = 0; i < 2; i++) {
+        g_autoptr(WebLocksLockInfo) each = g_list_model_get_item(held, i);
+
+        if (web_locks_lock_info_get_manager(each) != manager)
+            g_set_object(&item_of_b, each);
+    }
+    g_assert_cmpstr(web_locks_lock_info_get_name(item_of_b), ==, "z");
+}
+
+static void
+test_all_service_restart(void)
+{
+    g_autoptr(WebLocksAgent) watcher = test_agent_new();
+    g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
+    g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL;
+    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+
+    wait_until_all(monitor, "monitor/a:x | ");
+    test_service_kill();
+    test_service_start();
+    test_release(x);
+    y = test_lock(b, "y");
+    wait_until_all(monitor, "monitor/b:y | ");
+    test_release(y);
+    wait_until_all(monitor, " | ");
+}
+
+/* A limit of one watch shows when the service is called to stop. */
+static void
+test_all_watch_ends(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksManager) manager = test_manager_of(agent);
+    g_autoptr(GError) error = NULL;
+    WebLocksMonitor *of_bucket = monitor_new(manager), *all, *twin;
+
+    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_clear_error(&error);
+    g_object_unref(of_bucket);
+    all = monitor_new_all(agent);
+    twin = monitor_new_all(agent);
+    g_object_unref(all);
+    g_assert_null(web_locks_monitor_new_sync(manager, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    g_object_unref(twin);
+    g_object_unref(monitor_new(manager));
+}
+
+static void
+test_all_without_service(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(GError) error = NULL;
+
+    test_service_stop();
+    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_clear_error(&error);
+    test_service_start();
+    web_locks_agent_close(agent);
+    g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -417,5 +606,10 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/service-restarts-quickly", test_service_quick_restart);
     g_test_add_func("/monitor/no-service", test_service_missing);
     g_test_add_func("/monitor/closed", test_closed);
+    g_test_add_func("/monitor/all-buckets", test_all);
+    g_test_add_func("/monitor/all-buckets/items", test_all_items);
+    g_test_add_func("/monitor/all-buckets/service-restarts", test_all_service_restart);
+    g_test_add_func("/monitor/all-buckets/watch-ends", test_all_watch_ends);
+    g_test_add_func("/monitor/all-buckets/no-service", test_all_without_service);
     return test_run(limits);
 }

@@ -272,6 +272,27 @@ class Classes(PythonTestCase):
         self.assertEqual(changes, [(0, 0, 1), (0, 1, 0)])
         del monitor
 
+    def test_monitor_of_all_buckets(self):
+        monitor = WebLocks.Monitor.new_all_sync(self.agent)
+        self.assertIsNone(monitor.get_manager())
+        other_bucket = self.bucket + '/other'
+        self.other.request('x', bucket=other_bucket)
+        wait_for(lambda: len(monitor.get_held()) == 1, what='item')
+        info, = monitor.get_held()
+        manager = info.get_manager()
+        self.assertEqual((manager.get_bucket(), info.get_client_id()),
+                         (other_bucket, self.other.name))
+        self.assertEqual(manager.break_sync('x', info), 1)
+        wait_for(lambda: len(monitor.get_held()) == 0, what='no item')
+        monitors = (monitor, run_async(lambda done: WebLocks.Monitor.new_all_async(
+            self.agent, None, done), WebLocks.Monitor.new_all_finish))
+        lock = self.manager.request_sync('y')
+        for each in monitors:
+            wait_for(lambda each=each: [item.get_manager().get_bucket()
+                                        for item in each.get_held()] == [self.bucket],
+                     what='item of the own bucket')
+        lock.release_sync()
+
     def test_names_of_all_scripts(self):
         for name in ('', 'ä€😀', 'a' * 1024, '\t\n\x01'):
             with self.subTest(name=name):

@@ -98,11 +98,14 @@ class Calls(AsyncTestCase):
             self.assertEqual(await self.manager.break_locks('none'), 0)
             monitor = await WebLocks.Monitor.new(self.manager)
             self.assertEqual(len(monitor.held), 3)
+            of_all = await WebLocks.Monitor.new_all(self.agent)
+            self.assertEqual([(info.manager.bucket, info.name) for info in of_all.held],
+                             [(self.bucket, info.name) for info in monitor.held])
             for each in [lock, *locks]:
                 await each.release()
             await self.assert_raises_error(Errors.NOT_HELD, lock.release())
             # A monitor lives by itself while the loop runs.
-            await self.until(lambda: len(monitor.held) == 0)
+            await self.until(lambda: len(monitor.held) == 0 and len(of_all.held) == 0)
         self.run_async(body())
 
     def test_errors(self):

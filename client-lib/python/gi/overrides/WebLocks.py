@@ -378,6 +378,7 @@ class LockInfo(WebLocks.LockInfo):
     process = attribute('process')
     position = attribute('position')
     blocked_by = attribute('blocked_by')
+    manager = attribute('manager')
 
     def __repr__(self):
         state = 'held' if self.held else 'pending'
@@ -404,3 +405,8 @@ class Monitor(WebLocks.Monitor):
     @classmethod
     async def new(cls, manager):
         return await on_asyncio(functools.partial(cls.new_async, manager), cls.new_finish)
+
+    @classmethod
+    async def new_all(cls, agent):
+        """Awaits a Monitor of all buckets that the agent may look at."""
+        return await on_asyncio(functools.partial(cls.new_all_async, agent), cls.new_all_finish)
