@@ -100,12 +100,9 @@ print_all_json(const Listing *listing, GPtrArray *pages)
     json_open(&json, "buckets", '[');
     for (guint i = 0; i < pages->len; i++) {
         const Page *page = pages->pdata[i];
-        const char *application = web_locks_manager_get_application(page->manager);
 
         json_open(&json, NULL, '{');
-        json_number(&json, "uid", web_locks_manager_get_uid(page->manager));
-        json_string(&json, "application", application != NULL ? application : "");
-        json_string(&json, "bucket", web_locks_manager_get_bucket(page->manager));
+        lock_output_bucket_members(&json, page->manager);
         lock_output_snapshot(&json, page->snapshot, listing->detailed);
         json_close(&json, '}');
     }
@@ -153,20 +150,13 @@ compare_names(gconstpointer a, gconstpointer b)
                   web_locks_lock_info_get_name(*(WebLocksLockInfo *const *)b));
 }
 
-/* Returns an owned text for the first column, or NULL if there is none. With --all it begins with
- * what is not the caller's: the user, and the application. */
+/* Returns an owned text for the first column, or NULL if there is none. */
 static char *
 get_place(const Listing *listing, WebLocksManager *manager)
 {
-    const char *application = web_locks_manager_get_application(manager);
-    g_autofree char *user = NULL;
-
-    if (!listing->all)
-        return listing->all_buckets ? g_strdup(web_locks_manager_get_bucket(manager)) : NULL;
-    if (web_locks_manager_get_uid(manager) != getuid())
-        user = g_strdup_printf("%u:", web_locks_manager_get_uid(manager));
-    return g_strconcat(user != NULL ? user : "", application != NULL ? application : "",
-                       application != NULL ? ":" : "", web_locks_manager_get_bucket(manager), NULL);
+    if (listing->all)
+        return lock_output_bucket(manager);
+    return listing->all_buckets ? g_strdup(web_locks_manager_get_bucket(manager)) : NULL;
 }
 
 /* Adds rows sorted by name; within a name, held locks first, then pending requests in queue order.

@@ -3,6 +3,8 @@
 
 #include "cli/lock-output.h"
 
+#include <unistd.h>
+
 static const char *const headings_plain[] = {"BUCKET", "NAME", "MODE", "STATE", "CLIENT", NULL};
 static const char *const headings_detailed[] = {
     "BUCKET",  "NAME",  "MODE",     "STATE",      "AGE", "CLIENT", "PID",
@@ -121,6 +123,26 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboole
     table_add_number(table, web_locks_lock_info_get_position(info));
     table_add(table, blockers);
     table_add(table, or_empty(web_locks_lock_info_get_why(info)));
+}
+
+char *
+lock_output_bucket(WebLocksManager *manager)
+{
+    const char *application = web_locks_manager_get_application(manager);
+    g_autofree char *user = NULL;
+
+    if (web_locks_manager_get_uid(manager) != getuid())
+        user = g_strdup_printf("%u:", web_locks_manager_get_uid(manager));
+    return g_strconcat(user != NULL ? user : "", or_empty(application),
+                       application != NULL ? ":" : "", web_locks_manager_get_bucket(manager), NULL);
+}
+
+void
+lock_output_bucket_members(Json *json, WebLocksManager *manager)
+{
+    json_number(json, "uid", web_locks_manager_get_uid(manager));
+    json_string(json, "application", or_empty(web_locks_manager_get_application(manager)));
+    json_string(json, "bucket", web_locks_manager_get_bucket(manager));
 }
 
 char *

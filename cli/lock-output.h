@@ -29,5 +29,12 @@ void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detai
 const char *const *lock_output_headings(gboolean buckets, gboolean detailed);
 void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboolean detailed);
 
+/* Returns an owned text for the bucket, where those of several principals are shown. It begins with
+ * what differs from the caller: the user, and the application. */
+char *lock_output_bucket(WebLocksManager *manager);
+
+/* Writes the members `uid`, `application` and `bucket`; the caller has opened the object. */
+void lock_output_bucket_members(Json *json, WebLocksManager *manager);
+
 /* Returns an owned description of the holder: "make (pid 123, :1.5) for 12s: WHY". */
 char *lock_output_who(WebLocksLockInfo *info);

@@ -28,9 +28,11 @@
 
 typedef struct {
     Target target;
+    gboolean all; /* of all principals that the caller may look at */
     gboolean json;
     gboolean terminal;
     GMainLoop *loop;
+    WebLocksAgent *agent;
     WebLocksMonitor *monitor;
     /* Arrays of WebLocksLockInfo: the monitor's lists as of the last items-changed signal. */
     GPtrArray *held;
@@ -56,17 +58,25 @@ flush(Watch *watch)
         finish(watch, (int)status);
 }
 
+/* Returns an owned text, or NULL if the bucket is not shown. */
+static char *
+get_bucket(const Watch *watch, WebLocksLockInfo *info)
+{
+    return watch->all ? lock_output_bucket(web_locks_lock_info_get_manager(info)) : NULL;
+}
+
 /* ---- the table */
 
 static void
-add_rows(Table *table, GListModel *list)
+add_rows(const Watch *watch, Table *table, GListModel *list)
 {
     guint n = g_list_model_get_n_items(list);
 
     for (guint i = 0; i < n; i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+        g_autofree char *bucket = get_bucket(watch, info);
 
-        lock_output_row(table, NULL, info, FALSE);
+        lock_output_row(table, bucket, info, FALSE);
     }
 }
 
@@ -80,10 +90,10 @@ draw_line(char *line, guint columns)
 static void
 draw(Watch *watch)
 {
-    g_autoptr(Table) table = table_new(lock_output_headings(FALSE, FALSE), TRUE);
+    g_autoptr(Table) table = table_new(lock_output_headings(watch->all, FALSE), TRUE);
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
-    g_autofree char *bucket = text_for_terminal(watch->target.bucket);
+    g_autofree char *bucket = text_for_terminal(watch->all ? "all buckets" : watch->target.bucket);
     g_autofree char *title =
         g_strdup_printf("%s: %u held, %u pending", bucket, g_list_model_get_n_items(held),
                         g_list_model_get_n_items(pending));
@@ -93,8 +103,8 @@ draw(Watch *watch)
 
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 || size.ws_col == 0)
         size = (struct winsize){.ws_row = 24, .ws_col = 80};
-    add_rows(table, held);
-    add_rows(table, pending);
+    add_rows(watch, table, held);
+    add_rows(watch, table, pending);
     lines = table_to_lines(table);
     /* The last row stays empty: the cursor is there. */
     rows = MIN(lines->len, MAX(size.ws_row, 3) - 2u);
@@ -129,6 +139,9 @@ static void
 print_change(Watch *watch, const char *change, const char *state, WebLocksLockInfo *info)
 {
     static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE", "CLIENT", NULL};
+    static const char *const headings_all[] = {"CHANGE", "STATE",  "BUCKET", "NAME",
+                                               "MODE",   "CLIENT", NULL};
+    g_autofree char *bucket = get_bucket(watch, info);
     g_autoptr(Table) table = NULL;
 
     if (watch->json) {
@@ -138,15 +151,19 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
         json_open(&json, NULL, '{');
         json_string(&json, "change", change);
         json_string(&json, "state", state);
+        if (watch->all)
+            lock_output_bucket_members(&json, web_locks_lock_info_get_manager(info));
         lock_output_members(&json, info, FALSE);
         json_close(&json, '}');
         json_print(&json);
         json_clear(&json);
         return;
     }
-    table = table_new(headings, FALSE);
+    table = table_new(watch->all ? headings_all : headings, FALSE);
     table_add(table, change);
     table_add(table, state);
+    if (bucket != NULL)
+        table_add(table, bucket);
     table_add(table, web_locks_lock_info_get_name(info));
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, web_locks_lock_info_get_client_id(info));
@@ -157,7 +174,8 @@ static gboolean
 is_same(WebLocksLockInfo *a, WebLocksLockInfo *b)
 {
     return a == b ||
-           (web_locks_lock_info_get_mode(a) == web_locks_lock_info_get_mode(b) &&
+           (web_locks_lock_info_get_manager(a) == web_locks_lock_info_get_manager(b) &&
+            web_locks_lock_info_get_mode(a) == web_locks_lock_info_get_mode(b) &&
             g_str_equal(web_locks_lock_info_get_name(a), web_locks_lock_info_get_name(b)) &&
             g_str_equal(web_locks_lock_info_get_client_id(a),
                         web_locks_lock_info_get_client_id(b)));
@@ -242,13 +260,11 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 static void
 start(Watch *watch)
 {
-    WebLocksAgent *agent =
-        web_locks_manager_get_agent(web_locks_monitor_get_manager(watch->monitor));
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
 
-    g_signal_connect(agent, "notify::connected", G_CALLBACK(on_connected_changed), watch);
-    on_connected_changed(agent, NULL, watch);
+    g_signal_connect(watch->agent, "notify::connected", G_CALLBACK(on_connected_changed), watch);
+    on_connected_changed(watch->agent, NULL, watch);
     g_signal_connect(held, "items-changed", G_CALLBACK(on_items_changed), watch);
     g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     /* poll() reports POLLERR when the reader of a pipe has closed it. */
@@ -262,14 +278,27 @@ start(Watch *watch)
     print_changes(watch, pending, watch->pending, 0, 0, g_list_model_get_n_items(pending));
 }
 
+/* Returns an owned monitor, or NULL and an error. */
+static WebLocksMonitor *
+get_monitor(const Watch *watch, GError **error)
+{
+    g_autoptr(WebLocksManager) manager = NULL;
+
+    if (watch->all)
+        return web_locks_monitor_new_all_sync(watch->agent, NULL, error);
+    manager = web_locks_agent_get_manager(watch->agent, watch->target.bucket, error);
+    return manager != NULL ? web_locks_monitor_new_sync(manager, NULL, error) : NULL;
+}
+
 static int
-watch_bucket(Watch *watch)
+watch_buckets(Watch *watch)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) manager = target_get_manager(&watch->target, &error);
+    g_autoptr(WebLocksAgent) agent = target_connect(&watch->target, &error);
 
-    if (manager != NULL)
-        watch->monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    watch->agent = agent;
+    if (agent != NULL)
+        watch->monitor = get_monitor(watch, &error);
     if (watch->monitor == NULL)
         return complain_of(error);
     watch->loop = g_main_loop_new(NULL, FALSE);
@@ -291,6 +320,8 @@ command_watch(const Command *command, int argc, char **argv)
 {
     Watch watch = {.target = TARGET_DEFAULT};
     const Option options[] = {
+        {"all", 0, NULL, "All buckets that you may look at, also of sandboxed applications",
+         option_set, &watch.all},
         {"json", 'j', NULL, "Print JSON, an object a line", option_set, &watch.json},
         target_bucket_option(&watch.target),
         target_system_option(&watch.target),
@@ -302,5 +333,5 @@ command_watch(const Command *command, int argc, char **argv)
     if (argc > 0)
         return options_complain(command, "unexpected argument '%s'", argv[0]);
     watch.terminal = !watch.json && isatty(STDOUT_FILENO);
-    return watch_bucket(&watch);
+    return watch_buckets(&watch);
 }

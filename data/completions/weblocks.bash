@@ -65,7 +65,7 @@ _weblocks_options() {
         --on-loss= --grace= --verbose --bucket= --system --help
       ;;
     query | list | inspect) echo --all --all-buckets --json --bucket= --system --help ;;
-    watch) echo --json --bucket= --system --help ;;
+    watch) echo --all --json --bucket= --system --help ;;
     break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
     help) echo --help ;;

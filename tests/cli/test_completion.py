@@ -121,6 +121,7 @@ class Completion:
                            ('query --j', 'query --json'),
                            ('inspect --all-', 'inspect --all-buckets'),
                            ('watch --sy', 'watch --system'),
+                           ('watch --a', 'watch --all'),
                            ('inspect name --j', 'inspect name --json'),
                            ('steal --w', 'steal --why=')):
             self.check_completed(f'weblocks {begin}', f'weblocks {end}')

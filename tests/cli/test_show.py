@@ -318,6 +318,86 @@ class Watch(ShowTestCase):
             self.a.release(id_, self.bucket)
             self.assertTrue(job.line().startswith('removed\theld\t'))
 
+    def changes_here(self, job, count, buckets):
+        """With --all: what concerns these buckets."""
+        found = []
+        while len(found) < count:
+            change = json.loads(job.line())
+            if change['bucket'] in buckets:
+                found.append(change)
+        return found
+
+    def change_in(self, bucket, change, state, name, client, uid=None):
+        return {**self.change(change, state, name, client), 'bucket': bucket, 'application': '',
+                'uid': os.getuid() if uid is None else uid}
+
+    def test_all(self):
+        """Also buckets that come later, and go again."""
+        later = self.unique('later\n')
+        buckets = (self.bucket, later)
+        self.a.request('x', self.bucket)
+        job, lines = self.job('watch', '--all', '--json'), self.job('watch', '--all')
+        self.assertEqual(self.changes_here(job, 1, buckets),
+                         [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
+        while lines.line() != f'added\theld\t{self.bucket}\tx\texclusive\t{self.a.name}':
+            pass
+        id_, _ = self.a.request('x', later)
+        self.assertEqual(self.changes_here(job, 1, buckets),
+                         [self.change_in(later, 'added', 'held', 'x', self.a)])
+        self.assertEqual([unescape(cell) for cell in lines.line().split('\t')],
+                         ['added', 'held', later, 'x', 'exclusive', self.a.name])
+        self.b.request('x', later)
+        self.assertEqual(self.changes_here(job, 1, buckets),
+                         [self.change_in(later, 'added', 'pending', 'x', self.b)])
+        self.a.release(id_, later)
+        granted = self.changes_here(job, 3, buckets)
+        for change in (self.change_in(later, 'removed', 'held', 'x', self.a),
+                       self.change_in(later, 'removed', 'pending', 'x', self.b),
+                       self.change_in(later, 'added', 'held', 'x', self.b)):
+            self.assertIn(change, granted)
+        self.b.close()
+        self.assertEqual(self.changes_here(job, 1, buckets),
+                         [self.change_in(later, 'removed', 'held', 'x', self.b)])
+
+    def test_all_of_another_user(self):
+        stranger = self.other_uid_client()
+        if os.getuid() != 0:
+            self.skipTest('needs root')
+        job = self.job('watch', '--all', '--json')
+        lines = self.job('watch', '--all')
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
+                         [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
+        while f'\t{self.bucket}\tx\t' not in lines.line():
+            pass
+        stranger.request('x', self.bucket)
+        self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
+                         [self.change_in(self.bucket, 'added', 'held', 'x', stranger, 65534)])
+        self.assertEqual(lines.line(), f'added\theld\t65534:{self.bucket}\tx\texclusive\t'
+                                       f'{stranger.name}')
+
+    def test_all_on_a_terminal(self):
+        terminal = self.terminal('watch', '--all', LC_ALL='C.UTF-8')
+        terminal.wait_for('all buckets: ')
+        self.a.request('x', self.bucket)
+        terminal.wait_for(f'{self.bucket}  x')
+        terminal.press(b'\x03')
+        self.assertEqual(terminal.wait(), 130)
+
+    def test_all_when_the_service_comes_and_goes(self):
+        job = self.job('watch', '--all', '--json')
+        self.a.request('x', self.bucket)
+        self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
+                         [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        type(self).daemon = self.start_service()
+        later = self.unique('later')
+        self.b.request('y', later)
+        while self.changes_here(job, 1, (later,)) != [
+                self.change_in(later, 'added', 'held', 'y', self.b)]:
+            pass
+
     def wait_watching(self, job):
         """Until it prints what changes."""
         mark = self.client()
