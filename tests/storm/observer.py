@@ -59,6 +59,14 @@ class Observer:
             client.events.clear()
         return self.owner != before
 
+    def wait_no_owner(self, timeout):
+        deadline = time.monotonic() + timeout
+        while self.owner:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'the bus still knows {self.owner}')
+            self.control.pump(0.05)
+            self.update()
+
     def owner_pid(self):
         try:
             return self.control._driver('GetConnectionUnixProcessID',

@@ -3,14 +3,17 @@
 
 """The processes of a storm: clients, the service, and who kills it at a system call."""
 
+import json
 import os
 import select
 import signal
 import subprocess
+import sys
 
 from buses import spawn
 from storm_log import FLAG_KILL, Kind, now, unique_of
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Another user, whose locks are others; only root can be two.
 OTHER_UID = 65534
 
@@ -105,6 +108,50 @@ class ClientProcess:
                 file.truncate(used * 64)
         except OSError:
             pass
+
+
+class WatcherProcess:
+    """watcher.py on the present bus. Whoever makes it reads `output`."""
+
+    def __init__(self, storm):
+        argv = [sys.executable, os.path.join(HERE, 'watcher.py'), storm.bus.address]
+        if len(storm.uids) > 1:
+            argv.append(str(storm.uids[1]))
+        self.process = spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=storm.noise, bufsize=0)
+        self.output = self.process.stdout.fileno()
+        self.n_checks = 0
+        self.stopped = False
+        self._data = b''
+
+    def check(self):
+        """Asks it to compare what it has rebuilt with what the service says; returns the number of
+        the answer."""
+        self.n_checks += 1
+        self.process.stdin.write(f'check {self.n_checks}\n'.encode())
+        return self.n_checks
+
+    def read(self):
+        """The answers that have arrived; None if it has ended."""
+        chunk = os.read(self.output, 1 << 16)
+        if not chunk:
+            return None
+        *lines, self._data = (self._data + chunk).split(b'\n')
+        return [json.loads(line) for line in lines]
+
+    def stop(self):
+        self.process.send_signal(signal.SIGSTOP)
+        self.stopped = True
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.stopped = False
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 class Killer:

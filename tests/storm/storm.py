@@ -35,6 +35,8 @@ def parse_arguments(argv=None):
     parser.add_argument('--bus', choices=['dbus-daemon', 'dbus-broker', 'both'], default='both',
                         help='both: in turns')
     parser.add_argument('--steal', action='store_true', help='with steals')
+    parser.add_argument('--watch', action='store_true',
+                        help='with watchers that rebuild the state from signals')
     parser.add_argument('--activation', action='store_true',
                         help='the bus starts the service (dbus-daemon only)')
     parser.add_argument('--service', help='another weblocksd')
@@ -166,7 +168,13 @@ def raise_storm(options, say=print):
         taken = time.monotonic() - begin
         left = {name: number - outcome.power.get(name, 0) for name, number in total.items()}
         verdict, report = check(options, directory, left, storm.patience())
+        if storm.differences:
+            verdict = 'violation'
+            report = ''.join(f'VIOLATION of watched: {text}\n' for text in storm.differences[:5]) \
+                + report.replace('verdict:', 'storm-check:')
         outcome.add(verdict, report, options.round_seconds)
+        for name, number in storm.watched.items():
+            outcome.count(name, number)
         if storm.small is not None:
             outcome.count('starts_while_full', storm.starts_while_full)
         so_far = verdict if outcome.seconds >= options.seconds else verdict.replace('void', 'pass')

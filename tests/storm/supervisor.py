@@ -3,6 +3,7 @@
 
 """Raises one storm: starts, stops and kills, and has everybody hold still from time to time."""
 
+import collections
 import contextlib
 import heapq
 import os
@@ -16,7 +17,7 @@ import time
 from buses import FACTOR, Bus, can_be_others, spawn
 from lateness import Lateness
 from observer import Observer
-from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess
+from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess, WatcherProcess
 from smallfs import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
@@ -25,6 +26,8 @@ from storm_log import Kind, Left, Log, now, unique_of
 PATIENCE = 3.0 * FACTOR
 # What may take as long as it likes on a busy machine, but not for ever.
 FOR_EVER = 30.0 * FACTOR
+# A watcher that is stopped so long misses signals.
+WATCHER_STOP = 0.5
 MEMORY_ALLOWANCE_KIB = 8192
 # Of the file system that somebody fills.
 SMALL_BYTES = 2 << 20
@@ -51,6 +54,10 @@ class Storm:
         self.bus = None
         self.bus_number = 0
         self.observer = None
+        self.watcher = None
+        self.watched = collections.Counter()
+        self.watcher_answer = 0
+        self.differences = []
         self.service = None
         self.environment = None
         self.small = self.make_small_file_system() if options.full else None
@@ -135,6 +142,8 @@ class Storm:
     def start_service(self):
         if self.options.activation:
             return
+        # A successor that comes before the bus has noticed the death finds the name taken.
+        self.observer.wait_no_owner(FOR_EVER)
         command = self.service_command()
         if self.small is not None and self.small.is_full():
             self.starts_while_full += 1
@@ -301,7 +310,53 @@ class Storm:
     def look(self, quiet=False):
         """As long as the service is there."""
         self.barrier()
-        return self.observer.look(quiet)
+        count = self.observer.look(quiet)
+        if quiet and count is not None and self.watcher is not None:
+            self.check_watchers()
+        return count
+
+    # ---- the watchers
+
+    def start_watcher(self):
+        self.watcher = WatcherProcess(self)
+        self.watcher_answer = 0
+        self.selector.register(self.watcher.output, selectors.EVENT_READ, self.on_watcher_said)
+
+    def end_watcher(self):
+        if self.watcher is None:
+            return
+        self.selector.unregister(self.watcher.output)
+        self.watcher.close()
+        self.watcher = None
+
+    def on_watcher_said(self):
+        answers = self.watcher.read()
+        if answers is None:
+            raise StormError(f'the watchers have ended; see {self.noise.name}')
+        for answer in answers:
+            self.watcher_answer = answer.pop('number')
+            self.differences += [f'{text} (seed {self.seed})' for text in answer.pop('differences')]
+            self.watched.update(answer)
+
+    def check_watchers(self):
+        """What they have rebuilt from signals is what the service says."""
+        self.watcher.resume()
+        number = self.watcher.check()
+        if not self.run_until(lambda: self.watcher_answer == number, FOR_EVER):
+            self.differences.append(f'expected the state of all buckets at check {number}, '
+                                    f'actual: none within {FOR_EVER} s (seed {self.seed})')
+
+    def on_stop_watcher(self):
+        watcher = self.watcher
+
+        def resume():
+            if self.watcher is watcher and watcher.stopped:
+                watcher.resume()
+        if not watcher.stopped:
+            watcher.stop()
+            self.at(WATCHER_STOP, resume)
+
+    # ---- being quiet
 
     def settle(self):
         """Has all clients come to rest with nothing on its way; what doesn't is noted."""
@@ -394,9 +449,12 @@ class Storm:
         self.log.note(Kind.BUS, detail=self.bus_number)
         self.observer = Observer(self.bus.address, self.log, self.uids)
         self.selector.register(self.observer, selectors.EVENT_READ, self.on_owner)
+        if self.options.watch:
+            self.start_watcher()
         self.service = None
 
     def stop_bus(self):
+        self.end_watcher()
         self.selector.unregister(self.observer)
         self.observer.close()
         self.bus.stop()
@@ -443,6 +501,7 @@ class Storm:
         options = self.options
         self.every(options.kill_clients, self.on_kill_client)
         self.every(options.stop, self.on_stop_client)
+        self.every(options.stop / 20 if options.watch else 0, self.on_stop_watcher)
         self.every(options.kill_service, self.on_kill_service)
         self.every(1 / options.quiet_every if options.quiet_every else 0, self.on_quiet)
         if not options.activation:
@@ -518,6 +577,7 @@ class Storm:
         self.wait_service()
         self.settle()
         self.look(quiet=True)
+        self.end_watcher()
 
     def close(self):
         for client in list(self.clients.values()):
@@ -529,6 +589,8 @@ class Storm:
                 os.kill(self.service.pid, signal.SIGKILL)
             if self.service.process is not None:
                 self.service.process.wait()
+        if self.watcher is not None:
+            self.watcher.close()
         if self.bus is not None:
             self.observer.close()
             self.bus.stop()

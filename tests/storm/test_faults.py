@@ -25,6 +25,7 @@ class Faults(StormCase):
                 diagnostic(line)
         self.assertEqual(outcome.verdict, 'violation', f'{fault} is not noticed')
         self.remove(outcome.directory)
+        return outcome
 
     def test_send_before_commit(self):
         self.catch('send-before-commit', '--kill-service=6')
@@ -53,6 +54,16 @@ class Faults(StormCase):
 
     def test_order_lost(self):
         self.catch('order-lost')
+
+    def test_waiting_dropped(self):
+        self.catch_by_watchers('waiting-dropped')
+
+    def test_waiting_out_of_order(self):
+        self.catch_by_watchers('waiting-out-of-order')
+
+    def catch_by_watchers(self, fault):
+        outcome = self.catch(fault, '--watch', '--kill-service=0', '--quiet-every=0.5')
+        self.assertIn('VIOLATION of watched', outcome.report)
 
 
 class Sums(StormCase):
