@@ -40,6 +40,10 @@ typedef struct {
     gboolean version;
 } CommandLine;
 
+/* How long the bus may take to reply to a call of the service. A reply that is lost, for lack of
+ * memory, delays the start by this time at most. */
+#define BUS_REPLY_TIMEOUT_US (10 * G_USEC_PER_SEC)
+
 /* A bus sets this variable in the environment of a service that it starts. */
 static gboolean
 is_bus_activated(void)
@@ -171,7 +175,9 @@ open_bus(const CommandLine *line, sd_bus **out_bus)
     if (address == NULL)
         return -ENOENT;
     if ((r = sd_bus_new(&bus)) < 0 || (r = sd_bus_set_address(bus, address)) < 0 ||
-        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 || (r = sd_bus_start(bus)) < 0) {
+        (r = sd_bus_set_bus_client(bus, TRUE)) < 0 ||
+        (r = sd_bus_set_method_call_timeout(bus, BUS_REPLY_TIMEOUT_US)) < 0 ||
+        (r = sd_bus_start(bus)) < 0) {
         sd_bus_unref(bus);
         return r;
     }

@@ -9,6 +9,9 @@
 /* A library that says a request again, says how many ms are left of its time. */
 #define TIMEOUT_SLACK (5 * MS)
 
+/* How long after its time-out the library ends a request if the service has not. */
+#define OWN_TIMEOUT_GRACE (250 * MS)
+
 /* ---- making and freeing */
 
 static void
@@ -461,6 +464,14 @@ story_has_kill(const Story *self, guint64 from, guint64 to)
 
 /* ---- what follows for each request */
 
+/* Whether the library may have ended the request, without the service. */
+static gboolean
+may_have_timed_out_itself(const StoryRequest *request)
+{
+    return request->timeout != 0 && request->end_outcome == HISTORY_TIMEOUT &&
+           request->end >= request->call + request->timeout + OWN_TIMEOUT_GRACE;
+}
+
 static guint64
 find_possible_end(const Story *self, const StoryRequest *request)
 {
@@ -471,7 +482,8 @@ find_possible_end(const Story *self, const StoryRequest *request)
     if (request->lost != HISTORY_NEVER && request->lost_outcome == HISTORY_STOLEN)
         end = MIN(end, request->lost);
     if (request->end != HISTORY_NEVER &&
-        (request->end_outcome == HISTORY_CANCELLED || request->end_outcome == HISTORY_UNREACHABLE))
+        (request->end_outcome == HISTORY_CANCELLED || request->end_outcome == HISTORY_UNREACHABLE ||
+         may_have_timed_out_itself(request)))
         /* The application has its answer at once, the service hears of it later. */
         end = MIN(end, story_after(request->client, request->end, self->patience));
     else if (request->end != HISTORY_NEVER && request->end_outcome != HISTORY_FAILED)
@@ -530,11 +542,14 @@ finish_client(Story *self, StoryClient *client)
 
 /* ---- rows and requests */
 
-/* Stolen before its client heard that it had it: it is told so; or it has asked for it anew, and
- * then was out of time. */
+/* Granted without its client being notified. The lock was stolen before: the client is notified of
+ * that, or has repeated the request, which then timed out. Or the service was killed, and the
+ * client's own time-out expired before the next service could reply. */
 static gboolean
 may_have_been_held_unheard(const StoryRequest *request)
 {
+    if (request->is_anew && may_have_timed_out_itself(request))
+        return TRUE;
     return request->stolen < request->end &&
            (request->end_outcome == HISTORY_STOLEN ||
             (request->is_anew && request->end_outcome == HISTORY_TIMEOUT));

@@ -233,6 +233,14 @@ static const Case cases[] = {
      UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
         "10 S service-kill\n10 S service-dead\n10 S service-ready\n60 A end 1 timeout"},
+    {"not-risen/timed-out-by-itself-and-was-held", "",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
+        "10 S service-kill\n10 S service-dead\n310 A end 1 timeout\n320 S service-ready\n"
+        "321 C query 2\n321 C row 2 A held token 11\n322 C rows 2"},
+    {"not-risen/timed-out-by-itself-without-a-kill", "not-risen",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n310 A end 1 timeout"},
     {"not-risen/aborted-a-moment-ago", "",
      A_BEHIND_B "6 A abort 1\n6 A end 1 cancelled\n7 C query 1\n7 C row 1 B held token 10\n"
                 "7 C row 1 A pending position 1\n8 C rows 1\n9 B leave 1\n9 B release 1"},
