@@ -42,7 +42,7 @@ typedef struct {
 
 /* How long the bus may take to reply to a call of the service. A reply that is lost, for lack of
  * memory, delays the start by this time at most. */
-#define BUS_REPLY_TIMEOUT_US (10 * G_USEC_PER_SEC)
+#define BUS_REPLY_TIMEOUT_US (10 * (uint64_t)G_USEC_PER_SEC)
 
 /* A bus sets this variable in the environment of a service that it starts. */
 static gboolean

@@ -99,15 +99,18 @@ writer_lock_take(const char *directory, const char *bus, GError **error)
 {
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     g_autofree char *path = g_strdup_printf("%s/%s.lock", directory, bus);
-    g_autoptr(WriterLock) lock = g_new0(WriterLock, 1);
+    int fd = open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
+    WriterLock *lock;
 
-    lock->fd = open_directory(directory, error) ? writer_lock_open_file(path, error) : -1;
-    if (lock->fd < 0)
+    if (fd < 0)
         return NULL;
+    lock = g_new0(WriterLock, 1);
+    lock->fd = fd;
     if (fcntl(lock->fd, F_OFD_SETLK, &range) == 0 && map_n_commits(lock))
-        return g_steal_pointer(&lock);
+        return lock;
     if (errno != EAGAIN && errno != EACCES)
         set_errno(error, path);
+    writer_lock_free(lock);
     return NULL;
 }
 
