@@ -51,6 +51,8 @@ class Holder:
             return [method(*arguments)]
         except DBusError as error:
             reason = getattr(error, 'dbus_name', None) or str(error)
+            if reason.endswith('.NotHeld'):
+                return [None]   # of a release: it has been released before
             if any(word in reason for word in GONE):
                 return None
             self.end(1, f'failed {reason}')

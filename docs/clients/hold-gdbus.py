@@ -47,7 +47,9 @@ class Holder:
                 done(bus.call_finish(result).unpack())
             except GLib.Error as error:
                 reason = Gio.DBusError.get_remote_error(error) or error.message
-                if reason.split('.')[-1] in ('NoReply', 'ServiceUnknown', 'NameHasNoOwner'):
+                if reason.endswith('.NotHeld'):
+                    done(())   # of a release: it has been released before
+                elif reason.split('.')[-1] in ('NoReply', 'ServiceUnknown', 'NameHasNoOwner'):
                     done(None)
                 else:
                     self.end(1, f'failed {reason}')
@@ -110,6 +112,8 @@ class Holder:
                   lambda values: values is None or self.end(0, 'released'))
 
     def end(self, status, line):
+        if not self.loop.is_running():
+            return
         print(line, flush=True)
         self.status = status
         self.loop.quit()

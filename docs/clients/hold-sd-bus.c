@@ -53,7 +53,8 @@ is_served(sd_bus_message *reply)
 {
     const sd_bus_error *error = sd_bus_message_get_error(reply);
 
-    if (error == NULL) {
+    if (error == NULL || sd_bus_error_has_name(error, SERVICE ".Error.NotHeld")) {
+        /* NotHeld, of a release: it has been released before. */
         free(owner);
         owner = strdup(sd_bus_message_get_sender(reply));
         return true;
