@@ -279,7 +279,7 @@ def tell_command(stage):
             env=stage.environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE) as backup:
         print(f"       {backup.stdout.readline().rstrip()}")
-        show(stage, "inspect", "backup")
+        show(stage, "list", "backup")
         status = show(stage, "run", "-n", "backup", "true")
         print(f"       exit status {status}: another process holds the lock")
         backup.stdin.close()
@@ -295,7 +295,7 @@ def print_lines_to_try(stage):
     print(f"     export DBUS_SESSION_BUS_ADDRESS='{stage.address}'")
     print(f"     {stage.weblocks} query")
     print(f"     {stage.weblocks} run backup -- sh -c 'echo mine; sleep 60' &")
-    print(f"     {stage.weblocks} inspect backup")
+    print(f"     {stage.weblocks} list backup")
     print(f"     {stage.weblocks} steal backup")
     print(f"     {call} Query")
     print(f"     {call} Request 'sa{{sv}}' printer 1 mode s shared")
