@@ -11,10 +11,9 @@
 /**
  * WebLocksLockInfo:
  *
- * A lock that somebody holds, or a request that waits: the `LockInfo` of the standard
- * (section 3.3).
+ * A held lock or a pending request: the `LockInfo` of the standard (section 3.3).
  *
- * A query tells name, mode and client. Only inspecting tells the rest.
+ * A query returns name, mode and client; only inspecting returns the rest.
  *
  * Since: 0.1
  */
@@ -100,7 +99,7 @@ read_string(GVariant *entry, const char *key, char **field)
     *field = g_strdup(string);
 }
 
-/* Keys of a later service are ignored. */
+/* Unknown keys, of a newer service, are ignored. */
 static gboolean
 has_right_types(GVariant *entry)
 {
@@ -301,7 +300,7 @@ web_locks_lock_info_get_mode(WebLocksLockInfo *self)
  * web_locks_lock_info_get_held:
  * @self: a lock info
  *
- * Gets whether it is held, and not waiting.
+ * Gets whether the lock is held; otherwise the request is pending.
  *
  * Returns: %TRUE: held; %FALSE: waiting
  * Since: 0.1
@@ -317,7 +316,7 @@ web_locks_lock_info_get_held(WebLocksLockInfo *self)
  * web_locks_lock_info_get_client_id:
  * @self: a lock info
  *
- * Gets whose it is: the unique name of its agent on the bus, as
+ * Gets the client: the unique name of its agent on the bus, as
  * [property@WebLocks.Agent:client-id].
  *
  * Returns: (transfer none): the unique name
@@ -334,7 +333,7 @@ web_locks_lock_info_get_client_id(WebLocksLockInfo *self)
  * web_locks_lock_info_get_token:
  * @self: a lock info
  *
- * Gets the fencing token of a held lock. Only inspecting tells it.
+ * Gets the fencing token of a held lock. Only inspecting returns it.
  *
  * Returns: the token; 0 if it waits, or is not told
  * Since: 0.1
@@ -350,7 +349,7 @@ web_locks_lock_info_get_token(WebLocksLockInfo *self)
  * web_locks_lock_info_get_why:
  * @self: a lock info
  *
- * Gets what its client says the lock is for. Only inspecting tells it.
+ * Gets the purpose that the client has given. Only inspecting returns it.
  *
  * Returns: (transfer none): a few words; "" if there are none
  * Since: 0.1
@@ -366,7 +365,7 @@ web_locks_lock_info_get_why(WebLocksLockInfo *self)
  * web_locks_lock_info_get_age:
  * @self: a lock info
  *
- * Gets for how long it has been held, or has waited. Only inspecting tells it.
+ * Gets for how long the lock has been held or the request has waited. Only inspecting returns it.
  *
  * Returns: milliseconds
  * Since: 0.1
@@ -382,7 +381,7 @@ web_locks_lock_info_get_age(WebLocksLockInfo *self)
  * web_locks_lock_info_get_pid:
  * @self: a lock info
  *
- * Gets the process of its client. Only inspecting tells it.
+ * Gets the process id of the client. Only inspecting returns it.
  *
  * Returns: the process id; 0 if it is not known
  * Since: 0.1
@@ -398,7 +397,7 @@ web_locks_lock_info_get_pid(WebLocksLockInfo *self)
  * web_locks_lock_info_get_process:
  * @self: a lock info
  *
- * Gets the name of the process of its client. Only inspecting tells it.
+ * Gets the name of the client's process. Only inspecting returns it.
  *
  * Returns: (transfer none): the name; "" if it is not known
  * Since: 0.1
@@ -414,7 +413,7 @@ web_locks_lock_info_get_process(WebLocksLockInfo *self)
  * web_locks_lock_info_get_position:
  * @self: a lock info
  *
- * Gets its place among those who wait for the name: 1 is next. Only inspecting tells it.
+ * Gets the position in the queue of the name: 1 is next. Only inspecting returns it.
  *
  * Returns: the place; 0 if it is held
  * Since: 0.1
@@ -430,7 +429,8 @@ web_locks_lock_info_get_position(WebLocksLockInfo *self)
  * web_locks_lock_info_get_blocked_by:
  * @self: a lock info
  *
- * Gets who must let go before it can be granted. Only inspecting tells it.
+ * Gets the clients whose locks and requests have to end before this request can be granted. Only
+ * inspecting returns it.
  *
  * Returns: (transfer none) (array zero-terminated=1): client ids
  * Since: 0.1

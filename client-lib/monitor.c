@@ -11,9 +11,9 @@
  * starts another one after it. So the lists always show a state that each bucket had, with all
  * details, and nothing is polled. */
 
-/* After a look that has failed although there is a service. */
+/* The delay after a failed look although there is a service. */
 #define RETRY_MS 1000
-/* A change during a look: bursts of signals cause few calls. */
+/* The delay after a change during a look, so that bursts of signals cause few calls. */
 #define BURST_MS 20
 
 typedef enum {
@@ -51,11 +51,12 @@ struct _WebLocksMonitor {
     ConnectionWatch watch;
     MonitorRef *ref;
     GSource *timer;
-    guint watched_owner; /* the owner change since which the service tells us */
+    guint watched_owner; /* the number of the owner change since which the watch is enabled */
     gboolean is_watched;
-    gboolean is_watch_asked; /* so it has to be taken back */
+    gboolean is_watch_asked; /* Watch was called, so it has to be disabled */
     Survey *survey;          /* used with the session lock held */
-    int look; /* a Look; atomic. Whoever moves it from idle owns what follows until it is idle */
+    int look; /* a Look; atomic. The thread that changes it from idle owns the look until it is idle
+               */
     GTask *ready; /* web_locks_monitor_new_async() */
 };
 
@@ -88,14 +89,14 @@ stop_timer(WebLocksMonitor *self)
     g_clear_pointer(&self->timer, g_source_unref);
 }
 
-/* What the connection, and a source that waits, know of a monitor: enough to have it look, if it is
- * there. The session lock is held when there is something to tell, and then nobody touches the
- * monitor itself, whose last reference might be dropped by that. */
+/* A weak reference to a monitor, for the connection and for timers: enough to start a look if the
+ * monitor still exists. The connection calls with the session lock held, when the monitor itself
+ * must not be referenced: dropping that might be dropping the last reference. */
 struct MonitorRef {
     GWeakRef monitor;
     Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
-    int is_told; /* that something changed, and a look is on its way; atomic */
+    int is_told; /* atomic: a change was reported, and a look is scheduled */
 };
 
 static MonitorRef *
@@ -133,7 +134,7 @@ refresh_if_alive(MonitorRef *ref)
     g_atomic_int_set(&ref->is_told, FALSE);
     if (self == NULL)
         return;
-    /* The answer is to come back to where we are. */
+    /* The result is to be delivered in the current context. */
     context = connection_get_context(get_connection(self));
     g_main_context_push_thread_default(context);
     refresh(self);
@@ -175,7 +176,7 @@ change_free(SessionDelivery *delivery)
     g_free(delivery);
 }
 
-/* With the session lock held: no list may change now. */
+/* Called with the session lock held, so no list may change here. */
 static void
 on_changed(const char *path, gpointer data)
 {
@@ -204,7 +205,7 @@ is_same(GListModel *a, guint at_a, GListModel *b, guint at_b)
     return web_locks_lock_info_is_unchanged(info_a, info_b);
 }
 
-/* Only what differs is replaced, so that a view keeps its place. */
+/* Only items that differ are replaced, so that a view keeps its scroll position. */
 static void
 update_store(GListStore *store, GListModel *now)
 {
@@ -259,7 +260,7 @@ end_look(WebLocksMonitor *self, guint next_ms)
 {
     if (next_ms > 0)
         refresh_in(self, next_ms);
-    /* The timer may fire before this is idle, in another thread: then it leaves its mark. */
+    /* The timer may fire in another thread before this is idle; then it marks the look as stale. */
     while (!g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_IDLE)) {
         g_atomic_int_set(&self->look, LOOK_GOING_ON);
         refresh_in(self, BURST_MS);
@@ -381,7 +382,7 @@ monitor_new_wait(WebLocksAgent *agent,
  * @callback: (scope async) (nullable): called when the lists are there
  * @user_data: for @callback
  *
- * Makes a monitor of a bucket.
+ * Creates a monitor of a bucket.
  *
  * Since: 0.1
  */
@@ -406,7 +407,7 @@ web_locks_monitor_new_async(WebLocksManager *manager,
  * @result: the result of web_locks_monitor_new_async()
  * @error: return location for an error
  *
- * Ends what web_locks_monitor_new_async() began.
+ * Finishes an operation started with web_locks_monitor_new_async().
  *
  * Errors: `G_IO_ERROR_CANCELLED`, [error@WebLocks.Error.LIMITS] (a client can watch 64 buckets),
  * [error@WebLocks.Error.SECURITY], [error@WebLocks.Error.INVALID_STATE] and
@@ -429,7 +430,7 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
  * @cancellable: (nullable): ends the wait
  * @error: return location for an error
  *
- * Makes a monitor of a bucket, and waits until its lists are there.
+ * Creates a monitor of a bucket, and waits until its lists are filled.
  *
  * See web_locks_monitor_new_finish() for errors.
  *
@@ -541,7 +542,7 @@ web_locks_monitor_get_manager(WebLocksMonitor *self)
  * web_locks_monitor_get_held:
  * @self: a monitor
  *
- * Gets the locks that are held.
+ * Gets the held locks.
  *
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1
@@ -557,7 +558,7 @@ web_locks_monitor_get_held(WebLocksMonitor *self)
  * web_locks_monitor_get_pending:
  * @self: a monitor
  *
- * Gets the requests that wait; those of one name stand in the order of their requests.
+ * Gets the pending requests; those for one name are in the order in which they were made.
  *
  * Returns: (transfer none): a list model of [class@WebLocks.LockInfo]
  * Since: 0.1

@@ -17,13 +17,13 @@
 
 #include "store.h"
 
-/* More than 65,536 records of any length take. */
+/* More than the space of 65,536 records of any length. */
 #define PATIENCE_SECS 10
 #define BYTES_MAX     (512UL * 1024 * 1024)
 #define CHUNK_BYTES   65536
 
-/* What comes through the pipe: for each record this, its key and its value; in the end one without
- * a key. */
+/* The format of the pipe: for each record this header, the key and the value; at the end a header
+ * without a key. */
 typedef struct {
     guint32 key_size;
     guint32 value_size;
@@ -90,13 +90,14 @@ run_child(const char *path, int fd, pid_t parent)
     Sender sender = {fd, g_byte_array_new()};
     GError *error = NULL;
 
-    /* It has the parent's lock and its connection to the bus, and must not outlive it. */
+    /* The child has inherited the lock and the connection to the bus, so it must not outlive the
+     * parent. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_NO_RESOURCE);
     setrlimit(RLIMIT_CORE, &no_core);
-    close(STDERR_FILENO); /* LMDB would say there what the parent says better */
-    /* A sanitizer would tell of what is expected here. */
+    close(STDERR_FILENO); /* LMDB's messages; the parent logs the reason */
+    /* Crashes on damaged files are expected, so a sanitizer must not report them. */
     for (guint i = 0; i < G_N_ELEMENTS(faults); i++)
         signal(faults[i], SIG_DFL);
     alarm(PATIENCE_SECS);
@@ -133,7 +134,7 @@ receive(int fd, GByteArray *bytes)
     return FALSE;
 }
 
-/* Its exit status; whatever else ends it is the file's fault too. */
+/* Returns the child's exit status. Any other end of the child counts as a damaged file. */
 static int
 wait_for_child(pid_t pid, gboolean is_needed)
 {
@@ -207,7 +208,7 @@ reader_read(const char *path, GError **error)
 
 /* ---- what came */
 
-/* FALSE: there is no whole record. `*position` moves behind it. */
+/* Returns FALSE if there is no complete record. Moves `*position` behind the record. */
 static gboolean
 next_record(const GByteArray *bytes, gsize *position, LoadedRecord *out_record)
 {

@@ -25,13 +25,14 @@
 #define ID_BLOCK    256
 #define TOKEN_BLOCK 1000
 
-/* What a record takes besides the strings of the request, and an agent's besides. */
+/* An upper bound of the bytes that the records of a request take without its strings, including
+ * that of its agent. */
 #define RECORD_BYTES 512UL
 
 /* The upper bound of a request's record besides its strings. */
 #define REQUEST_BYTES 128UL
 
-/* What the state needs to know of an agent besides what the core has. */
+/* What the store notes about an agent. */
 typedef struct {
     guint64 number;     /* in the keys of its records; of this file only */
     guint64 id_ceiling; /* it can be given ids up to this one without writing its record */
@@ -151,8 +152,8 @@ is_latest(const State *self, const LoadedState *loaded)
     return n_commits == *self->lock->n_commits || n_commits == *self->lock->n_commits + 1;
 }
 
-/* A service that is killed within a commit can leave one that is not whole, and then the one before
- * it is the last: see store.h. */
+/* A kill within a commit can leave it incomplete; then the commit before it is the last one: see
+ * store.h. */
 static LoadedState *
 load_last(State *self, GError **error)
 {
@@ -181,7 +182,7 @@ load_last(State *self, GError **error)
     return g_steal_pointer(&last);
 }
 
-/* FALSE: it can't be told now what is there. */
+/* Returns FALSE if the state cannot be read now, for lack of resources. */
 static gboolean
 load(State *self, GError **error)
 {
@@ -213,7 +214,7 @@ typedef struct {
     gpointer data;
 } LostRecord;
 
-/* The new file won't have it. */
+/* Leaves the request out of the new file. */
 static void
 keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
 {
@@ -408,8 +409,8 @@ remove_loaded(State *self, GError **error)
     return TRUE;
 }
 
-/* There is no room for a second file. What is in the old one's list of free pages was not checked:
- * so this is not how it is always done. */
+/* Used if there is no room for a second file: continues with the old one. That is not the usual
+ * way, since the old file's list of free pages has not been checked. */
 static gboolean
 write_old_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
 {
@@ -488,7 +489,7 @@ state_has_room(State *self, gsize n_bytes)
     return store_has_room(self->store, self->n_bytes + n_bytes + 2 * RECORD_BYTES);
 }
 
-/* Whether anything that is written is not as it is now. */
+/* Whether anything in the file is out of date. */
 static gboolean
 is_due(State *self)
 {
@@ -522,7 +523,7 @@ write_changes(State *self, GError **error)
     return commit(self, error);
 }
 
-/* What was noted is written. */
+/* Clears the notes of the turn, which have been written. */
 static void
 forget_changes(State *self)
 {

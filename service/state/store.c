@@ -113,7 +113,7 @@ resize_map(Store *store, gsize n_bytes)
 {
     if (!store->is_mapped || mdb_env_set_mapsize(store->env, n_bytes) == 0)
         return TRUE;
-    /* There are no addresses for it. The old map is gone, but there were addresses for that. */
+    /* No address space is left for it. The old map is gone, but its address space was enough. */
     if (mdb_env_set_mapsize(store->env, store->allocated_bytes) != 0)
         g_error("the state cannot be mapped any more");
     errno = ENOMEM;
@@ -135,7 +135,7 @@ allocate(Store *store, gsize n_bytes)
     }
     if (!store->can_allocate)
         return TRUE;
-    /* Only what is new: fallocate() visits each page, those that are there too. */
+    /* Only the new part: fallocate() visits each page, even if it exists. */
     if (fallocate(store->fd, 0, (off_t)store->allocated_bytes,
                   (off_t)(n_bytes - store->allocated_bytes)) < 0) {
         if (store->is_mapped || (errno != EOPNOTSUPP && errno != ENOSYS))
@@ -394,7 +394,7 @@ read_meta(int fd, off_t position, MetaPage *out_page)
            out_page->magic == META_MAGIC && out_page->version == META_VERSION;
 }
 
-/* Gives one of the two pages another number. */
+/* Changes the commit number of one of the two pages. */
 static gboolean
 change_number(const char *path, gboolean of_last, gsize number, gsize *out_before)
 {
