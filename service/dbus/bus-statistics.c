@@ -130,6 +130,26 @@ is_from_bus(sd_bus_message *reply)
     return g_strcmp0(sd_bus_message_get_sender(reply), BUS_DRIVER_NAME) == 0;
 }
 
+/* Finds the value of a key in a reply of type a{sv}; it is read next. FALSE if it is
+ * not there. */
+static gboolean
+find_key(sd_bus_message *reply, const char *wanted)
+{
+    const char *key;
+
+    if (sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+        return FALSE;
+    while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
+        if (sd_bus_message_read_basic(reply, 's', &key) < 0)
+            return FALSE;
+        if (g_str_equal(key, wanted))
+            return TRUE;
+        if (sd_bus_message_skip(reply, "v") < 0 || sd_bus_message_exit_container(reply) < 0)
+            return FALSE;
+    }
+    return FALSE;
+}
+
 /* ---- GetStats */
 
 /* FALSE: the reply is not what was expected. */
@@ -154,21 +174,9 @@ read_connection(sd_bus_message *reply, GHashTable *bytes)
 static gboolean
 find_connections(sd_bus_message *reply)
 {
-    const char *key;
-
-    if (sd_bus_message_is_method_error(reply, NULL) > 0 ||
-        sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
-        return FALSE;
-    while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
-        if (sd_bus_message_read_basic(reply, 's', &key) < 0)
-            return FALSE;
-        if (g_str_equal(key, KEY_CONNECTIONS))
-            return sd_bus_message_enter_container(reply, 'v', TYPE_CONNECTIONS) > 0 &&
-                   sd_bus_message_enter_container(reply, 'a', "(sa{sv}a{su})") >= 0;
-        if (sd_bus_message_skip(reply, "v") < 0 || sd_bus_message_exit_container(reply) < 0)
-            return FALSE;
-    }
-    return FALSE;
+    return sd_bus_message_is_method_error(reply, NULL) <= 0 && find_key(reply, KEY_CONNECTIONS) &&
+           sd_bus_message_enter_container(reply, 'v', TYPE_CONNECTIONS) > 0 &&
+           sd_bus_message_enter_container(reply, 'a', "(sa{sv}a{su})") >= 0;
 }
 
 /* By unique name, in `bytes`, whose keys are in the reply. */
@@ -232,21 +240,11 @@ ask_all(BusStatistics *self)
 static guint64
 read_outgoing_bytes(sd_bus_message *reply)
 {
-    const char *key;
     guint32 value;
 
-    if (sd_bus_message_enter_container(reply, 'a', "{sv}") < 0)
+    if (!find_key(reply, KEY_OUTGOING_BYTES) || sd_bus_message_read(reply, "v", "u", &value) <= 0)
         return BUS_STATISTICS_UNKNOWN;
-    while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
-        if (sd_bus_message_read_basic(reply, 's', &key) < 0)
-            break;
-        if (g_str_equal(key, KEY_OUTGOING_BYTES))
-            return sd_bus_message_read(reply, "v", "u", &value) > 0 ? value
-                                                                    : BUS_STATISTICS_UNKNOWN;
-        if (sd_bus_message_skip(reply, "v") < 0 || sd_bus_message_exit_container(reply) < 0)
-            break;
-    }
-    return BUS_STATISTICS_UNKNOWN;
+    return value;
 }
 
 static int
