@@ -125,16 +125,12 @@ command_break(const Command *command, int argc, char **argv)
 
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
-    if (argc < 1)
-        return options_complain(command, "missing lock name");
-    if (argc > 1)
-        return options_complain(command, "unexpected argument '%s'", argv[1]);
-    if (!g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(command, "'%s' is not valid UTF-8", argv[0]);
+    self.name = options_get_lock_name(command, argc, argv, &status);
+    if (self.name == NULL)
+        return status;
     if (self.user != NULL &&
         !g_ascii_string_to_unsigned(self.user, 10, 0, G_MAXUINT32 - 1, &uid, NULL))
         return options_complain(command, "'%s' is not a user id", self.user);
     self.uid = (guint)uid;
-    self.name = argv[0];
     return break_locks(&self);
 }

@@ -212,3 +212,17 @@ options_parse(
     g_string_free(getopt.shorts, TRUE);
     return good;
 }
+
+const char *
+options_get_lock_name(const Command *command, int argc, char **argv, int *out_status)
+{
+    if (argc < 1)
+        *out_status = options_complain(command, "missing lock name");
+    else if (argc > 1)
+        *out_status = options_complain(command, "unexpected argument '%s'", argv[1]);
+    else if (!g_utf8_validate(argv[0], -1, NULL))
+        *out_status = options_complain(command, "'%s' is not valid UTF-8", argv[0]);
+    else
+        return argv[0];
+    return NULL;
+}

@@ -32,6 +32,10 @@ gboolean options_parse(
 /* Reports an error in the command line. Returns the exit status. */
 int options_complain(const Command *command, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
+/* For a command whose only argument is a lock name. Returns it, or NULL after reporting an error;
+ * then *out_status is the exit status. */
+const char *options_get_lock_name(const Command *command, int argc, char **argv, int *out_status);
+
 /* Functions for Option.take; the comment is the type of what `into` points to. */
 gboolean option_set(const char *value, gpointer into, GError **error);     /* gboolean */
 gboolean option_unset(const char *value, gpointer into, GError **error);   /* gboolean */

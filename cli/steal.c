@@ -88,15 +88,11 @@ command_steal(const Command *command, int argc, char **argv)
                               target_bucket_option(&target),
                               target_system_option(&target),
                               {NULL}};
+    const char *name;
     int status;
 
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
-    if (argc < 1)
-        return options_complain(command, "missing lock name");
-    if (argc > 1)
-        return options_complain(command, "unexpected argument '%s'", argv[1]);
-    if (!g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(command, "'%s' is not valid UTF-8", argv[0]);
-    return steal(&target, argv[0], why);
+    name = options_get_lock_name(command, argc, argv, &status);
+    return name != NULL ? (int)steal(&target, name, why) : status;
 }
