@@ -212,7 +212,8 @@ gpointer
 survey_read(GVariant *body, Survey *self, GError **error)
 {
     WebLocksSnapshot *snapshot;
-    WebLocksManager *manager;
+    WebLocksManager *manager = self->manager;
+    Part *part;
 
     if (self->inspection == NULL) {
         g_autoptr(GPtrArray) managers = observable_read(body, self->agent, error);
@@ -226,12 +227,13 @@ survey_read(GVariant *body, Survey *self, GError **error)
     if (snapshot == NULL)
         return NULL;
     g_clear_pointer(&self->inspection, inspection_free);
-    manager =
-        self->manager != NULL ? self->manager : ((Part *)self->parts->pdata[self->at])->manager;
+    part = manager == NULL ? self->parts->pdata[self->at] : NULL;
+    if (part != NULL)
+        manager = part->manager;
     set_manager(web_locks_snapshot_get_held(snapshot), manager);
     set_manager(web_locks_snapshot_get_pending(snapshot), manager);
-    if (self->manager != NULL)
+    if (part == NULL)
         return snapshot;
-    ((Part *)self->parts->pdata[self->at])->snapshot = snapshot;
+    part->snapshot = snapshot;
     return go_on(self);
 }
