@@ -259,13 +259,13 @@ class GoesOn(StateCase):
         waiting, _ = waiter.request('x')
         stolen, token = thief.steal('x')
         self.restart()
-        self.wait_released(victim, lost, 'stolen')
+        victim.wait_released(lost, 'stolen')
         self.assert_error('NotHeld', victim.release, lost)
         self.assertEqual(victim.query(), ([('x', 'exclusive', thief.name)],
                                           [('x', 'exclusive', waiter.name)]))
         again, newer = victim.steal('x')
         self.assertGreater(newer, token)
-        self.wait_released(thief, stolen, 'stolen')
+        thief.wait_released(stolen, 'stolen')
         self.restart()
         victim.release(again)
         self.wait_granted(waiter, waiting)
@@ -377,7 +377,7 @@ class Meanwhile(StateCase):
             waiter.pump(0.01)
         self.start()
         for id_ in ids:
-            self.wait_released(waiter, id_, 'timeout')
+            waiter.wait_released(id_, 'timeout')
         self.wait_granted(patient, lasting)
         self.assertEqual(waiter.signals('Granted'), [])
         self.assertEqual(waiter.resync(), [])
@@ -404,7 +404,7 @@ class Meanwhile(StateCase):
         started = time.monotonic()
         ages = [entry['age'] for entry in self.control.inspect()[0]]
         self.assertLess(max(ages), 60000)
-        self.wait_released(waiter, id_, 'timeout')
+        waiter.wait_released(id_, 'timeout')
         self.assertGreater(time.monotonic() - started, 2)
         entries = self.control.inspect()[0]
         self.assertEqual(len(entries), 2)
@@ -425,7 +425,7 @@ class Meanwhile(StateCase):
         after = time.monotonic()
         self.assertTrue(limit - (after - sent) - 0.002 <= left <= limit - (before - served) + 0.002,
                         f'{left} s left, {before - served} to {after - sent} s passed of {limit} s')
-        at = self.wait_released(waiter, id_, 'timeout').at
+        at = waiter.wait_released(id_, 'timeout').at
         self.assertGreaterEqual(at - sent, limit)
         diagnostic(f'{(at - served - limit) * 1000:.1f} ms late')
         self.assertLess(at - served, limit + PATIENCE / 2)
@@ -644,8 +644,8 @@ class Without(StateCase):
         held, _ = holder.request('x')
         waiting, _ = waiter.request('x')
         service.signal(signal.SIGTERM)
-        self.wait_released(holder, held, 'lost')
-        self.wait_released(waiter, waiting, 'lost')
+        holder.wait_released(held, 'lost')
+        waiter.wait_released(waiting, 'lost')
         self.assertEqual(service.wait_exit(), 0)
         self.assertEqual(waiter.signals('Granted'), [])
 

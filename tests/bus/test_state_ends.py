@@ -208,7 +208,7 @@ class Replaced(StateCase):
         client = self.raw_client()
         held, _ = client.request('x')
         self.start('--replace')
-        self.wait_released(client, held, 'lost')
+        client.wait_released(held, 'lost')
         self.assertEqual(first.wait_exit(), 0)
         self.assertEqual(client.resync(), [])
 

@@ -84,7 +84,7 @@ class Directory(StateCase):
                 held, _ = client.request('x')
                 self.assertEqual(len(warnings(service)), 1, service.stderr())
                 service.signal(signal.SIGTERM)
-                self.wait_released(client, held, 'lost')
+                client.wait_released(held, 'lost')
                 self.assertEqual(service.wait_exit(), 0)
         # The system's bus has no directory of a user.
         service = self.start('--system', state=False, address_option=False,
@@ -390,7 +390,7 @@ class Poison(StateCase):
     def check_left_out(self):
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
         self.assertEqual(len(warnings(self.current)), 1, self.current.stderr())
-        event = self.wait_released(self.victim, self.lost, 'lost')
+        event = self.victim.wait_released(self.lost, 'lost')
         self.assertEqual(event.args, (self.lost, 'bad', 'shared', self.victim.name, 'lost'))
         self.assertEqual(list(self.see_resync(self.victim)), [self.kept])
         self.assertEqual(list(self.see_resync(self.other)), [self.waiting, self.behind])

@@ -87,7 +87,8 @@ def options(**values):
 
 
 class LockCalls:
-    """Wants call(path, interface, member, body) -> tuple from whoever inherits it."""
+    """What all clients can do. The class that inherits it has call(path, interface, member, body),
+    wait_for(condition, what=) and `events`."""
 
     def locks(self, bucket, member, body=None, **kw):
         return self.call(bucket_path(bucket), LOCKS, member, body, **kw)
@@ -159,3 +160,12 @@ class LockCalls:
     def granted(self, id_):
         """Whether we were told that our request is granted: a watcher hears of others' too."""
         return any(event.args[3] == self.name for event in self.signals('Granted', id=id_))
+
+    def wait_granted(self, id_):
+        self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
+        return self.signals('Granted', id=id_)[0]
+
+    def wait_released(self, id_, reason):
+        self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
+                      what=f'Released of {id_} ({reason})')
+        return self.signals('Released', id=id_, reason=reason)[0]

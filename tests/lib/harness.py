@@ -113,15 +113,6 @@ class Client(LockCalls):
         except TimeoutError as error:
             raise TimeoutError(f'{error}; {self.name} has {self.events}') from None
 
-    def wait_granted(self, id_):
-        self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
-        return self.signals('Granted', id=id_)[0]
-
-    def wait_released(self, id_, reason):
-        self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
-                      what=f'Released of {id_} ({reason})')
-        return self.signals('Released', id=id_, reason=reason)[0]
-
     def close(self):
         if not self.connection.is_closed():
             self.connection.signal_unsubscribe(self._subscription)
@@ -195,6 +186,8 @@ class ProcessClient:
 
     signals = LockCalls.signals
     granted = LockCalls.granted
+    wait_granted = LockCalls.wait_granted
+    wait_released = LockCalls.wait_released
 
     def signal(self, number):
         os.kill(self.pid, number)

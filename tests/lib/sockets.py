@@ -160,15 +160,6 @@ class SocketClient(LockCalls):
         self.ping()
         self.socket.sync()
 
-    def wait_granted(self, id_):
-        self.wait_for(lambda: self.granted(id_), what=f'Granted of {id_}')
-        return self.signals('Granted', id=id_)[0]
-
-    def wait_released(self, id_, reason):
-        self.wait_for(lambda: self.signals('Released', id=id_, reason=reason),
-                      what=f'Released of {id_} ({reason})')
-        return self.signals('Released', id=id_, reason=reason)[0]
-
     def close(self):
         """Both, so that it leaves the bus."""
         self.socket.close()

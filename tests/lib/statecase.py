@@ -116,10 +116,4 @@ class StateCase(BusTestCase):
             return False
 
     def wait_granted(self, client, id_):
-        client.wait_for(lambda: client.granted(id_), what=f'Granted of {id_}')
-        return client.signals('Granted', id=id_)[0].args[4]
-
-    def wait_released(self, client, id_, reason):
-        client.wait_for(lambda: client.signals('Released', id=id_, reason=reason),
-                        what=f'Released of {id_} ({reason})')
-        return client.signals('Released', id=id_, reason=reason)[0]
+        return client.wait_granted(id_).args[4]
