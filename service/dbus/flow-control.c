@@ -43,7 +43,7 @@ acknowledge(FlowCount *count, guint64 n)
     count->n_acknowledged = MAX(count->n_acknowledged, n);
 }
 
-/* The bus holds at most `n_unread` of the messages that were sent before the question. */
+/* The bus holds at most `n_held` of the messages that were sent before the question. */
 static void
 acknowledge_but(FlowCount *count, guint64 n_held)
 {

@@ -9,11 +9,11 @@
  *    (ProcessFD) if the bus provides one, otherwise as a pid.
  * 2. A pidfd is opened for the process, and its sandbox is determined (process.h, sandbox.h).
  * 3. The process must still be running. If the bus provided only a pid, the pid may have been
- * reused before step 2: the bus is asked again and must return the same credentials, and then the
- *    process must still be running.
+ *    reused before step 2: the bus is asked again and must return the same credentials, and then
+ *    the process must still be running.
  *
  * Between steps 2 and 3 a lookup has a descriptor open, so the number of simultaneous lookups is
- * bounded (descriptors.h); further ones are refused.
+ * bounded (descriptors.h). Further ones don't start, and can be started again later.
  *
  * A failure of any step is a refusal, never "not sandboxed". Step 3 can't detect one case: the bus
  * provides no ProcessFD, the process that connected has ended while other processes have its

@@ -9,19 +9,19 @@
  * the mounted file systems:
  *
  * - A file system that is served by a process (FUSE) may never answer, and would block the main
- * loop. If the root or the file is on one, the process is refused without accessing it, unless it
- * is the root of the service itself. A root whose mount is in neither list is refused, too: it is a
- *   directory that is not a mount point, of a process with separate mounts.
+ *   loop. If the root or the file is on one, the process is refused without accessing it, unless
+ *   it is the root of the service itself. A root whose mount is in neither list is refused, too:
+ *   it is a directory that is not a mount point, of a process with separate mounts.
  *   Limitation: a program of the same user that may mount can mount a FUSE file system over the
- * file right after the list was read, or below an overlay.
+ *   file right after the list was read, or below an overlay.
  *
  * - The service may lack permission to open the root: it belongs to another user, or to a program
  *   that the kernel protects from its own user, for example because of capabilities. Then the root
  *   can only be compared, by file system and directory, with the service's own root. If both are
  *   the same and nothing is mounted over the file, the file is looked for in the service's own
- * root. Otherwise the process is refused. It would not be enough that no file is mounted there,
- * since in the root of the proxy that connects a sandboxed application to the bus, the file is a
- * regular one.
+ *   root. Otherwise the process is refused. It would not be enough that no file is mounted there,
+ *   since in the root of the proxy that connects a sandboxed application to the bus, the file is
+ *   a regular one.
  *
  * The label of a Snap needs no further verification, since the kernel recorded it when the
  * connection was made. A process with both marks is refused. */
