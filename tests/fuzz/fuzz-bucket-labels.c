@@ -127,22 +127,24 @@ try_label(Bus *bus, const char *label)
     g_assert_cmpstr(application->str, ==, label);
 }
 
-/* A uid has one way to be written, and -1 is none. */
+/* A uid is written in digits without a leading zero, and -1 is none. */
 static void
 try_uid(Bus *bus, const char *label)
 {
     g_autofree char *path = g_strconcat(BUS_USER_PREFIX, "/", label, "/bucket/b", NULL);
-    const BucketPath *bucket = is_path(path) ? bus_get_bucket(bus, path) : NULL;
-    g_autofree char *canonical = NULL;
-    guint64 uid;
+    const BucketPath *bucket;
+    gboolean is_canonical;
+    guint64 uid = 0;
 
-    if (bucket != NULL) {
-        canonical = g_strdup_printf("%u", bucket->owner.identity.uid);
-        g_assert_cmpstr(canonical, ==, label);
-    } else if (g_ascii_string_to_unsigned(label, 10, 0, G_MAXUINT32 - 1, &uid, NULL)) {
-        g_assert_true(label[0] == '0' || label[0] == '+');
-        g_assert_cmpstr(label, !=, "0");
-    }
+    if (!is_path(path) || strchr(label, '/') != NULL)
+        return;
+    is_canonical = label[strspn(label, "0123456789")] == '\0' &&
+                   (label[0] != '0' || label[1] == '\0') &&
+                   g_ascii_string_to_unsigned(label, 10, 0, G_MAXUINT32 - 1, &uid, NULL);
+    bucket = bus_get_bucket(bus, path);
+    g_assert_cmpint(bucket != NULL, ==, is_canonical);
+    if (bucket != NULL)
+        g_assert_cmpuint(bucket->owner.identity.uid, ==, uid);
 }
 
 /* Whatever else a path may be. */
