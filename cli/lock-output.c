@@ -55,10 +55,14 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     if (!detailed)
         return;
     json_string(json, "state", state_of(info));
+    json_number(json, "id", web_locks_lock_info_get_id(info));
     json_number(json, "token", web_locks_lock_info_get_token(info));
     json_number(json, "age", web_locks_lock_info_get_age(info));
+    json_number(json, "since", (guint64)web_locks_lock_info_get_since(info) / 1000);
     json_number(json, "pid", web_locks_lock_info_get_pid(info));
     json_string(json, "process", or_empty(web_locks_lock_info_get_process(info)));
+    json_string(json, "application", or_empty(web_locks_lock_info_get_application(info)));
+    json_number(json, "uid", web_locks_lock_info_get_uid(info));
     json_string(json, "why", or_empty(web_locks_lock_info_get_why(info)));
     json_number(json, "position", web_locks_lock_info_get_position(info));
     json_open(json, "blockedBy", '[');

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 import unicodedata
 
 from buses import PATIENCE, environment
@@ -174,11 +175,12 @@ class Query(ShowTestCase):
 
 
 class Inspect(ShowTestCase):
-    KEYS = ['name', 'mode', 'clientId', 'state', 'token', 'age', 'pid', 'process', 'why',
-            'position', 'blockedBy']
+    KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
+            'application', 'uid', 'why', 'position', 'blockedBy']
 
     def test_json(self):
-        _, token = self.a.request('x', self.bucket, why='page "3"\n')
+        before = time.time()
+        id_, token = self.a.request('x', self.bucket, why='page "3"\n')
         self.b.request('x', self.bucket, mode='shared')
         self.a.request('y', self.bucket)
         snapshot = self.json('inspect')
@@ -194,6 +196,8 @@ class Inspect(ShowTestCase):
         with open('/proc/self/comm', encoding='utf-8') as file:
             self.assertEqual(entry['process'], file.read().rstrip('\n'))
         self.assertIsInstance(entry['age'], int)
+        self.assertTrue(before * 1000 - 2000 < entry['since'] < time.time() * 1000 + 2000)
+        self.assertEqual((entry['id'], entry['application'], entry['uid']), (id_, '', os.getuid()))
         entry, = snapshot['pending']
         self.assertEqual((entry['state'], entry['token'], entry['position'], entry['blockedBy'],
                           entry['why'], entry['mode']),
