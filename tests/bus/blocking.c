@@ -5,8 +5,8 @@
  *
  *     blocking sd-bus|gdbus pairs|queries ADDRESS COUNT
  *
- * Prints the mean time of the first and of the last 500 rounds and the longest of all, in
- * microseconds. A round is Request and Release, or one Query. */
+ * Prints the mean time of the first 500 rounds, of the last 500 and of all, and the longest of all,
+ * in microseconds. A round is Request and Release, or one Query. */
 
 #include <gio/gio.h>
 #include <string.h>
@@ -121,7 +121,7 @@ static const Binding bindings[] = {
 static void
 run(void (*round)(void), guint64 count)
 {
-    gint64 first = 0, last = 0, longest = 0;
+    gint64 first = 0, last = 0, all = 0, longest = 0;
 
     for (guint64 i = 0; i < count; i++) {
         gint64 started = g_get_monotonic_time(), took;
@@ -130,9 +130,11 @@ run(void (*round)(void), guint64 count)
         took = g_get_monotonic_time() - started;
         first += i < SOME ? took : 0;
         last += i + SOME >= count ? took : 0;
+        all += took;
         longest = MAX(longest, took);
     }
-    g_print("%.1f %.1f %" G_GINT64_FORMAT "\n", (double)first / SOME, (double)last / SOME, longest);
+    g_print("%.1f %.1f %.1f %" G_GINT64_FORMAT "\n", (double)first / SOME, (double)last / SOME,
+            (double)all / (double)count, longest);
 }
 
 int

@@ -32,15 +32,17 @@ def main():
         call('Query', '')
 
     one = pair if what == 'pairs' else query
-    first = last = longest = 0
+    first = last = total = longest = 0
     for number in range(count):
         started = time.monotonic()
         one()
         took = time.monotonic() - started
         first += took if number < SOME else 0
         last += took if number + SOME >= count else 0
+        total += took
         longest = max(longest, took)
-    print(f'{first / SOME * 1e6:.1f} {last / SOME * 1e6:.1f} {longest * 1e6:.0f}')
+    print(f'{first / SOME * 1e6:.1f} {last / SOME * 1e6:.1f} {total / count * 1e6:.1f} '
+          f'{longest * 1e6:.0f}')
 
 
 if __name__ == '__main__':
