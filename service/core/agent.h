@@ -22,7 +22,7 @@ struct Agent {
     guint refs;
     Principal *principal;
     char *client_id;
-    gpointer edge_data; /* for the server; not used by the core */
+    gpointer server_data; /* for the server; not used by the core */
     gboolean terminated;
     /* Pid (0: unknown) and name ("": unknown) of its process at its first call, for display. The
      * process may have ended since, and the pid may have been reused. */

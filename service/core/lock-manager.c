@@ -162,16 +162,25 @@ steal_held(LockQueue *queue)
         lock_manager_end_request(queue->manager, queue->held.head->data, EFFECT_STOLEN);
 }
 
+/* Adds a live request to the lists of its agent and its manager; in_queue is added by the caller.
+ */
+static void
+add_request(LockManager *manager, LockRequest *request)
+{
+    manager->last_sequence = request->sequence;
+    agent_add_request(request->agent, request);
+    g_queue_push_tail_link(&manager->requests, &request->in_manager);
+}
+
 static void
 enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockQueue *queue = request->queue;
 
-    request->sequence = ++manager->last_sequence;
+    request->sequence = manager->last_sequence + 1;
     request->since_us = user_agent->now_us;
-    agent_add_request(request->agent, request);
-    g_queue_push_tail_link(&manager->requests, &request->in_manager);
+    add_request(manager, request);
     if (options->steal)
         g_queue_push_head_link(&queue->pending, &request->in_queue);
     else
@@ -336,4 +345,80 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     request->state = LOCK_REQUEST_ENDED;
     effects_append(&user_agent->effects, effect_kind, request);
     lock_request_unref(request);
+}
+
+/* ---- restored requests */
+
+static gboolean
+is_possible(const LockManager *manager, const Agent *agent, const LockRequestParts *parts)
+{
+    return agent->principal == manager->principal && parts->id != 0 &&
+           parts->id <= agent->last_id && agent_find_request(agent, parts->id) == NULL &&
+           agent_find_key(agent, parts->key) == NULL && parts->sequence > manager->last_sequence &&
+           (parts->state == LOCK_REQUEST_HELD) == (parts->token != 0);
+}
+
+static LockRequest *
+new_from_parts(Agent *agent, LockQueue *queue, const LockRequestParts *parts)
+{
+    const LockOptions options = {.mode = parts->mode, .key = parts->key, .why = parts->why};
+    guint64 last_id = agent->last_id;
+    LockRequest *request = lock_request_new(agent, queue, &options);
+
+    agent->last_id = last_id;
+    request->id = parts->id;
+    request->state = parts->state;
+    request->token = parts->token;
+    request->sequence = parts->sequence;
+    request->since_us = MIN(parts->since_us, agent->principal->user_agent->now_us);
+    return request;
+}
+
+/* Limits the deadline to now plus the request's own time-out. This matters if the clock is behind
+ * the one of the stored times, as in another time namespace: see docs/reliability.md. */
+static gint64
+limit_deadline(const UserAgent *user_agent, const LockRequestParts *parts)
+{
+    gint64 timeout_ms = parts->deadline_ms - (parts->since_us + 999) / 1000;
+
+    return MIN(parts->deadline_ms,
+               user_agent_deadline_ms(user_agent, (guint32)CLAMP(timeout_ms, 0, G_MAXUINT32)));
+}
+
+static void
+enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *parts)
+{
+    UserAgent *user_agent = manager->principal->user_agent;
+    LockQueue *queue = request->queue;
+
+    add_request(manager, request);
+    if (request->state == LOCK_REQUEST_HELD) {
+        manager->last_token = MAX(manager->last_token, request->token);
+        manager->n_held++;
+        g_queue_push_tail_link(&queue->held, &request->in_queue);
+        return;
+    }
+    g_queue_push_tail_link(&queue->pending, &request->in_queue);
+    if (parts->deadline_ms > 0)
+        deadlines_add(&user_agent->deadlines, request, limit_deadline(user_agent, parts));
+}
+
+LockRequest *
+lock_manager_restore(LockManager *manager,
+                     Agent *agent,
+                     const char *name,
+                     const LockRequestParts *parts)
+{
+    LockRequest *request = NULL;
+    LockQueue *queue;
+
+    if (!is_possible(manager, agent, parts))
+        return NULL;
+    queue = lock_queue_get(manager, name);
+    if (parts->state != LOCK_REQUEST_HELD || lock_queue_admits(queue, parts->mode)) {
+        request = new_from_parts(agent, queue, parts);
+        enter_lists(manager, request, parts);
+    }
+    lock_queue_unref(queue);
+    return request;
 }

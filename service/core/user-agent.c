@@ -122,6 +122,34 @@ user_agent_lose(UserAgent *user_agent, Agent *agent)
     end_all_in_state(agent, LOCK_REQUEST_HELD, EFFECT_LOST, NULL);
 }
 
+static void
+touch_all(Principal *principal, GPtrArray *touched)
+{
+    GHashTableIter managers, queues;
+    LockManager *manager;
+    const char *name;
+
+    g_hash_table_iter_init(&managers, principal->managers);
+    while (g_hash_table_iter_next(&managers, NULL, (gpointer *)&manager)) {
+        g_hash_table_iter_init(&queues, manager->queues);
+        while (g_hash_table_iter_next(&queues, (gpointer *)&name, NULL))
+            lock_queue_touch(lock_queue_from_name(name), touched);
+    }
+}
+
+void
+user_agent_process_all(UserAgent *user_agent)
+{
+    g_autoptr(GPtrArray) touched = g_ptr_array_new();
+    GHashTableIter iter;
+    Principal *principal;
+
+    g_hash_table_iter_init(&iter, user_agent->principals);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&principal))
+        touch_all(principal, touched);
+    lock_queue_process_touched(touched);
+}
+
 guint32
 user_agent_get_n_requests(const UserAgent *user_agent)
 {

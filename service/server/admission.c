@@ -186,7 +186,7 @@ remove_client(Client *client)
     if (client->agent != NULL) {
         session_tick(client->session);
         user_agent_terminate(&client->session->user_agent, client->agent);
-        client->agent->edge_data = NULL;
+        client->agent->server_data = NULL;
         notify_effects(server);
         if (server->state != NULL)
             state_note_agent_gone(server->state, client->agent);

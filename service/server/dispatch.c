@@ -96,10 +96,10 @@ abort_request(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_replace_agent(Client *client)
 {
-    client->agent->edge_data = NULL;
+    client->agent->server_data = NULL;
     user_agent_replace(&client->session->user_agent, client->agent);
     notify_effects(server_of(client));
-    client->agent->edge_data = client;
+    client->agent->server_data = client;
 }
 
 /* [2.6] END. */

@@ -49,7 +49,7 @@ note_changes(Server *server)
 static Client *
 tell_owner(const Effect *effect, gboolean is_answer)
 {
-    Client *owner = effect->request->agent->edge_data;
+    Client *owner = effect->request->agent->server_data;
 
     if (owner == NULL || is_answer || owner_knows[effect->kind])
         return NULL;

@@ -65,11 +65,11 @@ get_boot_id(guint8 *out_id, GError **error)
     return TRUE;
 }
 
-/* ---- what it has */
+/* ---- the steps */
 
-/* A request that is not restored. Its client is notified when its agent exists. */
+/* The request that is not restored, if any. Its client is notified when it exists. */
 typedef struct {
-    Agent *agent;
+    Agent *agent; /* NULL: none */
     guint64 id;
     char *bucket;
     char *name;
@@ -77,36 +77,31 @@ typedef struct {
 } LostRequest;
 
 static void
-lost_request_clear(gpointer data)
+lost_request_clear(LostRequest *lost)
 {
-    LostRequest *lost = data;
-
-    agent_unref(lost->agent);
+    g_clear_pointer(&lost->agent, agent_unref);
     g_free(lost->bucket);
     g_free(lost->name);
 }
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LostRequest, lost_request_clear)
 
 static void
 on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
 {
-    const LostRequest lost = {
-        .agent = agent_ref(agent),
-        .id = id,
-        .bucket = g_strdup(record->bucket),
-        .name = g_strdup(record->name),
-        .mode = record->parts.mode,
-    };
+    LostRequest *lost = data;
 
-    g_array_append_val((GArray *)data, lost);
+    lost->agent = agent_ref(agent);
+    lost->id = id;
+    lost->bucket = g_strdup(record->bucket);
+    lost->name = g_strdup(record->name);
+    lost->mode = record->parts.mode;
 }
 
 /* Expired requests time out before disconnects make them grantable, so the outcome does not depend
  * on what happened first while no service was running. */
 static void
-catch_up(Server *server, GHashTable *names, GPtrArray *agents)
+catch_up(UserAgent *user_agent, GHashTable *names, GPtrArray *agents)
 {
-    UserAgent *user_agent = &server->session.user_agent;
-
     user_agent_expire(user_agent);
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
@@ -118,7 +113,7 @@ catch_up(Server *server, GHashTable *names, GPtrArray *agents)
 }
 
 static void
-tell_clients(Server *server, GPtrArray *agents, GArray *lost)
+notify_clients(Server *server, GPtrArray *agents, const LostRequest *lost)
 {
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
@@ -126,13 +121,8 @@ tell_clients(Server *server, GPtrArray *agents, GArray *lost)
         if (!agent->terminated)
             admission_restore_client(server, agent);
     }
-    for (guint i = 0; i < lost->len; i++) {
-        const LostRequest *request = &g_array_index(lost, LostRequest, i);
-        Client *client = request->agent->edge_data;
-
-        if (client != NULL)
-            encode_lost(client, request->bucket, request->id, request->name, request->mode);
-    }
+    if (lost->agent != NULL && lost->agent->server_data != NULL)
+        encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
     notify_effects(server);
 }
 
@@ -143,27 +133,27 @@ recovery_get_options(Server *server, StateOptions *options, GError **error)
 }
 
 static gboolean
-restore(Server *server, State *state, GHashTable *names, GError **error)
+run_steps(Server *server, State *state, GHashTable *names, GError **error)
 {
+    UserAgent *user_agent = &server->session.user_agent;
     g_autoptr(GPtrArray) agents = NULL;
-    g_autoptr(GArray) lost = g_array_new(FALSE, FALSE, sizeof(LostRequest));
+    g_auto(LostRequest) lost = {0};
     gboolean is_begun;
 
-    g_array_set_clear_func(lost, lost_request_clear);
     session_tick(&server->session);
-    agents = state_restore(state, &server->session.user_agent, on_lost, lost, error);
-    if (agents == NULL)
+    if (!state_read(state, error))
         return FALSE;
-    catch_up(server, names, agents);
-    is_begun = state_begin(state, &server->session.user_agent, agents, error);
-    tell_clients(server, agents, lost);
+    agents = state_restore(state, user_agent, on_lost, &lost);
+    catch_up(user_agent, names, agents);
+    is_begun = state_begin(state, user_agent, agents, error);
+    notify_clients(server, agents, &lost);
     return is_begun;
 }
 
 gboolean
 recovery_run(Server *server, State *state, GHashTable *names, GError **error)
 {
-    if (!restore(server, state, names, error)) {
+    if (!run_steps(server, state, names, error)) {
         state_free(state);
         return FALSE;
     }

@@ -16,7 +16,7 @@ client_free(gpointer data)
     if (client->in_runnable.data != NULL)
         g_queue_unlink(&session->turn.runnable, &client->in_runnable);
     if (client->agent != NULL) {
-        client->agent->edge_data = NULL;
+        client->agent->server_data = NULL;
         agent_unref(client->agent);
     }
     g_free(client->unique_name);
@@ -75,6 +75,6 @@ void
 client_set_agent(Client *client, Agent *agent)
 {
     client->agent = agent;
-    agent->edge_data = client;
+    agent->server_data = client;
     call_queue_set_account(&client->deferred, agent->principal->account);
 }

@@ -35,7 +35,7 @@ typedef struct Session {
 struct Client {
     Session *session; /* borrowed */
     char *unique_name;
-    Agent *agent;           /* NULL until identified; its edge_data is this client */
+    Agent *agent;           /* NULL until identified; its server_data is this client */
     const Channel *channel; /* for events: that of its lock socket if one is open */
     const Channel *default_channel;
     CallQueue deferred;      /* deferred calls on the bus */

@@ -161,7 +161,7 @@ set_no_resource(GError **error)
                 g_strerror(errno));
 }
 
-LoadedState *
+StateContents *
 reader_read(const char *path, GError **error)
 {
     g_autoptr(GByteArray) bytes = g_byte_array_new();
@@ -210,7 +210,7 @@ reader_read(const char *path, GError **error)
 
 /* Returns FALSE if there is no complete record. Moves `*position` behind the record. */
 static gboolean
-next_record(const GByteArray *bytes, gsize *position, LoadedRecord *out_record)
+next_record(const GByteArray *bytes, gsize *position, RawRecord *out_record)
 {
     gsize left = bytes->len - *position;
     Frame frame;
@@ -230,11 +230,11 @@ next_record(const GByteArray *bytes, gsize *position, LoadedRecord *out_record)
 }
 
 static gboolean
-take_records(LoadedState *state)
+take_records(StateContents *state)
 {
     guint64 digest = 0;
     gboolean has_header = FALSE;
-    LoadedRecord record;
+    RawRecord record;
     gsize position = 0;
 
     for (;;) {
@@ -256,22 +256,22 @@ take_records(LoadedState *state)
            state->records->len == state->header.n_records && digest == state->header.digest;
 }
 
-LoadedState *
+StateContents *
 reader_decode(GByteArray *bytes, GError **error)
 {
-    LoadedState *state = g_new0(LoadedState, 1);
+    StateContents *state = g_new0(StateContents, 1);
 
     state->bytes = bytes;
-    state->records = g_array_new(FALSE, FALSE, sizeof(LoadedRecord));
+    state->records = g_array_new(FALSE, FALSE, sizeof(RawRecord));
     if (take_records(state))
         return state;
-    loaded_state_free(state);
+    state_contents_free(state);
     set_damaged(error, "what it has is not what was written");
     return NULL;
 }
 
 void
-loaded_state_free(LoadedState *state)
+state_contents_free(StateContents *state)
 {
     g_byte_array_unref(state->bytes);
     g_array_unref(state->records);

@@ -19,20 +19,20 @@ typedef struct {
     const guint8 *value;
     guint32 key_size;
     guint32 value_size;
-} LoadedRecord;
+} RawRecord;
 
 typedef struct {
     HeaderRecord header;
     GByteArray *bytes;
-    GArray *records; /* of LoadedRecord, in the order of their keys, without the header */
-} LoadedState;
+    GArray *records; /* of RawRecord, in the order of their keys, without the header */
+} StateContents;
 
 /* Loads a state file. Returns NULL if there is no file (STORE_ERROR_NO_FILE), it is damaged
  * (STORE_ERROR_DAMAGED), or it can't be read for lack of resources (STORE_ERROR_NO_RESOURCE).
  * Blocks. */
-LoadedState *reader_read(const char *path, GError **error);
-void loaded_state_free(LoadedState *state);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(LoadedState, loaded_state_free)
+StateContents *reader_read(const char *path, GError **error);
+void state_contents_free(StateContents *state);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StateContents, state_contents_free)
 
 /* Parses and validates `bytes`, the child's output. Takes `bytes`. */
-LoadedState *reader_decode(GByteArray *bytes, GError **error);
+StateContents *reader_decode(GByteArray *bytes, GError **error);

@@ -23,13 +23,13 @@ typedef struct {
 } Restore;
 
 static gboolean
-read_agent(Restore *self, const LoadedRecord *loaded, guint64 number)
+read_agent(Restore *self, const RawRecord *raw, guint64 number)
 {
     Principal *principal;
     AgentRecord record;
     Agent *agent;
 
-    if (!agent_record_read(loaded->value, loaded->value_size, &record) || number == 0 ||
+    if (!agent_record_read(raw->value, raw->value_size, &record) || number == 0 ||
         g_hash_table_contains(self->by_name, record.client_id))
         return FALSE;
     principal = principal_get(self->user_agent, &record.identity);
@@ -43,13 +43,13 @@ read_agent(Restore *self, const LoadedRecord *loaded, guint64 number)
 }
 
 static gboolean
-read_request(Restore *self, const LoadedRecord *loaded, guint64 number, guint64 id)
+read_request(Restore *self, const RawRecord *raw, guint64 number, guint64 id)
 {
     Restored restored = {
         .agent = g_hash_table_lookup(self->by_number, &number), .agent_number = number, .id = id};
 
     if (restored.agent == NULL ||
-        !request_record_read(loaded->value, loaded->value_size, &restored.record))
+        !request_record_read(raw->value, raw->value_size, &restored.record))
         return FALSE;
     restored.record.parts.id = id;
     g_array_append_val(self->requests, restored);
@@ -58,15 +58,15 @@ read_request(Restore *self, const LoadedRecord *loaded, guint64 number, guint64 
 
 /* Agents come before requests, by their keys. */
 static gboolean
-read_records(Restore *self, const LoadedState *loaded)
+read_records(Restore *self, const StateContents *contents)
 {
-    for (guint i = 0; i < loaded->records->len; i++) {
-        const LoadedRecord *record = &g_array_index(loaded->records, LoadedRecord, i);
+    for (guint i = 0; i < contents->records->len; i++) {
+        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
         guint64 number, id;
         RecordKind kind;
 
         if (!record_key_read(record->key, record->key_size, &kind, &number, &id) ||
-            number > loaded->header.last_agent)
+            number > contents->header.last_agent)
             return FALSE;
         if (!(kind == RECORD_AGENT ? read_agent(self, record, number)
                                    : read_request(self, record, number, id)))
@@ -141,7 +141,7 @@ undo(Restore *self)
 
 GPtrArray *
 restore_records(UserAgent *user_agent,
-                const LoadedState *loaded,
+                const StateContents *contents,
                 CrashGuard *guard,
                 StateLost lost,
                 gpointer data)
@@ -154,8 +154,8 @@ restore_records(UserAgent *user_agent,
         .requests = g_array_new(FALSE, FALSE, sizeof(Restored)),
     };
 
-    user_agent_retire_token(user_agent, loaded->header.token_ceiling);
-    if (!read_records(&self, loaded) || !restore_requests(&self, guard, lost, data))
+    user_agent_retire_token(user_agent, contents->header.token_ceiling);
+    if (!read_records(&self, contents) || !restore_requests(&self, guard, lost, data))
         undo(&self);
     g_hash_table_unref(self.by_number);
     g_hash_table_unref(self.by_name);

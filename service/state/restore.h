@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Creates agents and requests of the core from loaded records. Either all records are restored or,
- * if they contradict each other, none. */
+/* Creates agents and requests of the core from the records that were read. Either all records are
+ * restored or, if they contradict each other, none. */
 
 #pragma once
 
@@ -16,7 +16,7 @@
 /* Returns new references to the agents, or NULL if the records contradict each other; then nothing
  * was restored. `guard` may be NULL. `lost` is called for requests that are left out. */
 GPtrArray *restore_records(UserAgent *user_agent,
-                           const LoadedState *loaded,
+                           const StateContents *contents,
                            CrashGuard *guard,
                            StateLost lost,
                            gpointer data);

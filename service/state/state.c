@@ -46,10 +46,10 @@ struct State {
     char *path;
     char *aside_path;
     char *new_path;
-    char *restoring_path;
+    char *guard_path;
     WriterLock *lock;
     Store *store;            /* NULL until state_begin() */
-    LoadedState *loaded;     /* until then: what the old file has; NULL is nothing */
+    StateContents *contents; /* until then: what the old file has; NULL: nothing */
     guint64 max_token;       /* that was given */
     gsize n_bytes;           /* of the records that the turn adds, about */
     GHashTable *notes;       /* Agent -> AgentNotes, of each agent that has had a request */
@@ -82,7 +82,7 @@ state_new(const StateOptions *options)
     self->path = g_strdup_printf("%s/%s.state", options->directory, bus);
     self->aside_path = g_strdup_printf("%s.aside", self->path);
     self->new_path = g_strdup_printf("%s.new", self->path);
-    self->restoring_path = g_strdup_printf("%s/%s.restoring", options->directory, bus);
+    self->guard_path = g_strdup_printf("%s/%s.crash-guard", options->directory, bus);
     self->requests = g_ptr_array_new_with_free_func((GDestroyNotify)lock_request_unref);
     self->dirty_agents = g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
     self->notes = g_hash_table_new_full(NULL, NULL, (GDestroyNotify)agent_unref, g_free);
@@ -117,7 +117,7 @@ state_free(State *self)
         state_commit(self);
         store_free(self->store);
     }
-    g_clear_pointer(&self->loaded, loaded_state_free);
+    g_clear_pointer(&self->contents, state_contents_free);
     g_clear_pointer(&self->lock, writer_lock_free);
     g_ptr_array_unref(self->requests);
     g_ptr_array_unref(self->dirty_agents);
@@ -126,11 +126,11 @@ state_free(State *self)
     g_free(self->path);
     g_free(self->aside_path);
     g_free(self->new_path);
-    g_free(self->restoring_path);
+    g_free(self->guard_path);
     g_free(self);
 }
 
-/* ---- what was there */
+/* ---- read, check, restore */
 
 static void
 put_aside(State *self, const char *why)
@@ -139,28 +139,28 @@ put_aside(State *self, const char *why)
     remove(self->aside_path); /* of another kind, it would be in the way */
     if (rename(self->path, self->aside_path) < 0 && remove(self->path) < 0)
         g_warning("%s: %s", self->path, g_strerror(errno));
-    g_clear_pointer(&self->loaded, loaded_state_free);
+    g_clear_pointer(&self->contents, state_contents_free);
 }
 
 /* Each commit is also counted in the file of the lock, after it: so the file's own count is that
  * one or one more. Anything else is an older commit, brought back by damage to LMDB's own pages. */
 static gboolean
-is_latest(const State *self, const LoadedState *loaded)
+is_latest(const State *self, const StateContents *contents)
 {
-    guint64 n_commits = loaded->header.n_commits;
+    guint64 n_commits = contents->header.n_commits;
 
     return n_commits == *self->lock->n_commits || n_commits == *self->lock->n_commits + 1;
 }
 
 /* A kill within a commit can leave it incomplete; then the commit before it is the last one: see
  * store.h. */
-static LoadedState *
-load_last(State *self, GError **error)
+static StateContents *
+read_latest(State *self, GError **error)
 {
     g_autoptr(GError) last_error = NULL;
     g_autoptr(GError) previous_error = NULL;
-    g_autoptr(LoadedState) last = reader_read(self->path, &last_error);
-    g_autoptr(LoadedState) previous = NULL;
+    g_autoptr(StateContents) last = reader_read(self->path, &last_error);
+    g_autoptr(StateContents) previous = NULL;
     gboolean is_doubtful = last != NULL
                                ? !is_latest(self, last)
                                : g_error_matches(last_error, STORE_ERROR, STORE_ERROR_DAMAGED);
@@ -182,28 +182,27 @@ load_last(State *self, GError **error)
     return g_steal_pointer(&last);
 }
 
-/* Returns FALSE if the state cannot be read now, for lack of resources. */
-static gboolean
-load(State *self, GError **error)
+gboolean
+state_read(State *self, GError **error)
 {
-    g_autoptr(GError) load_error = NULL;
+    g_autoptr(GError) read_error = NULL;
 
-    self->loaded = load_last(self, &load_error);
-    if (self->loaded == NULL) {
-        if (g_error_matches(load_error, STORE_ERROR, STORE_ERROR_DAMAGED)) {
-            put_aside(self, load_error->message);
-        } else if (!g_error_matches(load_error, STORE_ERROR, STORE_ERROR_NO_FILE)) {
-            g_propagate_error(error, g_steal_pointer(&load_error));
+    self->contents = read_latest(self, &read_error);
+    if (self->contents == NULL) {
+        if (g_error_matches(read_error, STORE_ERROR, STORE_ERROR_DAMAGED)) {
+            put_aside(self, read_error->message);
+        } else if (!g_error_matches(read_error, STORE_ERROR, STORE_ERROR_NO_FILE)) {
+            g_propagate_error(error, g_steal_pointer(&read_error));
             return FALSE;
         }
-    } else if (memcmp(self->loaded->header.bus_id, self->bus_id, STATE_ID_BYTES) != 0) {
+    } else if (memcmp(self->contents->header.bus_id, self->bus_id, STATE_ID_BYTES) != 0) {
         put_aside(self, "the state is that of another bus");
-    } else if (memcmp(self->loaded->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
+    } else if (memcmp(self->contents->header.boot_id, self->boot_id, STATE_ID_BYTES) != 0) {
         put_aside(self, "the state is from before the last boot");
-    } else if (!is_latest(self, self->loaded)) {
+    } else if (!is_latest(self, self->contents)) {
         put_aside(self, "the state is older than the last commit");
     } else {
-        *self->lock->n_commits = self->loaded->header.n_commits;
+        *self->lock->n_commits = self->contents->header.n_commits;
     }
     return TRUE;
 }
@@ -231,17 +230,15 @@ keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer da
 }
 
 GPtrArray *
-state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data, GError **error)
+state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data)
 {
     LostRecord lost_record = {self, lost, data};
     GPtrArray *agents = NULL;
     CrashGuard guard;
 
-    if (!load(self, error))
-        return NULL;
-    if (self->loaded != NULL) {
-        crash_guard_begin(&guard, self->restoring_path, user_agent->now_us);
-        agents = restore_records(user_agent, self->loaded, &guard, keep_and_tell, &lost_record);
+    if (self->contents != NULL) {
+        crash_guard_begin(&guard, self->guard_path, user_agent->now_us);
+        agents = restore_records(user_agent, self->contents, &guard, keep_and_tell, &lost_record);
         crash_guard_end(&guard);
         if (agents == NULL)
             put_aside(self, "the state is inconsistent");
@@ -249,7 +246,7 @@ state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data,
     return agents != NULL ? agents : g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
 }
 
-/* ---- records */
+/* ---- writing records */
 
 static AgentNotes *
 get_notes(State *self, Agent *agent)
@@ -323,7 +320,7 @@ write_request(State *self, LockRequest *request, GError **error)
     return !is_saved(self, request) || store_remove(self->store, &key, error);
 }
 
-/* ---- the beginning */
+/* ---- begin */
 
 static gboolean
 commit(State *self, GError **error)
@@ -343,7 +340,7 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
     memcpy(header->boot_id, self->boot_id, STATE_ID_BYTES);
     header->n_commits = *self->lock->n_commits;
     header->token_ceiling = user_agent->token_clock;
-    header->last_agent = self->loaded != NULL ? self->loaded->header.last_agent : 0;
+    header->last_agent = self->contents != NULL ? self->contents->header.last_agent : 0;
     g_hash_table_remove_all(self->notes);
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
@@ -393,13 +390,13 @@ write_new_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GErr
 }
 
 static gboolean
-remove_loaded(State *self, GError **error)
+remove_old_records(State *self, GError **error)
 {
     HeaderRecord *header = store_get_header(self->store);
 
-    *header = self->loaded->header;
-    for (guint i = 0; i < self->loaded->records->len; i++) {
-        const LoadedRecord *record = &g_array_index(self->loaded->records, LoadedRecord, i);
+    *header = self->contents->header;
+    for (guint i = 0; i < self->contents->records->len; i++) {
+        const RawRecord *record = &g_array_index(self->contents->records, RawRecord, i);
         RecordKey key = {.size = record->key_size};
 
         memcpy(key.bytes, record->key, record->key_size);
@@ -415,8 +412,9 @@ static gboolean
 write_old_file(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **error)
 {
     self->store = store_open(self->path, error);
-    return self->store != NULL && store_begin(self->store, error) && remove_loaded(self, error) &&
-           put_all(self, user_agent, agents, error) && commit(self, error);
+    return self->store != NULL && store_begin(self->store, error) &&
+           remove_old_records(self, error) && put_all(self, user_agent, agents, error) &&
+           commit(self, error);
 }
 
 gboolean
@@ -428,7 +426,7 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
     if (!is_written) {
         g_clear_pointer(&self->store, store_free);
         remove(self->new_path);
-        if (self->loaded != NULL && g_error_matches(new_error, STORE_ERROR, STORE_ERROR_NO_ROOM))
+        if (self->contents != NULL && g_error_matches(new_error, STORE_ERROR, STORE_ERROR_NO_ROOM))
             is_written = write_old_file(self, user_agent, agents, error);
         else
             g_propagate_error(error, g_steal_pointer(&new_error));
@@ -438,7 +436,7 @@ state_begin(State *self, UserAgent *user_agent, GPtrArray *agents, GError **erro
         if (g_error_matches(*error, STORE_ERROR, STORE_ERROR_NO_ROOM))
             g_prefix_error(error, "no space for the state: ");
     }
-    g_clear_pointer(&self->loaded, loaded_state_free);
+    g_clear_pointer(&self->contents, state_contents_free);
     return is_written;
 }
 

@@ -12,7 +12,9 @@
  *
  * The file is `BUS.state` in the state directory, where BUS is the id of the bus, since unique
  * names are valid on one bus only. The process that has the lock on `BUS.lock` may write it. A
- * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`. */
+ * damaged state, or one of another boot, bus or format, is renamed to `BUS.state.aside`.
+ *
+ * The functions are called in the order of this header. */
 
 #pragma once
 
@@ -38,15 +40,17 @@ State *state_open(const StateOptions *options, GError **error);
 /* Commits remaining changes and releases the lock. */
 void state_free(State *state);
 
-/* Called for a request that is not restored; `record` describes it. */
+/* Reads the file, in a child process (reader.h). A file that can't be used is renamed. Returns
+ * FALSE if it can't be read now, for lack of resources. */
+gboolean state_read(State *state, GError **error);
+
+/* Called for a request that is not restored; `record` describes it. There is at most one. */
 typedef void (*StateLost)(Agent *agent, guint64 id, const RequestRecord *record, gpointer data);
 
-/* Restores the file into the core, which must be empty and have its time set. Returns new
- * references to the agents, after which `lost` is called for each request that is left out. Returns
- * NULL and an error if the file can't be read for lack of resources. To be followed by
- * state_begin(). */
-GPtrArray *
-state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data, GError **error);
+/* Checks what was read and restores it into the core (restore.h), which must be empty and have its
+ * time set. Contents that contradict themselves are renamed, too. Returns new references to the
+ * agents. */
+GPtrArray *state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data);
 
 /* Writes the whole core to a new file, which then replaces the old one. From now on changes have to
  * be noted. */

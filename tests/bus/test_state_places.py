@@ -345,7 +345,7 @@ class Whose(StateCase):
         held = client.request('x', key=1)
         for content in (b'', b'garbage', os.urandom(200), bytes(64), b'\xff' * 64):
             self.crash()
-            for suffix in ('state.new', 'restoring'):
+            for suffix in ('state.new', 'crash-guard'):
                 with open(self.path(suffix), 'wb') as file:
                     file.write(content)
             self.start()

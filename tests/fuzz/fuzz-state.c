@@ -184,13 +184,13 @@ end(UserAgent *user_agent, GPtrArray *agents)
 
 /* Marks as three deaths of that one leave them; there is no file. */
 static CrashGuard
-make_marks(const LoadedState *loaded)
+make_marks(const StateContents *contents)
 {
     CrashGuard guard = {.fd = -1};
     guint n_requests = 0;
 
-    for (guint i = 0; i < loaded->records->len && n_requests < 2; i++) {
-        const LoadedRecord *record = &g_array_index(loaded->records, LoadedRecord, i);
+    for (guint i = 0; i < contents->records->len && n_requests < 2; i++) {
+        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
         guint64 agent, id;
         RecordKind kind;
 
@@ -208,7 +208,7 @@ make_marks(const LoadedState *loaded)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    g_autoptr(LoadedState) loaded = NULL;
+    g_autoptr(StateContents) contents = NULL;
     unsigned manner = size > 0 ? data[0] : 0;
     GPtrArray *agents;
     UserAgent user_agent;
@@ -222,17 +222,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         stream = g_byte_array_append(g_byte_array_new(), data + 1, (guint)size - 1);
     else
         stream = make_stream(data + 1, size - 1);
-    loaded = reader_decode(stream, NULL);
-    g_assert(loaded != NULL || manner & IS_RAW);
-    if (loaded == NULL)
+    contents = reader_decode(stream, NULL);
+    g_assert(contents != NULL || manner & IS_RAW);
+    if (contents == NULL)
         return 0;
 
     limits_init(&limits);
     user_agent_init(&user_agent, &limits);
     user_agent_set_time(&user_agent, 1000000, 1000000);
-    guard = make_marks(loaded);
-    agents =
-        restore_records(&user_agent, loaded, manner & SKIPS_SECOND ? &guard : NULL, on_lost, NULL);
+    guard = make_marks(contents);
+    agents = restore_records(&user_agent, contents, manner & SKIPS_SECOND ? &guard : NULL, on_lost,
+                             NULL);
     if (agents != NULL) {
         live(&user_agent, agents, manner);
         end(&user_agent, agents);

@@ -136,12 +136,12 @@ world_try_open(World *world,
     memset(world->options.boot_id, boot, STATE_ID_BYTES);
     init_user_agent(&world->user_agent, monotonic_us, realtime_us);
     world->state = state_open(&world->options, error);
-    if (world->state != NULL)
-        agents = state_restore(world->state, &world->user_agent, on_lost, world, error);
-    if (agents != NULL)
+    if (world->state != NULL && state_read(world->state, error)) {
+        agents = state_restore(world->state, &world->user_agent, on_lost, world);
         adopt(world, agents);
-    if (agents != NULL && state_begin(world->state, &world->user_agent, agents, error))
-        return TRUE;
+        if (state_begin(world->state, &world->user_agent, agents, error))
+            return TRUE;
+    }
     world_close(world);
     return FALSE;
 }
@@ -389,14 +389,14 @@ compare_names(gconstpointer a, gconstpointer b)
 }
 
 char *
-world_describe_loaded(const LoadedState *loaded)
+world_describe_contents(const StateContents *contents)
 {
     g_autoptr(GPtrArray) agents = NULL;
     GString *text = g_string_new(NULL);
     UserAgent user_agent;
 
     init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    agents = restore_records(&user_agent, loaded, NULL, NULL, NULL);
+    agents = restore_records(&user_agent, contents, NULL, NULL, NULL);
     if (agents != NULL) {
         g_ptr_array_sort(agents, compare_names);
         for (guint i = 0; i < agents->len; i++)
@@ -414,13 +414,13 @@ char *
 world_describe_file(const char *path)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(LoadedState) loaded = reader_read(path, &error);
+    g_autoptr(StateContents) contents = reader_read(path, &error);
     char *text;
 
-    if (loaded == NULL)
+    if (contents == NULL)
         return g_strdup(g_error_matches(error, STORE_ERROR, STORE_ERROR_DAMAGED)   ? "damaged"
                         : g_error_matches(error, STORE_ERROR, STORE_ERROR_NO_FILE) ? ""
                                                                                    : "busy");
-    text = world_describe_loaded(loaded);
+    text = world_describe_contents(contents);
     return text != NULL ? text : g_strdup("damaged");
 }

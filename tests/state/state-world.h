@@ -81,8 +81,8 @@ void world_commit(World *world);
 /* Everything that has to outlive the service, a line for each agent and request; owned. */
 char *world_describe(World *world);
 
-/* The same of what is loaded; NULL if it contradicts itself. */
-char *world_describe_loaded(const LoadedState *loaded);
+/* The same of the contents of a file; NULL if it contradicts itself. */
+char *world_describe_contents(const StateContents *contents);
 
 /* The same of the file at `path`; "" is none, "damaged" is that; "busy": it can't be told now. */
 char *world_describe_file(const char *path);

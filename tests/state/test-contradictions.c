@@ -467,11 +467,11 @@ is_taken(const guint8 *data, gsize size)
 {
     GByteArray *bytes = g_byte_array_new_take(g_memdup2(data, size), size);
     g_autoptr(GError) error = NULL;
-    g_autoptr(LoadedState) loaded = reader_decode(bytes, &error);
+    g_autoptr(StateContents) contents = reader_decode(bytes, &error);
 
-    if (loaded == NULL)
+    if (contents == NULL)
         g_assert_error(error, STORE_ERROR, STORE_ERROR_DAMAGED);
-    return loaded != NULL;
+    return contents != NULL;
 }
 
 static void

@@ -96,14 +96,14 @@ has_file(const Fixture *fixture, const char *suffix)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-static LoadedState *
-load(const Fixture *fixture)
+static StateContents *
+read_file(const Fixture *fixture)
 {
     g_autoptr(GError) error = NULL;
-    LoadedState *loaded = reader_read(fixture->path, &error);
+    StateContents *contents = reader_read(fixture->path, &error);
 
     g_assert_no_error(error);
-    return loaded;
+    return contents;
 }
 
 /* ---- what is there */
@@ -188,10 +188,10 @@ test_order(Fixture *fixture, gconstpointer data)
 static guint64
 count_records(const Fixture *fixture)
 {
-    g_autoptr(LoadedState) loaded = load(fixture);
+    g_autoptr(StateContents) contents = read_file(fixture);
 
-    g_assert_cmpuint(loaded->records->len, ==, loaded->header.n_records);
-    return loaded->header.n_records;
+    g_assert_cmpuint(contents->records->len, ==, contents->header.n_records);
+    return contents->header.n_records;
 }
 
 /* An agent stays until it is gone, since its ids go on. */
@@ -529,7 +529,7 @@ static void
 test_left_by_an_interrupted_beginning(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *new_path = world_path(fixture->directory, BUS, "state.new");
-    g_autofree char *marks = world_path(fixture->directory, BUS, "restoring");
+    g_autofree char *marks = world_path(fixture->directory, BUS, "crash-guard");
 
     world_request(&fixture->world, 'A', "x", "");
     world_commit(&fixture->world);
@@ -800,9 +800,9 @@ main(int argc, char **argv)
     STATE_TEST("/state/modes", test_modes);
     STATE_TEST("/state/no-directory", test_no_directory);
     STATE_TEST("/state/left-by-an-interrupted-beginning", test_left_by_an_interrupted_beginning);
-    STATE_TEST("/state/restoring/three-deaths", test_three_deaths);
-    STATE_TEST("/state/restoring/restored-well", test_restored_well);
-    STATE_TEST("/state/restoring/marks-nowhere", test_marks_nowhere);
+    STATE_TEST("/state/crash-guard/three-deaths", test_three_deaths);
+    STATE_TEST("/state/crash-guard/restored-well", test_restored_well);
+    STATE_TEST("/state/crash-guard/marks-nowhere", test_marks_nowhere);
     STATE_TEST("/state/clock/behind", test_clock_behind);
     STATE_TEST("/state/clock/ahead", test_clock_ahead);
     STATE_TEST("/state/no-room", test_no_room);

@@ -93,7 +93,7 @@ add_actual(World *world, const LockRequest *request, guint what)
         .bucket = find_word(lock_world_buckets, N_BUCKETS, manager->bucket),
         .name = find_word(lock_world_names, N_NAMES, request->queue->name),
         .what = what,
-        .agent = GPOINTER_TO_UINT(request->agent->edge_data),
+        .agent = GPOINTER_TO_UINT(request->agent->server_data),
         .mode = request->mode,
         .id = request->id,
     };

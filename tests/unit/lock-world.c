@@ -230,7 +230,7 @@ do_new_agent(World *world, guint slot)
         return;
     world->model_agent[slot] =
         lock_model_add_agent(&world->model, identity->uid, identity->kind != PRINCIPAL_UNSANDBOXED);
-    world->agents[slot]->edge_data = GUINT_TO_POINTER(world->model_agent[slot]);
+    world->agents[slot]->server_data = GUINT_TO_POINTER(world->model_agent[slot]);
 }
 
 /* ---- the service dies, and the next one has what it had */
@@ -280,7 +280,7 @@ restore_bucket(const World *world, const LockManager *old, Principal *principal)
         guint slot = 0;
 
         while (world->agents[slot] == NULL ||
-               world->agents[slot]->edge_data != request->agent->edge_data)
+               world->agents[slot]->server_data != request->agent->server_data)
             slot++;
         lock_world_check(world,
                          lock_manager_restore(manager, world->agents[slot], request->queue->name,
@@ -313,7 +313,7 @@ restore_agents(World *world)
             continue;
         principal = principal_get(world->core, &old->principal->identity);
         world->agents[slot] = agent_restore(principal, "", old->last_id);
-        world->agents[slot]->edge_data = old->edge_data;
+        world->agents[slot]->server_data = old->server_data;
         principal_unref(principal);
     }
 }
