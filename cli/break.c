@@ -4,6 +4,7 @@
 /* `weblocks break`: ends held locks of a name, also those of a sandboxed application or, for root,
  * of another user. */
 
+#include <glib/gi18n.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ print_broken(const char *name, WebLocksLockInfo *info)
     g_autofree char *who = lock_output_who(info);
     g_autofree char *safe_who = text_for_terminal(who);
 
-    printf("%s: broken, was held by %s\n", safe_name, safe_who);
+    printf(_("%s: broken, was held by %s\n"), safe_name, safe_who);
 }
 
 /* Returns how many locks were broken, or -1 and an error. A lock that was released meanwhile is not
@@ -101,7 +102,7 @@ break_locks(const Break *self)
     if (error != NULL)
         return complain_of(error);
     if (n_broken == 0) {
-        complain("the lock '%s' is not held", self->name);
+        complain(_("the lock '%s' is not held"), self->name);
         return STATUS_CONFLICT;
     }
     flush_output(&status);
@@ -113,10 +114,11 @@ command_break(const Command *command, int argc, char **argv)
 {
     Break self = {.target = TARGET_DEFAULT};
     const Option options[] = {
-        {"app", 0, "APP", "The locks of this sandboxed application", option_text,
+        {"app", 0, "APP", N_("The locks of this sandboxed application"), option_text,
          &self.application},
-        {"user", 0, "UID", "The locks of this user; for root only", option_text, &self.user},
-        {"client", 0, "CLIENT", "Only locks of the client with this id", option_text, &self.client},
+        {"user", 0, "UID", N_("The locks of this user; for root only"), option_text, &self.user},
+        {"client", 0, "CLIENT", N_("Only locks of the client with this id"), option_text,
+         &self.client},
         target_bucket_option(&self.target),
         target_system_option(&self.target),
         {NULL}};
@@ -130,7 +132,7 @@ command_break(const Command *command, int argc, char **argv)
         return status;
     if (self.user != NULL &&
         !g_ascii_string_to_unsigned(self.user, 10, 0, G_MAXUINT32 - 1, &uid, NULL))
-        return options_complain(command, "'%s' is not a user id", self.user);
+        return options_complain(command, _("'%s' is not a user id"), self.user);
     self.uid = (guint)uid;
     return break_locks(&self);
 }

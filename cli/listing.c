@@ -3,6 +3,7 @@
 
 #include "cli/listing.h"
 
+#include <glib/gi18n.h>
 #include <unistd.h>
 
 #include "cli/lock-output.h"
@@ -207,11 +208,11 @@ gboolean
 listing_parse(Listing *listing, const Command *command, int *argc, char ***argv, int *out_status)
 {
     const Option options[] = {
-        {"all", 0, NULL, "All buckets that you may look at, also of sandboxed applications",
+        {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
          option_set, &listing->all},
-        {"all-buckets", 'a', NULL, "All buckets that have a lock or a request now", option_set,
+        {"all-buckets", 'a', NULL, N_("All buckets that have a lock or a request now"), option_set,
          &listing->all_buckets},
-        {"json", 'j', NULL, "Print JSON", option_set, &listing->json},
+        {"json", 'j', NULL, N_("Print JSON"), option_set, &listing->json},
         target_bucket_option(&listing->target),
         target_system_option(&listing->target),
         {NULL}};

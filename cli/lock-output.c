@@ -3,12 +3,15 @@
 
 #include "cli/lock-output.h"
 
+#include <glib/gi18n.h>
 #include <unistd.h>
 
-static const char *const headings_plain[] = {"BUCKET", "NAME", "MODE", "STATE", "CLIENT", NULL};
+static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
+                                             N_("STATE"),  N_("CLIENT"), NULL};
 static const char *const headings_detailed[] = {
-    "BUCKET",  "NAME",  "MODE",     "STATE",      "AGE", "CLIENT", "PID",
-    "PROCESS", "TOKEN", "POSITION", "BLOCKED-BY", "WHY", NULL};
+    N_("BUCKET"),     N_("NAME"), N_("MODE"),    N_("STATE"), N_("AGE"),
+    N_("CLIENT"),     N_("PID"),  N_("PROCESS"), N_("TOKEN"), N_("POSITION"),
+    N_("BLOCKED-BY"), N_("WHY"),  NULL};
 
 const char *
 lock_output_mode(WebLocksMode mode)
@@ -156,8 +159,13 @@ lock_output_who(WebLocksLockInfo *info)
     const char *why = or_empty(web_locks_lock_info_get_why(info));
     g_autofree char *age = lock_output_age(web_locks_lock_info_get_age(info));
 
-    return g_strdup_printf("%s (pid %u, %s) for %s%s%s", *process != '\0' ? process : "a process",
+    if (*process == '\0')
+        process = _("a process");
+    if (*why == '\0')
+        return g_strdup_printf(_("%s (pid %u, %s) for %s"), process,
+                               web_locks_lock_info_get_pid(info),
+                               web_locks_lock_info_get_client_id(info), age);
+    return g_strdup_printf(_("%s (pid %u, %s) for %s: %s"), process,
                            web_locks_lock_info_get_pid(info),
-                           web_locks_lock_info_get_client_id(info), age, *why != '\0' ? ": " : "",
-                           why);
+                           web_locks_lock_info_get_client_id(info), age, why);
 }

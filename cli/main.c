@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <getopt.h>
+#include <glib/gi18n.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,18 +21,18 @@
 static int command_help(const Command *command, int argc, char **argv);
 
 static const Command commands[] = {
-    {"run", "NAME [--] COMMAND [ARGUMENT...]", "Run a command while holding a lock", TRUE,
+    {"run", "NAME [--] COMMAND [ARGUMENT...]", N_("Run a command while holding a lock"), TRUE,
      command_run},
-    {"query", "", "List held locks and pending requests", FALSE, command_query},
-    {"list", "[NAME]", "List them with process, age, token, position and purpose", FALSE,
+    {"query", "", N_("List held locks and pending requests"), FALSE, command_query},
+    {"list", "[NAME]", N_("List them with process, age, token, position and purpose"), FALSE,
      command_inspect},
-    {"inspect", "[NAME]", "The same as 'list'", FALSE, command_inspect},
-    {"watch", "", "Show held locks and pending requests as they change", FALSE, command_watch},
-    {"break", "NAME", "End the held locks of a name, also of a sandboxed application", FALSE,
+    {"inspect", "[NAME]", N_("The same as 'list'"), FALSE, command_inspect},
+    {"watch", "", N_("Show held locks and pending requests as they change"), FALSE, command_watch},
+    {"break", "NAME", N_("End the held locks of a name, also of a sandboxed application"), FALSE,
      command_break},
-    {"steal", "NAME", "Break a lock, so that the next pending request is granted", FALSE,
+    {"steal", "NAME", N_("Break a lock, so that the next pending request is granted"), FALSE,
      command_steal},
-    {"help", "[COMMAND]", "List the commands, or show the options of a command", FALSE,
+    {"help", "[COMMAND]", N_("List the commands, or show the options of a command"), FALSE,
      command_help},
 };
 
@@ -48,16 +49,16 @@ find_command(const char *name)
 static void
 print_commands(FILE *to)
 {
-    fputs("usage: weblocks COMMAND [OPTION...] [ARGUMENT...]\n\n", to);
+    fprintf(to, "%s weblocks COMMAND [OPTION...] [ARGUMENT...]\n\n", _("usage:"));
     for (guint i = 0; i < G_N_ELEMENTS(commands); i++)
-        fprintf(to, "  %-9s%s\n", commands[i].name, commands[i].help);
-    fputs("\n'weblocks COMMAND --help' shows the options of a command.\n", to);
+        fprintf(to, "  %-9s%s\n", commands[i].name, _(commands[i].help));
+    fprintf(to, "\n%s\n", _("'weblocks COMMAND --help' shows the options of a command."));
 }
 
 static int
 complain_of_command(const char *name)
 {
-    complain("unknown command '%s'; 'weblocks help' lists the commands", name);
+    complain(_("unknown command '%s'; 'weblocks help' lists the commands"), name);
     return STATUS_USAGE;
 }
 
@@ -71,7 +72,7 @@ command_help(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 1)
-        return options_complain(command, "unexpected argument '%s'", argv[1]);
+        return options_complain(command, _("unexpected argument '%s'"), argv[1]);
     if (argc == 0) {
         print_commands(stdout);
         return STATUS_OK;
@@ -107,6 +108,9 @@ main(int argc, char **argv)
     Status status = STATUS_OK;
 
     setlocale(LC_ALL, "");
+    bindtextdomain(GETTEXT_PACKAGE, WEBLOCKS_LOCALEDIR);
+    bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
+    textdomain(GETTEXT_PACKAGE);
     hold_standard_streams();
     signals_ignore_pipe();
     if (word == NULL) {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <glib/gi18n.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 #define HELP_COLUMN 34
 
-static const Option help_option = {"help", 'h', NULL, "Print this help and exit", NULL, NULL};
+static const Option help_option = {"help", 'h', NULL, N_("Print this help and exit"), NULL, NULL};
 
 gboolean
 option_set(const char *value, gpointer into, GError **error)
@@ -34,7 +35,7 @@ gboolean
 option_text(const char *value, gpointer into, GError **error)
 {
     if (!g_utf8_validate(value, -1, NULL)) {
-        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is not valid UTF-8",
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, _("'%s' is not valid UTF-8"),
                     value);
         return FALSE;
     }
@@ -54,7 +55,7 @@ option_seconds(const char *value, gpointer into, GError **error)
         seconds = g_ascii_strtod(value, &end);
     if (end == NULL || *end != '\0' || strpbrk(value, "xX") != NULL) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "'%s' is not a valid number of seconds", value);
+                    _("'%s' is not a valid number of seconds"), value);
         return FALSE;
     }
     *(double *)into = seconds;
@@ -68,7 +69,7 @@ option_status(const char *value, gpointer into, GError **error)
 
     if (!g_ascii_string_to_unsigned(value, 10, 0, 255, &status, NULL)) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "'%s' is not an exit status from 0 to 255", value);
+                    _("'%s' is not an exit status from 0 to 255"), value);
         return FALSE;
     }
     *(int *)into = (int)status;
@@ -92,15 +93,15 @@ print_option(const Option *option)
         g_string_append_printf(names, " %s", option->argument);
     if (names->len > HELP_COLUMN - 2)
         g_string_append_printf(names, "\n%*s", HELP_COLUMN, "");
-    printf("%-*s%s\n", HELP_COLUMN, names->str, option->help);
+    printf("%-*s%s\n", HELP_COLUMN, names->str, _(option->help));
     g_string_free(names, TRUE);
 }
 
 static void
 print_help(const Command *command, const Option *options)
 {
-    printf("usage: weblocks %s [OPTION...]%s%s\n\n%s.\n\n", command->name,
-           *command->arguments != '\0' ? " " : "", command->arguments, command->help);
+    printf("%s weblocks %s [OPTION...]%s%s\n\n%s.\n\n", _("usage:"), command->name,
+           *command->arguments != '\0' ? " " : "", command->arguments, _(command->help));
     for (; options->name != NULL; options++) {
         if (options->help != NULL)
             print_option(options);
@@ -118,7 +119,7 @@ options_complain(const Command *command, const char *format, ...)
     message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     complain("%s", message);
-    complain("try 'weblocks %s --help' for more information", command->name);
+    complain(_("try 'weblocks %s --help' for more information"), command->name);
     return STATUS_USAGE;
 }
 
@@ -171,11 +172,11 @@ complain_of_argument(const Command *command, int kind, const char *word)
         optopt > 0 && optopt < 0x80 ? g_strdup_printf("-%c", optopt) : g_strdup(word);
 
     if (kind == ':')
-        options_complain(command, "option '%s' requires an argument", name);
+        options_complain(command, _("option '%s' requires an argument"), name);
     else if (optopt >= 0x1000)
-        options_complain(command, "option '%s' does not allow an argument", name);
+        options_complain(command, _("option '%s' does not allow an argument"), name);
     else
-        options_complain(command, "unknown or ambiguous option '%s'", name);
+        options_complain(command, _("unknown or ambiguous option '%s'"), name);
 }
 
 gboolean
@@ -217,11 +218,11 @@ const char *
 options_get_lock_name(const Command *command, int argc, char **argv, int *out_status)
 {
     if (argc < 1)
-        *out_status = options_complain(command, "missing lock name");
+        *out_status = options_complain(command, _("missing lock name"));
     else if (argc > 1)
-        *out_status = options_complain(command, "unexpected argument '%s'", argv[1]);
+        *out_status = options_complain(command, _("unexpected argument '%s'"), argv[1]);
     else if (!g_utf8_validate(argv[0], -1, NULL))
-        *out_status = options_complain(command, "'%s' is not valid UTF-8", argv[0]);
+        *out_status = options_complain(command, _("'%s' is not valid UTF-8"), argv[0]);
     else
         return argv[0];
     return NULL;

@@ -9,6 +9,7 @@
  * from the terminal reach both. */
 
 #include <errno.h>
+#include <glib/gi18n.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -72,21 +73,24 @@ on_no_answer(gpointer data)
 {
     Run *run = data;
 
-    complain("the service does not answer");
+    complain(_("the service does not answer"));
     g_main_loop_quit(run->loop);
     return G_SOURCE_REMOVE;
 }
 
 /* ---- loss of the lock */
 
-static const char *
-describe_loss(const char *reason)
+/* Returns an owned text. */
+static char *
+describe_loss(const Run *run, const char *reason)
 {
     if (g_strcmp0(reason, "stolen") == 0)
-        return "was stolen";
+        return g_strdup_printf(_("the lock '%s' was stolen"), run->name);
     if (g_strcmp0(reason, "lost") == 0)
-        return "was lost: the service has restarted without it";
-    return "was lost: the connection to the bus has ended";
+        return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
+                               run->name);
+    return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
+                           run->name);
 }
 
 static gboolean
@@ -95,7 +99,7 @@ on_grace_over(gpointer data)
     Run *run = data;
 
     if (run->phase == PHASE_RUN) {
-        complain("'%s' is still running; killing it", run->command[0]);
+        complain(_("'%s' is still running; killing it"), run->command[0]);
         kill(run->pid, SIGKILL);
     }
     return G_SOURCE_REMOVE;
@@ -115,14 +119,18 @@ on_lost(WebLocksLock *lock, const char *reason, gpointer data)
 {
     Run *run = data;
     gboolean runs = run->phase == PHASE_RUN;
+    g_autofree char *loss = NULL;
 
     if (run->lost)
         return;
     run->lost = TRUE;
-    complain("the lock '%s' %s%s", run->name, describe_loss(reason),
-             !runs                      ? ""
-             : run->options.ignore_loss ? "; the command continues without it"
-                                        : "; terminating the command");
+    loss = describe_loss(run, reason);
+    if (!runs)
+        complain("%s", loss);
+    else if (run->options.ignore_loss)
+        complain(_("%s; the command continues without it"), loss);
+    else
+        complain(_("%s; terminating the command"), loss);
     if (runs && !run->options.ignore_loss)
         end_command(run);
 }
@@ -144,7 +152,7 @@ on_released(GObject *lock, GAsyncResult *result, gpointer data)
     /* After any error the lock may have been lost before the command ended. */
     if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !run->lost) {
         run->lost = TRUE;
-        complain("the lock '%s' was lost: %s", run->name, error->message);
+        complain(_("the lock '%s' was lost: %s"), run->name, error->message);
     }
     finish(run, status_at_end(run, run->status));
 }
@@ -183,7 +191,7 @@ start_command(Run *run)
     int error;
 
     if (run->options.verbose)
-        complain("running '%s'", run->command[0]);
+        complain(_("running '%s'"), run->command[0]);
     error = child_start(run->command, env, !run->options.ignore_loss, &run->pid);
     if (error == 0) {
         run->phase = PHASE_RUN;
@@ -211,7 +219,7 @@ on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
         g_autofree char *who = lock_output_who(info);
 
-        complain("'%s' is held by %s", run->name, who);
+        complain(_("'%s' is held by %s"), run->name, who);
     }
     g_main_loop_quit(run->loop);
 }
@@ -224,7 +232,7 @@ end_in_conflict(Run *run)
         g_main_loop_quit(run->loop);
         return;
     }
-    complain("could not acquire '%s' in %.6f s", run->name,
+    complain(_("could not acquire '%s' in %.6f s"), run->name,
              (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC);
     g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
     web_locks_manager_inspect_async(run->manager, run->name, NULL, on_inspected, run);
@@ -244,15 +252,15 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
     } else if (run->lock != NULL) {
         g_signal_connect(run->lock, "lost", G_CALLBACK(on_lost), run);
         if (run->options.verbose)
-            complain("acquired '%s' in %.6f s, token %" G_GUINT64_FORMAT, run->name,
+            complain(_("acquired '%s' in %.6f s, token %llu"), run->name,
                      (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC,
-                     web_locks_lock_get_token(run->lock));
+                     (unsigned long long)web_locks_lock_get_token(run->lock));
         if (web_locks_lock_get_held(run->lock)) {
             start_command(run);
         } else {
             /* The lock was granted and lost before the result was dispatched. */
             run->lost = TRUE;
-            complain("the lock '%s' was lost before the command was started", run->name);
+            complain(_("the lock '%s' was lost before the command was started"), run->name);
             finish(run, STATUS_LOST);
         }
     } else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT)) {
@@ -407,7 +415,7 @@ run_command(const RunOptions *options, const char *name, char **command)
     run.cancellable = g_cancellable_new();
     run.began_us = g_get_monotonic_time();
     if (signals_watch(on_signal, &run) == 0) {
-        complain("cannot watch signals: %s", g_strerror(errno));
+        complain(_("cannot watch signals: %s"), g_strerror(errno));
         return STATUS_SYSTEM;
     }
     web_locks_agent_new_async(target_bus(&options->target), run.cancellable, on_connected, &run);
@@ -422,8 +430,8 @@ option_on_loss(const char *value, gpointer into, GError **error)
     *(gboolean *)into = strcmp(value, "ignore") == 0;
     if (*(gboolean *)into || strcmp(value, "kill") == 0)
         return TRUE;
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "'%s' is neither kill nor ignore",
-                value);
+    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                _("'%s' is neither kill nor ignore"), value);
     return FALSE;
 }
 
@@ -433,28 +441,29 @@ command_run(const Command *command, int argc, char **argv)
     RunOptions run = {
         .target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1, .grace = 5};
     const Option options[] = {
-        {"shared", 's', NULL, "Request a shared lock", option_set, &run.shared},
-        {"exclusive", 'x', NULL, "Request an exclusive lock (default)", option_unset, &run.shared},
-        {"nonblock", 'n', NULL, "Fail if the lock is not available immediately", option_set,
+        {"shared", 's', NULL, N_("Request a shared lock"), option_set, &run.shared},
+        {"exclusive", 'x', NULL, N_("Request an exclusive lock (default)"), option_unset,
+         &run.shared},
+        {"nonblock", 'n', NULL, N_("Fail if the lock is not available immediately"), option_set,
          &run.nonblock},
         {"nb", 0, NULL, NULL, option_set, &run.nonblock},
-        {"wait", 'w', "SECONDS", "Fail if the lock is not granted within that time", option_seconds,
-         &run.wait},
+        {"wait", 'w', "SECONDS", N_("Fail if the lock is not granted within that time"),
+         option_seconds, &run.wait},
         {"timeout", 0, "SECONDS", NULL, option_seconds, &run.wait},
         {"conflict-exit-code", 'E', "STATUS",
-         "Exit status if the lock could not be acquired"
-         " (default: 1)",
+         N_("Exit status if the lock could not be acquired"
+            " (default: 1)"),
          option_status, &run.conflict_status},
-        {"steal", 0, NULL, "Steal the lock from its holders", option_set, &run.steal},
-        {"why", 0, "TEXT", "Purpose shown by 'weblocks inspect' (default: the command)",
+        {"steal", 0, NULL, N_("Steal the lock from its holders"), option_set, &run.steal},
+        {"why", 0, "TEXT", N_("Purpose shown by 'weblocks inspect' (default: the command)"),
          option_text, &run.why},
         {"on-loss", 0, "kill|ignore",
-         "What happens to the command if the lock is lost"
-         " (default: kill)",
+         N_("What happens to the command if the lock is lost"
+            " (default: kill)"),
          option_on_loss, &run.ignore_loss},
-        {"grace", 0, "SECONDS", "Time between SIGTERM and SIGKILL after a loss (default: 5)",
+        {"grace", 0, "SECONDS", N_("Time between SIGTERM and SIGKILL after a loss (default: 5)"),
          option_seconds, &run.grace},
-        {"verbose", 'v', NULL, "Report how long the request took, or who holds the lock",
+        {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
          option_set, &run.verbose},
         target_bucket_option(&run.target),
         target_system_option(&run.target),
@@ -465,16 +474,16 @@ command_run(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc < 1)
-        return options_complain(command, "missing lock name");
+        return options_complain(command, _("missing lock name"));
     name = argv[0];
     argv += argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
     if (*argv == NULL)
-        return options_complain(command, "missing command");
+        return options_complain(command, _("missing command"));
     if (!g_utf8_validate(name, -1, NULL))
-        return options_complain(command, "'%s' is not valid UTF-8", name);
+        return options_complain(command, _("'%s' is not valid UTF-8"), name);
     run.nonblock = run.nonblock || (run.wait >= 0 && run.wait <= 0);
     if (run.steal && (run.shared || run.wait >= 0 || run.nonblock))
-        return options_complain(command,
-                                "--steal cannot be combined with --shared, --nonblock or --wait");
+        return options_complain(
+            command, _("--steal cannot be combined with --shared, --nonblock or --wait"));
     return run_command(&run, name, argv);
 }

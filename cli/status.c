@@ -4,6 +4,7 @@
 #include "cli/status.h"
 
 #include <errno.h>
+#include <glib/gi18n.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <weblocks/weblocks.h>
@@ -52,7 +53,7 @@ flush_output(Status *status)
 
     clearerr(stdout);
     if (failed && error != EPIPE) {
-        complain("cannot write the output: %s", g_strerror(error));
+        complain(_("cannot write the output: %s"), g_strerror(error));
         if (*status == STATUS_OK)
             *status = STATUS_OUTPUT;
     }

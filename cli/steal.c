@@ -6,6 +6,7 @@
  * It requests the lock with the option `steal` and releases it immediately. So the previous holders
  * lose it, and the next pending request is granted. */
 
+#include <glib/gi18n.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -25,7 +26,7 @@ print_losers(GListModel *held, const char *name)
         g_autofree char *who = lock_output_who(info);
         g_autofree char *safe_who = text_for_terminal(who);
 
-        printf("%s: stolen from %s\n", safe_name, safe_who);
+        printf(_("%s: stolen from %s\n"), safe_name, safe_who);
     }
 }
 
@@ -67,7 +68,7 @@ steal(const Target *target, const char *name, const char *why)
         return complain_of(error);
     held = web_locks_snapshot_get_held(before);
     if (g_list_model_get_n_items(held) == 0) {
-        complain("the lock '%s' is not held", name);
+        complain(_("the lock '%s' is not held"), name);
         return STATUS_CONFLICT;
     }
     if (!break_lock(manager, name, why, &error))
@@ -83,7 +84,7 @@ command_steal(const Command *command, int argc, char **argv)
     Target target = TARGET_DEFAULT;
     const char *why = NULL;
     const Option options[] = {{"why", 0, "TEXT",
-                               "Purpose shown by 'weblocks inspect' while the lock is stolen",
+                               N_("Purpose shown by 'weblocks inspect' while the lock is stolen"),
                                option_text, &why},
                               target_bucket_option(&target),
                               target_system_option(&target),

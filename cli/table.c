@@ -3,6 +3,7 @@
 
 #include "cli/table.h"
 
+#include <glib/gi18n.h>
 #include <stdio.h>
 
 #include "cli/text.h"
@@ -58,12 +59,18 @@ table_add_number(Table *self, guint64 number)
     g_ptr_array_add(self->cells, g_strdup_printf("%" G_GUINT64_FORMAT, number));
 }
 
+static const char *
+get_heading(const Table *self, guint column)
+{
+    return _(self->headings[column]);
+}
+
 /* The width of each column: that of its widest cell of at most PADDED_WIDTH_MAX columns. */
 static void
 find_widths(Table *self, guint *widths)
 {
     for (guint i = 0; i < self->n_columns; i++)
-        widths[i] = text_width(self->headings[i]);
+        widths[i] = text_width(get_heading(self, i));
     for (guint i = 0, column = 0; i < self->cells->len; i++, column++) {
         guint width = text_width(self->cells->pdata[i]);
 
@@ -99,11 +106,14 @@ GPtrArray *
 table_to_lines(Table *self)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
+    const char *headings[COLUMNS_MAX];
     guint widths[COLUMNS_MAX] = {0};
 
     find_widths(self, widths);
+    for (guint i = 0; i < self->n_columns; i++)
+        headings[i] = get_heading(self, i);
     if (self->terminal)
-        g_ptr_array_add(lines, format_row(self, self->headings, widths));
+        g_ptr_array_add(lines, format_row(self, headings, widths));
     for (guint i = 0; i + self->n_columns <= self->cells->len; i += self->n_columns)
         g_ptr_array_add(lines,
                         format_row(self, (const char *const *)self->cells->pdata + i, widths));

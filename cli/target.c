@@ -3,19 +3,22 @@
 
 #include "cli/target.h"
 
+#include <glib/gi18n.h>
+
 Option
 target_bucket_option(Target *target)
 {
     return (Option){"bucket",    'b',
-                    "BUCKET",    "The storage bucket of the name (default: default)",
+                    "BUCKET",    N_("The storage bucket of the name (default: default)"),
                     option_text, &target->bucket};
 }
 
 Option
 target_system_option(Target *target)
 {
-    return (Option){"system",       0, NULL, "Use the system bus, not the session bus", option_set,
-                    &target->system};
+    return (Option){"system",   0,
+                    NULL,       N_("Use the system bus, not the session bus"),
+                    option_set, &target->system};
 }
 
 GBusType

@@ -8,6 +8,7 @@
  * clean up. */
 
 #include <glib-unix.h>
+#include <glib/gi18n.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -93,9 +94,10 @@ draw(Watch *watch)
     g_autoptr(Table) table = table_new(lock_output_headings(watch->all, FALSE), TRUE);
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
-    g_autofree char *bucket = text_for_terminal(watch->all ? "all buckets" : watch->target.bucket);
+    g_autofree char *bucket =
+        text_for_terminal(watch->all ? _("all buckets") : watch->target.bucket);
     g_autofree char *title =
-        g_strdup_printf("%s: %u held, %u pending", bucket, g_list_model_get_n_items(held),
+        g_strdup_printf(_("%s: %u held, %u pending"), bucket, g_list_model_get_n_items(held),
                         g_list_model_get_n_items(pending));
     g_autoptr(GPtrArray) lines = NULL;
     struct winsize size = {0};
@@ -253,7 +255,7 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 {
     if (web_locks_agent_get_connected(agent))
         return;
-    complain("the connection to the bus has ended");
+    complain(_("the connection to the bus has ended"));
     finish(data, STATUS_UNAVAILABLE);
 }
 
@@ -320,9 +322,9 @@ command_watch(const Command *command, int argc, char **argv)
 {
     Watch watch = {.target = TARGET_DEFAULT};
     const Option options[] = {
-        {"all", 0, NULL, "All buckets that you may look at, also of sandboxed applications",
+        {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
          option_set, &watch.all},
-        {"json", 'j', NULL, "Print JSON, an object a line", option_set, &watch.json},
+        {"json", 'j', NULL, N_("Print JSON, an object a line"), option_set, &watch.json},
         target_bucket_option(&watch.target),
         target_system_option(&watch.target),
         {NULL}};
@@ -331,7 +333,7 @@ command_watch(const Command *command, int argc, char **argv)
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
     if (argc > 0)
-        return options_complain(command, "unexpected argument '%s'", argv[0]);
+        return options_complain(command, _("unexpected argument '%s'"), argv[0]);
     watch.terminal = !watch.json && isatty(STDOUT_FILENO);
     return watch_buckets(&watch);
 }

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/agent-private.h"
+
+#include <glib/gi18n-lib.h>
 
 /**
  * WebLocksAgent:
@@ -435,7 +439,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
 
     if (g_dbus_connection_get_unique_name(connection) == NULL) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "the connection is not one to a message bus");
+                            _("the connection is not one to a message bus"));
         return NULL;
     }
     g_mutex_lock(&known_agents_mutex);
@@ -447,7 +451,7 @@ web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error)
     } else if (connection_get_context(self->connection) != context) {
         g_ptr_array_add(unwanted, g_steal_pointer(&self));
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "the connection has an agent of another main context");
+                            _("the connection has an agent of another main context"));
     }
     g_mutex_unlock(&known_agents_mutex);
     return self;
@@ -653,6 +657,10 @@ web_locks_agent_class_init(WebLocksAgentClass *class)
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
     const GParamFlags construct_flags =
         G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
+
+    /* Every message of the library comes from an agent or from a call that has created one. */
+    bindtextdomain(GETTEXT_PACKAGE, WEBLOCKS_LOCALEDIR);
+    bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
 
     object_class->get_property = web_locks_agent_get_property;
     object_class->set_property = web_locks_agent_set_property;

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/error-private.h"
+
+#include <glib/gi18n-lib.h>
 
 #include "common/bus-names.h"
 
@@ -52,7 +56,7 @@ GError *
 error_new_unavailable(const char *why)
 {
     return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                       "cannot reach the lock service: %s", why);
+                       _("cannot reach the lock service: %s"), why);
 }
 
 static GError *
@@ -62,8 +66,8 @@ error_new_from_limit(guint32 limit)
 
     if (name == NULL)
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                                   "the lock service cannot store the request: no space left");
-    return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS, "the limit %s is reached", name);
+                                   _("the lock service cannot store the request: no space left"));
+    return g_error_new(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS, _("the limit %s is reached"), name);
 }
 
 GError *
@@ -74,16 +78,16 @@ error_new_from_answer(const PacketAnswer *answer)
         return NULL;
     case PACKET_ERROR_INVALID_ARGS:
         return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                                   "the lock service does not accept the arguments");
+                                   _("the lock service does not accept the arguments"));
     case PACKET_ERROR_NOT_SUPPORTED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
-                                   "the name is reserved, or the options exclude each other");
+                                   _("the name is reserved, or the options exclude each other"));
     case PACKET_ERROR_INVALID_STATE:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                                   "the lock service is shutting down");
+                                   _("the lock service is shutting down"));
     case PACKET_ERROR_NOT_HELD:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                                   "the lock is not held");
+                                   _("the lock is not held"));
     case PACKET_ERROR_LIMITS_EXCEEDED:
         return error_new_from_limit(answer->limit);
     case N_PACKET_ERRORS:
@@ -97,17 +101,18 @@ error_new_from_reason(PacketReason reason)
 {
     switch (reason) {
     case PACKET_REASON_STOLEN:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN, "the lock was stolen");
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN,
+                                   _("the lock was stolen"));
     case PACKET_REASON_TIMEOUT:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
-                                   "the lock was not granted in time");
+                                   _("the lock was not granted in time"));
     case PACKET_REASON_TERMINATED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   "the lock service has terminated the agent");
+                                   _("the lock service has terminated the agent"));
     case PACKET_REASON_LOST:
     default:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   "the lock service has lost the lock");
+                                   _("the lock service has lost the lock"));
     }
 }
 
@@ -115,5 +120,5 @@ GError *
 error_new_unreadable(void)
 {
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                               "the reply of the lock service is invalid");
+                               _("the reply of the lock service is invalid"));
 }

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/lock-private.h"
+
+#include <glib/gi18n-lib.h>
 
 #include "common/bus-names.h"
 
@@ -182,7 +186,7 @@ check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
     if (session_is_of_this_process(request_get_session(self->request)))
         return TRUE;
     g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                        "the lock belongs to the parent process");
+                        _("the lock belongs to the parent process"));
     return FALSE;
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
+#include <glib/gi18n-lib.h>
 #include <unistd.h>
 
 #include "client-lib/manager-private.h"
@@ -78,7 +81,7 @@ web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError
     if (length == 0 || length > BUS_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
         !bus_string_is_valid(bucket)) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    "a bucket name must be 1 to %d bytes of UTF-8", BUS_BUCKET_BYTES_MAX);
+                    _("a bucket name must be 1 to %d bytes of UTF-8"), BUS_BUCKET_BYTES_MAX);
         return NULL;
     }
 
@@ -311,7 +314,7 @@ web_locks_manager_check(WebLocksManager *self, GError **error)
 {
     if (self->is_observed) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY,
-                            "locks of another principal can only be observed");
+                            _("locks of another principal can only be observed"));
         return FALSE;
     }
     return connection_check(web_locks_manager_get_connection(self), error);
@@ -324,14 +327,14 @@ web_locks_manager_check_name(const char *name, GError **error)
         if (name[0] == '-')
             return TRUE; /* the name is reserved, which request_options_check() refuses */
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "the limit %s is reached: a name of more than %d bytes is not sent",
+                    _("the limit %s is reached: a name of more than %d bytes is not sent"),
                     limit_id_get_name(LIMIT_NAME_BYTES), NAME_BYTES_MAX);
         return FALSE;
     }
     if (bus_string_is_valid(name))
         return TRUE;
     g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                        "a name must be UTF-8 without noncharacters");
+                        _("a name must be UTF-8 without noncharacters"));
     return FALSE;
 }
 

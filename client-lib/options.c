@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/options-private.h"
 
+#include <glib/gi18n-lib.h>
 #include <string.h>
 
 #include "common/bus-string.h"
@@ -69,31 +72,31 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
     const char *broken = NULL;
 
     if (name[0] == '-')
-        broken = "names that begin with '-' are reserved";
+        broken = _("names that begin with '-' are reserved");
     else if (self->steal && self->if_available)
-        broken = "'steal' and 'if-available' exclude each other";
+        broken = _("'steal' and 'if-available' exclude each other");
     else if (self->steal && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)
-        broken = "only an exclusive lock can be stolen";
+        broken = _("only an exclusive lock can be stolen");
     else if (self->signal && (self->steal || self->if_available))
-        broken = "a cancellable cannot be combined with 'steal' or 'if-available'";
+        broken = _("a cancellable cannot be combined with 'steal' or 'if-available'");
     if (broken != NULL) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
         return FALSE;
     }
     if (self->why != NULL && strnlen(self->why, WHY_BYTES_MAX + 1) > WHY_BYTES_MAX) {
         g_set_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS,
-                    "the limit %s is reached: a 'why' of more than %d bytes is not sent",
+                    _("the limit %s is reached: a 'why' of more than %d bytes is not sent"),
                     limit_id_get_name(LIMIT_WHY_BYTES), WHY_BYTES_MAX);
         return FALSE;
     }
     if (self->why != NULL && !bus_string_is_valid(self->why)) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "'why' must be UTF-8 without noncharacters");
+                            _("'why' must be UTF-8 without noncharacters"));
         return FALSE;
     }
     if (self->timeout_ms > 0 && self->if_available) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                            "'timeout' and 'if-available' exclude each other");
+                            _("'timeout' and 'if-available' exclude each other"));
         return FALSE;
     }
     return TRUE;

@@ -4,6 +4,9 @@
 /* Requests for several locks: all or none. They are made one after the other, in an order that is
  * the same for all callers, so that there can be no deadlock (section 5.1 of the standard). */
 
+#include "config.h"
+
+#include <glib/gi18n-lib.h>
 #include <string.h>
 
 #include "client-lib/lock-private.h"
@@ -114,7 +117,7 @@ check_time(RequestMany *self, GError **error)
     left_ms = (self->deadline_us - g_get_monotonic_time() + 999) / 1000;
     if (left_ms <= 0) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
-                            "the locks were not granted in time");
+                            _("the locks were not granted in time"));
         return FALSE;
     }
     self->options.timeout_ms = (guint)left_ms;

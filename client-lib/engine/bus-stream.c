@@ -1,10 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/bus-stream.h"
 
 #include <errno.h>
 #include <gio/gunixfdlist.h>
+#include <glib/gi18n-lib.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -154,7 +157,7 @@ take_line(BusStream *self, const char *line)
         self->passes_fds = line[0] == 'A';
         self->is_begun = TRUE;
     } else if (!g_str_has_prefix(line, "DATA")) {
-        end(self, "the bus has rejected the authentication");
+        end(self, _("the bus has rejected the authentication"));
     }
 }
 
@@ -168,7 +171,7 @@ take_next_line(BusStream *self)
 
     if (end_of_line == NULL) {
         if (self->in->len > AUTHENTICATION_MAX)
-            end(self, "the bus has sent an invalid message");
+            end(self, _("the bus has sent an invalid message"));
         return FALSE;
     }
     length = (gsize)(end_of_line - self->in->data);
@@ -289,7 +292,7 @@ read_chunk(BusStream *self)
         take_fds(self, &message);
         take_in(self);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        end(self, n == 0 ? "the bus closed the connection" : g_strerror(errno));
+        end(self, n == 0 ? _("the bus closed the connection") : g_strerror(errno));
     }
 }
 
@@ -319,7 +322,7 @@ bus_stream_new(Session *session,
         return NULL;
     if (!G_IS_SOCKET_CONNECTION(stream)) {
         g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_NOT_SUPPORTED,
-                            "the address of the bus is not that of a socket");
+                            _("the address of the bus is not that of a socket"));
         return NULL;
     }
     self = g_new0(BusStream, 1);

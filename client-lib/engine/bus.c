@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/bus.h"
 
+#include <glib/gi18n-lib.h>
 #include <string.h>
 
 #include "client-lib/engine/bus-stream.h"
@@ -64,7 +67,7 @@ call_finish(BusCall *call, BusOutcome outcome, GDBusMessage *reply, const GError
 static void
 on_call_expired(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable("the call timed out");
+    g_autoptr(GError) error = error_new_unavailable(_("the call timed out"));
 
     call_finish(data, BUS_TIMED_OUT, NULL, error);
 }
@@ -99,7 +102,7 @@ send_message(Bus *self, GDBusMessage *message, guint32 *out_serial)
 static void
 on_send_failed(gpointer data)
 {
-    g_autoptr(GError) error = error_new_unavailable("the connection to the bus ended");
+    g_autoptr(GError) error = error_new_unavailable(_("the connection to the bus ended"));
 
     call_finish(data, BUS_ENDED, NULL, error);
 }
@@ -197,7 +200,7 @@ take_answer(BusCall *call, GDBusMessage *reply)
     g_autoptr(GError) error = NULL;
 
     if (!is_from(reply, BUS_DRIVER_NAME) && (call->is_of_driver || !is_from(reply, self->owner))) {
-        error = error_new_unavailable("the reply did not come from the lock service");
+        error = error_new_unavailable(_("the reply did not come from the lock service"));
         call_finish(call, BUS_UNANSWERED, NULL, error);
         return;
     }
@@ -387,7 +390,7 @@ on_stream_ended(const GError *error, gpointer data)
 {
     Bus *self = data;
     g_autoptr(GError) ended = error_new_unavailable(
-        self->is_connected ? "the connection to the bus ended" : error->message);
+        self->is_connected ? _("the connection to the bus ended") : error->message);
 
     end(self, ended);
 }
@@ -548,7 +551,7 @@ on_closed(GDBusConnection *connection,
 
     session_enter(listener->session);
     if (listener->bus != NULL) {
-        g_autoptr(GError) error = error_new_unavailable("the connection to the bus ended");
+        g_autoptr(GError) error = error_new_unavailable(_("the connection to the bus ended"));
 
         end(listener->bus, error);
     }
@@ -630,7 +633,7 @@ bus_new(Session *session, const BusFuncs *funcs, gpointer data)
 void
 bus_free(Bus *self)
 {
-    g_autoptr(GError) error = error_new_unavailable("the agent has ended");
+    g_autoptr(GError) error = error_new_unavailable(_("the agent has ended"));
 
     bus_close(self, error);
     g_hash_table_unref(self->calls);

@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/connection.h"
 
+#include <glib/gi18n-lib.h>
 #include <string.h>
 
 #include "client-lib/error-private.h"
@@ -92,15 +95,15 @@ connection_check(const Connection *self, GError **error)
 
     if (!session_is_of_this_process(self->session)) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                            "the agent belongs to the parent process");
+                            _("the agent belongs to the parent process"));
         return FALSE;
     }
     if (state == STATE_CLOSED)
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
-                            "the agent is closed");
+                            _("the agent is closed"));
     else if (state == STATE_GONE)
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                            "the connection of the agent has ended");
+                            _("the connection of the agent has ended"));
     return state != STATE_CLOSED && state != STATE_GONE;
 }
 
@@ -329,7 +332,7 @@ start_to_linger(Connection *self)
 static void
 stop_lingering(Connection *self)
 {
-    g_autoptr(GError) error = error_new_unavailable("the agent has ended");
+    g_autoptr(GError) error = error_new_unavailable(_("the agent has ended"));
 
     recovery_close(lock_table_get_recovery(self->table));
     bus_close(self->bus, error);
@@ -364,7 +367,7 @@ static void
 close_connection(Connection *self)
 {
     g_autoptr(GError) error =
-        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, "the agent was closed");
+        g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT, _("the agent was closed"));
 
     lock_table_end(self->table);
     if (self->borrowed == NULL || get_state(self) == STATE_GONE ||

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/method-call.h"
+
+#include <glib/gi18n-lib.h>
 
 #include "client-lib/error-private.h"
 
@@ -67,7 +71,7 @@ on_cancelled(gpointer data)
 static void
 on_expired(gpointer data)
 {
-    method_call_fail(data, error_new_unavailable("the call timed out"));
+    method_call_fail(data, error_new_unavailable(_("the call timed out")));
 }
 
 static void

@@ -1,9 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/recovery.h"
 
 #include <gio/gunixfdlist.h>
+#include <glib/gi18n-lib.h>
 
 #include "client-lib/error-private.h"
 #include "common/bus-names.h"
@@ -168,7 +171,8 @@ open_socket(Recovery *self)
     GVariantBuilder options;
 
     if (!bus_passes_fds(self->bus)) {
-        g_autoptr(GError) error = error_new_unavailable("the bus does not pass file descriptors");
+        g_autoptr(GError) error =
+            error_new_unavailable(_("the bus does not pass file descriptors"));
 
         fail(self, error, FALSE);
         return;
@@ -278,8 +282,8 @@ finish(Recovery *self)
 {
     g_autoptr(GError) error = error_new_unavailable(
         self->closed_reason == PACKET_CLOSED_REPLACED
-            ? "another user of the same bus connection has opened a lock socket"
-            : "the lock service did not accept a packet, and has terminated the agent");
+            ? _("another user of the same bus connection has opened a lock socket")
+            : _("the lock service did not accept a packet, and has terminated the agent"));
 
     self->funcs->finished(error, self->data);
 }
@@ -300,7 +304,7 @@ open_again(Recovery *self, gboolean was_open)
 
     self->is_changing = FALSE;
     if (!was_open) {
-        g_autoptr(GError) error = error_new_unavailable("the lock service closed the socket");
+        g_autoptr(GError) error = error_new_unavailable(_("the lock service closed the socket"));
 
         fail(self, error, TRUE);
     } else if (is_suspect(self) && g_get_monotonic_time() < next_us) {

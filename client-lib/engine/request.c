@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
 #include "client-lib/engine/request.h"
 
+#include <glib/gi18n-lib.h>
 #include <string.h>
 
 #include "client-lib/error-private.h"
@@ -251,7 +254,7 @@ on_release_expired(gpointer data)
     Request *self = data;
 
     completion_return_error(&self->completion,
-                            error_new_unavailable("it has not restarted in time"));
+                            error_new_unavailable(_("it has not restarted in time")));
     lock_table_abandon(self->table, &self->entry);
 }
 
@@ -261,7 +264,7 @@ explain_refusal(const Request *self)
     if (self->loss_reason != 0)
         return error_new_from_reason(self->loss_reason);
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
-                               "the lock has been released already");
+                               _("the lock has been released already"));
 }
 
 static gboolean

@@ -150,6 +150,7 @@ class Files(unittest.TestCase):
             'share/man/man8/weblocksd.8',
             'bin/weblocks',
             'share/man/man1/weblocks.1',
+            'share/locale/de/LC_MESSAGES/weblocks.mo',
             'share/bash-completion/completions/weblocks',
             'share/zsh/site-functions/_weblocks',
             'include/weblocks-1/weblocks/weblocks.h',
@@ -206,6 +207,30 @@ class Files(unittest.TestCase):
             run(sysusers, f'--root={root}', INSTALLATION.path('lib/sysusers.d/weblocks.conf'))
             with open(os.path.join(root, 'etc/passwd'), encoding='utf-8') as file:
                 self.assertRegex(file.read(), rf'(?m)^{SYSTEM_USER}:.*WebLocks.*nologin$')
+
+
+class German(unittest.TestCase):
+    """The command and the library find their installed translation."""
+
+    @staticmethod
+    def weblocks(*line):
+        """What it says without a bus, in a locale that every system has."""
+        env = {**os.environ, 'LANGUAGE': 'de', 'LC_ALL': 'C.UTF-8',
+               'LD_LIBRARY_PATH': INSTALLATION.path(INSTALLATION.options['libdir']),
+               'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere'}
+        done = subprocess.run([INSTALLATION.path('bin/weblocks'), *line], env=env, text=True,
+                              capture_output=True, check=False)
+        return done.stdout + done.stderr
+
+    def test_command(self):
+        self.assertIn('Aufruf: weblocks', self.weblocks('help'))
+        self.assertIn("unbekannter Befehl »x«", self.weblocks('x'))
+
+    def test_library(self):
+        self.assertIn('der Sperrdienst ist nicht erreichbar', self.weblocks('query'))
+
+    def test_machine_readable_output_is_not_translated(self):
+        self.assertRegex(self.weblocks('--version'), r'^weblocks [0-9.]+\n$')
 
 
 class SessionBus(unittest.TestCase):

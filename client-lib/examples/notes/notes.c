@@ -8,6 +8,7 @@
  * and notes-window.c is the user interface. */
 
 #include <glib-unix.h>
+#include <glib/gi18n.h>
 
 #include "notes-window.h"
 
@@ -25,7 +26,7 @@ on_open(GtkApplication *application, GFile **files, int n_files)
 static void
 on_activate(GtkApplication *application)
 {
-    g_printerr("usage: weblocks-notes FILE...\n");
+    g_printerr("%s weblocks-notes FILE...\n", _("usage:"));
 }
 
 static void
@@ -52,10 +53,15 @@ on_sigterm(gpointer application)
 int
 main(int argc, char **argv)
 {
-    /* Every instance is a separate process; this is what the example demonstrates. */
-    g_autoptr(GtkApplication) application = gtk_application_new(
-        NOTES_APPLICATION_ID, G_APPLICATION_NON_UNIQUE | G_APPLICATION_HANDLES_OPEN);
+    g_autoptr(GtkApplication) application = NULL;
 
+    bindtextdomain(GETTEXT_PACKAGE, NOTES_LOCALEDIR);
+    bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
+    textdomain(GETTEXT_PACKAGE);
+
+    /* Every instance is a separate process; this is what the example demonstrates. */
+    application = gtk_application_new(NOTES_APPLICATION_ID,
+                                      G_APPLICATION_NON_UNIQUE | G_APPLICATION_HANDLES_OPEN);
     g_signal_connect(application, "startup", G_CALLBACK(on_startup), NULL);
     g_signal_connect(application, "activate", G_CALLBACK(on_activate), NULL);
     g_signal_connect(application, "open", G_CALLBACK(on_open), NULL);
