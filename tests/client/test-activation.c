@@ -63,14 +63,6 @@ kill_service(const PrivateBus *bus)
     test_wait_for(is_back, &back, "the service's return");
 }
 
-static gboolean
-skip_broker(void)
-{
-    if (test_bus_is_broker())
-        g_test_skip("this broker starts no services");
-    return test_bus_is_broker();
-}
-
 /* Nobody says a word after its death; yet it comes back, with all that was there. */
 static void
 test_called_back(void)
@@ -81,8 +73,6 @@ test_called_back(void)
     g_auto(Answer) waiting = {0};
     g_auto(Losses) losses = {0};
 
-    if (skip_broker())
-        return;
     bus = private_bus_new_activating(SERVICE_OPTIONS);
     holder = manager_new(bus);
     lock = test_lock(holder, "a");
@@ -118,8 +108,6 @@ test_idle_exit(void)
     g_autoptr(WebLocksManager) manager = NULL;
     guint64 token = 0;
 
-    if (skip_broker())
-        return;
     bus = private_bus_new_activating(SERVICE_OPTIONS);
     manager = manager_new(bus);
     for (guint i = 0; i < 60; i++) {
