@@ -324,10 +324,6 @@ request(Run *run)
     if (!run->options.nonblock)
         web_locks_options_set_timeout(options, timeout_ms(run->options.wait));
     web_locks_options_set_why(options, why);
-    /* Requests with these options are answered immediately, and the standard allows no AbortSignal
-     * with them. */
-    if (run->options.nonblock || run->options.steal)
-        g_clear_object(&run->cancellable);
     web_locks_manager_request_async(run->manager, run->name, options, run->cancellable,
                                     on_requested, run);
 }

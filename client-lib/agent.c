@@ -15,7 +15,7 @@
  * requests and locks end when the connection ends.
  *
  * A process needs one agent for each of its parts that should exclude each other. Most processes
- * need only the default one: web_locks_agent_get_default().
+ * need only the default one: web_locks_agent_dup_default().
  *
  * An agent can be used from any thread. Asynchronous operations return in the main context that was
  * thread-default when they were started. Signals are emitted in the main context that was
@@ -374,7 +374,7 @@ remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
 }
 
 /**
- * web_locks_agent_get_default:
+ * web_locks_agent_dup_default:
  * @bus_type: which bus
  *
  * Gets the shared agent for parts of a program that need no agent of their own. There is one for
@@ -387,7 +387,7 @@ remember_agent(WebLocksAgent *agent, GBusType bus_type, GDBusConnection *bus)
  * Since: 0.1
  */
 WebLocksAgent *
-web_locks_agent_get_default(GBusType bus_type)
+web_locks_agent_dup_default(GBusType bus_type)
 {
     g_autoptr(GMainContext) context = g_main_context_ref_thread_default();
     g_autoptr(GPtrArray) unwanted = g_ptr_array_new_with_free_func(g_object_unref);

@@ -148,7 +148,7 @@ web_locks_manager_new_async(const char *bucket,
 
     task = g_task_new(NULL, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_new_async);
-    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     self = web_locks_manager_new_for_agent(agent, bucket, &error);
     if (self == NULL) {
         g_task_return_error(task, error);
@@ -201,7 +201,7 @@ web_locks_manager_new_sync(const char *bucket, GCancellable *cancellable, GError
 
     g_return_val_if_fail(bucket != NULL, NULL);
 
-    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     self = web_locks_manager_new_for_agent(agent, bucket, error);
     if (self == NULL || !web_locks_agent_connect_sync(agent, cancellable, error))
         return NULL;
@@ -373,8 +373,8 @@ check_request(WebLocksManager *self,
  *
  * @cancellable is the standard's `AbortSignal` (section 4.3). If it is cancelled already, no
  * request is made. While the request is pending, cancelling aborts it. After the grant it has no
- * effect. It can't be combined with [property@WebLocks.Options:steal] or
- * [property@WebLocks.Options:if-available].
+ * effect. A request with [property@WebLocks.Options:steal] that is cancelled before its result
+ * arrives may have ended the locks of the holders; the stolen lock is then released.
  *
  * Since: 0.1
  */
@@ -400,7 +400,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     /* The cancellable is checked here instead of by GTask: after name and options, as in the
      * standard, and never after the lock was handed over. */
     g_task_set_check_cancellable(task, FALSE);
-    request_options_init(&values, options, cancellable != NULL);
+    request_options_init(&values, options);
     if (!check_request(self, name, &values, &error)) {
         g_task_return_error(task, error);
         return;
@@ -465,7 +465,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    request_options_init(&values, options, cancellable != NULL);
+    request_options_init(&values, options);
     if (!check_request(self, name, &values, error))
         return NULL;
     web_locks_manager_start_request(self, name, &values, caller_of_sync(&sync, cancellable));

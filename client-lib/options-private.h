@@ -12,13 +12,12 @@ typedef struct {
     WebLocksMode mode;
     gboolean if_available;
     gboolean steal;
-    gboolean signal; /* the request has a GCancellable */
     guint timeout_ms;
     char *why; /* NULL: none */
 } RequestOptions;
 
 /* With `options` NULL, the values are the defaults. */
-void request_options_init(RequestOptions *self, WebLocksOptions *options, gboolean signal);
+void request_options_init(RequestOptions *self, WebLocksOptions *options);
 void request_options_copy(RequestOptions *self, const RequestOptions *other);
 void request_options_clear(RequestOptions *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RequestOptions, request_options_clear)

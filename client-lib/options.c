@@ -21,7 +21,8 @@
  * time-out and a description of the purpose.
  *
  * A request copies its options when it is made; later changes don't affect it. The standard's
- * `signal` is the [class@Gio.Cancellable] of the request.
+ * `signal` is the [class@Gio.Cancellable] of the request. Unlike a `signal`, it may be combined
+ * with all options.
  *
  * Since: 0.1
  */
@@ -52,12 +53,11 @@ request_options_copy(RequestOptions *self, const RequestOptions *other)
 }
 
 void
-request_options_init(RequestOptions *self, WebLocksOptions *options, gboolean signal)
+request_options_init(RequestOptions *self, WebLocksOptions *options)
 {
     static const RequestOptions defaults = {WEB_LOCKS_MODE_EXCLUSIVE};
 
     request_options_copy(self, options != NULL ? &options->values : &defaults);
-    self->signal = signal;
 }
 
 void
@@ -77,8 +77,6 @@ request_options_check(const RequestOptions *self, const char *name, GError **err
         broken = _("'steal' and 'if-available' exclude each other");
     else if (self->steal && self->mode != WEB_LOCKS_MODE_EXCLUSIVE)
         broken = _("only an exclusive lock can be stolen");
-    else if (self->signal && (self->steal || self->if_available))
-        broken = _("a cancellable cannot be combined with 'steal' or 'if-available'");
     if (broken != NULL) {
         g_set_error_literal(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED, broken);
         return FALSE;

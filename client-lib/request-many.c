@@ -61,7 +61,7 @@ request_many_new(const char *const *names, WebLocksOptions *options, GCancellabl
 
     self->names = sort_names(names);
     self->locks = g_ptr_array_new_with_free_func(g_object_unref);
-    request_options_init(&self->options, options, cancellable != NULL);
+    request_options_init(&self->options, options);
     if (self->options.timeout_ms > 0)
         self->deadline_us =
             g_get_monotonic_time() + self->options.timeout_ms * G_GINT64_CONSTANT(1000);

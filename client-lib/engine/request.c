@@ -325,8 +325,7 @@ static guint8
 get_packet_options(const RequestOptions *options)
 {
     return (guint8)((options->if_available ? PACKET_OPTION_IF_AVAILABLE : 0) |
-                    (options->steal ? PACKET_OPTION_STEAL : 0) |
-                    (options->signal ? PACKET_OPTION_SIGNAL : 0));
+                    (options->steal ? PACKET_OPTION_STEAL : 0));
 }
 
 /* Returns the remaining part of the time-out. */

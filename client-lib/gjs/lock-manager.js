@@ -12,7 +12,7 @@ import GLib from 'gi://GLib';
 import WebLocks from 'gi://WebLocks?version=1';
 
 import {isAbortSignal, onAbort} from './abort.js';
-import {exceptionFor, lossException} from './dom-exception.js';
+import {DOMException, exceptionFor, lossException} from './dom-exception.js';
 import {fromWireName, toWireName, toWireText} from './names.js';
 import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
@@ -144,14 +144,16 @@ function libraryOptions({mode, ifAvailable, steal, timeout, why}) {
 }
 
 // "Request a lock": returns the promise for request(). The library makes the checks of the method
-// request() in the standard's order. An abort settles the promise after the library has sent it to
+// request() in the standard's order, except that it allows a cancellable with all options; a request
+// that is cancelled before it is made is only checked. An abort settles the promise after the library has sent it to
 // the service, so that a later query doesn't include the request.
 function requestLock(manager, request) {
     return new Promise((resolve, reject) => {
         const {name, signal} = request;
         const cancellable = signal ? new Gio.Cancellable() : null;
+        const isRefused = signal && (request.steal || request.ifAvailable);
         let forgetSignal = () => {};
-        if (signal?.aborted)
+        if (isRefused || signal?.aborted)
             cancellable.cancel();
         else if (signal)
             forgetSignal = onAbort(signal, () => cancellable.cancel());
@@ -167,9 +169,17 @@ function requestLock(manager, request) {
             },
             error => {
                 forgetSignal();
-                reject(isCancelled(error) ? signal.reason : exceptionFor(error));
+                if (!isCancelled(error))
+                    reject(exceptionFor(error));
+                else
+                    reject(isRefused ? refusedSignal() : signal.reason);
             }).catch(reject);
     });
+}
+
+function refusedSignal() {
+    return new DOMException('A signal can not be combined with steal or ifAvailable.',
+        'NotSupportedError');
 }
 
 // Invokes the callback and returns a promise for its result. An exception becomes the reason of the

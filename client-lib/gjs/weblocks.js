@@ -26,7 +26,7 @@ const KEY = Symbol('StorageBucket');
 const BUCKET_MAX = 255;
 
 function sessionAgent() {
-    return WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    return WebLocks.Agent.dup_default(Gio.BusType.SESSION);
 }
 
 function defaultBucketName() {
@@ -74,7 +74,7 @@ export function bucket(name) {
 }
 
 // Returns `locks` and `bucket` of another agent, such as one on the system bus:
-// forAgent(WebLocks.Agent.get_default(Gio.BusType.SYSTEM)).locks
+// forAgent(WebLocks.Agent.dup_default(Gio.BusType.SYSTEM)).locks
 export function forAgent(agent) {
     if (!(agent instanceof WebLocks.Agent))
         throw new TypeError('The agent is not a WebLocks.Agent.');

@@ -42,7 +42,7 @@ WEB_LOCKS_PUBLIC
 WebLocksAgent *web_locks_agent_new_for_connection(GDBusConnection *connection, GError **error);
 
 WEB_LOCKS_PUBLIC
-WebLocksAgent *web_locks_agent_get_default(GBusType bus_type);
+WebLocksAgent *web_locks_agent_dup_default(GBusType bus_type);
 
 WEB_LOCKS_PUBLIC
 const char *web_locks_agent_get_client_id(WebLocksAgent *self);

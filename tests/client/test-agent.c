@@ -20,16 +20,16 @@ is_null(gpointer data)
 static void
 test_default(void)
 {
-    g_autoptr(WebLocksAgent) session = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
-    g_autoptr(WebLocksAgent) again = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
-    g_autoptr(WebLocksAgent) system = web_locks_agent_get_default(G_BUS_TYPE_SYSTEM);
+    g_autoptr(WebLocksAgent) session = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) again = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) system = web_locks_agent_dup_default(G_BUS_TYPE_SYSTEM);
     g_autoptr(GMainContext) context = g_main_context_new();
     g_autoptr(WebLocksAgent) elsewhere = NULL;
 
     g_assert_true(session == again);
     g_assert_true(session != system);
     g_main_context_push_thread_default(context);
-    elsewhere = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    elsewhere = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_main_context_pop_thread_default(context);
     g_assert_true(elsewhere != session);
     g_assert_false(web_locks_agent_get_connected(session));
@@ -40,7 +40,7 @@ test_default(void)
 static void
 test_default_used(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
 
@@ -51,7 +51,7 @@ test_default_used(void)
 static void
 test_default_forgotten(void)
 {
-    WebLocksAgent *agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
 
     g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
@@ -64,14 +64,14 @@ test_default_forgotten(void)
 static void
 test_default_closed(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksAgent) next = NULL, again = NULL;
     g_autoptr(GError) error = NULL;
 
     g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));
     web_locks_agent_close(agent);
-    next = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
-    again = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    next = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    again = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_assert_true(next != agent);
     g_assert_true(next == again);
     g_assert_true(web_locks_agent_connect_sync(next, NULL, &error));
@@ -141,7 +141,7 @@ count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
 static void
 test_notify(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autofree char *client_id = NULL;
     gboolean connected = FALSE;
     guint n_connected = 0, n_client_id = 0;
@@ -199,7 +199,7 @@ test_nowhere_used(void)
     g_auto(Answer) answer = {0}, query = {0};
 
     g_setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere/at/all", TRUE);
-    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     manager = test_manager_of(agent);
     answer_ask(&answer, manager, "a");
     web_locks_manager_query_async(manager, NULL, answer_take, &query);
@@ -215,7 +215,7 @@ test_nowhere_used(void)
 static void
 test_connect_cancelled(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GCancellable) before = g_cancellable_new(), during = g_cancellable_new();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
@@ -391,7 +391,7 @@ test_close_unused(void)
     g_autoptr(GError) error = NULL;
 
     g_main_context_push_thread_default(context);
-    agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     web_locks_agent_close(agent);
     g_assert_false(web_locks_agent_connect_sync(agent, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);

@@ -92,7 +92,7 @@ test_agents(void)
     by_address_sync = web_locks_agent_new_for_address_sync(address, NULL, &error);
     g_assert_no_error(error);
 
-    by_default = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    by_default = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     web_locks_agent_connect_async(by_default, NULL, answer_take, &connect);
     g_assert_true(web_locks_agent_connect_finish(by_default, answer_wait(&connect), &error));
     g_assert_true(web_locks_agent_connect_sync(by_default, NULL, &error));

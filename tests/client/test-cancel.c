@@ -276,17 +276,44 @@ test_release_cancelled(void)
     assert_state(manager, " | ");
 }
 
+/* A cancellable goes with the options that never wait, too: unused, and cancelled at any time. */
 static void
-test_refused_with(gconstpointer property)
+test_with_option(gconstpointer property)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, property, TRUE, NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_auto(Answer) granted = {0}, cancelled = {0}, already = {0};
+
+    web_locks_manager_request_async(manager, "a", options, cancellable, answer_take, &granted);
+    lock = answer_expect_lock(&granted);
+    web_locks_manager_request_async(manager, "b", options, cancellable, answer_take, &cancelled);
+    g_cancellable_cancel(cancellable);
+    answer_expect_error(&cancelled, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    web_locks_manager_request_async(manager, "c", options, cancellable, answer_take, &already);
+    answer_expect_error(&already, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_assert_true(web_locks_lock_get_held(lock));
+    test_wait_for_state(manager, "a | ");
+}
+
+/* The service is stopped: cancelling ends the call nevertheless. */
+static void
+test_with_option_unanswered(gconstpointer property)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, property, TRUE, NULL);
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) answer = {0};
 
+    test_service_pause();
     web_locks_manager_request_async(manager, "a", options, cancellable, answer_take, &answer);
-    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
-    assert_state(manager, " | ");
+    test_iterate();
+    g_assert_cmpuint(answer.n_results, ==, 0);
+    g_cancellable_cancel(cancellable);
+    answer_expect_error(&answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_service_resume();
+    test_wait_for_state(manager, " | ");
 }
 
 int
@@ -306,7 +333,10 @@ main(int argc, char **argv)
     g_test_add_func("/cancel/sync-from-another-thread", test_sync_from_thread);
     g_test_add_func("/cancel/query", test_query);
     g_test_add_func("/cancel/release", test_release_cancelled);
-    g_test_add_data_func("/cancel/refused-with-steal", "steal", test_refused_with);
-    g_test_add_data_func("/cancel/refused-with-if-available", "if-available", test_refused_with);
+    g_test_add_data_func("/cancel/with-steal", "steal", test_with_option);
+    g_test_add_data_func("/cancel/with-if-available", "if-available", test_with_option);
+    g_test_add_data_func("/cancel/with-steal-unanswered", "steal", test_with_option_unanswered);
+    g_test_add_data_func("/cancel/with-if-available-unanswered", "if-available",
+                         test_with_option_unanswered);
     return test_run(NULL);
 }

@@ -255,7 +255,7 @@ test_own(void)
 static int
 use_default(Parent *parent)
 {
-    WebLocksAgent *agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     GError *error = NULL;
 
     CHECK(web_locks_agent_connect_sync(agent, NULL, &error));
@@ -266,7 +266,7 @@ use_default(Parent *parent)
 static void
 test_default(void)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
 
     g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error));

@@ -194,7 +194,7 @@ test_async(void)
 static void
 test_lazy(gconstpointer is_async)
 {
-    g_autoptr(WebLocksAgent) agent = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(WebLocksManager) manager = test_manager_of(agent);
 
     g_assert_false(web_locks_agent_get_connected(agent));

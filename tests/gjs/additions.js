@@ -14,7 +14,7 @@ const unused = () => {
 };
 
 function inspect(name) {
-    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     return new Promise((resolve, reject) => {
         agent.get_manager('default').inspect_async(name, null, (manager, result) => {
             try {
@@ -96,7 +96,7 @@ test('a stuck lock can be broken', async t => {
     const {held} = await inspect(name);
     const info = held.get_item(0);
     assert.true(info.id > 0 && info.since > 0 && info.application === '');
-    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     const managers = agent.list_observable_sync(null);
     const manager = managers.find(each => each.bucket === 'default' && !each.observed);
     assert.equal(manager.break_sync(name, info, null), 1);
@@ -106,7 +106,7 @@ test('a stuck lock can be broken', async t => {
 
 test('a private manager shares with nobody', async t => {
     const name = t.name();
-    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     const hidden = forManager(agent.create_private_manager());
     await t.hold(hidden, name);
     await t.hold(locks, name);

@@ -11,7 +11,7 @@ import {AbortController, bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {readLine} from './agent-process.js';
 import {deferred} from './testing.js';
 
-const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
 const requests = new Map();
 
 function tell(message) {

@@ -16,7 +16,7 @@ const unused = () => {
 test("the clientId is the agent's", async t => {
     await t.hold(locks, t.name());
     const {held} = await locks.query();
-    const agent = WebLocks.Agent.get_default(Gio.BusType.SESSION);
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     assert.equal(held.map(info => info.clientId), [agent.clientId]);
 });
 

@@ -114,8 +114,6 @@ class Calls(AsyncTestCase):
         async def body():
             await self.assert_raises_error(Errors.TIMEOUT, self.manager.request('x', timeout=0.01))
             await self.assert_raises_error(Errors.NOT_SUPPORTED, self.manager.request('-'))
-            await self.assert_raises_error(Errors.NOT_SUPPORTED, self.manager.request(
-                'x', steal=True, cancellable=Gio.Cancellable()))
             with self.assertRaises(ValueError):
                 await self.manager.request('x', timeout=-1)
             cancellable = Gio.Cancellable()

@@ -59,6 +59,7 @@ static const struct {
     {"abort-of-nothing", foreign_ids},
     {"release-not-held", foreign_ids},
     {"modes", "WebLocksMode has no other values"},
+    {"signal-not-supported", "a GCancellable goes with all options"},
     {"key-repeats", own_keys},
     {"key-mismatch", own_keys},
     {"key-of-a-waiting-request", own_keys},
@@ -371,8 +372,8 @@ add_request(Session *session, Client *client, const SpecRequest *wanted)
     request->client = client;
     request->wanted = wanted;
     request->is_sync = wanted->if_available || wanted->steal || wanted->steal_method;
-    /* So that it can be aborted; with the others none may be given, unless the case wants that. */
-    if (!request->is_sync || wanted->signal)
+    /* So that it can be aborted. */
+    if (!request->is_sync)
         request->cancellable = g_cancellable_new();
     return request;
 }

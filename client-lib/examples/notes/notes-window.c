@@ -215,7 +215,7 @@ state_text(GtkListItem *item, gboolean held)
 static char *
 client_text(GtkListItem *item, const char *client_id)
 {
-    g_autoptr(WebLocksAgent) us = web_locks_agent_get_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksAgent) us = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     gboolean is_ours = g_strcmp0(client_id, web_locks_agent_get_client_id(us)) == 0;
 
     return g_strconcat(client_id != NULL ? client_id : "", is_ours ? " (this one)" : "", NULL);

@@ -134,8 +134,7 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
         tell(self, error->message);
 }
 
-/* This is a second request; the pending one keeps its place in case this one fails. It has no
- * GCancellable, since a request with `steal` never waits. */
+/* This is a second request; the pending one keeps its place in case this one fails. */
 void
 notes_primary_take_over(NotesPrimary *self)
 {

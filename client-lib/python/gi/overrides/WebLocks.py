@@ -79,11 +79,6 @@ def options_from(mode, timeout, why, steal, if_available):
                             steal=steal, if_available=if_available)
 
 
-def waits(options):
-    """Whether the request may wait. Otherwise the standard allows no cancellable."""
-    return not (options.props.steal or options.props.if_available)
-
-
 # ---- results after a cancellation
 
 def give_back(lock):
@@ -159,7 +154,7 @@ class Job:
 
 def request_sync(manager, name, options, cancellable):
     """Like Manager.request_sync(), but signal handlers run while it waits."""
-    if not waits(options) or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         return manager.request_sync(name, options, cancellable)
     with LinkedCancellable(cancellable) as linked:
         job = Job(functools.partial(manager.request_sync, name, options, linked))
@@ -243,7 +238,7 @@ class LockScope:
 def request_on_asyncio(manager, name, options, cancellable):
     return on_asyncio(functools.partial(manager.request_async, name, options),
                       manager.request_finish, cancellable=cancellable,
-                      can_cancel=waits(options), undo=give_back, undo_with=manager)
+                      undo=give_back, undo_with=manager)
 
 
 # ---- the classes
@@ -334,7 +329,7 @@ class Manager(WebLocks.Manager):
         options = options_from(mode, timeout, why, steal, if_available)
         locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
                                  self.request_many_finish, cancellable=cancellable,
-                                 can_cancel=waits(options), undo=give_all_back, undo_with=self)
+                                 undo=give_all_back, undo_with=self)
         # PyGObject converts NULL to an empty list.
         return locks if locks or not names else None
 
