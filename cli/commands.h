@@ -17,6 +17,7 @@ struct Command {
 };
 
 int command_run(const Command *command, int argc, char **argv);
+int command_hold(const Command *command, int argc, char **argv);
 int command_query(const Command *command, int argc, char **argv);
 int command_inspect(const Command *command, int argc, char **argv);
 int command_watch(const Command *command, int argc, char **argv);

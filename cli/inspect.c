@@ -7,8 +7,6 @@
 
 #include "cli/listing.h"
 #include "cli/status.h"
-#include <glib/gi18n.h>
-
 int
 command_inspect(const Command *command, int argc, char **argv)
 {
@@ -17,10 +15,7 @@ command_inspect(const Command *command, int argc, char **argv)
 
     if (!listing_parse(&listing, command, &argc, &argv, &status))
         return status;
-    if (argc > 1)
-        return options_complain(command, _("unexpected argument '%s'"), argv[1]);
-    if (argc == 1 && !g_utf8_validate(argv[0], -1, NULL))
-        return options_complain(command, _("'%s' is not valid UTF-8"), argv[0]);
-    listing.name = argv[0];
+    if (!options_get_optional_name(command, argc, argv, &listing.name, &status))
+        return status;
     return listing_print(&listing);
 }

@@ -167,12 +167,15 @@ add_rows(const Listing *listing, Table *table, const Page *page)
 {
     g_autoptr(GPtrArray) rows = g_ptr_array_new_with_free_func(g_object_unref);
     g_autofree char *place = get_place(listing, page->manager);
+    GListModel *held = web_locks_snapshot_get_held(page->snapshot);
+    GListModel *pending = web_locks_snapshot_get_pending(page->snapshot);
+    g_autoptr(GHashTable) clients = listing->detailed ? lock_output_clients(held, pending) : NULL;
 
-    append_list(rows, web_locks_snapshot_get_held(page->snapshot));
-    append_list(rows, web_locks_snapshot_get_pending(page->snapshot));
+    append_list(rows, held);
+    append_list(rows, pending);
     g_ptr_array_sort(rows, compare_names);
     for (guint i = 0; i < rows->len; i++)
-        lock_output_row(table, place, rows->pdata[i], listing->detailed);
+        lock_output_row(table, place, rows->pdata[i], clients);
 }
 
 Status

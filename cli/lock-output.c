@@ -9,9 +9,8 @@
 static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
                                              N_("STATE"),  N_("CLIENT"), NULL};
 static const char *const headings_detailed[] = {
-    N_("BUCKET"),     N_("NAME"), N_("MODE"),    N_("STATE"), N_("AGE"),
-    N_("CLIENT"),     N_("PID"),  N_("PROCESS"), N_("TOKEN"), N_("POSITION"),
-    N_("BLOCKED-BY"), N_("WHY"),  NULL};
+    N_("BUCKET"), N_("NAME"), N_("MODE"),         N_("STATE"), N_("AGE"),
+    N_("WHO"),    N_("PID"),  N_("WAITS-BEHIND"), N_("WHY"),   NULL};
 
 const char *
 lock_output_mode(WebLocksMode mode)
@@ -98,16 +97,74 @@ lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed)
     add_list(json, "pending", web_locks_snapshot_get_pending(snapshot), detailed);
 }
 
+/* The application, the process, or "". */
+static const char *
+program_of(WebLocksLockInfo *info)
+{
+    const char *application = or_empty(web_locks_lock_info_get_application(info));
+
+    return *application != '\0' ? application : or_empty(web_locks_lock_info_get_process(info));
+}
+
+/* In milliseconds. The age of an item was right when it was made, which is not known for those of a
+ * monitor. */
+static guint64
+age_now(WebLocksLockInfo *info)
+{
+    gint64 age_us = g_get_real_time() - web_locks_lock_info_get_since(info);
+
+    return (guint64)MAX(age_us, 0) / 1000;
+}
+
 const char *const *
 lock_output_headings(gboolean buckets, gboolean detailed)
 {
     return (detailed ? headings_detailed : headings_plain) + (buckets ? 0 : 1);
 }
 
-void
-lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboolean detailed)
+static void
+add_clients(GHashTable *clients, GListModel *list)
 {
-    const char *const *blocked_by = web_locks_lock_info_get_blocked_by(info);
+    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
+        const char *id = web_locks_lock_info_get_client_id(info);
+
+        if (!g_hash_table_contains(clients, id))
+            g_hash_table_insert(
+                clients, g_strdup(id),
+                g_strdup_printf("%s(%u)", program_of(info), web_locks_lock_info_get_pid(info)));
+    }
+}
+
+GHashTable *
+lock_output_clients(GListModel *held, GListModel *pending)
+{
+    GHashTable *clients = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+
+    add_clients(clients, held);
+    add_clients(clients, pending);
+    return clients;
+}
+
+/* Returns an owned text. */
+static char *
+list_blockers(WebLocksLockInfo *info, GHashTable *clients)
+{
+    const char *const *ids = web_locks_lock_info_get_blocked_by(info);
+    GString *text = g_string_new(NULL);
+
+    for (; ids != NULL && *ids != NULL; ids++) {
+        const char *client = g_hash_table_lookup(clients, *ids);
+
+        g_string_append_printf(text, "%s%s", text->len > 0 ? "," : "",
+                               client != NULL ? client : *ids);
+    }
+    return g_string_free(text, FALSE);
+}
+
+void
+lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients)
+{
     g_autofree char *age = NULL;
     g_autofree char *blockers = NULL;
 
@@ -116,18 +173,15 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboole
     table_add(table, web_locks_lock_info_get_name(info));
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, state_of(info));
-    if (!detailed) {
+    if (clients == NULL) {
         table_add(table, web_locks_lock_info_get_client_id(info));
         return;
     }
-    age = lock_output_age(web_locks_lock_info_get_age(info));
-    blockers = blocked_by != NULL ? g_strjoinv(",", (char **)blocked_by) : g_strdup("");
+    age = lock_output_age(age_now(info));
+    blockers = list_blockers(info, clients);
     table_add(table, age);
-    table_add(table, web_locks_lock_info_get_client_id(info));
+    table_add(table, program_of(info));
     table_add_number(table, web_locks_lock_info_get_pid(info));
-    table_add(table, or_empty(web_locks_lock_info_get_process(info)));
-    table_add_number(table, web_locks_lock_info_get_token(info));
-    table_add_number(table, web_locks_lock_info_get_position(info));
     table_add(table, blockers);
     table_add(table, or_empty(web_locks_lock_info_get_why(info)));
 }
@@ -155,17 +209,48 @@ lock_output_bucket_members(Json *json, WebLocksManager *manager)
 char *
 lock_output_who(WebLocksLockInfo *info)
 {
-    const char *process = or_empty(web_locks_lock_info_get_process(info));
+    const char *program = program_of(info);
     const char *why = or_empty(web_locks_lock_info_get_why(info));
     g_autofree char *age = lock_output_age(web_locks_lock_info_get_age(info));
 
-    if (*process == '\0')
-        process = _("a process");
+    if (*program == '\0')
+        program = _("a process");
     if (*why == '\0')
-        return g_strdup_printf(_("%s (pid %u, %s) for %s"), process,
+        return g_strdup_printf(_("%s (pid %u, %s) for %s"), program,
                                web_locks_lock_info_get_pid(info),
                                web_locks_lock_info_get_client_id(info), age);
-    return g_strdup_printf(_("%s (pid %u, %s) for %s: %s"), process,
+    return g_strdup_printf(_("%s (pid %u, %s) for %s: %s"), program,
                            web_locks_lock_info_get_pid(info),
                            web_locks_lock_info_get_client_id(info), age, why);
+}
+
+/* Returns an owned text of one unit. */
+static char *
+rough_age(guint64 age_ms)
+{
+    guint64 seconds = age_ms / 1000;
+
+    if (seconds < 60)
+        return g_strdup_printf(_("%u s"), (guint)seconds);
+    if (seconds < 60 * 60)
+        return g_strdup_printf(_("%u min"), (guint)(seconds / 60));
+    if (seconds < 24 * 60 * 60)
+        return g_strdup_printf(_("%u h"), (guint)(seconds / 60 / 60));
+    return g_strdup_printf(_("%u d"), (guint)(seconds / 24 / 60 / 60));
+}
+
+char *
+lock_output_holder(WebLocksLockInfo *info)
+{
+    const char *program = program_of(info);
+    const char *why = or_empty(web_locks_lock_info_get_why(info));
+    g_autofree char *age = rough_age(age_now(info));
+
+    if (*program == '\0')
+        program = _("a process");
+    if (*why == '\0')
+        return g_strdup_printf(_("%s (pid %u) for %s"), program, web_locks_lock_info_get_pid(info),
+                               age);
+    return g_strdup_printf(_("%s (pid %u) for %s: %s"), program, web_locks_lock_info_get_pid(info),
+                           age, why);
 }

@@ -27,7 +27,12 @@ void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detai
 /* Returns the headings for lock_output_row(), a static array. With `buckets`, the first column is
  * the bucket. */
 const char *const *lock_output_headings(gboolean buckets, gboolean detailed);
-void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, gboolean detailed);
+/* Adds a row; detailed if `clients` is not NULL. */
+void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients);
+
+/* Returns an owned table of what a row shows for a client that another one waits for: its program
+ * and process id, by client id. */
+GHashTable *lock_output_clients(GListModel *held, GListModel *pending);
 
 /* Returns an owned text for the bucket, where those of several principals are shown. It begins with
  * what differs from the caller: the user, and the application. */
@@ -38,3 +43,7 @@ void lock_output_bucket_members(Json *json, WebLocksManager *manager);
 
 /* Returns an owned description of the holder: "make (pid 123, :1.5) for 12s: WHY". */
 char *lock_output_who(WebLocksLockInfo *info);
+
+/* Returns an owned short description of the holder: "make (pid 123) for 3 min: WHY", with the age
+ * at the time of the call. */
+char *lock_output_holder(WebLocksLockInfo *info);

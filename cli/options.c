@@ -214,16 +214,29 @@ options_parse(
     return good;
 }
 
+gboolean
+options_get_optional_name(
+    const Command *command, int argc, char **argv, const char **out_name, int *out_status)
+{
+    if (argc > 1)
+        *out_status = options_complain(command, _("unexpected argument '%s'"), argv[1]);
+    else if (argc == 1 && !g_utf8_validate(argv[0], -1, NULL))
+        *out_status = options_complain(command, _("'%s' is not valid UTF-8"), argv[0]);
+    else {
+        *out_name = argv[0];
+        return TRUE;
+    }
+    return FALSE;
+}
+
 const char *
 options_get_lock_name(const Command *command, int argc, char **argv, int *out_status)
 {
+    const char *name = NULL;
+
     if (argc < 1)
         *out_status = options_complain(command, _("missing lock name"));
-    else if (argc > 1)
-        *out_status = options_complain(command, _("unexpected argument '%s'"), argv[1]);
-    else if (!g_utf8_validate(argv[0], -1, NULL))
-        *out_status = options_complain(command, _("'%s' is not valid UTF-8"), argv[0]);
     else
-        return argv[0];
-    return NULL;
+        options_get_optional_name(command, argc, argv, &name, out_status);
+    return name;
 }

@@ -36,6 +36,11 @@ int options_complain(const Command *command, const char *format, ...) G_GNUC_PRI
  * then *out_status is the exit status. */
 const char *options_get_lock_name(const Command *command, int argc, char **argv, int *out_status);
 
+/* For a command whose only argument may be a lock name. Returns FALSE after reporting an error;
+ * then *out_status is the exit status. *out_name is NULL if there is no name. */
+gboolean options_get_optional_name(
+    const Command *command, int argc, char **argv, const char **out_name, int *out_status);
+
 /* Functions for Option.take; the comment is the type of what `into` points to. */
 gboolean option_set(const char *value, gpointer into, GError **error);     /* gboolean */
 gboolean option_unset(const char *value, gpointer into, GError **error);   /* gboolean */

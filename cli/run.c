@@ -3,102 +3,49 @@
 
 /* `weblocks run`: runs a command while holding a lock.
  *
- * There are three phases, in this order: wait for the lock, run the command, release the lock. In
- * each phase a signal may arrive, and from the grant on the lock may be lost. All of these are
- * events of one main loop. The command stays in the process group of this process, so that signals
- * from the terminal reach both. */
+ * After the lock, the file of --also-flock is locked, if given; then the command is started. The
+ * command stays in the process group of this process, so that signals from the terminal reach
+ * both.
+ *
+ * The order of the two locks is the same in all processes, and flock(1) takes only the second one,
+ * so there is no deadlock. The file comes second, since its lock is not granted in the order of
+ * requests: so at most one of the processes that request both competes for it with those that use
+ * flock(1). */
 
 #include <errno.h>
 #include <glib/gi18n.h>
-#include <math.h>
+#include <paths.h>
 #include <signal.h>
 #include <string.h>
 
 #include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/lock-output.h"
-#include "cli/signals.h"
+#include "cli/file-lock.h"
+#include "cli/holder.h"
 #include "cli/status.h"
-#include "cli/target.h"
 
-/* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
- * is sent as 0. */
-#define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
-/* How long to wait for the service's last answer before exiting. */
-#define LAST_ANSWER_MS 3000
 /* The service's limit for `why`. */
 #define WHY_BYTES_MAX 256
 
 typedef struct {
-    Target target;
-    gboolean shared;
-    gboolean nonblock;
-    gboolean steal;
-    gboolean verbose;
-    gboolean ignore_loss;
-    double wait;  /* in seconds; negative: no limit */
-    double grace; /* in seconds */
-    int conflict_status;
-    const char *why;
-} RunOptions;
-
-typedef enum { PHASE_WAIT, PHASE_RUN, PHASE_RELEASE } Phase;
-
-typedef struct {
-    RunOptions options;
-    const char *name;
+    Holder holder;
+    const char *shell_line; /* NULL: none */
+    const char *file;       /* NULL: none */
+    double grace;           /* in seconds */
     char **command;
-    GMainLoop *loop;
-    GCancellable *cancellable;
-    WebLocksAgent *agent;
-    WebLocksManager *manager;
-    WebLocksLock *lock;
-    gint64 began_us;
-    Phase phase;
-    int signal; /* the first signal received in PHASE_WAIT; 0: none */
-    gboolean lost;
-    pid_t pid;
-    int status; /* exit status */
+    int fd;            /* of the file; -1: none */
+    WaitingLine *line; /* while waiting for the file */
+    pid_t pid;         /* 0: the command was not started */
 } Run;
 
-static void
-finish(Run *run, int status)
-{
-    run->status = status;
-    g_main_loop_quit(run->loop);
-}
-
-static gboolean
-on_no_answer(gpointer data)
-{
-    Run *run = data;
-
-    complain(_("the service does not answer"));
-    g_main_loop_quit(run->loop);
-    return G_SOURCE_REMOVE;
-}
-
 /* ---- loss of the lock */
-
-/* Returns an owned text. */
-static char *
-describe_loss(const Run *run, const char *reason)
-{
-    if (g_strcmp0(reason, "stolen") == 0)
-        return g_strdup_printf(_("the lock '%s' was stolen"), run->name);
-    if (g_strcmp0(reason, "lost") == 0)
-        return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
-                               run->name);
-    return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
-                           run->name);
-}
 
 static gboolean
 on_grace_over(gpointer data)
 {
     Run *run = data;
 
-    if (run->phase == PHASE_RUN) {
+    if (run->holder.phase == PHASE_HOLD) {
         complain(_("'%s' is still running; killing it"), run->command[0]);
         kill(run->pid, SIGKILL);
     }
@@ -111,63 +58,24 @@ end_command(Run *run)
     kill(run->pid, SIGTERM);
     /* A stopped process handles SIGTERM only after SIGCONT. */
     kill(run->pid, SIGCONT);
-    g_timeout_add((guint)MIN(run->options.grace * 1000, (double)G_MAXINT32), on_grace_over, run);
+    g_timeout_add((guint)MIN(run->grace * 1000, (double)G_MAXINT32), on_grace_over, run);
 }
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(Holder *holder, const char *text)
 {
-    Run *run = data;
-    gboolean runs = run->phase == PHASE_RUN;
-    g_autofree char *loss = NULL;
+    Run *run = (Run *)holder;
 
-    if (run->lost)
-        return;
-    run->lost = TRUE;
-    loss = describe_loss(run, reason);
-    if (!runs)
-        complain("%s", loss);
-    else if (run->options.ignore_loss)
-        complain(_("%s; the command continues without it"), loss);
-    else
-        complain(_("%s; terminating the command"), loss);
-    if (runs && !run->options.ignore_loss)
+    if (run->pid == 0) {
+        g_clear_pointer(&run->line, waiting_line_free);
+        complain("%s", text);
+        holder_end(holder, STATUS_LOST);
+    } else if (holder->options.ignore_loss) {
+        complain(_("%s; the command continues without it"), text);
+    } else {
+        complain(_("%s; terminating the command"), text);
         end_command(run);
-}
-
-/* ---- release */
-
-static int
-status_at_end(Run *run, int status)
-{
-    return run->lost && !run->options.ignore_loss ? STATUS_LOST : status;
-}
-
-static void
-on_released(GObject *lock, GAsyncResult *result, gpointer data)
-{
-    Run *run = data;
-    g_autoptr(GError) error = NULL;
-
-    /* After any error the lock may have been lost before the command ended. */
-    if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !run->lost) {
-        run->lost = TRUE;
-        complain(_("the lock '%s' was lost: %s"), run->name, error->message);
     }
-    finish(run, status_at_end(run, run->status));
-}
-
-static void
-start_release(Run *run, int status)
-{
-    run->phase = PHASE_RELEASE;
-    run->status = status_at_end(run, status);
-    if (run->lost) {
-        finish(run, run->status);
-        return;
-    }
-    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
-    web_locks_lock_release_async(run->lock, NULL, on_released, run);
 }
 
 /* ---- the command */
@@ -177,10 +85,10 @@ static char **
 make_environment(Run *run)
 {
     g_autofree char *token =
-        g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_get_token(run->lock));
+        g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_get_token(run->holder.lock));
     char **env = g_get_environ();
 
-    env = g_environ_setenv(env, "WEBLOCKS_NAME", run->name, TRUE);
+    env = g_environ_setenv(env, "WEBLOCKS_NAME", run->holder.name, TRUE);
     return g_environ_setenv(env, "WEBLOCKS_TOKEN", token, TRUE);
 }
 
@@ -188,87 +96,124 @@ static void
 start_command(Run *run)
 {
     g_auto(GStrv) env = make_environment(run);
+    pid_t pid;
     int error;
 
-    if (run->options.verbose)
+    if (run->holder.options.verbose)
         complain(_("running '%s'"), run->command[0]);
-    error = child_start(run->command, env, !run->options.ignore_loss, &run->pid);
+    error = child_start(run->command, env, !run->holder.options.ignore_loss, &pid);
     if (error == 0) {
-        run->phase = PHASE_RUN;
+        run->pid = pid;
         return;
     }
     complain("'%s': %s", run->command[0], g_strerror(error));
-    if (run->pid < 0)
-        start_release(run, STATUS_SYSTEM);
+    if (pid < 0)
+        holder_end(&run->holder, STATUS_SYSTEM);
     else
-        start_release(run, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+        holder_end(&run->holder, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
-
-/* ---- waiting for the lock */
 
 static void
-on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
+on_signal(Holder *holder, int number, gboolean from_terminal)
 {
-    Run *run = data;
-    g_autoptr(WebLocksSnapshot) snapshot =
-        web_locks_manager_inspect_finish(WEB_LOCKS_MANAGER(manager), result, NULL);
-    GListModel *held = snapshot != NULL ? web_locks_snapshot_get_held(snapshot) : NULL;
-    guint n = held != NULL ? g_list_model_get_n_items(held) : 0;
+    Run *run = (Run *)holder;
+    int status;
 
-    for (guint i = 0; i < n; i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
-        g_autofree char *who = lock_output_who(info);
-
-        complain(_("'%s' is held by %s"), run->name, who);
+    if (number == SIGCHLD) {
+        if (run->pid == 0 || !child_reap(run->pid, &status))
+            return;
+        if (run->fd >= 0)
+            close(run->fd);
+        holder_end(holder, status);
+    } else if (run->pid == 0) {
+        g_clear_pointer(&run->line, waiting_line_free);
+        holder_end(holder, STATUS_SIGNALLED + number);
+    } else if (!from_terminal || number == SIGHUP) {
+        /* A signal from the terminal went to the whole process group, so the command has received
+         * it already; forwarding it would deliver it twice. */
+        kill(run->pid, number);
     }
-    g_main_loop_quit(run->loop);
 }
+
+/* ---- the lock of the file */
 
 static void
 end_in_conflict(Run *run)
 {
-    run->status = run->options.conflict_status;
-    if (!run->options.verbose) {
-        g_main_loop_quit(run->loop);
-        return;
-    }
-    complain(_("could not acquire '%s' in %.6f s"), run->name,
-             (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC);
-    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
-    web_locks_manager_inspect_async(run->manager, run->name, NULL, on_inspected, run);
+    if (run->holder.options.verbose)
+        complain(_("could not lock '%s' in %.6f s"), run->file,
+                 (double)(g_get_monotonic_time() - run->holder.began_us) / G_USEC_PER_SEC);
+    holder_end(&run->holder, run->holder.options.conflict_status);
 }
 
 static void
-on_requested(GObject *manager, GAsyncResult *result, gpointer data)
+on_file_locked(Run *run, int error)
+{
+    g_clear_pointer(&run->line, waiting_line_free);
+    if (error == 0) {
+        start_command(run);
+        return;
+    }
+    complain("'%s': %s", run->file, g_strerror(error));
+    holder_end(&run->holder, STATUS_SYSTEM);
+}
+
+static void
+on_file_waited(GObject *source, GAsyncResult *result, gpointer data)
 {
     Run *run = data;
-    g_autoptr(GError) error = NULL;
 
-    run->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
-    if (run->signal != 0) {
-        /* The request was aborted, or granted before the abort; then the lock is released when this
-         * process disconnects. */
-        finish(run, STATUS_SIGNALLED + run->signal);
-    } else if (run->lock != NULL) {
-        g_signal_connect(run->lock, "lost", G_CALLBACK(on_lost), run);
-        if (run->options.verbose)
-            complain(_("acquired '%s' in %.6f s, token %llu"), run->name,
-                     (double)(g_get_monotonic_time() - run->began_us) / G_USEC_PER_SEC,
-                     (unsigned long long)web_locks_lock_get_token(run->lock));
-        if (web_locks_lock_get_held(run->lock)) {
-            start_command(run);
-        } else {
-            /* The lock was granted and lost before the result was dispatched. */
-            run->lost = TRUE;
-            complain(_("the lock '%s' was lost before the command was started"), run->name);
-            finish(run, STATUS_LOST);
-        }
-    } else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT)) {
-        end_in_conflict(run);
-    } else {
-        finish(run, complain_of(error));
-    }
+    if (run->holder.phase == PHASE_HOLD)
+        on_file_locked(run, file_lock_wait_finish(result));
 }
+
+static gboolean
+on_file_timeout(gpointer data)
+{
+    Run *run = data;
+
+    if (run->holder.phase == PHASE_HOLD && run->pid == 0) {
+        g_clear_pointer(&run->line, waiting_line_free);
+        end_in_conflict(run);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+/* The time-out is for both locks together. */
+static void
+lock_file(Run *run)
+{
+    const HolderOptions *options = &run->holder.options;
+    int error = file_lock_try(run->fd, options->shared);
+    double rest_ms =
+        options->wait * 1000 - (double)(g_get_monotonic_time() - run->holder.began_us) / 1000;
+
+    if (error != EWOULDBLOCK) {
+        on_file_locked(run, error);
+        return;
+    }
+    if (options->nonblock) {
+        end_in_conflict(run);
+        return;
+    }
+    if (options->wait >= 0 && rest_ms <= (double)G_MAXUINT32)
+        g_timeout_add((guint)MAX(rest_ms, 0), on_file_timeout, run);
+    run->line = waiting_line_new(NULL, run->file, options->verbose);
+    file_lock_wait_async(run->fd, options->shared, on_file_waited, run);
+}
+
+static void
+on_granted(Holder *holder)
+{
+    Run *run = (Run *)holder;
+
+    if (run->fd >= 0)
+        lock_file(run);
+    else
+        start_command(run);
+}
+
+/* ---- the command line */
 
 /* Replaces Unicode noncharacters such as U+FFFF, which D-Bus strings cannot contain, by question
  * marks: one for each of their three or four bytes. */
@@ -284,140 +229,20 @@ replace_noncharacters(char *text)
     }
 }
 
-/* Returns the value of --why, or the beginning of the command line; owned by the caller. */
+/* Returns the beginning of the command line, owned by the caller. */
 static char *
 make_why(Run *run)
 {
-    g_autofree char *line = NULL;
-    g_autofree char *text = NULL;
+    g_autofree char *line =
+        run->shell_line != NULL ? g_strdup(run->shell_line) : g_strjoinv(" ", run->command);
+    g_autofree char *text = g_utf8_make_valid(line, -1);
     gsize length;
 
-    if (run->options.why != NULL)
-        return g_strdup(run->options.why);
-    line = g_strjoinv(" ", run->command);
-    text = g_utf8_make_valid(line, -1);
     replace_noncharacters(text);
     length = strlen(text);
     if (length > WHY_BYTES_MAX)
         length = (gsize)(g_utf8_find_prev_char(text, text + WHY_BYTES_MAX + 1) - text);
     return g_strndup(text, length);
-}
-
-static guint
-timeout_ms(double seconds)
-{
-    double ms = ceil(seconds * 1000);
-
-    return seconds < 0 || ms > TIMEOUT_MS_MAX ? 0 : (guint)ms;
-}
-
-static void
-request(Run *run)
-{
-    g_autoptr(WebLocksOptions) options = web_locks_options_new();
-    g_autofree char *why = make_why(run);
-
-    if (run->options.shared)
-        web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
-    web_locks_options_set_if_available(options, run->options.nonblock);
-    web_locks_options_set_steal(options, run->options.steal);
-    if (!run->options.nonblock)
-        web_locks_options_set_timeout(options, timeout_ms(run->options.wait));
-    web_locks_options_set_why(options, why);
-    web_locks_manager_request_async(run->manager, run->name, options, run->cancellable,
-                                    on_requested, run);
-}
-
-static void
-on_connected(GObject *source, GAsyncResult *result, gpointer data)
-{
-    Run *run = data;
-    g_autoptr(GError) error = NULL;
-
-    run->agent = web_locks_agent_new_finish(result, &error);
-    if (run->signal != 0) {
-        finish(run, STATUS_SIGNALLED + run->signal);
-        return;
-    }
-    if (run->agent != NULL)
-        run->manager = web_locks_agent_get_manager(run->agent, run->options.target.bucket, &error);
-    if (run->manager != NULL)
-        request(run);
-    else
-        finish(run, complain_of(error));
-}
-
-/* ---- signals */
-
-static void
-end_wait(Run *run, int number)
-{
-    gboolean again = run->signal != 0;
-
-    if (!again) {
-        run->signal = number;
-        run->status = STATUS_SIGNALLED + number;
-    }
-    /* On the second signal, or if the request can't be aborted, exit: disconnecting ends the
-     * request, too. */
-    if (again || run->cancellable == NULL) {
-        g_main_loop_quit(run->loop);
-        return;
-    }
-    g_timeout_add(LAST_ANSWER_MS, on_no_answer, run);
-    g_cancellable_cancel(run->cancellable);
-}
-
-static void
-on_signal(int number, gboolean from_terminal, gpointer data)
-{
-    Run *run = data;
-    int status;
-
-    if (number == SIGCHLD) {
-        if (run->phase == PHASE_RUN && child_reap(run->pid, &status))
-            start_release(run, status);
-    } else if (run->phase == PHASE_WAIT) {
-        end_wait(run, number);
-    } else if (run->phase == PHASE_RELEASE) {
-        g_main_loop_quit(run->loop);
-    } else if (!from_terminal || number == SIGHUP) {
-        /* A signal from the terminal went to the whole process group, so the command has received
-         * it already; forwarding it would deliver it twice. */
-        kill(run->pid, number);
-    }
-}
-
-/* Drops all references without waiting for answers: disconnecting ends what is left. */
-static void
-clear(Run *run)
-{
-    if (run->lock != NULL)
-        g_signal_handlers_disconnect_by_data(run->lock, run);
-    g_clear_object(&run->lock);
-    g_clear_object(&run->manager);
-    g_clear_object(&run->agent);
-    g_clear_object(&run->cancellable);
-    g_main_loop_unref(run->loop);
-}
-
-static int
-run_command(const RunOptions *options, const char *name, char **command)
-{
-    Run run = {.options = *options, .name = name, .command = command, .status = STATUS_SOFTWARE};
-
-    signals_take();
-    run.loop = g_main_loop_new(NULL, FALSE);
-    run.cancellable = g_cancellable_new();
-    run.began_us = g_get_monotonic_time();
-    if (signals_watch(on_signal, &run) == 0) {
-        complain(_("cannot watch signals: %s"), g_strerror(errno));
-        return STATUS_SYSTEM;
-    }
-    web_locks_agent_new_async(target_bus(&options->target), run.cancellable, on_connected, &run);
-    g_main_loop_run(run.loop);
-    clear(&run);
-    return run.status;
 }
 
 static gboolean
@@ -431,55 +256,92 @@ option_on_loss(const char *value, gpointer into, GError **error)
     return FALSE;
 }
 
+/* Accepts any bytes, as the arguments of the command may be. */
+static gboolean
+option_bytes(const char *value, gpointer into, GError **error)
+{
+    *(const char **)into = value;
+    return TRUE;
+}
+
+/* Parses what follows the options: NAME [--] COMMAND..., or NAME -c LINE as in flock(1). For a
+ * shell line the command is in `shell`, which has room for it. Returns FALSE after reporting an
+ * error. */
+static gboolean
+parse_arguments(Run *run, const Command *command, int argc, char **argv, char **shell)
+{
+    const char *program = g_getenv("SHELL");
+
+    if (argc < 1) {
+        options_complain(command, _("missing lock name"));
+        return FALSE;
+    }
+    run->holder.name = argv[0];
+    run->command = argv + 1;
+    if (!g_utf8_validate(run->holder.name, -1, NULL)) {
+        options_complain(command, _("'%s' is not valid UTF-8"), run->holder.name);
+        return FALSE;
+    }
+    if (argc > 1 && (strcmp(argv[1], "-c") == 0 || strcmp(argv[1], "--command") == 0)) {
+        if (argc == 2) {
+            options_complain(command, _("option '%s' requires an argument"), argv[1]);
+            return FALSE;
+        }
+        run->shell_line = argv[2];
+        run->command += 2;
+    } else if (argc > 1 && strcmp(argv[1], "--") == 0) {
+        run->command++;
+    }
+    if (run->shell_line != NULL && *run->command != NULL) {
+        options_complain(command, _("unexpected argument '%s'"), *run->command);
+        return FALSE;
+    }
+    if (run->shell_line != NULL) {
+        shell[0] = (char *)(program != NULL && *program != '\0' ? program : _PATH_BSHELL);
+        shell[1] = (char *)"-c";
+        shell[2] = (char *)run->shell_line;
+        run->command = shell;
+    }
+    if (*run->command == NULL) {
+        options_complain(command, _("missing command"));
+        return FALSE;
+    }
+    return TRUE;
+}
+
 int
 command_run(const Command *command, int argc, char **argv)
 {
-    RunOptions run = {
-        .target = TARGET_DEFAULT, .conflict_status = STATUS_CONFLICT, .wait = -1, .grace = 5};
-    const Option options[] = {
-        {"shared", 's', NULL, N_("Request a shared lock"), option_set, &run.shared},
-        {"exclusive", 'x', NULL, N_("Request an exclusive lock (default)"), option_unset,
-         &run.shared},
-        {"nonblock", 'n', NULL, N_("Fail if the lock is not available immediately"), option_set,
-         &run.nonblock},
-        {"nb", 0, NULL, NULL, option_set, &run.nonblock},
-        {"wait", 'w', "SECONDS", N_("Fail if the lock is not granted within that time"),
-         option_seconds, &run.wait},
-        {"timeout", 0, "SECONDS", NULL, option_seconds, &run.wait},
-        {"conflict-exit-code", 'E', "STATUS",
-         N_("Exit status if the lock could not be acquired"
-            " (default: 1)"),
-         option_status, &run.conflict_status},
-        {"steal", 0, NULL, N_("Steal the lock from its holders"), option_set, &run.steal},
-        {"why", 0, "TEXT", N_("Purpose shown by 'weblocks inspect' (default: the command)"),
-         option_text, &run.why},
-        {"on-loss", 0, "kill|ignore",
-         N_("What happens to the command if the lock is lost"
-            " (default: kill)"),
-         option_on_loss, &run.ignore_loss},
-        {"grace", 0, "SECONDS", N_("Time between SIGTERM and SIGKILL after a loss (default: 5)"),
-         option_seconds, &run.grace},
-        {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
-         option_set, &run.verbose},
-        target_bucket_option(&run.target),
-        target_system_option(&run.target),
-        {NULL}};
-    const char *name;
+    static const HolderEvents events = {on_granted, on_lost, on_signal};
+    Run run = {
+        .holder = {.options = HOLDER_OPTIONS_DEFAULT, .events = &events}, .grace = 5, .fd = -1};
+    HolderOptions *options = &run.holder.options;
+    const Option own[] = {{"command", 'c', "LINE", N_("Run this line of the shell $SHELL"),
+                           option_bytes, &run.shell_line},
+                          {"also-flock", 0, "FILE", N_("Also lock this file, as flock(1) does"),
+                           option_bytes, &run.file},
+                          {"on-loss", 0, "kill|ignore",
+                           N_("What happens to the command if the lock is lost (default: kill)"),
+                           option_on_loss, &options->ignore_loss},
+                          {"grace", 0, "SECONDS",
+                           N_("Time between SIGTERM and SIGKILL after a loss (default: 5)"),
+                           option_seconds, &run.grace},
+                          {NULL}};
+    g_autofree Option *table = holder_options_table(options, own);
+    g_autofree char *why = NULL;
+    char *shell[4] = {NULL};
     int status;
 
-    if (!options_parse(command, options, &argc, &argv, &status))
+    if (!options_parse(command, table, &argc, &argv, &status))
         return status;
-    if (argc < 1)
-        return options_complain(command, _("missing lock name"));
-    name = argv[0];
-    argv += argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
-    if (*argv == NULL)
-        return options_complain(command, _("missing command"));
-    if (!g_utf8_validate(name, -1, NULL))
-        return options_complain(command, _("'%s' is not valid UTF-8"), name);
-    run.nonblock = run.nonblock || (run.wait >= 0 && run.wait <= 0);
-    if (run.steal && (run.shared || run.wait >= 0 || run.nonblock))
-        return options_complain(
-            command, _("--steal cannot be combined with --shared, --nonblock or --wait"));
-    return run_command(&run, name, argv);
+    if (!parse_arguments(&run, command, argc, argv, shell) ||
+        !holder_options_check(options, command))
+        return STATUS_USAGE;
+    if (options->why == NULL)
+        options->why = why = make_why(&run);
+    if (run.file != NULL && (run.fd = file_lock_open(run.file)) < 0) {
+        complain("'%s': %s", run.file, g_strerror(errno));
+        return STATUS_NO_FILE;
+    }
+    return holder_main(&run.holder);
 }

@@ -12,13 +12,14 @@
 
 typedef enum {
     STATUS_OK = 0,
-    STATUS_CONFLICT = 1,     /* `run`: not granted in time; `steal`: the lock was not held */
+    STATUS_CONFLICT = 1,     /* `run`, `hold`: not granted in time; `steal`: not held */
     STATUS_USAGE = 64,       /* invalid command line or lock name */
+    STATUS_NO_FILE = 66,     /* the file of --also-flock could not be opened */
     STATUS_UNAVAILABLE = 69, /* no bus or no service, or a limit of the service was reached */
     STATUS_SOFTWARE = 70,    /* internal error */
     STATUS_SYSTEM = 71,      /* fork() or another system call failed for lack of resources */
     STATUS_OUTPUT = 74,      /* the output could not be written */
-    STATUS_LOST = 75,        /* `run`: the lock was lost before the command had ended */
+    STATUS_LOST = 75,        /* `run`, `hold`: the lock was lost while it was needed */
     STATUS_FORBIDDEN = 77,   /* the service could not identify the caller, or refuses it */
     STATUS_NOT_EXECUTABLE = 126,
     STATUS_NOT_FOUND = 127,

@@ -4,6 +4,7 @@
 #include "cli/target.h"
 
 #include <glib/gi18n.h>
+#include <unistd.h>
 
 Option
 target_bucket_option(Target *target)
@@ -27,10 +28,57 @@ target_bus(const Target *target)
     return target->system ? G_BUS_TYPE_SYSTEM : G_BUS_TYPE_SESSION;
 }
 
+/* Returns an owned hint, if the environment has no address of a session bus; otherwise NULL. */
+static char *
+explain_environment(void)
+{
+    g_autofree char *directory = g_strdup_printf("/run/user/%u", getuid());
+    g_autofree char *bus = g_build_filename(directory, "bus", NULL);
+
+    if (g_getenv("DBUS_SESSION_BUS_ADDRESS") != NULL || g_getenv("XDG_RUNTIME_DIR") != NULL)
+        return NULL;
+    if (access(bus, F_OK) == 0)
+        return g_strdup_printf(_("no session bus: XDG_RUNTIME_DIR is not set, as under cron;"
+                                 " set XDG_RUNTIME_DIR=%s, or use --system"),
+                               directory);
+    return g_strdup_printf(_("no session bus: XDG_RUNTIME_DIR is not set, as under cron, and there"
+                             " is no %s, since the user is not logged in;"
+                             " use 'loginctl enable-linger', or --system"),
+                           bus);
+}
+
+void
+target_explain(const Target *target, GError *error)
+{
+    g_autofree char *before = error->message;
+    const char *address = g_getenv("DBUS_SESSION_BUS_ADDRESS");
+
+    error->message = target->system ? NULL : explain_environment();
+    if (error->message != NULL)
+        return;
+    if (target->system)
+        error->message = g_strdup_printf(_("no system bus: %s; start dbus.service"), before);
+    else if (address != NULL)
+        error->message = g_strdup_printf(_("no session bus: %s; check DBUS_SESSION_BUS_ADDRESS,"
+                                           " which is '%s', or use --system"),
+                                         before, address);
+    else
+        error->message = g_strdup_printf(_("no session bus: %s; check XDG_RUNTIME_DIR, which is"
+                                           " '%s', or use --system"),
+                                         before, g_getenv("XDG_RUNTIME_DIR"));
+}
+
 WebLocksAgent *
 target_connect(const Target *target, GError **error)
 {
-    return web_locks_agent_new_sync(target_bus(target), NULL, error);
+    g_autoptr(GError) failed = NULL;
+    WebLocksAgent *agent = web_locks_agent_new_sync(target_bus(target), NULL, &failed);
+
+    if (agent == NULL) {
+        target_explain(target, failed);
+        g_propagate_error(error, g_steal_pointer(&failed));
+    }
+    return agent;
 }
 
 WebLocksManager *

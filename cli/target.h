@@ -25,3 +25,6 @@ GBusType target_bus(const Target *target);
 /* Return an owned object, or NULL and an error of the library. */
 WebLocksAgent *target_connect(const Target *target, GError **error);
 WebLocksManager *target_get_manager(const Target *target, GError **error);
+
+/* Changes the message of the error of a failed connection: what is missing, and what to do. */
+void target_explain(const Target *target, GError *error);

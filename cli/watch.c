@@ -3,42 +3,35 @@
 
 /* `weblocks watch`: shows held locks and pending requests as they change.
  *
- * On a terminal it draws a table and updates it; otherwise it prints a line for each lock or
- * request that is added or removed. Signals have their default effect, since there is nothing to
- * clean up. */
+ * It prints a line for each lock or request that is added or removed, or, with --table, a table
+ * that is updated. For lines, signals have their default effect, since there is nothing to clean
+ * up. */
 
 #include <glib-unix.h>
 #include <glib/gi18n.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/lock-output.h"
+#include "cli/screen.h"
 #include "cli/status.h"
 #include "cli/target.h"
 #include "cli/text.h"
-
-/* Changes within this time are drawn together. */
-#define REDRAW_MS 50
-
-#define TERMINAL_HOME       "\033[H"
-#define TERMINAL_CLEAR_LINE "\033[K"
-#define TERMINAL_CLEAR_REST "\033[J"
 
 typedef struct {
     Target target;
     gboolean all; /* of all principals that the caller may look at */
     gboolean json;
-    gboolean terminal;
+    gboolean table;
+    const char *name; /* only this lock name; NULL: all names */
     GMainLoop *loop;
     WebLocksAgent *agent;
     WebLocksMonitor *monitor;
     /* Arrays of WebLocksLockInfo: the monitor's lists as of the last items-changed signal. */
     GPtrArray *held;
     GPtrArray *pending;
-    guint redraw_id;
+    Screen *screen; /* NULL: lines */
     int status;
 } Watch;
 
@@ -66,73 +59,54 @@ get_bucket(const Watch *watch, WebLocksLockInfo *info)
     return watch->all ? lock_output_bucket(web_locks_lock_info_get_manager(info)) : NULL;
 }
 
+static gboolean
+is_wanted(const Watch *watch, WebLocksLockInfo *info)
+{
+    return watch->name == NULL || g_str_equal(web_locks_lock_info_get_name(info), watch->name);
+}
+
 /* ---- the table */
 
-static void
-add_rows(const Watch *watch, Table *table, GListModel *list)
+/* Returns how many rows were added. */
+static guint
+add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients)
 {
     guint n = g_list_model_get_n_items(list);
+    guint n_rows = 0;
 
     for (guint i = 0; i < n; i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
         g_autofree char *bucket = get_bucket(watch, info);
 
-        lock_output_row(table, bucket, info, FALSE);
+        if (!is_wanted(watch, info))
+            continue;
+        lock_output_row(table, bucket, info, clients);
+        n_rows++;
     }
+    return n_rows;
 }
 
-static void
-draw_line(char *line, guint columns)
+static Table *
+get_table(gpointer data, char **out_title)
 {
-    text_cut(line, columns);
-    printf("%s" TERMINAL_CLEAR_LINE "\n", line);
-}
-
-static void
-draw(Watch *watch)
-{
-    g_autoptr(Table) table = table_new(lock_output_headings(watch->all, FALSE), TRUE);
+    const Watch *watch = data;
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
-    g_autofree char *bucket =
-        text_for_terminal(watch->all ? _("all buckets") : watch->target.bucket);
-    g_autofree char *title =
-        g_strdup_printf(_("%s: %u held, %u pending"), bucket, g_list_model_get_n_items(held),
-                        g_list_model_get_n_items(pending));
-    g_autoptr(GPtrArray) lines = NULL;
-    struct winsize size = {0};
-    guint rows;
+    g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
+    Table *table = table_new(lock_output_headings(watch->all, TRUE), TRUE);
+    guint n_held = add_rows(watch, table, held, clients);
+    guint n_pending = add_rows(watch, table, pending, clients);
 
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row == 0 || size.ws_col == 0)
-        size = (struct winsize){.ws_row = 24, .ws_col = 80};
-    add_rows(watch, table, held);
-    add_rows(watch, table, pending);
-    lines = table_to_lines(table);
-    /* The last row stays empty: the cursor is there. */
-    rows = MIN(lines->len, MAX(size.ws_row, 3) - 2u);
-    fputs(TERMINAL_HOME, stdout);
-    draw_line(title, size.ws_col);
-    for (guint i = 0; i < rows; i++)
-        draw_line(lines->pdata[i], size.ws_col);
-    fputs(TERMINAL_CLEAR_REST, stdout);
-    flush(watch);
+    *out_title =
+        g_strdup_printf(_("%s: %u held, %u pending"),
+                        watch->all ? _("all buckets") : watch->target.bucket, n_held, n_pending);
+    return table;
 }
 
-static gboolean
-on_redraw(gpointer data)
+static void
+on_quit(int signal, gpointer data)
 {
-    Watch *watch = data;
-
-    watch->redraw_id = 0;
-    draw(watch);
-    return G_SOURCE_REMOVE;
-}
-
-static gboolean
-on_resized(gpointer data)
-{
-    draw(data);
-    return G_SOURCE_CONTINUE;
+    finish(data, signal == 0 ? STATUS_OK : STATUS_SIGNALLED + signal);
 }
 
 /* ---- lines */
@@ -140,12 +114,15 @@ on_resized(gpointer data)
 static void
 print_change(Watch *watch, const char *change, const char *state, WebLocksLockInfo *info)
 {
-    static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE", "CLIENT", NULL};
-    static const char *const headings_all[] = {"CHANGE", "STATE",  "BUCKET", "NAME",
-                                               "MODE",   "CLIENT", NULL};
+    static const char *const headings[] = {"CHANGE", "STATE", "NAME", "MODE",
+                                           "CLIENT", "PID",   "WHY",  NULL};
+    static const char *const headings_all[] = {"CHANGE", "STATE", "BUCKET", "NAME", "MODE",
+                                               "CLIENT", "PID",   "WHY",    NULL};
     g_autofree char *bucket = get_bucket(watch, info);
     g_autoptr(Table) table = NULL;
 
+    if (!is_wanted(watch, info))
+        return;
     if (watch->json) {
         Json json;
 
@@ -169,6 +146,8 @@ print_change(Watch *watch, const char *change, const char *state, WebLocksLockIn
     table_add(table, web_locks_lock_info_get_name(info));
     table_add(table, lock_output_mode(web_locks_lock_info_get_mode(info)));
     table_add(table, web_locks_lock_info_get_client_id(info));
+    table_add_number(table, web_locks_lock_info_get_pid(info));
+    table_add(table, web_locks_lock_info_get_why(info));
     table_print(table);
 }
 
@@ -235,10 +214,10 @@ on_items_changed(GListModel *list, guint position, guint removed, guint added, g
     GPtrArray *known =
         list == web_locks_monitor_get_held(watch->monitor) ? watch->held : watch->pending;
 
-    if (!watch->terminal)
+    if (!watch->table)
         print_changes(watch, list, known, position, removed, added);
-    else if (watch->redraw_id == 0)
-        watch->redraw_id = g_timeout_add(REDRAW_MS, on_redraw, watch);
+    else if (watch->screen != NULL)
+        screen_changed(watch->screen);
 }
 
 /* ---- the end */
@@ -255,6 +234,7 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 {
     if (web_locks_agent_get_connected(agent))
         return;
+    g_clear_pointer(&((Watch *)data)->screen, screen_close);
     complain(_("the connection to the bus has ended"));
     finish(data, STATUS_UNAVAILABLE);
 }
@@ -262,6 +242,7 @@ on_connected_changed(WebLocksAgent *agent, GParamSpec *pspec, gpointer data)
 static void
 start(Watch *watch)
 {
+    static const ScreenEvents screen_events = {get_table, on_quit};
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
 
@@ -271,9 +252,8 @@ start(Watch *watch)
     g_signal_connect(pending, "items-changed", G_CALLBACK(on_items_changed), watch);
     /* poll() reports POLLERR when the reader of a pipe has closed it. */
     g_unix_fd_add(STDOUT_FILENO, G_IO_ERR | G_IO_HUP, on_output_closed, watch);
-    if (watch->terminal) {
-        g_unix_signal_add(SIGWINCH, on_resized, watch);
-        draw(watch);
+    if (watch->table) {
+        watch->screen = screen_open(&screen_events, watch);
         return;
     }
     print_changes(watch, held, watch->held, 0, 0, g_list_model_get_n_items(held));
@@ -310,6 +290,7 @@ watch_buckets(Watch *watch)
     start(watch);
     if (watch->status < 0)
         g_main_loop_run(watch->loop);
+    g_clear_pointer(&watch->screen, screen_close);
     g_main_loop_unref(watch->loop);
     g_ptr_array_unref(watch->held);
     g_ptr_array_unref(watch->pending);
@@ -325,6 +306,8 @@ command_watch(const Command *command, int argc, char **argv)
         {"all", 0, NULL, N_("All buckets that you may look at, also of sandboxed applications"),
          option_set, &watch.all},
         {"json", 'j', NULL, N_("Print JSON, an object a line"), option_set, &watch.json},
+        {"table", 't', NULL, N_("Show a table that is updated, until 'q' is pressed"), option_set,
+         &watch.table},
         target_bucket_option(&watch.target),
         target_system_option(&watch.target),
         {NULL}};
@@ -332,8 +315,9 @@ command_watch(const Command *command, int argc, char **argv)
 
     if (!options_parse(command, options, &argc, &argv, &status))
         return status;
-    if (argc > 0)
-        return options_complain(command, _("unexpected argument '%s'"), argv[0]);
-    watch.terminal = !watch.json && isatty(STDOUT_FILENO);
+    if (!options_get_optional_name(command, argc, argv, &watch.name, &status))
+        return status;
+    if (watch.table && (watch.json || !isatty(STDOUT_FILENO)))
+        return options_complain(command, _("--table needs a terminal, and excludes --json"));
     return watch_buckets(&watch);
 }

@@ -44,12 +44,13 @@ _weblocks_look_back() {
         ((++index))
         ;;
       -b*) _weblocks_bucket=(--bucket "${word#-b}") ;;
-      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace | --app | --user | --client)
+      --wait | --timeout | --conflict-exit-code | --why | --on-loss | --grace | --command | --also-flock | \
+        --app | --user | --client)
         ((++index))
         ;;
       --*) ;;
       # Short options may be combined; only the last one can take the next word as its argument.
-      -*[wEb]) ((++index)) ;;
+      -*[wEbc]) ((++index)) ;;
       -*) ;;
       *) break ;;
     esac
@@ -59,13 +60,15 @@ _weblocks_look_back() {
 }
 
 _weblocks_options() {
+  local lock='--shared --exclusive --nonblock --wait= --timeout= --conflict-exit-code= --steal --why=
+    --verbose --bucket= --system --help'
   case $1 in
     run)
-      echo --shared --exclusive --nonblock --wait= --timeout= --conflict-exit-code= --steal --why= \
-        --on-loss= --grace= --verbose --bucket= --system --help
+      echo --command= --also-flock= --on-loss= --grace= "$lock"
       ;;
+    hold) echo --stdin "$lock" ;;
     query | list | inspect) echo --all --all-buckets --json --bucket= --system --help ;;
-    watch) echo --all --json --bucket= --system --help ;;
+    watch) echo --all --json --table --bucket= --system --help ;;
     break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
     help) echo --help ;;
@@ -89,7 +92,9 @@ _weblocks_value() {
   case $option in
     -b | --bucket) _weblocks_offer < <(_weblocks_ask --all-buckets) ;;
     --on-loss) _weblocks_words 'kill ignore' ;;
-    -w | -E | --wait | --timeout | --conflict-exit-code | --why | --grace | --app | --user | --client) ;;
+    --also-flock) _filedir ;;
+    -w | -E | -c | --wait | --timeout | --conflict-exit-code | --why | --grace | --command | --app | --user | \
+      --client) ;;
     *) return 1 ;;
   esac
 }
@@ -97,7 +102,7 @@ _weblocks_value() {
 _weblocks() {
   local cur prev words cword
   local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
-  local commands='run query list inspect watch break steal help'
+  local commands='run hold query list inspect watch break steal help'
   _init_completion -n =: || return
 
   if ((cword == 1)); then
@@ -119,7 +124,7 @@ _weblocks() {
       fi
     fi
     case ${words[1]} in
-      run | list | inspect | break | steal)
+      run | hold | list | inspect | watch | break | steal)
         _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
         __ltrim_colon_completions "$cur"
         ;;

@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import tempfile
+import termios
 import time
 
 from buses import PATIENCE, die_with_parent, end, environment, readable, spawn, wait_exit
@@ -18,10 +19,10 @@ TALKER = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
 
 
 class Job:
-    """A `weblocks` process that goes on while the test does something else."""
+    """A process, `weblocks` unless told otherwise, that goes on while the test does something else."""
 
-    def __init__(self, arguments, env, ignoring='', **options):
-        command = [environment('WEBLOCKS_CLI'), *arguments]
+    def __init__(self, arguments, env, ignoring='', program=None, **options):
+        command = [program or environment('WEBLOCKS_CLI'), *arguments]
         if ignoring:
             # As nohup does, or a shell for what runs in the background.
             command = ['sh', '-c', f'trap "" {ignoring}; exec "$@"', 'sh', *command]
@@ -75,14 +76,16 @@ class Job:
 
 
 class Terminal:
-    """A terminal of 100 columns and 30 rows, with a `weblocks` as the leader of its session."""
+    """A terminal, by default of 100 columns and 30 rows, with a program, by default `weblocks`, as the
+    leader of its session."""
 
-    def __init__(self, arguments, env):
+    def __init__(self, arguments, env, program=None, columns=100):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
                 die_with_parent()
-                command = environment('WEBLOCKS_CLI')
+                termios.tcsetwinsize(0, (30, columns))
+                command = program or environment('WEBLOCKS_CLI')
                 os.execve(command, [command, *arguments], env)
             finally:
                 os._exit(99)
@@ -106,6 +109,16 @@ class Terminal:
 
     def press(self, keys):
         os.write(self.fd, keys)
+
+    def lines(self):
+        """What can be seen after all carriage returns, without spaces at the ends."""
+        lines = []
+        for line in self.read().split('\n'):
+            seen = ''
+            for part in line.split('\r'):
+                seen = part + seen[len(part):]
+            lines.append(seen.rstrip())
+        return lines
 
     def wait(self):
         """The status as a shell has it."""
@@ -161,10 +174,22 @@ class CliTestCase(BusTestCase):
         self.assertEqual(line, 'on', job.said())
         return job
 
-    def terminal(self, *arguments, **env):
-        terminal = Terminal(arguments, self.env(TERM='xterm', **env))
+    def terminal(self, *arguments, program=None, columns=100, **env):
+        terminal = Terminal(arguments, self.env(TERM='xterm', **env), program, columns)
         self.addCleanup(terminal.end)
         return terminal
+
+    def commands(self):
+        """A folder for PATH, with `weblocks` in it."""
+        folder = tempfile.TemporaryDirectory(prefix='weblocks-bin-')
+        self.addCleanup(folder.cleanup)
+        os.symlink(environment('WEBLOCKS_CLI'), os.path.join(folder.name, 'weblocks'))
+        return folder.name
+
+    def script(self, text, *arguments, **options):
+        """A job of bash, with `weblocks` on its PATH."""
+        env = self.env(PATH=f'{self.commands()}:{os.environ["PATH"]}', **options.pop('more', {}))
+        return self.job('-c', text, 'bash', *arguments, env=env, program='bash', **options)
 
     def held(self, name, bucket='default'):
         """The modes in which the name is held."""

@@ -108,7 +108,7 @@ class Completion:
     def test_commands(self):
         for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
                             ('st', 'steal'), ('l', 'list'), ('b', 'break'),
-                            ('h', 'help')):
+                            ('he', 'help'), ('ho', 'hold')):
             self.check_completed(f'weblocks {begin}', f'weblocks {verb}')
         self.check_completed('weblocks --v', 'weblocks --version')
         self.check_completed('weblocks help st', 'weblocks help steal')
@@ -118,10 +118,12 @@ class Completion:
                            ('run --conf', 'run --conflict-exit-code='),
                            ('run --on-loss=i', 'run --on-loss=ignore'),
                            ('run --on-loss k', 'run --on-loss kill'),
+                           ('run --also', 'run --also-flock='),
+                           ('hold --std', 'hold --stdin'),
                            ('query --j', 'query --json'),
                            ('inspect --all-', 'inspect --all-buckets'),
                            ('watch --sy', 'watch --system'),
-                           ('watch --a', 'watch --all'),
+                           ('watch --a', 'watch --all'), ('watch --t', 'watch --table'),
                            ('inspect name --j', 'inspect name --json'),
                            ('steal --w', 'steal --why=')):
             self.check_completed(f'weblocks {begin}', f'weblocks {end}')
@@ -129,7 +131,7 @@ class Completion:
     def test_names(self):
         self.client_a.request('printer')
         self.client_a.request('scanner')
-        for verb in ('run', 'inspect', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
+        for verb in ('run', 'hold', 'list', 'watch', 'run -c true', 'inspect', 'steal', 'run -s', 'run -w 5', 'run -nE 9', 'run --why x',
                      'run --wait=5', 'run --'):
             self.check_completed(f'weblocks {verb} pri', f'weblocks {verb} printer')
 

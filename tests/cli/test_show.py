@@ -22,6 +22,9 @@ HOSTILE = ('\n', 'a\nb', '\t', 'a\tb', '\x1b[31mred', '\x1b]0;title\x07', '\x07'
 PLAIN = ('', 'x', 'a b', 'Ä', 'ß→∀', '漢字', '👍', 'e\u0301')
 
 
+PID = str(os.getpid())
+
+
 def is_safe(text):
     """Whether a terminal shows these characters and does nothing else."""
     return all(unicodedata.category(character) not in ('Cc', 'Cf', 'Cs', 'Co', 'Cn', 'Zl', 'Zp')
@@ -169,9 +172,9 @@ class Query(ShowTestCase):
         self.a.request('x', self.bucket)
         env = self.env(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address,
                        DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
-        for verb in ('query', 'inspect'):
+        for verb in ('query', 'inspect', 'list'):
             self.assertIn(self.a.name,
-                          self.check(0, verb, '--system', '-b', self.bucket, env=env))
+                          self.check(0, verb, '--json', '--system', '-b', self.bucket, env=env))
 
 
 class Inspect(ShowTestCase):
@@ -211,7 +214,7 @@ class Inspect(ShowTestCase):
                              [name] if name != 'none' else [])
 
     def test_plain(self):
-        _, token = self.a.request('x', self.bucket, why='two words')
+        self.a.request('x', self.bucket, why='two words')
         self.b.request('x', self.bucket)
         with open('/proc/self/comm', encoding='utf-8') as file:
             comm = file.read().rstrip('\n')
@@ -220,15 +223,14 @@ class Inspect(ShowTestCase):
         for row in rows:
             self.assertRegex(row.pop(3), r'^\d+s$')
         self.assertEqual(rows, [
-            ['x', 'exclusive', 'held', self.a.name, pid, comm, str(token), '0', '',
-             'two words'],
-            ['x', 'exclusive', 'pending', self.b.name, pid, comm, '0', '1', self.a.name, '']])
+            ['x', 'exclusive', 'held', comm, pid, '', 'two words'],
+            ['x', 'exclusive', 'pending', comm, pid, f'{comm}({pid})', '']])
 
     def test_table(self):
         self.a.request('x', self.bucket, why='two words')
         lines = self.screen('inspect', 'x')
-        self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'AGE', 'CLIENT', 'PID',
-                                            'PROCESS', 'TOKEN', 'POSITION', 'BLOCKED-BY', 'WHY'])
+        self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'AGE', 'WHO', 'PID',
+                                            'WAITS-BEHIND', 'WHY'])
         self.assertTrue(lines[1].endswith('  two words'), lines[1])
 
     def test_hostile_reasons(self):
@@ -314,11 +316,11 @@ class Watch(ShowTestCase):
         job = self.job('watch', '--bucket', self.bucket)
         self.wait_watching(job)
         for name in HOSTILE + PLAIN:
-            id_, _ = self.a.request(name, self.bucket)
+            id_, _ = self.a.request(name, self.bucket, why=name[:9])
             line = job.line()
             self.assertTrue(is_safe(line.replace('\t', '')), line)
             self.assertEqual([unescape(cell) for cell in line.split('\t')],
-                             ['added', 'held', name, 'exclusive', self.a.name])
+                             ['added', 'held', name, 'exclusive', self.a.name, PID, name[:9]])
             self.a.release(id_, self.bucket)
             self.assertTrue(job.line().startswith('removed\theld\t'))
 
@@ -343,13 +345,13 @@ class Watch(ShowTestCase):
         job, lines = self.job('watch', '--all', '--json'), self.job('watch', '--all')
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
-        while lines.line() != f'added\theld\t{self.bucket}\tx\texclusive\t{self.a.name}':
+        while lines.line() != f'added\theld\t{self.bucket}\tx\texclusive\t{self.a.name}\t{PID}\t':
             pass
         id_, _ = self.a.request('x', later)
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(later, 'added', 'held', 'x', self.a)])
         self.assertEqual([unescape(cell) for cell in lines.line().split('\t')],
-                         ['added', 'held', later, 'x', 'exclusive', self.a.name])
+                         ['added', 'held', later, 'x', 'exclusive', self.a.name, PID, ''])
         self.b.request('x', later)
         self.assertEqual(self.changes_here(job, 1, buckets),
                          [self.change_in(later, 'added', 'pending', 'x', self.b)])
@@ -377,11 +379,11 @@ class Watch(ShowTestCase):
         stranger.request('x', self.bucket)
         self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
                          [self.change_in(self.bucket, 'added', 'held', 'x', stranger, 65534)])
-        self.assertEqual(lines.line(), f'added\theld\t65534:{self.bucket}\tx\texclusive\t'
-                                       f'{stranger.name}')
+        self.assertTrue(lines.line().startswith(
+            f'added\theld\t65534:{self.bucket}\tx\texclusive\t{stranger.name}\t'))
 
     def test_all_on_a_terminal(self):
-        terminal = self.terminal('watch', '--all', LC_ALL='C.UTF-8')
+        terminal = self.terminal('watch', '--table', '--all', LC_ALL='C.UTF-8')
         terminal.wait_for('all buckets: ')
         self.a.request('x', self.bucket)
         terminal.wait_for(f'{self.bucket}  x')
@@ -442,27 +444,95 @@ class Watch(ShowTestCase):
             # Without anything to print.
             self.assertEqual((job.wait(), job.said()), (0, ''))
 
-    def test_on_a_terminal(self):
-        terminal = self.terminal('watch', '-b', self.bucket, LC_ALL='C.UTF-8')
-        terminal.wait_for(f'{self.bucket}: 0 held, 0 pending')
-        id_, _ = self.a.request('x\x1b[5m', self.bucket)
-        terminal.wait_for(': 1 held, 0 pending')
-        terminal.wait_for(f'x\\u{{1b}}[5m  exclusive  held   {self.a.name}')
-        self.b.request('x\x1b[5m', self.bucket)
-        terminal.wait_for(': 1 held, 1 pending')
-        self.a.release(id_, self.bucket)
-        terminal.wait_for(f'held   {self.b.name}')
-        self.assertNotIn('\x1b[5m', terminal.text)
+    def test_one_name(self):
+        for name in ('x', 'xy', ''):
+            self.a.request(name, self.bucket)
+        for name in ('x', ''):
+            job = self.job('watch', '--json', '-b', self.bucket, name)
+            lines = self.job('watch', '-b', self.bucket, name)
+            self.assertEqual(self.changes(job, 1), [self.change('added', 'held', name, self.a)])
+            self.assertEqual(lines.line().split('\t')[2], name)
+            other, _ = self.b.request(f'other {name}', self.bucket)
+            id_, _ = self.b.request(name, self.bucket)
+            self.assertEqual(self.changes(job, 1), [self.change('added', 'pending', name, self.b)])
+            self.assertEqual(lines.line().split('\t')[:3], ['added', 'pending', name])
+            self.b.abort(id_, self.bucket)
+            self.b.release(other, self.bucket)
+
+    def test_lines_on_a_terminal(self):
+        self.a.request('x\x1b[5m', self.bucket)
+        terminal = self.terminal('watch', '-b', self.bucket)
+        terminal.wait_for(f'added\theld\tx\\u{{1b}}[5m\texclusive\t{self.a.name}\t{PID}\t')
         terminal.press(b'\x03')
         self.assertEqual(terminal.wait(), 130)
+        self.assertNotIn('\x1b', terminal.text)
+
+    def test_table(self):
+        terminal = self.terminal('watch', '--table', '-b', self.bucket, LC_ALL='C.UTF-8')
+        terminal.wait_for(f'{self.bucket}: 0 held, 0 pending')
+        id_, _ = self.a.request('x\x1b[5m', self.bucket, why='reading')
+        terminal.wait_for(': 1 held, 0 pending')
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            who = file.read().rstrip('\n')
+        terminal.wait_for(f'x\\u{{1b}}[5m  exclusive  held   0s   {who}')
+        self.b.request('x\x1b[5m', self.bucket, why='writing')
+        terminal.wait_for(': 1 held, 1 pending')
+        terminal.wait_for(f'  {PID}  {who}({PID})')
+        # The ages go on by themselves.
+        terminal.wait_for('held     2s')
+        self.a.release(id_, self.bucket)
+        wait_for(lambda: re.search('  held .*  writing$', self.last_screen(terminal)[-1]),
+                 what='the other holder')
+        self.assertNotIn('\x1b[5m', terminal.text)
+        terminal.press(b'\x03')
+        self.check_restored(terminal, 130)
+
+    def last_screen(self, terminal):
+        wait_for(lambda: terminal.read().endswith('\x1b[J'), what='a whole screen')
+        return terminal.text.split('\x1b[H')[-1].removesuffix('\x1b[K\r\n\x1b[J').split('\x1b[K\r\n')
+
+    def check_restored(self, terminal, status):
+        self.assertEqual(terminal.wait(), status)
+        self.assertTrue(terminal.read().endswith('\x1b[?25h\x1b[?1049l'), terminal.text[-99:])
+        for code in '1049', '25':
+            self.assertEqual(terminal.text.count(f'\x1b[?{code}h'), 1)
+            self.assertEqual(terminal.text.count(f'\x1b[?{code}l'), 1)
+
+    def test_the_end_of_the_table(self):
+        for keys, number, status in ((b'q', 0, 0), (b'xyQ', 0, 0), (b'\x1a\x1c\x03', 0, 130),
+                                     (b'', signal.SIGTERM, 143), (b'', signal.SIGHUP, 129)):
+            terminal = self.terminal('-c', 'stty -a; "$0" watch --table -b "$1"; status=$?; '
+                                     'stty -a; exit $status', environment('WEBLOCKS_CLI'),
+                                     self.bucket, program='/bin/bash')
+            terminal.wait_for(': 0 held, 0 pending')
+            if number:
+                with open(f'/proc/{terminal.pid}/task/{terminal.pid}/children',
+                          encoding='ascii') as file:
+                    os.kill(int(file.read()), number)
+            terminal.press(keys)
+            self.assertEqual(terminal.wait(), status, terminal.text)
+            before, after = re.findall('speed .*?iexten.*?\r\n', terminal.read(), re.S)
+            self.assertEqual(before, after)
+
+    def test_table_of_one_name(self):
+        for name in ('x', 'xy', 'xyz'):
+            self.a.request(name, self.bucket)
+        terminal = self.terminal('watch', '-t', '-b', self.bucket, 'xy')
+        terminal.wait_for(': 1 held, 0 pending')
+        self.assertRegex(self.last_screen(terminal)[-1], '^xy  ')
+        terminal.press(b'q')
+        self.check_restored(terminal, 0)
+
+    def test_table_needs_a_terminal(self):
+        for options in ((), ('--json',)):
+            self.check(64, 'watch', '--table', *options)
 
     def test_more_than_a_screen(self):
         for number in range(60):
             self.a.request(f'{number:02}' + 'w' * 200, self.bucket)
-        terminal = self.terminal('watch', '-b', self.bucket)
+        terminal = self.terminal('watch', '--table', '-b', self.bucket)
         terminal.wait_for(': 60 held, 0 pending')
-        wait_for(lambda: terminal.read().endswith('\x1b[J'), what='a whole screen')
-        lines = terminal.text.split('\x1b[H')[-1].removesuffix('\x1b[J').split('\x1b[K\r\n')
+        lines = self.last_screen(terminal)
         self.assertLess(len(lines), 31)
         self.assertLessEqual(max(map(len, lines)), 100)
 

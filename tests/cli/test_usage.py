@@ -11,7 +11,7 @@ from buses import environment
 from cli import CliTestCase
 from harness import main
 
-COMMANDS = ('run', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'help')
+COMMANDS = ('run', 'hold', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'help')
 
 
 def data_file(name):
@@ -48,6 +48,7 @@ class Wrong(CliTestCase):
                 self.check_wrong(command, option)
         for line in (('run', '--shared=yes'), ('query', '--json=1'), ('run', '-w'), ('run', '-E'),
                      ('run', '--on-loss'), ('query', '-b'), ('steal', '--why'),
+                     ('hold', '--stdin=x'), ('run', '--also-flock'), ('run', '-c'),
                      ('run', '--s', 'x', 'true'), ('run', '--why', b'\xff', 'x', 'true'),
                      ('query', '-b', b'\xff')):
             self.check_wrong(*line)
@@ -64,10 +65,12 @@ class Wrong(CliTestCase):
 
     def test_arguments(self):
         for line in (('run',), ('run', 'x'), ('run', 'x', '--'), ('run', '--'), ('run', '-s'),
-                     ('query', 'x'), ('watch', 'x'), ('inspect', 'x', 'y'), ('steal',),
+                     ('query', 'x'), ('watch', 'x', 'y'), ('watch', b'\xff'), ('inspect', 'x', 'y'), ('steal',),
                      ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
                      ('inspect', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
-                     ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
+                     ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
+                     ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
+                     ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
             self.check_wrong(*line)
 
     def test_steal_does_not_go_with_the_rest(self):
@@ -141,7 +144,7 @@ class Told(CliTestCase):
         page = data_file('weblocks.1')
         section = page[page.index('.SH EXIT STATUS'):page.index('.SH ENVIRONMENT')]
         said = {int(number) for number in re.findall(r'^\.BI? (\d+)', section, re.M)}
-        self.assertEqual(said, {0, 1, 64, 69, 70, 71, 74, 75, 77, 126, 127, 128})
+        self.assertEqual(said, {0, 1, 64, 66, 69, 70, 71, 74, 75, 77, 126, 127, 128})
 
     def test_bash_completion(self):
         script = data_file('completions/weblocks.bash')

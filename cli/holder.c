@@ -1,0 +1,343 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cli/holder.h"
+
+#include <errno.h>
+#include <glib/gi18n.h>
+#include <math.h>
+#include <signal.h>
+
+#include "cli/lock-output.h"
+#include "cli/signals.h"
+#include "cli/status.h"
+
+/* The protocol has 32 bits for a time-out in milliseconds, and 0 means no time-out. A longer time
+ * is sent as 0. */
+#define TIMEOUT_MS_MAX ((double)G_MAXUINT32)
+/* How long to wait for the service's last answer before exiting. */
+#define LAST_ANSWER_MS 3000
+
+static void
+finish(Holder *self, int status)
+{
+    self->status = status;
+    g_main_loop_quit(self->loop);
+}
+
+static gboolean
+on_no_answer(gpointer data)
+{
+    Holder *self = data;
+
+    complain(_("the service does not answer"));
+    g_main_loop_quit(self->loop);
+    return G_SOURCE_REMOVE;
+}
+
+/* ---- loss of the lock */
+
+/* Returns an owned text. */
+static char *
+describe_loss(const Holder *self, const char *reason)
+{
+    if (g_strcmp0(reason, "stolen") == 0)
+        return g_strdup_printf(_("the lock '%s' was stolen"), self->name);
+    if (g_strcmp0(reason, "lost") == 0)
+        return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
+                               self->name);
+    return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
+                           self->name);
+}
+
+static void
+on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+{
+    Holder *self = data;
+    g_autofree char *text = NULL;
+
+    if (self->lost)
+        return;
+    self->lost = TRUE;
+    text = describe_loss(self, reason);
+    if (self->phase == PHASE_HOLD)
+        self->events->lost(self, text);
+    else
+        complain("%s", text);
+}
+
+/* ---- release */
+
+static int
+status_at_end(Holder *self, int status)
+{
+    return self->lost && !self->options.ignore_loss ? STATUS_LOST : status;
+}
+
+static void
+on_released(GObject *lock, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(GError) error = NULL;
+
+    /* After any error the lock may have been lost before the release. */
+    if (!web_locks_lock_release_finish(WEB_LOCKS_LOCK(lock), result, &error) && !self->lost) {
+        self->lost = TRUE;
+        complain(_("the lock '%s' was lost: %s"), self->name, error->message);
+    }
+    finish(self, status_at_end(self, self->status));
+}
+
+static void
+start_release(Holder *self, int status)
+{
+    self->phase = PHASE_RELEASE;
+    self->status = status_at_end(self, status);
+    if (self->lost) {
+        finish(self, self->status);
+        return;
+    }
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
+    web_locks_lock_release_async(self->lock, NULL, on_released, self);
+}
+
+static void
+end_wait(Holder *self, int status)
+{
+    gboolean again = self->aborted;
+
+    g_clear_pointer(&self->line, waiting_line_free);
+    if (!again) {
+        self->aborted = TRUE;
+        self->status = status;
+    }
+    /* The second time, exit: disconnecting ends the request, too. */
+    if (again) {
+        g_main_loop_quit(self->loop);
+        return;
+    }
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
+    g_cancellable_cancel(self->cancellable);
+}
+
+void
+holder_end(Holder *self, int status)
+{
+    if (self->phase == PHASE_WAIT)
+        end_wait(self, status);
+    else if (self->phase == PHASE_HOLD)
+        start_release(self, status);
+}
+
+/* ---- waiting for the lock */
+
+static void
+on_inspected(GObject *manager, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(WebLocksSnapshot) snapshot =
+        web_locks_manager_inspect_finish(WEB_LOCKS_MANAGER(manager), result, NULL);
+    GListModel *held = snapshot != NULL ? web_locks_snapshot_get_held(snapshot) : NULL;
+    guint n = held != NULL ? g_list_model_get_n_items(held) : 0;
+
+    for (guint i = 0; i < n; i++) {
+        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
+        g_autofree char *who = lock_output_who(info);
+
+        complain(_("'%s' is held by %s"), self->name, who);
+    }
+    g_main_loop_quit(self->loop);
+}
+
+static void
+end_in_conflict(Holder *self)
+{
+    self->status = self->options.conflict_status;
+    if (!self->options.verbose) {
+        g_main_loop_quit(self->loop);
+        return;
+    }
+    complain(_("could not acquire '%s' in %.6f s"), self->name,
+             (double)(g_get_monotonic_time() - self->began_us) / G_USEC_PER_SEC);
+    g_timeout_add(LAST_ANSWER_MS, on_no_answer, self);
+    web_locks_manager_inspect_async(self->manager, self->name, NULL, on_inspected, self);
+}
+
+static void
+on_granted(Holder *self)
+{
+    g_signal_connect(self->lock, "lost", G_CALLBACK(on_lost), self);
+    if (self->options.verbose)
+        complain(_("acquired '%s' in %.6f s, token %llu"), self->name,
+                 (double)(g_get_monotonic_time() - self->began_us) / G_USEC_PER_SEC,
+                 (unsigned long long)web_locks_lock_get_token(self->lock));
+    if (web_locks_lock_get_held(self->lock)) {
+        self->phase = PHASE_HOLD;
+        self->events->granted(self);
+    } else {
+        /* The lock was granted and lost before the result was dispatched. */
+        self->lost = TRUE;
+        complain(_("the lock '%s' was lost immediately after the grant"), self->name);
+        finish(self, STATUS_LOST);
+    }
+}
+
+static void
+on_requested(GObject *manager, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(GError) error = NULL;
+
+    g_clear_pointer(&self->line, waiting_line_free);
+    self->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(manager), result, &error);
+    if (self->aborted)
+        /* The request was aborted, or granted before the abort; then the lock is released when this
+         * process disconnects. */
+        g_main_loop_quit(self->loop);
+    else if (self->lock != NULL)
+        on_granted(self);
+    else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
+        end_in_conflict(self);
+    else
+        finish(self, complain_of(error));
+}
+
+static guint
+timeout_ms(double seconds)
+{
+    double ms = ceil(seconds * 1000);
+
+    return seconds < 0 || ms > TIMEOUT_MS_MAX ? 0 : (guint)ms;
+}
+
+static void
+request(Holder *self)
+{
+    g_autoptr(WebLocksOptions) options = web_locks_options_new();
+
+    if (self->options.shared)
+        web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
+    web_locks_options_set_if_available(options, self->options.nonblock);
+    web_locks_options_set_steal(options, self->options.steal);
+    if (!self->options.nonblock)
+        web_locks_options_set_timeout(options, timeout_ms(self->options.wait));
+    if (self->options.why != NULL)
+        web_locks_options_set_why(options, self->options.why);
+    if (!self->options.nonblock && !self->options.steal)
+        self->line = waiting_line_new(self->manager, self->name, self->options.verbose);
+    web_locks_manager_request_async(self->manager, self->name, options, self->cancellable,
+                                    on_requested, self);
+}
+
+static void
+on_connected(GObject *source, GAsyncResult *result, gpointer data)
+{
+    Holder *self = data;
+    g_autoptr(GError) error = NULL;
+
+    self->agent = web_locks_agent_new_finish(result, &error);
+    if (self->aborted) {
+        g_main_loop_quit(self->loop);
+        return;
+    }
+    if (self->agent != NULL)
+        self->manager =
+            web_locks_agent_get_manager(self->agent, self->options.target.bucket, &error);
+    else
+        target_explain(&self->options.target, error);
+    if (self->manager != NULL)
+        request(self);
+    else
+        finish(self, complain_of(error));
+}
+
+/* ---- signals */
+
+static void
+on_signal(int number, gboolean from_terminal, gpointer data)
+{
+    Holder *self = data;
+
+    if (self->phase == PHASE_HOLD)
+        self->events->signalled(self, number, from_terminal);
+    else if (number == SIGCHLD)
+        return;
+    else if (self->phase == PHASE_WAIT)
+        end_wait(self, STATUS_SIGNALLED + number);
+    else
+        g_main_loop_quit(self->loop);
+}
+
+/* Drops all references without waiting for answers: disconnecting ends what is left. */
+static void
+clear(Holder *self)
+{
+    g_clear_pointer(&self->line, waiting_line_free);
+    if (self->lock != NULL)
+        g_signal_handlers_disconnect_by_data(self->lock, self);
+    g_clear_object(&self->lock);
+    g_clear_object(&self->manager);
+    g_clear_object(&self->agent);
+    g_clear_object(&self->cancellable);
+    g_main_loop_unref(self->loop);
+}
+
+int
+holder_main(Holder *self)
+{
+    signals_take();
+    self->loop = g_main_loop_new(NULL, FALSE);
+    self->cancellable = g_cancellable_new();
+    self->began_us = g_get_monotonic_time();
+    if (signals_watch(on_signal, self) == 0) {
+        complain(_("cannot watch signals: %s"), g_strerror(errno));
+        return STATUS_SYSTEM;
+    }
+    web_locks_agent_new_async(target_bus(&self->options.target), self->cancellable, on_connected,
+                              self);
+    g_main_loop_run(self->loop);
+    clear(self);
+    return self->status;
+}
+
+/* ---- options */
+
+Option *
+holder_options_table(HolderOptions *into, const Option *own)
+{
+    const Option options[] = {
+        {"shared", 's', NULL, N_("Request a shared lock"), option_set, &into->shared},
+        {"exclusive", 'x', NULL, N_("Request an exclusive lock (default)"), option_unset,
+         &into->shared},
+        {"nonblock", 'n', NULL, N_("Fail if the lock is not available immediately"), option_set,
+         &into->nonblock},
+        {"nb", 0, NULL, NULL, option_set, &into->nonblock},
+        {"wait", 'w', "SECONDS", N_("Fail if the lock is not granted within that time"),
+         option_seconds, &into->wait},
+        {"timeout", 0, "SECONDS", NULL, option_seconds, &into->wait},
+        {"conflict-exit-code", 'E', "STATUS",
+         N_("Exit status if the lock could not be acquired (default: 1)"), option_status,
+         &into->conflict_status},
+        {"steal", 0, NULL, N_("Steal the lock from its holders"), option_set, &into->steal},
+        {"why", 0, "TEXT", N_("Purpose shown by 'weblocks list'"), option_text, &into->why},
+        {"verbose", 'v', NULL, N_("Report how long the request took, or who holds the lock"),
+         option_set, &into->verbose},
+        target_bucket_option(&into->target),
+        target_system_option(&into->target)};
+    GArray *table = g_array_new(TRUE, TRUE, sizeof(Option));
+
+    for (; own->name != NULL; own++)
+        g_array_append_vals(table, own, 1);
+    g_array_append_vals(table, options, G_N_ELEMENTS(options));
+    return (Option *)(gpointer)g_array_free(table, FALSE);
+}
+
+gboolean
+holder_options_check(HolderOptions *options, const Command *command)
+{
+    options->nonblock = options->nonblock || (options->wait >= 0 && options->wait <= 0);
+    if (!options->steal || !(options->shared || options->wait >= 0 || options->nonblock))
+        return TRUE;
+    options_complain(command, _("--steal cannot be combined with --shared, --nonblock or --wait"));
+    return FALSE;
+}

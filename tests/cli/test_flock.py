@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks run as flock(1) has it: -c, and --also-flock together with the real flock(1)."""
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+from buses import PATIENCE, environment, spawn, wait_exit
+from cli import TALKER, CliTestCase
+from harness import main, wait_for
+
+
+class ShellLine(CliTestCase):
+    def test_before_or_after_the_name(self):
+        name = self.unique()
+        line = 'echo "$WEBLOCKS_NAME" $0 $#; exit 3'
+        for arguments in ((name, '-c', line), (name, '--command', line), ('-c', line, name),
+                          (f'--command={line}', '-s', name)):
+            self.assertEqual(self.check(3, 'run', *arguments, env=self.env(SHELL='/bin/sh')),
+                             f'{name} /bin/sh 0\n')
+
+    def test_the_shell(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shell = os.path.join(folder, 'shell')
+            with open(shell, 'w', encoding='ascii') as file:
+                file.write('#!/bin/sh\necho "$@"\n')
+            os.chmod(shell, 0o755)
+            self.assertEqual(self.check(0, 'run', 'x', '-c', 'a  b', env=self.env(SHELL=shell)),
+                             '-c a  b\n')
+        for env in (self.env(SHELL=''), {**self.env(), 'SHELL': '/bin/sh'}):
+            self.assertEqual(self.check(0, 'run', 'x', '-c', 'echo $((1 + 1))', env=env), '2\n')
+
+    def test_purpose(self):
+        name = self.unique()
+        job = self.job('run', name, '-c', TALKER[2])
+        self.assertEqual(job.line(), 'on')
+        self.assertEqual(self.entry(name)['why'], TALKER[2])
+        job.tell()
+        self.assertEqual(job.wait(), 0)
+
+    def test_a_command_of_that_name(self):
+        self.check(127, 'run', 'x', '--', '-c', 'true')
+
+
+class AlsoFlock(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = os.path.join(folder.name, 'file')
+        self.options = (f'--also-flock={self.file}',)
+
+    def try_flock(self, *options):
+        """What flock(1) ends with if it doesn't wait."""
+        return subprocess.run(['flock', '-n', *options, self.file, 'true'], check=False).returncode
+
+    def flock(self, *options):
+        """A job of flock(1) that has the file."""
+        job = self.job(*options, self.file, *TALKER, program='flock')
+        self.assertEqual(job.line(), 'on')
+        return job
+
+    def waiting(self, *options, **more):
+        """`weblocks run` that has the lock, and waits for the file."""
+        job = self.job('run', *options, *self.options, self.name, 'echo', 'ran', **more)
+        wait_for(lambda: self.held(self.name), what='the lock to be held')
+        return job
+
+    def end(self, job):
+        job.tell()
+        self.assertEqual(job.wait(), 0)
+
+    def test_both_are_held(self):
+        self.assertFalse(os.path.exists(self.file))
+        job = self.running(*self.options, self.name)
+        self.assertEqual((self.held(self.name), self.try_flock(), self.try_flock('-s')),
+                         (['exclusive'], 1, 1))
+        self.end(job)
+        self.assertEqual((self.held(self.name), self.try_flock()), ([], 0))
+
+    def test_shared(self):
+        reader = self.flock('-s')
+        job = self.running('-s', *self.options, self.name)
+        self.assertEqual((self.try_flock('-s'), self.try_flock()), (0, 1))
+        self.end(reader)
+        self.assertEqual(self.try_flock(), 1)
+        self.end(job)
+
+    def test_it_waits_for_flock(self):
+        other = self.flock()
+        job = self.waiting()
+        self.end(other)
+        self.assertEqual((job.line(), job.wait(), job.said()), ('ran', 0, ''))
+        self.assertEqual((self.held(self.name), self.try_flock()), ([], 0))
+
+    def test_flock_waits_for_it(self):
+        job = self.running(*self.options, self.name)
+        other = self.job(self.file, 'echo', 'ran', program='flock')
+        wait_for(lambda: self.waits_in_flock(other), what='flock to wait')
+        self.end(job)
+        self.assertEqual((other.line(), other.wait()), ('ran', 0))
+
+    @staticmethod
+    def waits_in_flock(job):
+        with open('/proc/locks', encoding='ascii') as file:
+            return any('->' in line and str(job.pid) in line.split() for line in file)
+
+    def test_no_waiting(self):
+        other = self.flock()
+        for options, status in ((('-n',), 1), (('-n', '-E', '9'), 9), (('-s', '-n'), 1)):
+            self.check(status, 'run', *options, *self.options, self.name, 'echo', 'ran')
+            self.assertEqual(self.held(self.name), [])
+        self.end(other)
+        holder = self.client()
+        holder.request(self.name)
+        self.check(1, 'run', '-n', *self.options, self.name, 'echo', 'ran')
+        self.assertEqual(self.try_flock(), 0)
+
+    def test_one_time_out_for_both(self):
+        """With one for each, the end would come later than the grant and all of the time. A busy
+        machine may be late, too, but not each time."""
+        other, holder = self.flock(), self.client()
+
+        def try_once():
+            lock, _ = holder.request(self.name)
+            job = self.job('run', '-v', '-w', '1', '-E', '9', *self.options, self.name, 'echo', 'ran')
+            self.wait_pending(self.name)
+            time.sleep(0.7)
+            holder.release(lock)
+            self.assertEqual((job.wait(), job.line(), self.held(self.name)), (9, None, []))
+            granted = re.search(r"acquired '.*' in (\S+) s", job.said())
+            ended = re.search(rf"could not lock '{self.file}' in (\S+) s\n$", job.said())
+            if granted is None or ended is None:
+                return False
+            self.assertGreaterEqual(float(ended[1]), 1)
+            return float(ended[1]) < float(granted[1]) + 1
+
+        self.assertTrue(any(try_once() for _ in range(5)))
+        self.end(other)
+
+    def test_a_signal_meanwhile(self):
+        other = self.flock()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            job = self.waiting()
+            job.signal(number)
+            self.assertEqual((job.wait(), job.line(), job.said()), (128 + number, None, ''))
+            self.assertEqual(self.held(self.name), [])
+        self.end(other)
+
+    def test_a_loss_meanwhile(self):
+        other = self.flock()
+        job = self.waiting()
+        self.client().steal(self.name)
+        self.assertEqual((job.wait(), job.line(), job.said()),
+                         (75, None, f"weblocks: the lock '{self.name}' was stolen\n"))
+        self.end(other)
+
+    def test_the_next_one_waits_for_the_lock_only(self):
+        """Of many that want both, one waits for the file."""
+        other = self.flock()
+        first = self.waiting()
+        second = self.job('run', *self.options, self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        wait_for(lambda: self.waits_in_flock(first), what='the first to wait for the file')
+        self.assertFalse(self.waits_in_flock(second))
+        self.end(other)
+        self.assertEqual((first.line(), first.wait()), ('ran', 0))
+        self.assertEqual((second.line(), second.wait()), ('ran', 0))
+
+    def test_background_processes_do_not_keep_it(self):
+        done = self.check(0, 'run', *self.options, self.name, 'sh', '-c',
+                          'sleep 1000 >/dev/null 2>&1 & echo $!')
+        self.addCleanup(os.kill, int(done), signal.SIGKILL)
+        self.assertEqual(self.try_flock(), 0)
+
+    def test_we_are_killed(self):
+        job = self.running(*self.options, self.name)
+        job.signal(signal.SIGKILL)
+        self.wait_free(self.name)
+        wait_for(lambda: self.try_flock() == 0, what='the file to be free')
+
+    def test_files(self):
+        folder = os.path.dirname(self.file)
+        self.check(0, 'run', '--also-flock', folder, self.name, 'true')
+        for file in (os.path.join(folder, 'no', 'file'), '', '/proc/no-such-file'):
+            done = self.weblocks('run', '--also-flock', file, self.name, 'echo', 'ran')
+            self.assertEqual((done.returncode, done.stdout), (66, ''))
+            self.assertRegex(done.stderr, f"^weblocks: '{file}': .+\n$")
+        self.check(64, 'run', '--also-flock', self.file)
+
+    def test_on_a_terminal(self):
+        other = self.flock()
+        terminal = self.terminal('run', *self.options, self.name, 'echo', 'ran', columns=200)
+        terminal.wait_for(f"\rWaiting for '{self.file}'")
+        self.end(other)
+        self.assertEqual(terminal.wait(), 0)
+        self.assertEqual([line for line in terminal.lines() if line], ['ran'])
+
+    def test_mixed(self):
+        """Processes of both kinds count in a file, each reading it, thinking, and writing it."""
+        count = self.file + '.count'
+        with open(count, 'w', encoding='ascii') as file:
+            file.write('0')
+        step = f'n=$(cat {count}); sleep 0.01; echo $((n+1)) >{count}'
+        ours = f'{environment("WEBLOCKS_CLI")} run --also-flock={self.file} {self.name} -c "$0"'
+        theirs = f'flock {self.file} -c "$0"'
+        loop = 'for i in 1 2 3 4; do %s; done'
+        jobs = [spawn(['sh', '-c', loop % line, step], env=self.env(SHELL='/bin/sh'))
+                for line in (ours, theirs) * 3]
+        for job in jobs:
+            self.addCleanup(job.kill)
+        self.assertEqual([wait_exit(job, PATIENCE) for job in jobs], [0] * 6)
+        with open(count, encoding='ascii') as file:
+            self.assertEqual(file.read(), '24\n')
+
+    def test_its_own_descriptor(self):
+        """The command may lock the file itself only when it is free: it is not given ours."""
+        with open(self.file, 'w', encoding='ascii') as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            self.check(1, 'run', '-s', *self.options, self.name, 'flock', '-n', self.file, 'true')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks hold: a lock for as long as a script reads the output."""
+
+import os
+import signal
+import subprocess
+
+from buses import environment
+from cli import CliTestCase
+from harness import main, wait_for
+
+
+class Hold(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+
+    def holding(self, *options, **more):
+        """`weblocks hold` that has printed the token of the lock."""
+        job = self.job('hold', *options, self.name, **more)
+        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.said())
+        self.assertEqual(len(self.held(self.name)), 1)
+        return job
+
+    def check_end(self, job, status, said=''):
+        self.assertEqual((job.wait(), job.said()), (status, said))
+        self.assertEqual((self.held(self.name), self.pending(self.name)), ([], []))
+
+    def wait_request(self, *options, **more):
+        self.holder = self.client()
+        self.lock, _ = self.holder.request(self.name)
+        job = self.job('hold', *options, self.name, **more)
+        self.wait_pending(self.name)
+        return job
+
+    def test_until_nobody_reads(self):
+        job = self.holding(stdin=subprocess.DEVNULL)
+        job.process.stdout.close()
+        self.check_end(job, 0)
+
+    def test_nobody_reads_while_it_waits(self):
+        job = self.wait_request()
+        job.process.stdout.close()
+        self.assertEqual((job.wait(), job.said()), (1, ''))
+        self.assertEqual(self.pending(self.name), [])
+
+    def test_until_the_input_ends(self):
+        job = self.holding('--stdin')
+        job.tell('discarded')
+        # A reader that leaves is nothing then.
+        job.process.stdout.close()
+        self.assertEqual(self.held(self.name), ['exclusive'])
+        job.process.stdin.close()
+        self.check_end(job, 0)
+
+    def test_the_input_ends_while_it_waits(self):
+        job = self.wait_request('--stdin', '-E', '9')
+        job.process.stdin.close()
+        self.assertEqual((job.wait(), job.line(), job.said()), (9, None, ''))
+        self.assertEqual(self.pending(self.name), [])
+
+    def test_signals(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            job = self.holding()
+            job.signal(number)
+            self.check_end(job, 128 + number)
+
+    def test_signals_while_it_waits(self):
+        job = self.wait_request()
+        job.signal(signal.SIGTERM)
+        self.assertEqual((job.wait(), job.line(), job.said()), (143, None, ''))
+        self.assertEqual(self.pending(self.name), [])
+
+    def test_loss(self):
+        job = self.holding()
+        thief = self.client()
+        thief.steal(self.name)
+        self.assertEqual((job.line(), job.wait(), job.said()),
+                         (None, 75, f"weblocks: the lock '{self.name}' was stolen\n"))
+        self.assertEqual(self.held(self.name), ['exclusive'])
+
+    def test_options(self):
+        job = self.holding('-s', '--why', 'reading', '-v')
+        entry = self.entry(self.name)
+        self.assertEqual((entry['mode'], entry['why']), ('shared', 'reading'))
+        self.assertRegex(job.said(), rf"^weblocks: acquired '{self.name}' in .* s, token \d+\n$")
+        self.check(1, 'hold', '-n', self.name)
+        self.check(7, 'hold', '-w', '0.01', '-E', '7', self.name)
+        self.check(64, 'hold', '--steal', '-n', self.name)
+
+    def test_output_that_can_not_be_written(self):
+        with open('/dev/full', 'w', encoding='ascii') as full:
+            done = subprocess.run([environment('WEBLOCKS_CLI'), 'hold', self.name], stdout=full,
+                                  env=self.env(), stderr=subprocess.PIPE, check=False, text=True)
+        self.assertEqual((done.returncode, done.stderr), (
+            74, 'weblocks: cannot write the output: No space left on device\n'))
+        self.assertEqual(self.held(self.name), [])
+
+
+class Bash(CliTestCase):
+    """As the manual page shows it."""
+
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+
+    SCRIPT = '''
+        exec 9< <(weblocks hold "$1")
+        holder=$!
+        read -r token <&9 || { wait "$holder"; exit $?; }
+        echo "$token"
+        '''
+
+    def start(self, rest):
+        job = self.script(self.SCRIPT + rest, self.name)
+        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.said())
+        return job
+
+    def test_a_part_of_a_script(self):
+        job = self.start('read -r go; exec 9<&-; echo released; read -r go')
+        self.assertEqual(self.held(self.name), ['exclusive'])
+        job.tell()
+        self.assertEqual(job.line(), 'released')
+        self.wait_free(self.name)
+        job.tell()
+        self.assertEqual((job.wait(), job.said()), (0, ''))
+
+    def test_the_script_is_killed(self):
+        job = self.start('read -r go')
+        job.signal(signal.SIGKILL)
+        self.wait_free(self.name)
+
+    def test_the_script_notices_a_loss(self):
+        job = self.start('until read -t 0 -u 9; do sleep 0.02; done; wait "$holder"; echo $?')
+        self.client().steal(self.name)
+        self.assertEqual((job.line(), job.wait()), ('75', 0))
+
+    def test_a_service_that_is_not_there(self):
+        job = self.script(self.SCRIPT, self.name,
+                          more={'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere'})
+        self.assertEqual((job.line(), job.wait()), (None, 69))
+
+    def test_a_child_process_keeps_it(self):
+        """As flock(1) does with a descriptor, unless it is closed for the child."""
+        job = self.start('sleep 1000 & echo $!; sleep 1000 9<&- & echo $!')
+        keeper, other = int(job.line()), int(job.line())
+        self.addCleanup(os.kill, other, signal.SIGKILL)
+        self.assertEqual(job.wait(), 0)
+        self.assertEqual(self.held(self.name), ['exclusive'])
+        os.kill(keeper, signal.SIGKILL)
+        self.wait_free(self.name)
+
+
+class ServiceGone(CliTestCase):
+    service = False
+
+    def test_killed_and_back(self):
+        name = self.unique()
+        service = self.start_service()
+        job = self.job('hold', name)
+        self.assertIsNotNone(job.line())
+        service.signal(signal.SIGKILL)
+        service.wait_exit()
+        service = self.start_service()
+        self.assertEqual(self.held(name), ['exclusive'])
+        service.stop()
+        service = self.start_service('--no-state')
+        wait_for(job.said, what='a word about it')
+        self.assertEqual((job.wait(), job.line()), (75, None))
+        service.stop()
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The line that `weblocks run` shows while it waits."""
+
+import os
+import re
+
+from cli import CliTestCase
+from harness import main, wait_for
+
+
+class WaitingLine(CliTestCase):
+    def setUp(self):
+        super().setUp()
+        self.name = self.unique()
+        self.holder = self.client()
+        self.lock, _ = self.holder.request(self.name, why='nightly copy')
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            self.who = f'{file.read().rstrip()} (pid {os.getpid()})'
+
+    def waiting(self, *options, name=None, **more):
+        terminal = self.terminal('run', *options, name or self.name, 'echo', 'ran', **more)
+        terminal.wait_for('\rWaiting for ')
+        return terminal
+
+    def check_end(self, terminal, status, *lines):
+        self.assertEqual(terminal.wait(), status, terminal.text)
+        self.assertEqual([line for line in terminal.lines() if line], [*lines], terminal.text)
+
+    def test_holder_and_age(self):
+        terminal = self.waiting()
+        begin = f"\rWaiting for '{self.name}': held by {self.who} for "
+        for age in (1, 2):
+            terminal.wait_for(f'{begin}{age} s: nightly copy')
+        # The line stays one line, and is gone at the end.
+        self.assertEqual(len(terminal.lines()), 1)
+        self.holder.release(self.lock)
+        self.check_end(terminal, 0, 'ran')
+
+    def test_another_holder(self):
+        terminal = self.waiting()
+        other = self.client()
+        lock, _ = other.steal(self.name)
+        begin = f"\rWaiting for '{self.name}': held by {self.who} for "
+        wait_for(lambda: re.search(re.escape(begin) + r'\d+ s +\r', terminal.read()),
+                 what='the other holder')
+        self.assertNotIn('nightly', terminal.lines()[0])
+        other.release(lock)
+        self.check_end(terminal, 0, 'ran')
+
+    def test_several_holders(self):
+        self.holder.release(self.lock)
+        readers = [self.client() for _ in range(2)]
+        locks = [client.request(self.name, mode='shared')[0] for client in readers]
+        terminal = self.waiting()
+        terminal.wait_for(f"\rWaiting for '{self.name}': held 2 times, first by {self.who} for ")
+        readers[0].release(locks[0])
+        terminal.wait_for(f"\rWaiting for '{self.name}': held by {self.who} for ")
+        readers[1].release(locks[1])
+        self.check_end(terminal, 0, 'ran')
+
+    def test_the_width_of_the_terminal(self):
+        name = '漢字' * 30
+        self.holder.request(name, why='w' * 200)
+        terminal = self.waiting(name=name, columns=30)
+        terminal.press(b'\x03')
+        self.assertEqual(terminal.wait(), 130)
+        drawn = terminal.text.split('^C')[0].split('\r')
+        # Wide characters take two columns, and the last column stays free.
+        self.assertEqual(drawn[1], "Waiting for '" + '漢字' * 4)
+        self.assertTrue(drawn[2].isspace() or drawn[2] in ('', drawn[1]), drawn)
+
+    def test_hostile_text(self):
+        name = '\x1b[2J\n'
+        self.holder.request(name, why='\u202e\x07')
+        terminal = self.waiting(name=name)
+        terminal.wait_for('\\u{202e}\\u{7}')
+        self.assertNotRegex(terminal.text, '[\x1b\x07\u202e\n]')
+        self.assertIn("Waiting for '\\u{1b}[2J\\n", terminal.text)
+
+    def test_a_key_ends_it(self):
+        terminal = self.waiting()
+        terminal.press(b'\x03')
+        self.assertEqual(terminal.wait(), 130)
+        self.assertNotIn('Waiting', ''.join(terminal.lines()))
+
+    def test_time_is_over(self):
+        self.check_end(self.terminal('run', '-w', '1', '-E', '9', self.name, 'true'), 9)
+
+    def test_only_if_it_takes_long(self):
+        self.holder.release(self.lock)
+        terminal = self.terminal('run', self.name, 'echo', 'ran')
+        self.check_end(terminal, 0, 'ran')
+        self.assertNotIn('Waiting', terminal.text)
+
+    def test_standard_error_is_not_a_terminal(self):
+        quiet = self.job('run', self.name, 'echo', 'ran')
+        self.wait_pending(self.name)
+        loud = self.job('run', '-v', self.name, 'echo', 'ran')
+        wait_for(loud.said, what='what it waits for')
+        self.assertEqual(quiet.said(), '')
+        line = rf"weblocks: Waiting for '{self.name}': held by {re.escape(self.who)} for \d+ s"
+        self.assertRegex(loud.said(), f'^{line}: nightly copy\n$')
+        # Once for each holder.
+        other = self.client()
+        lock, _ = other.steal(self.name)
+        wait_for(lambda: loud.said().count('\n') == 2, what='the other holder')
+        other.release(lock)
+        self.assertEqual((quiet.line(), quiet.wait(), quiet.said()), ('ran', 0, ''))
+        self.assertEqual((loud.line(), loud.wait()), ('ran', 0))
+        waited = [said for said in loud.said().splitlines() if 'Waiting' in said]
+        self.assertRegex(waited[1], f'^{line}$')
+        self.assertLessEqual(len(waited), 3)  # the first of the two is a holder, too
+
+    def test_in_the_background(self):
+        """A shell with a prompt is not written over."""
+        terminal = self.terminal('-c', f'set -m; "$0" run {self.name} echo ran & wait; exit 5',
+                                 os.environ['WEBLOCKS_CLI'], program='/bin/bash')
+        self.wait_pending(self.name)
+        # A second one shows when the time is over for the first.
+        self.waiting()
+        self.holder.release(self.lock)
+        self.assertEqual(terminal.wait(), 5)
+        self.assertNotIn('Waiting', terminal.text)
+        self.assertIn('ran', terminal.text)
+
+
+if __name__ == '__main__':
+    main()
