@@ -38,6 +38,17 @@ bindkey '^T' tell
 precmd() { precmd() { }; echo ready >"$LINES_TO" }
 '''
 
+FISH_CONFIG = '''
+set -g fish_greeting
+set -g fish_autosuggestion_enabled 0
+bind \\ct 'commandline >$LINES_TO'
+function fish_prompt
+    set -q told; or echo ready >$LINES_TO
+    set -g told yes
+    echo '$ '
+end
+'''
+
 
 class Shell:
     """An interactive shell on a terminal of its own."""
@@ -206,6 +217,24 @@ class Zsh(Completion, CliTestCase):
         env.update(ZDOTDIR=self.directory,
                    COMPLETIONS=os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions'))
         return Shell(['zsh', '-d', '-i'], env, self.directory)
+
+
+class Fish(Completion, CliTestCase):
+    def start_shell(self, env):
+        if not shutil.which('fish'):
+            self.skipTest('no fish')
+        folder = os.path.join(self.directory, 'fish')
+        os.makedirs(os.path.join(folder, 'completions'))
+        shutil.copy(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.fish'),
+                    os.path.join(folder, 'completions'))
+        with open(os.path.join(folder, 'config.fish'), 'w', encoding='utf-8') as file:
+            file.write(FISH_CONFIG)
+        env.update(XDG_CONFIG_HOME=self.directory, XDG_DATA_HOME=self.directory)
+        return Shell(['fish', '--private', '-i'], env, self.directory)
+
+    def check_completed(self, text, wanted):
+        """It adds a space, and no =, to an option with an argument."""
+        super().check_completed(text, wanted.removesuffix('='))
 
 
 if __name__ == '__main__':

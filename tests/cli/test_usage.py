@@ -5,7 +5,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import unittest
 
 from buses import environment
 from cli import CliTestCase
@@ -168,6 +170,24 @@ class Told(CliTestCase):
                     self.assertRegex(section, rf'--{name}\b', command)
                 if letter:
                     self.assertRegex(section, rf'[{{(,]-{letter}\b', command)
+
+    @unittest.skipUnless(shutil.which('fish'), 'no fish')
+    def test_fish_completion(self):
+        """fish is asked, with its own files out of the way."""
+        script = os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.fish')
+        for command in COMMANDS:
+            out = subprocess.run(
+                ['fish', '--no-config', '-c', f'source {script}; complete -C "weblocks {command} -"'],
+                capture_output=True, text=True, check=True, env=self.env(HOME='/nowhere')).stdout
+            offered = {word.split('\t')[0] for word in out.splitlines()}
+            options = self.options(command)
+            for name, letter in options.items():
+                if name != 'nb':
+                    self.assertTrue({f'--{name}', f'--{name}='} & offered, (command, name, offered))
+                if letter:
+                    self.assertIn(f'-{letter}', offered, command)
+            self.assertEqual({word.strip('-=') for word in offered if word.startswith('--')},
+                             set(options) - {'nb'}, command)
 
 
 if __name__ == '__main__':

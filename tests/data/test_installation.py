@@ -152,6 +152,7 @@ class Files(unittest.TestCase):
             'share/man/man1/weblocks.1',
             'share/locale/de/LC_MESSAGES/weblocks.mo',
             'share/bash-completion/completions/weblocks',
+            'share/fish/vendor_completions.d/weblocks.fish',
             'share/zsh/site-functions/_weblocks',
             'include/weblocks-1/weblocks/weblocks.h',
             'share/weblocks-1/gjs/weblocks.js',
