@@ -39,19 +39,23 @@ on_no_answer(gpointer data)
 
 /* Returns an owned text. */
 static char *
-describe_loss(const Holder *self, const char *reason)
+describe_loss(const Holder *self, WebLocksLossReason reason)
 {
-    if (g_strcmp0(reason, "stolen") == 0)
+    switch (reason) {
+    case WEB_LOCKS_LOSS_REASON_STOLEN:
         return g_strdup_printf(_("the lock '%s' was stolen"), self->name);
-    if (g_strcmp0(reason, "lost") == 0)
+    case WEB_LOCKS_LOSS_REASON_LOST:
         return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
                                self->name);
-    return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
-                           self->name);
+    case WEB_LOCKS_LOSS_REASON_TERMINATED:
+    default:
+        return g_strdup_printf(_("the lock '%s' was lost: the connection to the bus has ended"),
+                               self->name);
+    }
 }
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
     Holder *self = data;
     g_autofree char *text = NULL;

@@ -21,6 +21,22 @@ web_locks_mode_get_type(void)
 }
 
 GType
+web_locks_loss_reason_get_type(void)
+{
+    static gsize type;
+    static const GEnumValue values[] = {
+        {WEB_LOCKS_LOSS_REASON_STOLEN, "WEB_LOCKS_LOSS_REASON_STOLEN", "stolen"},
+        {WEB_LOCKS_LOSS_REASON_LOST, "WEB_LOCKS_LOSS_REASON_LOST", "lost"},
+        {WEB_LOCKS_LOSS_REASON_TERMINATED, "WEB_LOCKS_LOSS_REASON_TERMINATED", "terminated"},
+        {0, NULL, NULL},
+    };
+
+    if (g_once_init_enter(&type))
+        g_once_init_leave(&type, g_enum_register_static("WebLocksLossReason", values));
+    return type;
+}
+
+GType
 web_locks_error_get_type(void)
 {
     static gsize type;
@@ -30,6 +46,7 @@ web_locks_error_get_type(void)
         {WEB_LOCKS_ERROR_INVALID_STATE, "WEB_LOCKS_ERROR_INVALID_STATE", "invalid-state"},
         {WEB_LOCKS_ERROR_ABORT, "WEB_LOCKS_ERROR_ABORT", "abort"},
         {WEB_LOCKS_ERROR_STOLEN, "WEB_LOCKS_ERROR_STOLEN", "stolen"},
+        {WEB_LOCKS_ERROR_LOST, "WEB_LOCKS_ERROR_LOST", "lost"},
         {WEB_LOCKS_ERROR_TIMEOUT, "WEB_LOCKS_ERROR_TIMEOUT", "timeout"},
         {WEB_LOCKS_ERROR_NOT_HELD, "WEB_LOCKS_ERROR_NOT_HELD", "not-held"},
         {WEB_LOCKS_ERROR_LIMITS, "WEB_LOCKS_ERROR_LIMITS", "limits"},

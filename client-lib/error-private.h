@@ -20,9 +20,11 @@ GError *error_new_unavailable(const char *why);
 /* Returns NULL if the answer is not an error. */
 GError *error_new_from_answer(const PacketAnswer *answer);
 
-/* The error for releasing a lost lock, or for a pending request that has ended, with this reason.
- */
-GError *error_new_from_reason(PacketReason reason);
+/* The error of a lock that was lost for this reason. */
+GError *error_new_from_loss(PacketReason reason);
+
+/* The error of a pending request that has ended with this reason. */
+GError *error_new_from_end(PacketReason reason);
 
 /* The error for a reply that does not have the documented type. */
 GError *error_new_unreadable(void);

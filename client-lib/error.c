@@ -97,22 +97,38 @@ error_new_from_answer(const PacketAnswer *answer)
 }
 
 GError *
-error_new_from_reason(PacketReason reason)
+error_new_from_loss(PacketReason reason)
 {
     switch (reason) {
     case PACKET_REASON_STOLEN:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN,
                                    _("the lock was stolen"));
+    case PACKET_REASON_TERMINATED:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
+                                   _("the lock was lost: the connection to the bus has ended"));
+    case PACKET_REASON_TIMEOUT:
+    case PACKET_REASON_LOST:
+    default:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
+                                   _("the lock service has lost the lock"));
+    }
+}
+
+GError *
+error_new_from_end(PacketReason reason)
+{
+    switch (reason) {
     case PACKET_REASON_TIMEOUT:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT,
                                    _("the lock was not granted in time"));
     case PACKET_REASON_TERMINATED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
                                    _("the lock service has terminated the agent"));
+    case PACKET_REASON_STOLEN:
     case PACKET_REASON_LOST:
     default:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
-                                   _("the lock service has lost the lock"));
+                                   _("the lock service has lost the request"));
     }
 }
 

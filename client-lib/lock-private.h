@@ -12,8 +12,5 @@
 /* Creates a WebLocksLock for a granted request, and notifies it of a loss. */
 extern const RequestFuncs web_locks_lock_funcs;
 
-/* Returns an owned error if the lock was lost, otherwise NULL. */
-GError *web_locks_lock_get_loss(WebLocksLock *self);
-
 /* Releases the lock without waiting for an answer. */
 void web_locks_lock_drop(WebLocksLock *self);

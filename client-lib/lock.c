@@ -7,8 +7,6 @@
 
 #include <glib/gi18n-lib.h>
 
-#include "common/bus-names.h"
-
 /**
  * WebLocksLock:
  *
@@ -63,18 +61,18 @@ notify_held(gpointer lock)
         g_object_notify_by_pspec(lock, properties[PROP_HELD]);
 }
 
-static const char *
-get_reason_word(PacketReason reason)
+static WebLocksLossReason
+get_loss_reason(PacketReason reason)
 {
     switch (reason) {
     case PACKET_REASON_STOLEN:
-        return BUS_REASON_STOLEN;
+        return WEB_LOCKS_LOSS_REASON_STOLEN;
     case PACKET_REASON_TERMINATED:
-        return BUS_REASON_TERMINATED;
+        return WEB_LOCKS_LOSS_REASON_TERMINATED;
     case PACKET_REASON_TIMEOUT:
     case PACKET_REASON_LOST:
     default:
-        return BUS_REASON_LOST;
+        return WEB_LOCKS_LOSS_REASON_LOST;
     }
 }
 
@@ -82,7 +80,7 @@ static void
 on_lost(gpointer lock, PacketReason reason)
 {
     notify_held(lock);
-    g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_reason_word(reason));
+    g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_loss_reason(reason));
 }
 
 static gpointer
@@ -95,12 +93,6 @@ lock_new(Request *take_request)
 }
 
 const RequestFuncs web_locks_lock_funcs = {lock_new, on_lost};
-
-GError *
-web_locks_lock_get_loss(WebLocksLock *self)
-{
-    return request_get_loss(self->request);
-}
 
 void
 web_locks_lock_drop(WebLocksLock *self)
@@ -178,6 +170,23 @@ web_locks_lock_get_held(WebLocksLock *self)
     return request_is_held(self->request);
 }
 
+/**
+ * web_locks_lock_get_error:
+ * @self: a lock
+ *
+ * Gets the error of a lost lock: [error@WebLocks.Error.STOLEN], or [error@WebLocks.Error.LOST] if
+ * it was lost by the service or with the connection to the bus.
+ *
+ * Returns: (transfer none) (nullable): the error; %NULL if the lock is held, or was released
+ * Since: 0.1
+ */
+const GError *
+web_locks_lock_get_error(WebLocksLock *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK(self) && self->request != NULL, NULL);
+    return request_get_error(self->request);
+}
+
 static gboolean
 check_release(WebLocksLock *self, GCancellable *cancellable, GError **error)
 {
@@ -234,9 +243,9 @@ web_locks_lock_release_async(WebLocksLock *self,
  * Finishes an operation started with web_locks_lock_release_async().
  *
  * After a [error@WebLocks.Error] the lock is not held either. [error@WebLocks.Error.STOLEN]: it had
- * been stolen. [error@WebLocks.Error.UNAVAILABLE]: it had been lost by the service or with the
- * connection, or the service is not available. [error@WebLocks.Error.NOT_HELD]: it had been
- * released.
+ * been stolen. [error@WebLocks.Error.LOST]: it had been lost by the service or with the connection
+ * to the bus. [error@WebLocks.Error.UNAVAILABLE]: the service can't be reached, so the lock may
+ * have been lost. [error@WebLocks.Error.NOT_HELD]: it had been released.
  *
  * If the service restarts meanwhile, the operation waits for it, up to the usual time-out of 25
  * seconds.
@@ -375,17 +384,17 @@ web_locks_lock_class_init(WebLocksLockClass *class)
     /**
      * WebLocksLock::lost:
      * @self: the lock
-     * @reason: `stolen`, `lost` (the service has restarted without it, or could not store it) or
-     *   `terminated` (the connection to the bus has ended)
+     * @reason: why
      *
-     * The lock was lost. This signal is emitted at most once, in the main context of the agent, and
-     * never from within a function of this library. After connecting a handler, check
-     * [property@WebLocks.Lock:held], since the lock may have been lost before.
+     * The lock was lost; web_locks_lock_get_error() has a message about it. This signal is emitted
+     * at most once, in the main context of the agent, and never from within a function of this
+     * library. After connecting a handler, check [property@WebLocks.Lock:held], since the lock may
+     * have been lost before.
      *
      * Since: 0.1
      */
     signals[SIGNAL_LOST] = g_signal_new("lost", WEB_LOCKS_TYPE_LOCK, G_SIGNAL_RUN_LAST, 0, NULL,
-                                        NULL, NULL, G_TYPE_NONE, 1, G_TYPE_STRING);
+                                        NULL, NULL, G_TYPE_NONE, 1, WEB_LOCKS_TYPE_LOSS_REASON);
 }
 
 static void

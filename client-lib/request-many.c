@@ -95,11 +95,11 @@ static gboolean
 check_held(RequestMany *self, GError **error)
 {
     for (guint i = 0; i < self->locks->len; i++) {
-        GError *loss = web_locks_lock_get_loss(g_ptr_array_index(self->locks, i));
+        const GError *loss = web_locks_lock_get_error(g_ptr_array_index(self->locks, i));
 
         if (loss != NULL) {
+            g_propagate_error(error, g_error_copy(loss));
             drop_locks(self);
-            g_propagate_error(error, loss);
             return FALSE;
         }
     }

@@ -41,6 +41,7 @@ struct Request {
     guint64 token;
     gpointer lock;            /* the application's lock object, borrowed; NULL: finalized */
     PacketReason loss_reason; /* 0: none; written before `state` */
+    GError *error;            /* of a lost lock; written before `state` */
     gboolean is_missing;      /* the release was unanswered, and the new service does not list it */
 
     GRefString *bucket;
@@ -82,6 +83,7 @@ request_unref(Request *self)
         return;
     request_options_clear(&self->options);
     g_ref_string_release(self->bucket);
+    g_clear_error(&self->error);
     session_unref(self->session);
     g_free(self);
 }
@@ -168,7 +170,7 @@ on_timed_out(gpointer data)
 {
     Request *self = data;
 
-    completion_return_error(&self->completion, error_new_from_reason(PACKET_REASON_TIMEOUT));
+    completion_return_error(&self->completion, error_new_from_end(PACKET_REASON_TIMEOUT));
     request_give_up(self);
 }
 
@@ -208,6 +210,7 @@ request_lose(Request *self, PacketReason reason)
     Loss *loss = g_new0(Loss, 1);
 
     self->loss_reason = reason;
+    self->error = error_new_from_loss(reason);
     set_state(self, STATE_LOST);
     loss->delivery.run = loss_run;
     loss->delivery.free = loss_free;
@@ -224,10 +227,10 @@ static GError *
 explain_absence(const Request *self, const PacketAnswer *answer)
 {
     if (self->loss_reason != 0)
-        return error_new_from_reason(self->loss_reason);
+        return error_new_from_loss(self->loss_reason);
     if (self->entry.was_sent)
         return NULL;
-    return self->is_missing ? error_new_from_reason(PACKET_REASON_LOST)
+    return self->is_missing ? error_new_from_loss(PACKET_REASON_LOST)
                             : error_new_from_answer(answer);
 }
 
@@ -262,7 +265,7 @@ static GError *
 explain_refusal(const Request *self)
 {
     if (self->loss_reason != 0)
-        return error_new_from_reason(self->loss_reason);
+        return error_new_from_loss(self->loss_reason);
     return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
                                _("the lock has been released already"));
 }
@@ -405,7 +408,7 @@ on_ended(LockEntry *entry, PacketReason reason)
 
     switch (get_state(self)) {
     case STATE_WAITING:
-        request_fail(self, error_new_from_reason(reason));
+        request_fail(self, error_new_from_end(reason));
         break;
     case STATE_HELD:
         request_lose(self, reason);
@@ -543,8 +546,8 @@ request_is_held(const Request *self)
     return get_state(self) == STATE_HELD && session_is_of_this_process(self->session);
 }
 
-GError *
-request_get_loss(const Request *self)
+const GError *
+request_get_error(const Request *self)
 {
-    return get_state(self) == STATE_LOST ? error_new_from_reason(self->loss_reason) : NULL;
+    return get_state(self) == STATE_LOST ? self->error : NULL;
 }

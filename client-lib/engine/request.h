@@ -50,9 +50,8 @@ guint64 request_get_token(const Request *self);
 /* Always FALSE in the child of a fork(). */
 gboolean request_is_held(const Request *self);
 
-/* Returns an owned error with the reason of the loss, or NULL if the lock is held or was released.
- */
-GError *request_get_loss(const Request *self);
+/* Returns the error of a lost lock, or NULL if it is held or was released. */
+const GError *request_get_error(const Request *self);
 
 /* Releases the lock without waiting for an answer. Does nothing if it is not held. */
 void request_drop(Request *self);

@@ -46,6 +46,7 @@ const NAMES = new Map([
     [WebLocks.Error.INVALID_STATE, 'InvalidStateError'],
     [WebLocks.Error.ABORT, 'AbortError'],
     [WebLocks.Error.STOLEN, 'AbortError'],
+    [WebLocks.Error.LOST, 'NetworkError'],
     [WebLocks.Error.TIMEOUT, 'TimeoutError'],
     [WebLocks.Error.NOT_HELD, 'InvalidStateError'],
     [WebLocks.Error.LIMITS, 'QuotaExceededError'],
@@ -74,9 +75,9 @@ export function exceptionFor(error) {
 // Returns the exception for a lost lock; `reason` is that of the library's signal `lost`.
 export function lossException(reason) {
     switch (reason) {
-    case 'stolen':
+    case WebLocks.LossReason.STOLEN:
         return new DOMException('The lock was stolen by another request.', 'AbortError');
-    case 'terminated':
+    case WebLocks.LossReason.TERMINATED:
         return new DOMException('The lock is lost: its connection to the bus has ended.',
             'NetworkError');
     default:

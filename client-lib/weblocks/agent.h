@@ -62,6 +62,18 @@ WEB_LOCKS_PUBLIC
 void web_locks_agent_close(WebLocksAgent *self);
 
 WEB_LOCKS_PUBLIC
+void web_locks_agent_is_available_async(WebLocksAgent *self,
+                                        GCancellable *cancellable,
+                                        GAsyncReadyCallback callback,
+                                        gpointer user_data);
+WEB_LOCKS_PUBLIC
+gboolean
+web_locks_agent_is_available_finish(WebLocksAgent *self, GAsyncResult *result, GError **error);
+WEB_LOCKS_PUBLIC
+gboolean
+web_locks_agent_is_available_sync(WebLocksAgent *self, GCancellable *cancellable, GError **error);
+
+WEB_LOCKS_PUBLIC
 WebLocksManager *
 web_locks_agent_get_manager(WebLocksAgent *self, const char *bucket, GError **error);
 WEB_LOCKS_PUBLIC

@@ -27,10 +27,12 @@ G_BEGIN_DECLS
  * @WEB_LOCKS_ERROR_INVALID_STATE: the agent is closed, or belongs to another process (after a fork)
  * @WEB_LOCKS_ERROR_ABORT: the request ended because its own agent was closed
  * @WEB_LOCKS_ERROR_STOLEN: the lock was stolen from its holder
+ * @WEB_LOCKS_ERROR_LOST: the lock was lost by the service, or with the connection to the bus
  * @WEB_LOCKS_ERROR_TIMEOUT: the time-out of the request expired before it was granted
  * @WEB_LOCKS_ERROR_NOT_HELD: the lock had been released already
  * @WEB_LOCKS_ERROR_LIMITS: a limit of the service or of the bus was reached; the message names it
- * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached, or has lost the lock
+ * @WEB_LOCKS_ERROR_UNAVAILABLE: the bus or the service can't be reached; see
+ *   web_locks_agent_is_available_async()
  *
  * Errors of lock operations.
  *
@@ -45,6 +47,7 @@ typedef enum {
     WEB_LOCKS_ERROR_INVALID_STATE,
     WEB_LOCKS_ERROR_ABORT,
     WEB_LOCKS_ERROR_STOLEN,
+    WEB_LOCKS_ERROR_LOST,
     WEB_LOCKS_ERROR_TIMEOUT,
     WEB_LOCKS_ERROR_NOT_HELD,
     WEB_LOCKS_ERROR_LIMITS,

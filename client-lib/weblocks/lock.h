@@ -23,6 +23,8 @@ WEB_LOCKS_PUBLIC
 guint64 web_locks_lock_get_token(WebLocksLock *self);
 WEB_LOCKS_PUBLIC
 gboolean web_locks_lock_get_held(WebLocksLock *self);
+WEB_LOCKS_PUBLIC
+const GError *web_locks_lock_get_error(WebLocksLock *self);
 
 WEB_LOCKS_PUBLIC
 void web_locks_lock_release_async(WebLocksLock *self,

@@ -350,13 +350,14 @@ test_count_signal(GDBusConnection *connection,
 /* ---- lost locks */
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
+    g_autoptr(GEnumClass) reasons = g_type_class_ref(WEB_LOCKS_TYPE_LOSS_REASON);
     Losses *losses = data;
 
     losses->n_lost++;
     g_free(losses->reason);
-    losses->reason = g_strdup(reason);
+    losses->reason = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
     losses->was_held = web_locks_lock_get_held(lock);
     losses->thread = g_thread_self();
 }

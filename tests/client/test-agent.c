@@ -188,6 +188,58 @@ test_nowhere(void)
     }
 }
 
+/* A program that also works without locks asks first: no service and no bus are no errors. */
+static void
+test_available(void)
+{
+    g_autofree char *missing = g_strdup_printf("unix:path=%s/missing", test_bus()->directory);
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksAgent) nowhere = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", missing, NULL);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0}, none = {0}, cancelled = {0};
+
+    g_assert_true(web_locks_agent_is_available_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+    web_locks_agent_is_available_async(agent, NULL, answer_take, &answer);
+    g_assert_true(web_locks_agent_is_available_finish(agent, answer_wait(&answer), &error));
+    g_assert_no_error(error);
+
+    g_assert_false(web_locks_agent_is_available_sync(nowhere, NULL, &error));
+    g_assert_no_error(error);
+    web_locks_agent_is_available_async(nowhere, NULL, answer_take, &none);
+    g_assert_false(web_locks_agent_is_available_finish(nowhere, answer_wait(&none), &error));
+    g_assert_no_error(error);
+
+    web_locks_agent_is_available_async(agent, cancellable, answer_take, &cancelled);
+    g_cancellable_cancel(cancellable);
+    g_assert_false(web_locks_agent_is_available_finish(agent, answer_wait(&cancelled), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    web_locks_agent_close(agent);
+    g_assert_false(web_locks_agent_is_available_sync(agent, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+static void
+test_unavailable(void)
+{
+    g_autoptr(WebLocksAgent) agent = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    test_service_stop();
+    agent = test_agent_new();
+    g_assert_false(web_locks_agent_is_available_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+    web_locks_agent_is_available_async(agent, NULL, answer_take, &answer);
+    g_assert_false(web_locks_agent_is_available_finish(agent, answer_wait(&answer), &error));
+    g_assert_no_error(error);
+    test_service_start();
+    g_assert_true(web_locks_agent_is_available_sync(agent, NULL, &error));
+    g_assert_no_error(error);
+}
+
 /* Its calls fail one by one, async and sync, in any order. */
 static void
 test_nowhere_used(void)
@@ -480,6 +532,8 @@ main(int argc, char **argv)
     g_test_add_func("/agent/notify", test_notify);
     g_test_add_func("/agent/no-such-bus", test_nowhere);
     g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);
+    g_test_add_func("/agent/available", test_available);
+    g_test_add_func("/agent/unavailable", test_unavailable);
     g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
     g_test_add_func("/agent/connect-twice", test_connect_twice);
     g_test_add_func("/agent/a-silent-bus/cancelled", test_silent_bus_cancelled);

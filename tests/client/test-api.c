@@ -20,6 +20,7 @@ test_types(void)
     };
     GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
     GEnumClass *modes = g_type_class_ref(web_locks_mode_get_type());
+    GEnumClass *reasons = g_type_class_ref(web_locks_loss_reason_get_type());
 
     for (guint i = 0; i < G_N_ELEMENTS(types); i++) {
         g_assert_true(g_type_is_a(types[i], G_TYPE_OBJECT));
@@ -28,9 +29,12 @@ test_types(void)
     }
     g_assert_cmpstr(g_enum_get_value(modes, WEB_LOCKS_MODE_EXCLUSIVE)->value_nick, ==, "exclusive");
     g_assert_cmpstr(g_enum_get_value(modes, WEB_LOCKS_MODE_SHARED)->value_nick, ==, "shared");
-    g_assert_cmpuint(errors->n_values, ==, 9);
+    g_assert_cmpuint(errors->n_values, ==, 10);
     g_assert_cmpstr(g_enum_get_value(errors, WEB_LOCKS_ERROR_STOLEN)->value_nick, ==, "stolen");
     g_assert_cmpstr(g_quark_to_string(web_locks_error_quark()), ==, "web-locks-error-quark");
+    g_assert_cmpstr(g_enum_get_value(reasons, WEB_LOCKS_LOSS_REASON_TERMINATED)->value_nick, ==,
+                    "terminated");
+    g_type_class_unref(reasons);
     g_type_class_unref(errors);
     g_type_class_unref(modes);
 }
@@ -78,7 +82,7 @@ test_agents(void)
     g_autoptr(GError) error = NULL;
     g_auto(Answer) bus = {0}, at_address = {0}, connect = {0}, list = {0};
     g_auto(GStrv) buckets = NULL, buckets_sync = NULL;
-    g_auto(Answer) observable_answer = {0};
+    g_auto(Answer) observable_answer = {0}, available = {0};
     g_autoptr(GPtrArray) observable = NULL, observable_sync = NULL;
 
     web_locks_agent_new_async(G_BUS_TYPE_SESSION, NULL, answer_take, &bus);
@@ -108,6 +112,11 @@ test_agents(void)
     g_assert_no_error(error);
     g_assert_cmpuint(g_strv_length(buckets), ==, 0);
     g_assert_cmpuint(g_strv_length(buckets_sync), ==, 0);
+
+    web_locks_agent_is_available_async(by_bus, NULL, answer_take, &available);
+    g_assert_true(web_locks_agent_is_available_finish(by_bus, answer_wait(&available), &error));
+    g_assert_true(web_locks_agent_is_available_sync(by_bus_sync, NULL, &error));
+    g_assert_no_error(error);
 
     web_locks_agent_list_observable_async(by_bus, NULL, answer_take, &observable_answer);
     observable =
@@ -168,6 +177,7 @@ test_locks(void)
     g_assert_cmpint(web_locks_lock_get_mode(async), ==, WEB_LOCKS_MODE_EXCLUSIVE);
     g_assert_cmpuint(web_locks_lock_get_token(async), <, web_locks_lock_get_token(sync));
     g_assert_true(web_locks_lock_get_held(async));
+    g_assert_no_error(web_locks_lock_get_error(async));
     web_locks_lock_release_async(async, NULL, answer_take, &release);
     g_assert_true(web_locks_lock_release_finish(async, answer_wait(&release), &error));
     g_assert_true(web_locks_lock_release_sync(sync, NULL, &error));

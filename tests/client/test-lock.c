@@ -72,6 +72,8 @@ test_stolen(void)
     g_assert_true(losses.thread == g_thread_self());
     g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    g_assert_null(web_locks_lock_get_error(loot));
     assert_state(thief, "a | ");
 }
 
@@ -152,7 +154,7 @@ test_unref_last(void)
 }
 
 static void
-on_lost_unref(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost_unref(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
     WebLocksLock **own = data;
 
@@ -311,7 +313,7 @@ test_lost_when_closed(void)
     g_assert_cmpstr(losses.reason, ==, "terminated");
     g_assert_cmpstr(other_losses.reason, ==, "terminated");
     g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
 }
 
 static void

@@ -126,7 +126,8 @@ check_lost(Losses *losses, WebLocksLock *lock)
     g_assert_cmpuint(losses->n_held_notifies, ==, 1);
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
-    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
+    g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
 }
 
 /* The same agent goes on with the next service. */
@@ -262,6 +263,7 @@ test_missing(void)
     answer_ask(&answer, manager, "a");
     answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     g_assert_true(web_locks_agent_get_connected(web_locks_manager_get_agent(manager)));
+    g_clear_error(&error);
     test_service_start();
     lock = test_lock(manager, "a");
 }

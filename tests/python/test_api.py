@@ -220,7 +220,8 @@ class Classes(PythonTestCase):
         lock.connect('lost', lambda _lock, reason: reasons.append((reason, lock.get_held())))
         self.other.steal('x', bucket=self.bucket)
         wait_for(lambda: reasons, what='lost')
-        self.assertEqual(reasons, [('stolen', False)])
+        self.assertEqual(reasons, [(WebLocks.LossReason.STOLEN, False)])
+        self.assertTrue(lock.get_error().matches(WebLocks.error_quark(), Errors.STOLEN))
         self.assert_fails(Errors.STOLEN, lock.release_sync)
 
     def test_dropping_the_last_reference_releases(self):

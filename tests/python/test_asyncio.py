@@ -145,7 +145,7 @@ class Calls(AsyncTestCase):
                     # The signal comes while the body awaits something else.
                     await self.until(lambda: reasons)
             self.assert_error_is(caught.exception, Errors.STOLEN)
-            self.assertEqual(reasons, ['stolen'])
+            self.assertEqual(reasons, [WebLocks.LossReason.STOLEN])
             with self.assertRaises(ZeroDivisionError):
                 async with self.manager.lock('y'):
                     self.other.steal('y', bucket=self.bucket)

@@ -5,7 +5,7 @@
 
 import threading
 
-from harness_python import Errors, PATIENCE, PythonTestCase, main, wait_for
+from harness_python import Errors, PATIENCE, PythonTestCase, WebLocks, main, wait_for
 
 
 class ServiceGone(PythonTestCase):
@@ -53,8 +53,8 @@ class ServiceGone(PythonTestCase):
         lock.connect('lost', lambda _lock, reason: told.append(reason))
         self.kill_and_restart('--no-state')
         wait_for(lambda: told, what='lost')
-        self.assertEqual((told, lock.held), (['lost'], False))
-        self.assert_fails(Errors.UNAVAILABLE, lock.release_sync)
+        self.assertEqual((told, lock.held), ([WebLocks.LossReason.LOST], False))
+        self.assert_fails(Errors.LOST, lock.release_sync)
 
 
 if __name__ == '__main__':

@@ -107,7 +107,7 @@ class Threads(PythonTestCase):
         self.join(self.start(run))
         self.other.steal('x', bucket=self.bucket)
         wait_for(lambda: told, what='lost')
-        self.assertEqual(told, [('stolen', threading.get_ident())])
+        self.assertEqual(told, [(WebLocks.LossReason.STOLEN, threading.get_ident())])
         del self.lock
 
     def test_last_reference_dropped_in_a_thread(self):

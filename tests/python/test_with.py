@@ -181,7 +181,7 @@ class Body(PythonTestCase):
         with self.assertRaises(GLib.Error) as caught:
             with self.manager.lock('x'):
                 self.agent.close()
-        self.assert_error_is(caught.exception, Errors.UNAVAILABLE)
+        self.assert_error_is(caught.exception, Errors.LOST)
 
     def test_released_in_the_body(self):
         with self.manager.lock('x') as lock:

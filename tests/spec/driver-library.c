@@ -222,6 +222,7 @@ name_error(const GError *error)
         [WEB_LOCKS_ERROR_INVALID_STATE] = "InvalidState",
         [WEB_LOCKS_ERROR_ABORT] = "Abort",
         [WEB_LOCKS_ERROR_STOLEN] = "Stolen",
+        [WEB_LOCKS_ERROR_LOST] = "Lost",
         [WEB_LOCKS_ERROR_TIMEOUT] = "Timeout",
         [WEB_LOCKS_ERROR_NOT_HELD] = "NotHeld",
         [WEB_LOCKS_ERROR_LIMITS] = "LimitsExceeded",
@@ -274,16 +275,17 @@ add_event(Request *request, gboolean is_granted)
 }
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
+    g_autoptr(GEnumClass) reasons = g_type_class_ref(WEB_LOCKS_TYPE_LOSS_REASON);
     Request *request = data;
 
     g_assert_true(lock == request->lock);
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_cmpstr(request->lost, ==, NULL); /* it is told once */
-    request->lost = g_strdup(reason);
+    request->lost = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
     if (request->client != NULL)
-        add_event(request, FALSE)->reason = g_strdup(reason);
+        add_event(request, FALSE)->reason = g_strdup(request->lost);
 }
 
 static void
@@ -480,8 +482,7 @@ release_lock(gpointer self, char letter, const char *bucket, guint64 id, SpecAns
         return;
 
     /* The service knows no more than that it isn't held; the library knows why. */
-    why =
-        g_str_equal(request->lost, "stolen") ? WEB_LOCKS_ERROR_STOLEN : WEB_LOCKS_ERROR_UNAVAILABLE;
+    why = g_str_equal(request->lost, "stolen") ? WEB_LOCKS_ERROR_STOLEN : WEB_LOCKS_ERROR_LOST;
     g_assert_error(error, WEB_LOCKS_ERROR, why);
     g_free(answer->error);
     answer->error = g_strdup("NotHeld");

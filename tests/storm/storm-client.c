@@ -138,7 +138,8 @@ outcome_of(const GError *error, const char *what)
         return HISTORY_TIMEOUT;
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
         return HISTORY_STOLEN;
-    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE))
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE) ||
+        g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST))
         return HISTORY_UNREACHABLE;
     if (may_be_refused && g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS))
         return HISTORY_REFUSED;
@@ -379,14 +380,14 @@ on_leave(gpointer data)
 }
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
     Actor *self = data;
-    const gboolean stolen = g_str_equal(reason, "stolen");
+    const gboolean stolen = reason == WEB_LOCKS_LOSS_REASON_STOLEN;
 
     if (!stolen)
         fprintf(stderr, "client %d: request %" G_GUINT64_FORMAT " lost: %s\n", number,
-                self->request, reason);
+                self->request, web_locks_lock_get_error(lock)->message);
     note_actor(self, HISTORY_LOST, stolen ? HISTORY_STOLEN : HISTORY_GONE);
     if (self->state == ACTOR_INSIDE && self->client->pause == 0) {
         g_clear_handle_id(&self->timer, g_source_remove);

@@ -83,7 +83,7 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
         check(error is IOError.CANCELLED, "a wait can be cancelled");
     }
 
-    string? reason = null;
+    WebLocks.LossReason? reason = null;
     held.lost.connect((why) => { reason = why; });
     options = new WebLocks.Options() { steal = true };
     var stolen = yield other.request_async("scanner", options, null);
@@ -92,7 +92,8 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
         Idle.add(test_options.callback);
         yield;
     }
-    check_text(reason, "stolen", "the loser is told");
+    check(reason == WebLocks.LossReason.STOLEN, "the loser is told");
+    check(held.get_error() is WebLocks.Error.STOLEN, "the lock has the error");
     try {
         yield held.release_async(null);
         check(false, "releasing a stolen lock is an error");

@@ -44,18 +44,17 @@ stop_waiting(NotesPrimary *self)
 }
 
 static void
-on_lost(WebLocksLock *lock, const char *reason, gpointer data)
+on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 {
     NotesPrimary *self = data;
+    g_autoptr(GError) error = g_error_copy(web_locks_lock_get_error(lock));
 
     drop_lock(self);
     notes_primary_wait(self);
-    if (g_str_equal(reason, "stolen"))
+    if (reason == WEB_LOCKS_LOSS_REASON_STOLEN)
         tell(self, "Another window took over");
-    else if (g_str_equal(reason, "terminated"))
-        tell(self, "The connection to the session bus has ended");
     else
-        tell(self, "The lock service has lost the lock");
+        tell(self, error->message);
 }
 
 static void
