@@ -20,6 +20,15 @@ WebLocksManager *web_locks_manager_new_observed(
 
 Connection *web_locks_manager_get_connection(WebLocksManager *self);
 
+/* Fails if the manager was constructed with a bucket name that is not valid. */
+gboolean web_locks_manager_check_bucket(WebLocksManager *self, GError **error);
+
+/* Calls a method on the bus, after web_locks_manager_check_bucket(). */
+void web_locks_manager_call(WebLocksManager *self,
+                            const MethodCallKind *kind,
+                            gpointer data,
+                            Caller caller);
+
 /* Returns the object path of the bucket. */
 const char *web_locks_manager_get_path(WebLocksManager *self);
 

@@ -18,6 +18,8 @@
 /* Well above the service's limit. Name, `why` and head of a request fit into one packet. */
 #define NAME_BYTES_MAX 32768
 
+#define BUCKET_DEFAULT "default"
+
 /**
  * WebLocksManager:
  *
@@ -30,13 +32,17 @@
  * A bucket need not be created or deleted. Two managers with the same bucket name and principal
  * refer to the same bucket.
  *
+ * In any language a manager can be constructed with its properties `agent` and `bucket`. The
+ * functions that create one check the bucket's name; if one was constructed with a name that is not
+ * valid, its operations fail with `G_IO_ERROR_INVALID_ARGUMENT`.
+ *
  * Since: 0.1
  */
 struct _WebLocksManager {
     GObject parent;
     WebLocksAgent *agent;
     GRefString *bucket;
-    char *path;
+    char *path;        /* NULL: the bucket's name is not valid */
     char *application; /* NULL: of the user, or of the caller itself */
     guint uid;
     gboolean is_observed; /* the bucket is another principal's */
@@ -72,35 +78,42 @@ encode_path(const char *bucket)
     return g_string_free(path, FALSE);
 }
 
+static gboolean
+is_bucket_name(const char *name)
+{
+    const size_t length = strnlen(name, BUS_BUCKET_BYTES_MAX + 1);
+
+    return length > 0 && length <= BUS_BUCKET_BYTES_MAX && g_utf8_validate(name, -1, NULL) &&
+           bus_string_is_valid(name);
+}
+
+gboolean
+web_locks_manager_check_bucket(WebLocksManager *self, GError **error)
+{
+    if (self->path != NULL)
+        return TRUE;
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
+                _("a bucket name must be 1 to %d bytes of UTF-8"), BUS_BUCKET_BYTES_MAX);
+    return FALSE;
+}
+
 WebLocksManager *
 web_locks_manager_new_for_agent(WebLocksAgent *agent, const char *bucket, GError **error)
 {
-    WebLocksManager *self;
-    size_t length = strnlen(bucket, BUS_BUCKET_BYTES_MAX + 1);
+    g_autoptr(WebLocksManager) self =
+        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
 
-    if (length == 0 || length > BUS_BUCKET_BYTES_MAX || !g_utf8_validate(bucket, -1, NULL) ||
-        !bus_string_is_valid(bucket)) {
-        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
-                    _("a bucket name must be 1 to %d bytes of UTF-8"), BUS_BUCKET_BYTES_MAX);
-        return NULL;
-    }
-
-    self = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
-    self->agent = g_object_ref(agent);
-    self->bucket = g_ref_string_new(bucket);
-    self->path = encode_path(bucket);
-    self->uid = getuid();
-    return self;
+    return web_locks_manager_check_bucket(self, error) ? g_steal_pointer(&self) : NULL;
 }
 
 WebLocksManager *
 web_locks_manager_new_observed(
     WebLocksAgent *agent, const char *path, const char *bucket, const char *application, guint uid)
 {
-    WebLocksManager *self = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
+    WebLocksManager *self =
+        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", bucket, NULL);
 
-    self->agent = g_object_ref(agent);
-    self->bucket = g_ref_string_new(bucket);
+    g_free(self->path);
     self->path = g_strdup(path);
     self->application = application[0] != '\0' ? g_strdup(application) : NULL;
     self->uid = uid;
@@ -216,6 +229,21 @@ web_locks_manager_get_connection(WebLocksManager *self)
     return web_locks_agent_get_connection(self->agent);
 }
 
+void
+web_locks_manager_call(WebLocksManager *self,
+                       const MethodCallKind *kind,
+                       gpointer data,
+                       Caller caller)
+{
+    Connection *connection = web_locks_manager_get_connection(self);
+    GError *error = NULL;
+
+    if (web_locks_manager_check_bucket(self, &error))
+        connection_call(connection, kind, data, caller);
+    else
+        connection_refuse(connection, error, caller);
+}
+
 const char *
 web_locks_manager_get_path(WebLocksManager *self)
 {
@@ -234,7 +262,7 @@ web_locks_manager_get_path(WebLocksManager *self)
 WebLocksAgent *
 web_locks_manager_get_agent(WebLocksManager *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     return self->agent;
 }
 
@@ -251,7 +279,7 @@ web_locks_manager_get_agent(WebLocksManager *self)
 const char *
 web_locks_manager_get_bucket(WebLocksManager *self)
 {
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     return self->bucket;
 }
 
@@ -317,7 +345,8 @@ web_locks_manager_check(WebLocksManager *self, GError **error)
                             _("locks of another principal can only be observed"));
         return FALSE;
     }
-    return connection_check(web_locks_manager_get_connection(self), error);
+    return connection_check(web_locks_manager_get_connection(self), error) &&
+           web_locks_manager_check_bucket(self, error);
 }
 
 gboolean
@@ -390,7 +419,7 @@ web_locks_manager_request_async(WebLocksManager *self,
     g_auto(RequestOptions) values = {0};
     GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(name != NULL);
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
@@ -460,7 +489,7 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_auto(RequestOptions) values = {0};
     SyncCall sync;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && self->agent != NULL, NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(name != NULL, NULL);
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
@@ -501,6 +530,37 @@ web_locks_manager_get_property(GObject *object, guint id, GValue *value, GParamS
 }
 
 static void
+web_locks_manager_set_property(GObject *object, guint id, const GValue *value, GParamSpec *pspec)
+{
+    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
+
+    switch (id) {
+    case PROP_AGENT:
+        self->agent = g_value_dup_object(value);
+        break;
+    case PROP_BUCKET:
+        self->bucket = g_ref_string_new(
+            g_value_get_string(value) != NULL ? g_value_get_string(value) : BUCKET_DEFAULT);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
+    }
+}
+
+static void
+web_locks_manager_constructed(GObject *object)
+{
+    WebLocksManager *self = WEB_LOCKS_MANAGER(object);
+
+    G_OBJECT_CLASS(web_locks_manager_parent_class)->constructed(object);
+    if (self->agent == NULL)
+        self->agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    if (is_bucket_name(self->bucket))
+        self->path = encode_path(self->bucket);
+    self->uid = getuid();
+}
+
+static void
 web_locks_manager_finalize(GObject *object)
 {
     WebLocksManager *self = WEB_LOCKS_MANAGER(object);
@@ -517,26 +577,33 @@ web_locks_manager_class_init(WebLocksManagerClass *class)
 {
     GObjectClass *object_class = G_OBJECT_CLASS(class);
     const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+    const GParamFlags construct_flags =
+        G_PARAM_READWRITE | G_PARAM_CONSTRUCT_ONLY | G_PARAM_STATIC_STRINGS;
 
     object_class->get_property = web_locks_manager_get_property;
+    object_class->set_property = web_locks_manager_set_property;
+    object_class->constructed = web_locks_manager_constructed;
     object_class->finalize = web_locks_manager_finalize;
 
     /**
      * WebLocksManager:agent:
      *
-     * The agent of the manager.
+     * The agent of the manager. If none is given, it is the default agent of the session bus and of
+     * the thread-default main context.
      *
      * Since: 0.1
      */
-    properties[PROP_AGENT] = g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, flags);
+    properties[PROP_AGENT] =
+        g_param_spec_object("agent", NULL, NULL, WEB_LOCKS_TYPE_AGENT, construct_flags);
     /**
      * WebLocksManager:bucket:
      *
-     * The bucket's name.
+     * The bucket's name: 1 to 255 bytes of UTF-8. If none is given, it is `default`.
      *
      * Since: 0.1
      */
-    properties[PROP_BUCKET] = g_param_spec_string("bucket", NULL, NULL, NULL, flags);
+    properties[PROP_BUCKET] =
+        g_param_spec_string("bucket", NULL, NULL, BUCKET_DEFAULT, construct_flags);
     /**
      * WebLocksManager:application:
      *

@@ -4,6 +4,7 @@
 #include "client-lib/agent-private.h"
 #include "client-lib/engine/connection.h"
 #include "client-lib/lock-info-private.h"
+#include "client-lib/manager-private.h"
 #include "client-lib/survey.h"
 
 /* Every change of a bucket causes a signal to watchers. A signal, Missed, or another owner of the
@@ -393,12 +394,18 @@ web_locks_monitor_new_async(WebLocksManager *manager,
                             gpointer user_data)
 {
     GTask *task;
+    GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(manager));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(NULL, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_monitor_new_async);
+    if (!web_locks_manager_check_bucket(manager, &error)) {
+        g_task_return_error(task, error);
+        g_object_unref(task);
+        return;
+    }
     monitor_new_begin(web_locks_manager_get_agent(manager), manager, task);
 }
 
@@ -440,9 +447,10 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
 WebLocksMonitor *
 web_locks_monitor_new_sync(WebLocksManager *manager, GCancellable *cancellable, GError **error)
 {
-    g_return_val_if_fail(
-        WEB_LOCKS_IS_MANAGER(manager) && web_locks_manager_get_agent(manager) != NULL, NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(manager), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
+    if (!web_locks_manager_check_bucket(manager, error))
+        return NULL;
     return monitor_new_wait(web_locks_manager_get_agent(manager), manager, cancellable, error);
 }
 

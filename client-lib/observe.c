@@ -250,7 +250,7 @@ web_locks_manager_break_async(WebLocksManager *self,
     Break *call;
     GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(name != NULL);
     g_return_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
@@ -264,8 +264,7 @@ web_locks_manager_break_async(WebLocksManager *self,
     }
     call = break_new(self, name, info);
     g_task_set_task_data(task, call, break_free);
-    connection_call(web_locks_manager_get_connection(self), &break_kind, call,
-                    caller_of_task(task));
+    web_locks_manager_call(self, &break_kind, call, caller_of_task(task));
 }
 
 /**
@@ -317,8 +316,7 @@ web_locks_manager_break_sync(WebLocksManager *self,
     g_autoptr(Break) call = NULL;
     SyncCall sync;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
-                         -1);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), -1);
     g_return_val_if_fail(name != NULL, -1);
     g_return_val_if_fail(info == NULL || WEB_LOCKS_IS_LOCK_INFO(info), -1);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), -1);
@@ -326,7 +324,6 @@ web_locks_manager_break_sync(WebLocksManager *self,
     if (!web_locks_manager_check_name(name, error))
         return -1;
     call = break_new(self, name, info);
-    connection_call(web_locks_manager_get_connection(self), &break_kind, call,
-                    caller_of_sync(&sync, cancellable));
+    web_locks_manager_call(self, &break_kind, call, caller_of_sync(&sync, cancellable));
     return GPOINTER_TO_INT(sync_call_wait(&sync, error)) - 1;
 }

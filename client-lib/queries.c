@@ -86,13 +86,12 @@ web_locks_manager_query_async(WebLocksManager *self,
 {
     GTask *task;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
     g_task_set_source_tag(task, web_locks_manager_query_async);
-    connection_call(web_locks_manager_get_connection(self), &query_kind, self,
-                    caller_of_task(task));
+    web_locks_manager_call(self, &query_kind, self, caller_of_task(task));
 }
 
 /**
@@ -135,12 +134,10 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 {
     SyncCall sync;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
-                         NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
-    connection_call(web_locks_manager_get_connection(self), &query_kind, self,
-                    caller_of_sync(&sync, cancellable));
+    web_locks_manager_call(self, &query_kind, self, caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }
 
@@ -256,7 +253,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     GError *error = NULL;
     Inspection *inspection;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
 
     task = g_task_new(self, cancellable, callback, user_data);
@@ -268,8 +265,7 @@ web_locks_manager_inspect_async(WebLocksManager *self,
     }
     inspection = inspection_new(self, name);
     g_task_set_task_data(task, inspection, inspection_free);
-    connection_call(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                    caller_of_task(task));
+    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_task(task));
 }
 
 /**
@@ -319,14 +315,12 @@ web_locks_manager_inspect_sync(WebLocksManager *self,
     g_autoptr(Inspection) inspection = NULL;
     SyncCall sync;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
-                         NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     if (name != NULL && !web_locks_manager_check_name(name, error))
         return NULL;
     inspection = inspection_new(self, name);
-    connection_call(web_locks_manager_get_connection(self), &inspect_kind, inspection,
-                    caller_of_sync(&sync, cancellable));
+    web_locks_manager_call(self, &inspect_kind, inspection, caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }

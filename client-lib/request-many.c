@@ -227,7 +227,7 @@ web_locks_manager_request_many_async(WebLocksManager *self,
     RequestMany *many;
     GError *error = NULL;
 
-    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL);
+    g_return_if_fail(WEB_LOCKS_IS_MANAGER(self));
     g_return_if_fail(names != NULL);
     g_return_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options));
     g_return_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable));
@@ -294,8 +294,7 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
 {
     g_autoptr(RequestMany) many = NULL;
 
-    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self) && web_locks_manager_get_agent(self) != NULL,
-                         NULL);
+    g_return_val_if_fail(WEB_LOCKS_IS_MANAGER(self), NULL);
     g_return_val_if_fail(names != NULL, NULL);
     g_return_val_if_fail(options == NULL || WEB_LOCKS_IS_OPTIONS(options), NULL);
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);

@@ -274,6 +274,14 @@ connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Cal
     session_leave(self->session);
 }
 
+void
+connection_refuse(Connection *self, GError *error, Caller caller)
+{
+    session_enter(self->session);
+    caller_fail(caller, self->session, error);
+    session_leave(self->session);
+}
+
 /* ---- the end */
 
 /* Completes all pending operations. */

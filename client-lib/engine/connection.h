@@ -61,6 +61,9 @@ void connection_request(Connection *self,
                         Caller caller);
 void connection_call(Connection *self, const MethodCallKind *kind, gpointer data, Caller caller);
 
+/* Completes an operation that is not started. Takes `error`. */
+void connection_refuse(Connection *self, GError *error, Caller caller);
+
 /* ---- watching buckets */
 
 /* `changed` is called with the session lock held for each signal of the bucket at `path`, when the

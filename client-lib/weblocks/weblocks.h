@@ -16,5 +16,6 @@
 #include <weblocks/options.h>
 #include <weblocks/snapshot.h>
 #include <weblocks/types.h>
+#include <weblocks/version.h>
 
 #undef WEB_LOCKS_INSIDE

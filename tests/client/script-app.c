@@ -42,8 +42,8 @@ do_connect(Script *s, char **words)
     start(s, &s->connect, OPERATION_CONNECT, s->agent);
 }
 
-/* LABEL [name NAME] [bucket NAME] [shared] [ifAvailable] [steal] [signal] [timeout MS] [why WORD]
- */
+/* LABEL [name NAME] [bucket NAME] [shared] [ifAvailable] [steal] [cancellable] [timeout MS]
+ * [why WORD] */
 static void
 do_request(Script *s, char **words)
 {
@@ -64,7 +64,7 @@ do_request(Script *s, char **words)
             web_locks_options_set_if_available(options, TRUE);
         } else if (g_str_equal(words[0], "steal")) {
             web_locks_options_set_steal(options, TRUE);
-        } else if (g_str_equal(words[0], "signal")) {
+        } else if (g_str_equal(words[0], "cancellable")) {
             label->request.cancellable = g_cancellable_new();
         } else if (g_str_equal(words[0], "cancelled")) {
             label->request.cancellable = g_cancellable_new();
@@ -92,7 +92,7 @@ do_release(Script *s, char **words)
     start(s, &label->release, OPERATION_RELEASE, label->lock);
 }
 
-/* LABEL [signal] */
+/* LABEL [cancellable] */
 static void
 start_question(Script *s, OperationKind kind, char **words)
 {

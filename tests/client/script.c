@@ -120,6 +120,7 @@ static const struct {
 } long_steps[] = {
     {"lock", {"request $1", "> REQUEST $1", "< ANSWER $1 held $2", "held $1 $2"}},
     {"wait", {"request $*", "> REQUEST $*", "< ANSWER $1 waits", "quiet"}},
+    {"wait-cancellable", {"request $1 cancellable", "> REQUEST $1", "< ANSWER $1 waits", "quiet"}},
     {"spoilt",
      {"request a", "> REQUEST a", "< $*", "> EOF", "die", "return", "open", "> REQUEST a",
       "< ANSWER a held 6", "held a 6"}},

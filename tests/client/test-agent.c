@@ -130,6 +130,49 @@ test_bucket_names(void)
     }
 }
 
+/* As bindings make it. Nothing checks the properties then, so the operations do. */
+static void
+test_constructed_manager(void)
+{
+    g_autoptr(WebLocksAgent) agent = test_agent_new();
+    g_autoptr(WebLocksAgent) shared = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
+    g_autoptr(WebLocksManager) manager =
+        g_object_new(WEB_LOCKS_TYPE_MANAGER, "agent", agent, "bucket", test_bucket(), NULL);
+    g_autoptr(WebLocksManager) unnamed = g_object_new(WEB_LOCKS_TYPE_MANAGER, NULL);
+    g_autoptr(WebLocksManager) bad = g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", "", NULL);
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksOptions) options = test_if_available();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) request = {0}, inspect = {0}, monitor = {0};
+
+    assert_state(manager, "a | ");
+    g_assert_true(web_locks_manager_get_agent(manager) == agent);
+    g_assert_cmpstr(web_locks_manager_get_bucket(unnamed), ==, "default");
+    g_assert_true(web_locks_manager_get_agent(unnamed) == shared);
+
+    g_assert_null(web_locks_manager_request_sync(bad, "a", options, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_query_sync(bad, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_clear_error(&error);
+    g_assert_cmpint(web_locks_manager_break_sync(bad, "a", NULL, NULL, &error), ==, -1);
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    g_clear_error(&error);
+    g_assert_null(web_locks_monitor_new_sync(bad, NULL, &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    web_locks_manager_request_async(bad, "a", NULL, NULL, answer_take, &request);
+    answer_expect_error(&request, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    web_locks_manager_inspect_async(bad, "a", NULL, answer_take, &inspect);
+    g_clear_error(&error);
+    g_assert_null(web_locks_manager_inspect_finish(bad, answer_wait(&inspect), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    web_locks_monitor_new_async(bad, NULL, answer_take, &monitor);
+    g_clear_error(&error);
+    g_assert_null(web_locks_monitor_new_finish(answer_wait(&monitor), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+}
+
 /* ---- connecting */
 
 static void
@@ -529,6 +572,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/default-is-replaced-when-closed", test_default_closed);
     g_test_add_func("/agent/manager-of-the-default", test_manager_new_all);
     g_test_add_func("/agent/names-of-buckets", test_bucket_names);
+    g_test_add_func("/agent/constructed-manager", test_constructed_manager);
     g_test_add_func("/agent/notify", test_notify);
     g_test_add_func("/agent/no-such-bus", test_nowhere);
     g_test_add_func("/agent/no-such-bus-when-used", test_nowhere_used);

@@ -40,6 +40,23 @@ test_types(void)
 }
 
 static void
+test_version(void)
+{
+    g_assert_true(WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION, 0));
+    g_assert_false(WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION,
+                                           WEB_LOCKS_MICRO_VERSION + 1));
+    g_assert_false(
+        WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION + 1, 0));
+    g_assert_false(WEB_LOCKS_CHECK_VERSION(WEB_LOCKS_MAJOR_VERSION + 1, 0, 0));
+    g_assert_true(web_locks_check_version(0, 0, G_MAXUINT));
+    g_assert_true(web_locks_check_version(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION,
+                                          WEB_LOCKS_MICRO_VERSION));
+    g_assert_false(web_locks_check_version(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION,
+                                           WEB_LOCKS_MICRO_VERSION + 1));
+    g_assert_false(web_locks_check_version(G_MAXUINT, 0, 0));
+}
+
+static void
 count_notify(GObject *object, GParamSpec *pspec, gpointer n_notifies)
 {
     ++*(guint *)n_notifies;
@@ -356,6 +373,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/api/types", test_types);
+    g_test_add_func("/api/version", test_version);
     g_test_add_func("/api/options", test_options);
     g_test_add_func("/api/agents", test_agents);
     g_test_add_func("/api/managers", test_managers);

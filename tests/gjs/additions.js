@@ -104,6 +104,15 @@ test('a stuck lock can be broken', async t => {
     await assert.rejects(holder.done, 'AbortError');
 });
 
+test('a manager can be constructed', async t => {
+    const name = t.name();
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+    const constructed = forManager(new WebLocks.Manager({agent, bucket: 'default'}));
+    await t.hold(constructed, name);
+    assert.equal((await inspect(name)).held.get_n_items(), 1);
+    assert.true(agent.is_available_sync(null));
+});
+
 test('a private manager shares with nobody', async t => {
     const name = t.name();
     const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);

@@ -30,6 +30,23 @@ class Classes(PythonTestCase):
         self.assertTrue(agent.get_connected())
         agent.close()
 
+    def test_available(self):
+        self.assertTrue(self.agent.is_available_sync(None))
+        nowhere = WebLocks.Agent(address='unix:path=/nowhere')
+        self.assertFalse(nowhere.is_available_sync(None))
+
+    def test_manager_is_constructed_with_properties(self):
+        manager = WebLocks.Manager(agent=self.agent, bucket=self.bucket)
+        self.assertEqual((manager.agent, manager.bucket), (self.agent, self.bucket))
+        lock = manager.request_sync('x')
+        self.assertEqual(self.held(), ['x'])
+        lock.release_sync()
+        self.assertEqual(WebLocks.Manager().bucket, 'default')
+        with self.assertRaises(GLib.Error) as caught:
+            WebLocks.Manager(bucket='').request_sync('x')
+        self.assertTrue(caught.exception.matches(Gio.io_error_quark(),
+                                                 Gio.IOErrorEnum.INVALID_ARGUMENT))
+
     def test_default_agent_is_one_and_not_connected_yet(self):
         agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION)
         self.assertIs(WebLocks.Agent.dup_default(Gio.BusType.SESSION), agent)

@@ -24,7 +24,8 @@ void check_text(string? got, string expected, string what)
 async WebLocks.Manager open_bucket(string bucket) throws Error
 {
     var agent = yield new WebLocks.Agent(BusType.SESSION, null);
-    return agent.get_manager(bucket);
+    check(yield agent.is_available_async(null), "the service is available");
+    return (WebLocks.Manager) Object.new(typeof(WebLocks.Manager), agent: agent, bucket: bucket);
 }
 
 async void hold(WebLocks.Manager manager, string name, StringBuilder order, string who) throws Error
