@@ -13,7 +13,8 @@
 set -euo pipefail
 tree=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 
-# The topmost folder on the way to the tree that other users can't enter; empty if there is none.
+# Prints the topmost directory on the path to the tree that other users can't enter; nothing if there is
+# none.
 closed_folder() {
   local folder='' part parts
   IFS=/ read -ra parts <<<"${tree#/}"

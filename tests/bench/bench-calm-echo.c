@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the kernel makes a calm client wait that shares the processor, without any protocol: as
- * bench-calm, with two bytes to an echo and back, one after the other, in place of a lock.
+/* The latency that the kernel alone causes for a client beside others: as bench-calm, with two
+ * bytes to an echo process and back in place of a lock.
  *
  *     bench-calm-echo WAY NEIGHBOURS COUNT
  *
- * WAY is what the neighbours are:
+ * WAY is the kind of neighbours:
  *   busy   processes that compute;
- *   pairs  pairs of processes, which send bytes to each other and back as fast as they can;
- *   same   clients of the same echo, which have as many bytes under way as they may.
+ *   pairs  pairs of processes that send bytes to each other and back without pause;
+ *   same   clients of the same echo process, each with as many bytes in flight as allowed.
  *
  * Prints `alone-...` and `beside-...` with mean, p50 and p99, as bench-calm does. */
 

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A calm client among noisy neighbours: one lock requested and released after the other, awaited,
- * alone and then while other processes ask for as many locks as they can get. In turn with each
- * lock, two bytes to an echo and back: what the kernel alone makes one wait beside the same
- * neighbours.
+/* The latency of one client beside others: it requests and releases one lock after the other, first
+ * alone, then while other processes request as many locks as they can. Alternating with the locks,
+ * it sends two bytes to an echo process and back: the latency that the kernel alone causes beside
+ * the same neighbours.
  *
  *     bench-calm ADDRESS NEIGHBOURS IN-FLIGHT COUNT
  *
  * Prints `alone-...`, `beside-...`, `echo-alone-...` and `echo-beside-...` with mean, p50 and p99,
- * of COUNT each, or of as many as there were in a while. */
+ * of COUNT each, or of as many as fit into a fixed time. */
 
 #include "calm.h"
 #include "load.h"

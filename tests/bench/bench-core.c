@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core's operations cost, and that they cost the same whatever else is held or waits.
+/* The cost of the core's operations, and whether it depends on the number of other locks and
+ * requests.
  *
- * There is a world for each number of others: once with as many locks held, each on a name of its
- * own, once with as many requests waiting for one name, each with a time-out. All are of the bucket
- * that is measured. The measured clients work on names of their own. Every repetition goes through
- * all worlds, so that a busy moment of the machine is shared by all; the ratio is the median of the
- * repetitions' own ratios to the world with one other. */
+ * There is a world for each number of others: once with as many held locks with different names,
+ * once with as many requests that wait for one name, each with a time-out. All are in the bucket
+ * that is measured. The measured clients use other names. Each repetition goes through all worlds,
+ * so that noise of the machine affects all of them; the ratio is the median of the repetitions'
+ * ratios to the world with one other. */
 
 #include <glib.h>
 #include <stdlib.h>

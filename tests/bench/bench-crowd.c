@@ -1,20 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What it costs to be one of very many.
+/* The cost of operations while there are very many locks or requests.
  *
  *     bench-crowd ADDRESS SERVICE-PID STATE N
  *
  * STATE is
- *   held     one client holds N locks, each of its own name;
- *   waiting  it has N requests waiting for one name.
- * Says `ready N`, and then does what it reads from standard input, a line each, until that ends:
- *   grants COUNT  (waiting) hand-overs of the name to the next that waits: `grant`, us each; then
- *                 as many wait again
+ *   held     one client holds N locks with different names;
+ *   waiting  one client has N requests that wait for one name.
+ * Prints `ready N`, and then executes the commands on standard input, one per line, until EOF:
+ *   grants COUNT  (waiting) hand-overs of the name to the next request: `grant`, us each; then as
+ *                 many requests are added again
  *   pairs COUNT   another client's uncontended request and release, awaited: `pair`
  *   own COUNT     the same by the client that has all the others
- *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the time that the
- *                 service's processor worked for each. */
+ *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the service's
+ * processor time for each. */
 
 #include "crowd.h"
 

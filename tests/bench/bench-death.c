@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A client with very many locks is killed: how long until the next one has its lock.
+/* The time from the end of a client with very many locks until the next client has its lock.
  *
  *     bench-death ADDRESS HELD WAITING
  *
- * Prints `death`: microseconds from SIGKILL of a process that holds HELD locks and has WAITING
- * requests waiting until another process's request for the last of these locks is granted. */
+ * Prints `death`: microseconds from SIGKILL of a process with HELD locks and WAITING pending
+ * requests until another process's request for the last of these locks is granted. */
 
 #include "crowd.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock handed over by hand (hand.h): from the holder's RELEASE until the process that waits has
- * read GRANTED.
+/* A lock handed over without the library (hand.h): from the holder's RELEASE until the waiting
+ * process has read GRANTED.
  *
  *     bench-hand-handover ADDRESS COUNT
  */

@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An uncontended lock requested and released by hand, every call awaited. What the library is
- * compared with.
+/* An uncontended lock requested and released without the library, every call awaited.
  *
  *     bench-hand-pair ADDRESS WAY COUNT
  *
  * WAY is
  *   packets  on a lock socket (hand.h);
- *   sd-bus   sync calls of sd-bus through the bus, as of a client without a lock socket. */
+ *   sd-bus   synchronous calls of sd-bus through the bus, as of a client without a lock socket. */
 
 #include "common/bus-names.h"
 #include "common/sd-bus.h"

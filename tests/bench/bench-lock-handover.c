@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock handed over: from the holder's release until the callback of the process that waits.
+/* A lock handed over: from the holder's release until the callback of the waiting process.
  *
  *     bench-lock-handover ADDRESS COUNT
  */

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Locks requested and released by many clients at a time, or many at a time by one.
+/* Locks requested and released by many clients, or many at a time by one client.
  *
  *     bench-lock-load ADDRESS CLIENTS IN-FLIGHT COUNT
  *
- * COUNT pairs in all, shared evenly. Every client is a process. Prints `rate`, pairs per second. */
+ * COUNT pairs in total, the same number for each client. Every client is a process. Prints `rate`,
+ * pairs per second. */
 
 #include "load.h"
 

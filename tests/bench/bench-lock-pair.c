@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* An uncontended lock requested and released through the library, one after the other.
+/* An uncontended lock requested and released through the library, one pair after the other.
  *
  *     bench-lock-pair ADDRESS WAY COUNT
  *
  * WAY is
- *   sync    the sync calls;
- *   cold    the same, with the processor's caches full of other things before each call;
- *   async   the asynchronous ones in a main loop, each awaited before the next;
- *   unref   asynchronous, and the release is that the last reference goes, which awaits nothing. */
+ *   sync    synchronous calls;
+ *   cold    the same, with the processor's caches filled with other data before each call;
+ *   async   asynchronous calls in a main loop, each awaited before the next;
+ *   unref   asynchronous, and the lock is released by dropping the last reference, which doesn't
+ *           wait for a reply. */
 
 #include "bench.h"
 

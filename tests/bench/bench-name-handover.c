@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A bus name handed over: from ReleaseName until the process that is queued for the name has seen
+/* A bus name handed over: from ReleaseName until the process that is queued for the name has read
  * NameAcquired. Clients on bare sockets (raw-bus.h).
  *
  *     bench-name-handover ADDRESS COUNT

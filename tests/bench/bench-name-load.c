@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Bus names requested and released by many clients at a time, or many at a time by one. Clients on
- * bare sockets (raw-bus.h); one that has several under way sends them by one write().
+/* Bus names requested and released by many clients, or many at a time by one client. Clients on
+ * bare sockets (raw-bus.h); a client with several calls in flight sends them by one write().
  *
  *     bench-name-load ADDRESS CLIENTS IN-FLIGHT COUNT
  *
- * COUNT pairs in all, shared evenly. Every client is a process. Prints `rate`, pairs per second. */
+ * COUNT pairs in total, the same number for each client. Every client is a process. Prints `rate`,
+ * pairs per second. */
 
 #include "load.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A bus name requested and released, every call awaited: what a program does that makes a lock of
- * a name.
+/* A bus name requested and released, every call awaited, as programs do that use a name as a lock.
  *
  *     bench-name-pair ADDRESS WAY COUNT
  *
  * WAY is
  *   raw     calls marshalled once, on a bare socket (raw-bus.h);
- *   sd-bus  sync calls of sd-bus. */
+ *   sd-bus  synchronous calls of sd-bus. */
 
 #include "bench.h"
 #include "common/bus-names.h"

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* How long an application notices that the service was killed: it requests and releases a lock, one
- * pair after the other, while the service dies and comes back.
+/* The longest delay that an application has when the service is killed: it requests and releases a
+ * lock, one pair after the other, while the service ends and is started again.
  *
  *     bench-pause ADDRESS
  *
  * For each line of standard input it kills the process that owns the service's name, and prints
- * `pause`: how long the longest pair took until the service had answered again. All the while it
- * holds another lock, and ends with a complaint if that is lost. */
+ * `pause`: the longest time of a pair until the service has replied again. Meanwhile it holds
+ * another lock, and fails if that is lost. */
 
 #include "bench.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock as people make one with Redis, every command awaited, on its unix socket.
+/* A lock as commonly made with Redis, every command awaited, on its unix socket.
  *
  *     bench-redis SOCKET WAY COUNT
  *
  * WAY is
- *   del      SET NX PX, and DEL: the release trusts that the key is still one's own;
- *   checked  SET NX PX, and a script that deletes the key only if its value is still one's own,
- *            which is what a release of a lock that can expire has to do. */
+ *   del      SET NX PX, and DEL: the release assumes that the key is still the client's own;
+ *   checked  SET NX PX, and a script that deletes the key only if its value is still the client's,
+ *            which a release of a lock that can expire has to do. */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What two processes and a socket cost at least, without any protocol.
+/* The minimal cost of two processes and a socket, without any protocol.
  *
  *     bench-socketpair WAY COUNT
  *
  * WAY is
- *   round-trip  a byte there and a byte back, the next at once;
- *   wake-up     a byte that wakes a process which sleeps, one way, in turns. */
+ *   round-trip  a byte there and a byte back, without pause;
+ *   wake-up     a byte that wakes a sleeping process, one way, alternating. */
 
 #include "bench.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the measuring programs share: a clock, ends with a reason, samples, and agents.
+/* What the measuring programs share: a clock, errors, samples, and agents.
  *
- * A program prints `NAME VALUE` lines; times are microseconds. Whatever goes wrong ends it with a
- * line on standard error: a figure of something that failed is none. */
+ * A program prints `NAME VALUE` lines; times are microseconds. Any error ends the program with a
+ * message on standard error, since the time of a failed operation means nothing. */
 
 #pragma once
 

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Measures locks beside what people use instead, and says whether the targets are met.
+"""Measures locks and common alternatives, and checks the targets.
 
-Starts private buses, services and peers, lets the small measuring programs run in turns, and prints
-a page of Markdown. Nothing but unix sockets and the loopback interface; all that is started ends.
+Starts private buses, services and peers, runs the small measuring programs in turns, and prints a page
+of Markdown. Uses only unix sockets and the loopback interface; all processes that it starts are ended.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A client that does something now and then, and how long it takes each time. */
+/* A client that does an operation now and then, and measures how long it takes each time. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* One client with very many locks or requests, for what else there is costs whoever comes along. */
+/* One client with very many locks or requests, to measure whether they slow down other clients. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Figures, tables of them, and the targets that they are held against."""
+"""Figures, tables of figures, and their targets."""
 
 import dataclasses
 import statistics

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service by hand: packets on a lock socket, each awaited by one blocking recv(), without the
- * library that is compared with them. */
+/* A client of the service without the library: packets on a lock socket, each awaited by one
+ * blocking recv(). */
 
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Two processes in strict alternation, for what a hand-over costs: one has something, the other
- * sleeps and waits for it. The one that has it waits until the other is surely asleep, notes the
- * time and lets go; the other notes the time when it has it. Then the other way round. */
+/* Two processes in strict alternation, to measure a hand-over: one has the lock, the other sleeps
+ * until it gets it. The holder waits until the other is asleep, stores the time and releases; the
+ * other stores the time when it has the lock. Then the other way round. */
 
 #pragma once
 

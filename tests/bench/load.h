@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Clients that work as fast as they can, each in a process of its own and on names of its own. */
+/* Clients that work as fast as they can, each in a separate process and with separate names. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Pictures of the curves, with Debian's python3-matplotlib; without it, there are none."""
+"""Plots of the curves, with Debian's python3-matplotlib; without it there are none."""
 
 import io
 import re

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The leanest client of a message bus that there can be, for what a bus name costs at least: calls
- * are marshalled once, sent by one write(), and of what comes back only as much is looked at as
- * tells a reply from a signal. */
+/* A minimal client of a message bus, to measure the lower bound for a bus name: calls are
+ * marshalled once and sent by one write(), and of the replies only as much is parsed as
+ * distinguishes a reply from a signal. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What comes out: Markdown for people, JSON for programs."""
+"""The results as Markdown and as JSON."""
 
 import json
 

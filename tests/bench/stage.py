@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Where it is measured: buses with a service each, on all cores or one, and measuring programs that
-run in turns."""
+"""The environment of a measurement: buses with a service each, on all cores or one, and measuring
+programs that run in turns."""
 
 import contextlib
 import os

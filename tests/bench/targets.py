@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the figures should be."""
+"""The targets of the figures."""
 
 from figures import Target
 from measures import calm, crashes, growth, handovers, memory, pairs, state, throughput

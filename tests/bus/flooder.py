@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A client that calls and calls, and reads nothing: a process of its own, until it is killed.
+"""A process that sends calls without pause and reads nothing, until it is killed.
 
     flooder.py ADDRESS UID KIND [MIB]
 
-With MIB it stops after so much, and stays.
+With MIB it stops after that amount, and stays connected.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Connections to the bus that are in other hands than those which began them."""
+"""Connections to the bus that are used by other processes than those which opened them."""
 
 import os
 import signal

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Requests and releases ever new names, as fast as the bus carries it.
+/* Requests and releases a new name each time, as fast as the bus transmits the calls.
  *
  *     many-names ADDRESS COUNT
  *
- * Keeps a window of requests in flight; each lock is released, without waiting for an answer, when
- * its reply is there. Ends, with status 0, when the service has done all of it. */
+ * Keeps a window of requests in flight; each lock is released when its reply arrives, without
+ * waiting for the reply to Release. Exits with status 0 when the service has processed everything.
+ */
 
 #include <errno.h>
 #include <stdio.h>

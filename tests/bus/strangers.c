@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Clients that come to a bus and go, as fast as it takes them.
+/* Connects clients to a bus and disconnects them, as fast as the bus accepts them.
  *
  *     strangers SOCKET COUNT AT-ONCE [PER-SECOND]
  *
- * Each connects to that socket, writes what is on standard input (a handshake and Hello), and
- * closes when the bus has answered behind the handshake. At most so many are at it at once, and no
- * more than so many come in a second, if that is said. Ends, with status 0, when all have gone;
- * prints how many microseconds that took. */
+ * Each connection sends standard input (a handshake and Hello), and closes when the bus has replied
+ * after the handshake. At most AT-ONCE are connected at a time, and at most PER-SECOND are opened
+ * in a second. Exits with status 0 when all have disconnected; prints the time in microseconds. */
 
 #include <errno.h>
 #include <stdio.h>

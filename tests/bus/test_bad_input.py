@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Whatever a client sends: a typed answer, no change of state, a service that lives on."""
+"""Every invalid call gets a typed error, changes nothing, and does not stop the service."""
 
 import os
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Programs that only make blocking calls, one after the other: they answer no Ping, but they read,
-and so are never held up. With three bindings, of which GDBus answers in a thread of its own.
+"""Programs that only make blocking calls, one after the other: they don't reply to Ping, but they read,
+so their calls are never deferred. With three bindings, of which GDBus replies in a separate thread.
 
-At full size each makes a million calls, and the figures that are printed are worth something on an
-idle machine. Here it counts that all calls are answered and that the service deferred none.
+At full size each makes a million calls, and the printed times are meaningful on an idle machine. The
+test counts that all calls are replied to and that the service deferred none.
 """
 
 import importlib.util

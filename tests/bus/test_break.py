@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Break, the watch of all buckets, and Observable, as far as one principal can show them. What
-concerns others is in tests/sandbox/test_observe.py."""
+"""Break, the watch of all buckets, and Observable, within one principal. Other principals are in
+tests/sandbox/test_observe.py."""
 
 import os
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The lines that the documents tell people to type work as printed."""
+"""The commands in the documentation work as printed."""
 
 import re
 import shlex

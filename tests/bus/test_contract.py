@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The running service is what introspection/ says, and answers on the paths it promises."""
+"""The running service matches introspection/, and replies on the documented paths."""
 
 import os
 import re

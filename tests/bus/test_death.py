@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients that die, are killed, are stopped, or never read: what they had is given on at once."""
+"""Clients that disconnect, are killed, are stopped, or never read: their locks are released and granted
+to the next."""
 
 import signal
 import time

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients that call by the bus and don't read: what they lose, and that nobody else loses."""
+"""Clients that call by the bus and don't read: what happens to them, and that it affects nobody else."""
 
 import math
 import os

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A calm client beside one that floods the bus: how long it waits, on its lock socket and by the
-bus, and how much memory service and bus take. Each kind of flood by the same user and by another.
+"""The latency of a client beside one that floods the bus, on its lock socket and by the bus, and the
+memory of service and bus. Each kind of flood by the same user and by another.
 
-Bounds are generous, as a busy machine is no reason to fail; the figures are printed.
+Bounds are generous, since a busy machine must not fail the test; the figures are printed.
 """
 
 import os

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Inspect: what people and tools get to see."""
+"""Inspect: entries, filters, pages."""
 
 import contextlib
 import ctypes

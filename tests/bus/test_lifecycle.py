@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How the service starts, is replaced, ends, and what its clients hear of it."""
+"""How the service starts, is replaced and ends, and how its clients are notified."""
 
 import os
 import shlex

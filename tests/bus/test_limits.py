@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Each limit: the last that fits, the first that doesn't, and that nothing stays charged."""
+"""Each limit: the last call within it, the first beyond it, and that everything is discharged."""
 
 import os
 

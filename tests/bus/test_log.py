@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""However much goes wrong for clients, the log stays short: it is the operator's, who needs it for
-something else."""
+"""The log stays short, whatever errors clients cause."""
 
 from calls import ADMIN, LOCKS, PROPERTIES, ROOT, LockCalls, bucket_path, options
 from harness import BusTestCase, DBusError, GLib, diagnostic, full_size, main

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Very many distinct names requested and released: the service is as small as before.
+"""Very many different names are requested and released: the service's memory is the same as before.
 
-Without the monitor that the other files have: it would have to read millions of messages.
+Without a monitor, which would have to read millions of messages.
 """
 
 import subprocess

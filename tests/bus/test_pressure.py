@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""More than comes in ordinary life: a bus that does not read, floods, and a policy that says no."""
+"""A bus that does not read, floods, and a policy that denies messages."""
 
 import collections
 import os

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Everything that introspection shows, called at random, by a user without any rights: each call
-is answered, with what the contract knows; nothing is left over; others notice nothing.
+"""Random calls of everything in the introspection data, by a user without privileges: each call gets a
+documented reply; nothing is left over; other clients are not affected.
 
-A failure tells its seed: WEBLOCKS_TEST_SEED=seed runs it again.
+A failure prints its seed: WEBLOCKS_TEST_SEED=seed repeats it.
 """
 
 import os

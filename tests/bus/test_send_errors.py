@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Sending fails: for want of room, and then nothing may be lost; or for good, and then the service
-leaves, and the next one knows everything.
+"""Sending fails: for lack of resources, and then no message is lost; or permanently, and then the service
+exits, and the next instance has the whole state.
 
-strace makes every so-manieth sendmsg() of the service fail, and every so-manieth send() on a lock
-socket. Clients by the bus and on lock sockets work on one lock meanwhile; each counts on every answer
-and every event.
+strace makes every n-th sendmsg() of the service fail, and every n-th send() on a lock socket. Meanwhile
+clients on the bus and on lock sockets use one lock, and each counts every reply and every event.
 """
 
 import os

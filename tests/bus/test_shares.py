@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Many against one: what a uid with very many connections leaves to the others, and that sizes and
-descriptors cost the service nothing that stays."""
+"""What a uid with very many connections leaves to others, and that large or invalid calls with
+descriptors leave no memory and no descriptors behind."""
 
 import os
 import pwd

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Who is told what, in which order, and who is not."""
+"""Which client receives which signals, in which order."""
 
 from calls import LOCKS, ROOT, bucket_path
 from harness import BusTestCase, Gio, GLib, main

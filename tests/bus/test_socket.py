@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Lock sockets: how one is opened, which way lock operations may go, and every message and error of
+"""Lock sockets: OpenSocket, the rules for calls by socket and by bus, and every message and error of
 docs/socket-protocol.md. The tables of malformed packets are in test_socket_malformed.py."""
 
 import os

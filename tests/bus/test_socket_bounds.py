@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What lock sockets can cost the service and its other clients: clients that do not read, or are
-stopped; descriptors; how many sockets there may be."""
+"""The resources that lock sockets can use: clients that do not read, or are stopped; descriptors; the
+number of sockets."""
 
 import os
 import resource

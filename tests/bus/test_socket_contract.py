@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Lock operations by socket have the same rules as by the bus: the cases of other files, with
-clients that do them by a lock socket each, and all else by the bus."""
+"""Lock operations by socket have the same rules as by the bus: the cases of other files, with lock
+operations by socket and all other calls by the bus."""
 
 import test_limits
 import test_signals

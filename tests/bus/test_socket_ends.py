@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How lock sockets end: by the client, which ends nothing else; with its name; and with the
-service, whose successor knows everything that was answered."""
+"""How lock sockets end: closed by the client, which ends nothing else; with its name; and with the
+service, whose successor has everything that was acknowledged."""
 
 import signal
 import socket

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Malformed packets: every row of that table in docs/socket-protocol.md ends the agent that sent
-it, and nothing else; and what is well-formed, however odd, does not."""
+"""Malformed packets: every row of that table in docs/socket-protocol.md terminates the agent that sent
+it, and nothing else; unusual but well-formed packets don't."""
 
 import random
 import socket

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How long neighbours wait of those who flood their lock sockets."""
+"""The latency of clients while others flood their lock sockets."""
 
 import os
 import signal

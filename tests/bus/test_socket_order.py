@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The socket comes first: what a client sent on it takes effect before its next call by the bus,
-and before its end.
+"""Packets that a client has sent take effect before its next call by the bus, and before its disconnect.
 
-Between a socket and the bus there is no order but the one that the service makes. So the cases are
-races, run many times: also with the service stopped, so that both sides of the race wait for it
-together, and with clients that die without having read.
+Only the service orders a socket and the bus. So the cases are races, repeated many times: also with the
+service stopped, so that both sides are waiting when it continues, and with clients that are killed before
+they read.
 """
 
 import fcntl

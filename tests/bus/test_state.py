@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""kill -9 of the service: what every client had, it has when the service is back."""
+"""After kill -9 of the service, every client has what it had before."""
 
 import os
 import random

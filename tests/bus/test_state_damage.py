@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service on a damaged state file: it starts, with everything that was there or with nothing, and
-what it didn't take is kept aside. tests/state/damage-sweep.c has thousands of them, without a bus."""
+"""A service with a damaged state file starts, with the whole state or without any, and renames a file that
+it did not accept. tests/state/damage-sweep.c has thousands of them, without a bus."""
 
 import os
 import random

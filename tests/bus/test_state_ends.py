@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service that is told to end, or is replaced, or is not alone: nobody loses anything."""
+"""A service that is stopped, replaced, or not the only instance: no client loses anything."""
 
 import fcntl
 import os

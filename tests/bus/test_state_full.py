@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A file system without room for state: what is there is kept and can end; more is refused.
+"""A file system without space for state: what is stored remains and can end; new requests are refused.
 
-The file system is a small tmpfs in a mount namespace of the test's own.
+The file system is a small tmpfs in a private mount namespace.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Where state is kept, whose it is, and what is left out of it."""
+"""The state directory: its location, owner and mode, and files that are left there."""
 
 import os
 import shlex

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Strangers come to the bus and go, as fast as it takes them: the bus tells the service of each end,
-as there is no telling it whose matters. That costs the service less than it costs the bus.
+"""Clients of other services connect and disconnect, as fast as the bus accepts them. The bus notifies the
+service of each disconnect; that must cost the service less than it costs the bus.
 
-Without the monitor that the other files have: the bus would have more work with each.
+Without a monitor, which would cost the bus more for each.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Takeovers by --replace that meet trouble: an old instance that is stopped, a new one that ends
-before it has begun, floods in between. There is always a service afterwards, with all locks."""
+"""Takeovers by --replace with an old instance that is stopped, a new one that ends before it serves, and
+floods meanwhile. Afterwards there is always a service, with all locks."""
 
 import os
 import select

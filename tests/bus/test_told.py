@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What a principal learns of another one, who is another user: nothing."""
+"""A principal gets no information about another one, here another user."""
 
 import toldcases
 from calls import DBusError, options

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The memory that the service has for clients that don't read: for their calls, for the answers to
-them, and for what they watch. However it is asked for, there is a bound of bytes in all.
+"""The memory that the service uses for clients that don't read: for their calls, the replies, and the
+signals of what they watch. There is a limit in bytes for all together.
 
-Without the monitor that the other files have: it would have to read all of it.
+Without a monitor, which would have to read all of it.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients that take locks and let them go without end, whatever becomes of the service; and that see
-whether anything is lost, doubled or out of turn."""
+"""Clients that request and release locks without pause while the service is killed and restarted, and
+check that nothing is lost, duplicated or out of order."""
 
 import time
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests of the command `weblocks` share: running it, and talking with what it runs."""
+"""What the tests of the command `weblocks` share: running it, and interacting with what it runs."""
 
 import os
 import pty

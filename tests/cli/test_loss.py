@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks run: the lock is lost, or can't be had at all."""
+"""weblocks run: the lock is lost, or could not be acquired."""
 
 import os
 import signal

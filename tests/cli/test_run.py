@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks run: who gets the lock when, what the command gets, and what it ends with."""
+"""weblocks run: when the lock is granted, the environment of the command, and exit statuses."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks query, inspect, watch and steal: what they print, and how safely."""
+"""weblocks list, inspect, watch and steal: their output, with control characters escaped."""
 
 import json
 import os

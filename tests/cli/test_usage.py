@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The command line itself, and that help, manual page and completions all tell the same of it."""
+"""The command line, and that help, manual page and completions agree."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A program as others write it: it knows the library by its pkg-config file only. */
+/* An application that uses only the installed pkg-config file. */
 
 #include <stdio.h>
 #include <weblocks/weblocks.h>

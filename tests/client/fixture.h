@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the tests of the client library share: one bus and one service for a test program, agents on
- * it, answers of async calls, and what a bucket looks like as a string. */
+/* What the tests of the client library share: one bus and one service for a test program, agents,
+ * results of asynchronous calls, and the contents of a bucket as a string. */
 
 #pragma once
 

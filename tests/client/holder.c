@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* holder ADDRESS BUCKET NAME: takes the lock, says "held", and keeps it until its input ends. */
+/* holder ADDRESS BUCKET NAME: acquires the lock, prints "held", and holds it until EOF on its
+ * input. */
 
 #include <stdio.h>
 #include <weblocks/weblocks.h>

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What a lock service is on the bus: the owner of org.w3.WebLocks, whose calls a test answers, one
- * by one, as it likes. All of it runs in the default main context, but for taking in messages.
+/* A mock of the service on the bus: the owner of org.w3.WebLocks, to whose calls a test replies,
+ * one by one. Everything except receiving messages runs in the default main context.
  *
- * The lock socket is mock-socket.h. */
+ * The lock socket is in mock-socket.h. */
 
 #pragma once
 

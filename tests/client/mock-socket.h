@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service's end of a lock socket. It reads only when a test asks for a message, so a test that
- * asks for none is a service that does not read. */
+/* The service's end of a lock socket. It reads only when a test expects a message, so a test that
+ * expects none is a service that does not read. */
 
 #pragma once
 

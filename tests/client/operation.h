@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* One operation of an application: as an asynchronous call in the thread-default main context, or
- * as a sync call in a thread of its own, where no main loop runs. */
+/* One operation of an application: an asynchronous call in the thread-default main context, or a
+ * synchronous call in a separate thread, where no main loop runs. */
 
 #pragma once
 

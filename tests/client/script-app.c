@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the application does in a script, and what it is told. */
+/* The application's side of a script: its calls, and their results. */
 
 #include <stdio.h>
 #include <sys/wait.h>

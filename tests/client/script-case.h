@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The cases of scripts/ as they are in the files; README.md there explains the language. */
+/* The parser for scripts/; README.md there explains the language. */
 
 #pragma once
 

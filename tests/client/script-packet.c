@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Packets as words: what a service sends is written from them, what a client sends is compared
+/* Packets as words: packets of the service are built from them, packets of the client are compared
  * with them. */
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the service does in a script: what it is sent, and what it sends. */
+/* The service's side of a script: what it receives, and what it sends. */
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Runs a case of scripts/: an application that uses the library, on a private bus, and a service
- * that does what the case says. Everything that the library sends has to be expected by a step. */
+ * that follows the script. Everything that the library sends has to be expected by a step. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Prints the C of a page, for a test to include: snippet.py PAGE.md WORD, of the block with it."""
+"""Prints the block of C in a page that contains a word, for a test to include: snippet.py PAGE.md WORD"""
 
 import re
 import sys

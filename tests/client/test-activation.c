@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A bus that starts the service: whoever has something at stake calls it back. */
+/* A bus that starts the service: an agent with locks, requests or calls starts it again. */
 
 #include <signal.h>
 

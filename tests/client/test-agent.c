@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Agents: how they come, who they are, and how they end. */
+/* Agents: creation, properties, end. */
 
 #include <gio/gunixsocketaddress.h>
 #include <glib-unix.h>

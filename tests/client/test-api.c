@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Every public function, at least once. That none is missing here, test_symbols.py says. */
+/* Every public function, at least once. test_symbols.py checks that none is missing. */
 
 #include <string.h>
 #include <unistd.h>

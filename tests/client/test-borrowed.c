@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Agents that use a bus connection of the application: beside what the application does with it,
- * and so that nothing is left of them when they end and the connection does not. */
+/* Agents on a bus connection of the application: they don't affect the application's use of it, and
+ * nothing is left of them when they end before the connection. */
 
 #include <signal.h>
 #include <sys/socket.h>

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* More requests at once than the service grants, or reads, at a time: each has an answer soon. */
+/* More simultaneous requests than the service grants, or reads, at a time: each gets a reply soon.
+ */
 
 #include <string.h>
 

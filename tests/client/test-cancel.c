@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Giving a request up, at every moment of its life. What is sent for it is in
- * scripts/requests.txt. */
+/* Cancelling a request at every moment of its life. The messages are in scripts/requests.txt. */
 
 #include "tests/client/fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Threads and main contexts: whose thread runs what, and that nothing waits for itself. */
+/* Threads and main contexts: which thread dispatches what, and that there is no deadlock. */
 
 #include "tests/client/fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Many of everything in one process, and others on the same bus. */
+/* Many buckets and agents in one process, beside other clients of the same bus. */
 
 #include <sys/resource.h>
 

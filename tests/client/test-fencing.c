@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What docs/library/losing.md advises to do against a victim of a theft that goes on writing: as it
- * stands there. */
+/* The code of docs/library/losing.md against a holder that continues to write after its lock was
+ * stolen, unchanged. */
 
 #include "tests/client/fixture.h"
 

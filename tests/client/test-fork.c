@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* After fork() only the parent is the agent: whatever the child does, the parent's locks and waits
- * are as they were. */
+/* After fork() only the parent has the agent: nothing that the child does affects the parent's
+ * locks and requests. */
 
 #include <stdlib.h>
 #include <sys/wait.h>

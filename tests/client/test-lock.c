@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A lock's life after the grant: released, dropped, stolen, and told once. */
+/* A lock after the grant: released, last reference dropped, stolen, with one notification. */
 
 #include "tests/client/fixture.h"
 

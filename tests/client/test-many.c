@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Several locks in one call: all or none, and never each waiting for the other. */
+/* Several locks in one call: all or none, without deadlocks. */
 
 #include "tests/client/fixture.h"
 

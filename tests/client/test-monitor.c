@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* List models that stay true by themselves. */
+/* Monitors: list models that are updated by themselves. */
 
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Asking for a lock: what is granted, when, and what never is. */
+/* Requests: which are granted, and when. */
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service is killed and started again, with one thing under way at a time: nothing is lost,
- * doubled, or out of turn. */
+/* The service is killed and started again during one operation at a time: nothing is lost,
+ * duplicated, or out of order. */
 
 #include "tests/client/fixture.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The library with a service that does what a script says. Usage: test-scripts FILE [g_test
- * options] */
+/* The library with a service that follows a script. Usage: test-scripts FILE [g_test options] */
 
 #include "tests/client/script.h"
 

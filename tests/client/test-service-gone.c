@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service ends, by force or in good order, with everything under way, and comes back: to the
- * application that is a pause. One that keeps no state has lost what was held. */
+/* The service is killed or exits during many operations, and returns: the application only notices
+ * a pause. With a service that stores no state, held locks are lost. */
 
 #include "tests/client/fixture.h"
 

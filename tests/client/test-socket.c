@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The lock socket of the real service: lock operations never go by the bus; whose process has it;
- * threads, and a main loop that does not run; and a service that dies with calls under way. */
+/* The lock socket with the real service: lock operations never use the bus; which process has the
+ * socket; threads, a main loop that does not run, and a service that is killed during calls. */
 
 #include <signal.h>
 #include <stdio.h>

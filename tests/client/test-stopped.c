@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service stands still, as one that hangs does: what has a time-out ends all the same, what is
- * given up is given back when the service goes on, and what needs no answer does not wait. */
+/* A service that is stopped (SIGSTOP): time-outs expire nevertheless, what was cancelled is
+ * released when the service continues, and operations that need no reply do not wait. */
 
 #include "tests/client/fixture.h"
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What libweblocks exports is what its documentation, its headers and its tests say it does, and a
-program that knows only the installed files can be built with it and runs."""
+"""The exported symbols match documentation, headers and tests, and a program that uses only the installed
+files can be built and runs."""
 
 import os
 import re

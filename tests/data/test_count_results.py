@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The count that ends every test run: nothing that went wrong may look like success."""
+"""The count of test results: no failure is counted as success."""
 
 import json
 import os

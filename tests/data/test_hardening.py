@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the installed units and the installed policy keep away, read as text: what is not in them
-matters most. That the service works inside them, and that they bite, is tested in tests/system/."""
+"""The settings of the installed units and the rules of the installed policy, read as text, which detects
+missing lines. That the service works with them, and that they have effect, is tested in tests/system/."""
 
 import copy
 import os

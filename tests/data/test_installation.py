@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What `meson install` leaves behind is complete, says what it should, and works as it is."""
+"""The files that `meson install` installs are complete, correct and work unchanged."""
 
 import configparser
 import os

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""A client process for the demonstration: does what standard input says, prints what the service says.
+"""A client process for the demonstration: executes commands from standard input, prints the replies.
 
     client.py ADDRESS
 
 Input, a line each: `request NAME exclusive|shared|steal TIMEOUT_MS WHY`, `release ID`.
 Output: `I am CLIENT_ID`, `reply ID TOKEN`, `released-by-me ID`, and for signals
 `granted ID TOKEN NANOSECONDS` and `released ID REASON NANOSECONDS` (monotonic clock at receipt).
-Leaves at end of input, and so do its locks.
+At EOF it disconnects, which ends its locks.
 """
 
 import sys

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The main job on real processes, told as it happens.
+"""The main functions with real processes, narrated.
 
     demo.py BUILD_DIR [--keep]
 
-Starts a private bus with the service on it, then a few client processes (client.py) that want the
-same lock. Every line that it prints is what a process was told by the service, and every duration
-was measured between two processes on the machine's one monotonic clock. With --keep the bus and the
-service stay, and the lines to try by hand are printed.
+Starts a private bus with a service, then a few client processes (client.py) that request the same lock.
+Every line that it prints is what a process received from the service, and every duration was measured
+between two processes on the machine's monotonic clock. With --keep the bus and the service stay, and the
+commands to try are printed.
 """
 
 import argparse

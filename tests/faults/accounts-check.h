@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whether the accounts say what there is. Only in the service that is built to be tested. */
+/* Compares the limit accounts with the actual objects. Only in a service that is built for tests.
+ */
 
 #pragma once
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-# Writes a copy of SOURCE with PATCH applied to OUTPUT. Fails if the patch does not fit exactly, at
-# whatever line.
+# Writes a copy of SOURCE with PATCH applied to OUTPUT. Fails if the context does not match exactly, at
+# any line.
 # Usage: apply.sh PATCH SOURCE OUTPUT
 if ! said=$(patch --batch --forward --fuzz=0 --reject-file=- --output="$3" "$2" "$1" 2>&1); then
     rm -f "$3"

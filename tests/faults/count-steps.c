@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Counts the steps of searches in the service that it is linked with: comparisons of strings, and
- * entries of hash tables that are gone through. Linked with --wrap for each function below. The
- * count is a guint64 at the beginning of the file that WEBLOCKS_STEPS_FILE names. */
+ * entries of hash tables that are visited. Linked with --wrap for each function below. The count is
+ * a guint64 at the beginning of the file that WEBLOCKS_STEPS_FILE names. */
 
 #include <fcntl.h>
 #include <glib.h>

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs a program of the tests that is built with a planted fault: it must fail, and print something
-that matches the pattern. That it passes without the fault is its own test.
+"""Runs a test program that is built with a planted fault: it must fail, and print something that matches
+the pattern. That it passes without the fault is a separate test.
 
     noticed.py PATTERN PROGRAM [ARGUMENT]...
 """

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever may stand in the path of a storage bucket, and whatever may be a bucket's name.
+/* Object paths of buckets, and names of buckets.
  *
- * An input is one or more texts, each ended by a line's end. Each is taken as what follows the
- * buckets' prefix in an object path, as an application, as a uid, as the rest of the path, and as a
- * name; the answers are held against the contract's
- * rule, written down here once more. One link sees them all, as it sees a client's calls. */
+ * An input is one or more lines. Each is used as the part of an object path behind the buckets'
+ * prefix, as an application, as a uid, as the rest of the path, and as a name; the results are
+ * compared with a second implementation of the contract's rule. All lines
+ * share one Bus, as a client's calls do. */
 
 #include <stdio.h>
 #include <string.h>

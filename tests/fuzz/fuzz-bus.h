@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A connection to a bus that is the target's: what it writes to its end is what the bus sends. */
+/* A bus connection whose other end the target has: what it writes there is what the bus sends. */
 
 #pragma once
 

@@ -1,15 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever a call's dictionary may have in it: the options of Request, Steal and OpenSocket, the
- * filter of Inspect.
+/* The dictionaries of calls: the options of Request, Steal and OpenSocket, the filter of Inspect.
  *
- * An input's first byte says what it is, as in `Manner`. Most are a name and then typed keys and
- * values, of which is known what should come out: the rules of the contract's third section are
- * written down here once more. A raw one is the bytes of a message's body, as no bus would pass
- * them on: what comes out of it has to be possible. Either way it is an answer with a typed error,
- * or all of what was said; and the copy of a call that has to wait says the same, in a bounded
- * size. */
+ * An input's first byte selects the format, see `Manner`. Most formats are a name and then typed
+ * keys and values, with a known result: the rules of the contract's third section are implemented a
+ * second time here. A raw input is the body of a message, as no bus would transmit it. Either there
+ * is a typed error, or everything is decoded; and the copy of a deferred call is equal, with a
+ * bounded size. */
 
 #include <string.h>
 #include <sys/socket.h>

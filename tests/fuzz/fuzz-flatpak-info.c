@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever may be in the file that marks a sandbox of Flatpak's. An id that comes out of it is one,
- * stands there, and is neither hidden nor changed by what else is in the file; a file of an
- * application that says to be a runtime's too is nobody's. A mistake here takes one application for
- * another. */
+/* The file that marks a Flatpak sandbox. An id that is returned is valid, is in the file, and
+ * doesn't depend on the rest of the file; a file that declares both an application and a runtime is
+ * refused. A bug here could take one application for another. */
 
 #include <string.h>
 

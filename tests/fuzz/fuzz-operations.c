@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever clients may do one after the other, and time and restarts between: eight agents of three
- * principals do an input's operations on the core, and on the standard's text as a program.
+/* Sequences of clients' operations, with time-outs and restarts between them: eight agents of three
+ * principals, on the core and on a model of the standard's text.
  *
  * An operation is six bytes; see tests/unit/lock-world.h, which compares both sides after each. */
 

@@ -4,8 +4,8 @@
 /* A packet of any bytes, read as the service reads those of clients, and as a client reads those of
  * the service.
  *
- * What is read of a client and written again gives the same bytes: so nothing is accepted that the
- * page rules out, of reserved fields, padding or lengths. No read reaches beyond the packet. */
+ * A packet that is accepted and written again has the same bytes: so reserved fields, padding and
+ * lengths that the specification excludes are not accepted. No read extends beyond the packet. */
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/packet-copy.h"

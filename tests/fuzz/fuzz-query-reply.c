@@ -3,8 +3,8 @@
 
 /* A reply to Query of any bytes, read in place as the library reads large ones.
  *
- * A body that is well-formed is accepted, and says what GDBus reads in it. The others the bus does
- * not let through; no read reaches beyond the message. */
+ * A well-formed body is accepted, with the same contents as GDBus reads. The bus doesn't transmit
+ * others; no read extends beyond the message. */
 
 #include <gio/gio.h>
 #include <stdlib.h>

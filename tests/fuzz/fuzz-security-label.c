@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever a security label may be: bytes, as the bus passes them on. What is made of them is held
- * against the same rule said another way. A mistake here takes one application for another. */
+/* Security labels: any bytes, as the bus transmits them. The result is compared with a second
+ * implementation of the rule. A bug here could take one application for another. */
 
 #include <string.h>
 

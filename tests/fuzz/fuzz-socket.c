@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What clients may send on their lock sockets and by the bus, in any order: packets of any bytes,
+/* What clients can send on their lock sockets and by the bus, in any order: packets of any bytes,
  * lengths and kinds, calls meanwhile, sockets that are closed or opened again, clients that do not
- * read, and clients that die with all of that unread.
+ * read, and clients that disconnect with unread messages.
  *
- * The first byte of an input tells how it ends. Then each byte is a step (see `steps`) of the
- * client that its highest bit chooses, and what follows it is the step's. What must hold is in
- * socket-world.h; afterwards nothing may be left, no descriptor either. */
+ * The first byte of an input selects how it ends. Then each byte is a step (see `steps`) of the
+ * client that its highest bit selects, followed by the step's arguments. The invariants are in
+ * socket-world.h; at the end no object and no descriptor may be left. */
 
 #include <string.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Whatever a state file may have in it, as it comes through the pipe of service/state/reader.c.
+/* The records of a state file, as they come through the pipe of service/state/reader.c.
  *
- * An input's first byte says how the rest is read, as in `Manner`. Framed, the records are taken as
- * they are said, and the header is made to fit them: so its digests keep nothing from being decoded
- * and restored. What is restored is then lived with for a while, and has to end without a rest. */
+ * An input's first byte selects the format, see `Manner`. Framed records are used as they are, and
+ * the header is computed for them: so the digest doesn't prevent them from being decoded and
+ * restored. Operations are then made on the restored state, and at the end nothing may be left. */
 
 #include <stdint.h>
 #include <string.h>

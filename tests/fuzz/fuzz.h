@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What libFuzzer wants of a target: to take any bytes, and to abort where they break something. */
+/* The interface of libFuzzer: a target accepts any bytes, and aborts if they reveal a bug. */
 
 #pragma once
 

@@ -5,7 +5,7 @@
 
     PYTHONPATH=tests/lib /usr/bin/python3 tests/fuzz/make-corpus.py
 
-The first bytes of each are what its target makes of them. What a fuzzer found stays.
+The first bytes of each select the format of its target. Inputs that a fuzzer found are not changed.
 """
 
 import os

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Gives a fuzz target each file of some directories, without a fuzzer: a test, in TAP.
+/* Runs a fuzz target with each file of some directories, without a fuzzer: a test, in TAP.
  *
  *     replay-TARGET DIRECTORY|FILE... */
 

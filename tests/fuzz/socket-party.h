@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A client of socket-world.h with its lock socket, and what it may expect: LIVE first, one answer
- * to each call that the service could read, in their order, and CLOSED before the end; and when all
- * is at rest, by what it was told it knows which of its requests are live and which are held. What
- * is otherwise is an assertion. */
+/* A client of socket-world.h with its lock socket, and assertions of what it may receive: LIVE
+ * first, one answer to each call that the service could read, in order, and CLOSED before the end;
+ * and when all queues are empty, what it received determines which of its requests are live and
+ * held. */
 
 #pragma once
 

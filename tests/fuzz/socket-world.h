@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The server in this process, with a bus that is the test's, and clients with lock sockets.
+/* The server in this process, with a bus connection that the test has the other end of, and clients
+ * with lock sockets.
  *
- * Everything is real but the bus and the question who a client is: calls come as D-Bus messages on
- * the connection to the bus, descriptors go by it, and the end of a client is a NameOwnerChanged.
- * What must hold of clients is in socket-party.h; besides, the service must come to rest, its sums
- * must be right, and in the end nothing may be left. */
+ * Everything is real except the bus and the identification of clients: calls are D-Bus messages on
+ * the bus connection, descriptors are passed on it, and a disconnect is a NameOwnerChanged. The
+ * invariants of clients are in socket-party.h; in addition, the service must become idle, its
+ * accounts must be right, and at the end nothing may be left. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Arguments and options of request(), and what its promise settles with.
+// Arguments and options of request(), and how its promise settles.
 
 import {AbortController, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// What is not in the standard: the options timeout and why, and the token of a lock.
+// Additions to the standard: the options timeout and why, and the token of a lock.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The process of an AgentProcess: does what the lines on its standard input say, and tells what
-// comes of it.
+// The process of an AgentProcess: executes the commands on its standard input, and prints the results.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Agents are processes here: what frames, workers and windows are to the platform. They share, they
-// exclude, and what they had is free when they end, however they end.
+// Agents are processes, in place of frames, workers and windows. They share locks, exclude each other,
+// and their locks are released when they end, however they end.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {AgentProcess} from './agent-process.js';

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// In an application `locks` is about the bucket that is named after it. A file of its own, since a
-// process has one default application.
+// In an application `locks` uses the bucket that is named after it. A separate file, since a process has
+// one default application.
 
 import Gio from 'gi://Gio';
 

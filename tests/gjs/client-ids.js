@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The clientId in a snapshot is that by which everybody else knows the agent.
+// The clientId in a snapshot is the same for all agents.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Garbage collection ends no lock and no request, and finds all that is left of those that ended.
+// Garbage collection ends no lock and no request, and frees everything of those that have ended.
 
 import Gio from 'gi://Gio';
 import System from 'system';

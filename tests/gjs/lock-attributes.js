@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// What the callback sees of its lock.
+// The attributes of the lock in the callback.
 
 import {Lock, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Shared and exclusive requests for one name: nobody overtakes.
+// Shared and exclusive requests for one name are granted in order.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// A GJS that has DOMException, AbortController and AbortSignal of its own: they are used. These
-// stand in for it.
+// A GJS that has DOMException, AbortController and AbortSignal: they are used. Here they are simulated.
 
 import {runScript} from './scripts.js';
 import {assert, run, test} from './testing.js';

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Processes that end with locks and requests: at once, without a word, and with nothing left.
-// Also what a process says about a rejection that nobody handles.
+// Processes that exit with locks and requests: immediately, without output, and with nothing left.
+// Also the message about a rejection that nobody handles.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {runScript} from './scripts.js';

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// What query() tells.
+// The results of query().
 
 import {AgentProcess} from './agent-process.js';
 import {locks} from '../../client-lib/gjs/weblocks.js';

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Any DOMString is a name, unless it begins with a hyphen. What D-Bus can't carry is escaped on the
-// wire.
+// Any DOMString is a name, unless it begins with a hyphen. Strings that D-Bus can't carry are escaped.
 
 import GLib from 'gi://GLib';
 import Gio from 'gi://Gio';

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Runs scripts as processes of their own, to their end.
+// Runs scripts as processes until they exit.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Without the service, and when it goes away: a pause, if it keeps its state. This file runs on a bus
-// without one, and starts and kills its own.
+// Without the service, and when it ends: a pause, if it stores its state. This file runs on a bus without
+// a service, and starts and kills its own.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';

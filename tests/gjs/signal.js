@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The option signal: requests that are given up.
+// The option signal: requests that are aborted.
 
 import WebLocks from 'gi://WebLocks?version=1';
 

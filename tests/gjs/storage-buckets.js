@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Storage buckets: each has a lock manager of its own.
+// Storage buckets: each has a separate lock manager.
 
 import Gio from 'gi://Gio';
 

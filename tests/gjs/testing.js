@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The frame of the tests: test() adds one, `await run()` runs them in turn and prints a line of TAP
-// for each. A test fails if it throws, if it is not through at its deadline, or if it leaves a lock
-// or a request behind. run-with-service.py starts the files, and watches what they write to stderr.
+// The test framework: test() adds a test, `await run()` runs them in turn and prints a line of TAP for
+// each. A test fails if it throws, if it has not finished at its deadline, or if it leaves a lock or a
+// request behind. run-with-service.py starts the files, and checks what they write to stderr.
 
 import GLib from 'gi://GLib';
 import System from 'system';

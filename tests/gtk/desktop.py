@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A display that only the test knows, and weblocks-notes on it, used by keyboard as people do."""
+"""A private display with weblocks-notes on it, used by keyboard."""
 
 import os
 import re

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks-notes: of all windows on a file one may save it, whatever happens to the others.
+"""weblocks-notes: only one of the windows with a file can save it, whatever happens to the others.
 
-Seen as people see it (window titles, files) and, from outside, by Inspect. What is typed is one
-key: as soon as the title tells of unsaved text, all of it is there.
+Observed as by a user (window titles, files) and, from outside, by Inspect. The typed text is one key: as
+soon as the title shows unsaved text, all of it is there.
 """
 
 import glob

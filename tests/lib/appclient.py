@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A line client (see lineclient.py) with what only these tests want of it.
+"""A line client (see lineclient.py) with additional commands for the sandbox tests.
 
-It is run in sandboxes, so it needs nothing but what the test binds there.
+It runs in sandboxes, so it needs only what the test makes available there.
 """
 
 import ctypes

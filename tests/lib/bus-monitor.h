@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Looks at every message on a bus for one that is for everybody: a service of locks must never send
- * one. It works in GDBus's own thread, so it costs the test next to nothing and needs no main loop.
+/* Checks every message on a bus: the service must never send a broadcast. It works in GDBus's own
+ * thread, so it costs the test next to nothing and needs no main loop.
  */
 
 #pragma once

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Private buses: a dbus-daemon or a dbus-broker that only the test knows."""
+"""Private buses: a dbus-daemon or a dbus-broker for one test."""
 
 import ctypes
 import functools

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A bus with one real client, the service, and any others that the test makes up.
+"""A bus with one real client, the service, and any others that the test simulates.
 
-It says of them what the test wants, which no real bus could be made to: that is all it is for.
+It gives the replies about clients that a test wants, also those that no real bus would give.
 """
 
 import os

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A file system with one directory in it, served by this process until it doesn't any more."""
+"""A file system with one directory, served by this process until it stops replying."""
 
 import ctypes
 import errno

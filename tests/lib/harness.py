@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the bus tests share: a bus, a service on it, clients, and checks at the end.
+"""What the bus tests share: a bus, a service, clients, and checks at the end.
 
-The cases of one class share one bus and one service, so they use names or buckets
-of their own: self.unique().
+The cases of one class share one bus and one service, so they use separate names or buckets:
+self.unique().
 """
 
 import faulthandler

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""An installation made by `meson install`, as a distribution or a person would make it."""
+"""An installation made by `meson install`, as by a distribution or a user."""
 
 import json
 import os

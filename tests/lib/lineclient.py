@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A client in a process of its own, which a test can stop or kill like any program.
+"""A client in a separate process, which a test can stop or kill like any program.
 
-Reads commands, one JSON object a line, and writes answers and signals the same way.
+Reads commands, one JSON object a line, and writes replies and signals the same way.
 """
 
 import json

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A client of the lock socket, written from docs/socket-protocol.md and nothing else: the tests
-that use it show that the page is enough. Whatever the page does not allow is a ValueError here.
+"""A client of the lock socket, written from docs/socket-protocol.md alone: the tests that use it show that
+the page is complete. Everything that the page does not allow is a ValueError here.
 
-It is given the descriptor that OpenSocket returned; calling OpenSocket is a matter of the bus.
+It gets the descriptor that OpenSocket returned from its caller.
 """
 
 import collections

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A message bus of our own, with weblocksd on it when wanted. The program that uses it is run by
+/* A private message bus, optionally with weblocksd. The program that uses it is run by
  * run-on-bus.py, which starts and stops the buses. Environment:
  *
  *     WEBLOCKSD                 the service's program

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""D-Bus clients with nothing in between: each sees the exact order of what arrives,
-can send what no binding would, and costs one socket.
+"""Minimal D-Bus clients: each receives messages in their exact order, can send messages that no binding
+would, and costs one socket.
 
 Only the encoding of a message is GLib's.
 """

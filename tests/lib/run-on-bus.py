@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs a test program that gets its buses from here: run-on-bus.py PROGRAM [ARGUMENTS]
+"""Runs a test program and starts buses for it: run-on-bus.py PROGRAM [ARGUMENTS]
 
-It asks for them on a socket, whose descriptor is in WEBLOCKS_TEST_LAUNCHER (lib/private-bus.c does
-so for programs in C). One packet is one question, and the next packet back is its answer:
+The program requests them on a socket, whose descriptor is in WEBLOCKS_TEST_LAUNCHER (lib/private-bus.c does
+this for programs in C). One packet is one request, and the next packet back is its reply:
 
     start                     a bus, of the kind in WEBLOCKS_TEST_BUS: its address and a directory
     start-activating OPTIONS  the same for a dbus-daemon that starts the service with these options
     stop ADDRESS              done
 
-The buses that are left end with the program, whose exit status is passed on.
+The remaining buses end with the program, whose exit status is returned.
 """
 
 import os

@@ -5,8 +5,8 @@
 
 run-with-service.py [--no-service] PROGRAM [ARGUMENT]...
 
-Its lines of TAP go through. One more says whether it ended in time and well, and whether the program
-or the service had complaints: in GJS, a promise whose rejection nobody handled is one.
+Its lines of TAP are passed through. One more line reports whether it exited in time and successfully, and
+whether the program or the service printed warnings: in GJS, an unhandled rejection is one.
 """
 
 import os

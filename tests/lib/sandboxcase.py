@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What these tests share: clients in sandboxes that are made as Flatpak makes them.
+"""What the sandbox tests share: clients in sandboxes that are made as Flatpak makes them.
 
-An application's root is a tmpfs with /usr and what else it needs, and /.flatpak-info, a file that
-is mounted over itself, so that the application can't change it. The proxy by which it usually
-comes to the bus has the host's directories, and the same file, but not mounted.
+An application's root is a tmpfs with /usr and other necessary directories, and /.flatpak-info, a file that
+is mounted over itself, so that the application can't change it. The proxy by which it usually connects to
+the bus has the host's directories, and the same file, but not mounted.
 """
 
 import functools

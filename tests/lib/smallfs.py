@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A small file system in memory, and a process that takes what is left of it. Only where this
-process has mounts of its own."""
+"""A small file system in memory, and a process that uses up its free space. Requires a private mount
+namespace."""
 
 import os
 import shutil

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Lock sockets for the bus tests: OpenSocket, and a client whose lock operations go by a socket.
+"""Lock sockets for the bus tests: OpenSocket, and a client whose lock operations use a socket.
 
-The socket itself is packetclient.py, which knows nothing of the other tests.
+The socket itself is packetclient.py, which does not depend on the other files.
 """
 
 import os

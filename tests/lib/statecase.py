@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests of state share: a directory for it, services that are killed and come back, and
-what can be seen of all locks."""
+"""What the tests of state share: a state directory, services that are killed and restarted, and a
+comparison of all locks."""
 
 import os
 import shutil

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Cases that show that a principal learns nothing of another one: not by answers, signals or errors,
-not by what differs between them, and not by what is missing. Here the other one is another user;
-tests/sandbox has the same cases with applications."""
+"""Cases that show that a principal gets no information about another one: not by replies, signals or errors,
+nor by differences between them or by their absence. Here the other one is another user; tests/sandbox has
+the same cases with applications."""
 
 import collections
 import os

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The library as PyGObject shows it: every class, what may be None, and who owns what."""
+"""The library in PyGObject: every class, nullability and ownership."""
 
 import os
 import time

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""After many rounds nothing has grown: neither this process nor the counts of references.
+"""After many rounds, neither the memory of this process nor the reference counts have grown.
 
-Without the monitor that the other files have: it would keep all messages in this process.
+Without a monitor, which would store all messages in this process.
 """
 
 import asyncio

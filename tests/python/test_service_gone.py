@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The service is killed, and comes back: a pause, unless it has lost its state."""
+"""The service is killed and restarted: a pause, unless its state is lost."""
 
 import threading
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Locks in plain threads: with a main loop elsewhere, with none, with contexts of their own."""
+"""Locks in threads: with a main loop in another thread, with none, with separate contexts."""
 
 import threading
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* quick-exit SOCKET N AT-ONCE SIZE...: N processes, so many at a time, which each connect to that
- * socket, write so many bytes of what is on standard input, wait for an answer, write the next
- * part; and behind the last part they have ended. Prints how many could not. */
+/* quick-exit SOCKET N AT-ONCE SIZE...: N processes, AT-ONCE at a time, which each connect to the
+ * socket, send SIZE bytes of standard input, wait for a reply, send the next part, and exit after
+ * the last part. Prints how many failed. */
 
 #include <stdio.h>
 #include <stdlib.h>

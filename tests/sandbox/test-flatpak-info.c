@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* identity/flatpak-info: what such a file may say, and what may lie there instead of one. */
+/* identity/flatpak-info: the contents of the file, and other objects in its place. */
 
 #include <errno.h>
 #include <fcntl.h>

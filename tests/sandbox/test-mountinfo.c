@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* identity/mountinfo and identity/process: mounts as the kernel tells them, and a process that
- * ends. */
+/* identity/mountinfo and identity/process: the kernel's list of mounts, and a process that exits.
+ */
 
 #include <fcntl.h>
 #include <glib.h>

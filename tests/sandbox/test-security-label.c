@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* identity/security-label: which labels are a Snap's. */
+/* identity/security-label: which labels belong to a Snap. */
 
 #include <glib.h>
 #include <string.h>

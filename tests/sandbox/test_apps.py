@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Real sandboxes: applications and the host see nothing of each other, instances of one share."""
+"""Real sandboxes: applications and the host are isolated from each other; instances of one share."""
 
 import os
 import socket

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What an application learns of another one of the same user: nothing. These are the cases of
-toldcases.py; in tests/bus/test_told.py the stranger is another user.
+"""An application gets no information about another one of the same user. These are the cases of
+toldcases.py; in tests/bus/test_told.py the other principal is another user.
 
-The connections are begun in sandboxes, by which the service knows whose they are, and then used from
-here: what the service sends is seen byte for byte, as it comes to the application.
+The connections are opened in sandboxes, by which the service identifies them, and then used in this
+process: so the messages to the application are compared byte for byte.
 """
 
 import socket

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the service makes of what a bus says: on a bus that says what the test wants."""
+"""How the service evaluates the credentials that a bus returns, on a bus that returns what the test wants."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Thousands of processes that ask for something and end at once: nothing of them stays."""
+"""Thousands of processes that make a call and exit immediately: nothing of them remains."""
 
 import os
 import subprocess

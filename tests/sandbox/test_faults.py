@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The tests beside this one fail with the faults of tests/faults/. That they pass without is seen
-where they stand."""
+"""The tests beside this one fail with the faults of tests/faults/. That they pass without is tested by
+themselves."""
 
 import os
 import subprocess

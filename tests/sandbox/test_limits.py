@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What one application may have, by all of its connections together. The other applications of its
-user have as much, and the user's programs that are no application aren't bound by it."""
+"""The limits of one application, for all its connections together. Other applications of its user have
+separate limits, and unsandboxed programs of the user are not subject to them."""
 
 from calls import DBusError
 from harness import error_name, main

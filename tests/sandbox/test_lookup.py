@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A client that ends while it is looked up, and a lookup that fails: a refusal, or nothing."""
+"""A client that ends while it is identified, and an identification that fails: a refusal, or no reply."""
 
 import os
 import shutil

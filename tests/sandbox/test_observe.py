@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Who may look where: users at their sandboxed applications, root at all, and nobody the other way.
-What one principal can show of it is in tests/bus/test_break.py."""
+"""Which principals may observe which: users their sandboxed applications, root all, and not the reverse.
+Tests with one principal are in tests/bus/test_break.py."""
 
 import os
 import pwd

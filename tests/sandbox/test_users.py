@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service without privileges, as on the system bus: what it may not look into, and what it can
-know all the same. And users with great numbers."""
+"""A service without privileges, as on the system bus: how it identifies clients whose files it can't
+access. And users with large uids."""
 
 import os
 import pwd

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* To be preloaded into weblocksd: lets chosen allocations of libsystemd fail. Those of GLib end the
- * process by GLib's own hand, which is a crash like any other; libsystemd returns -ENOMEM, and that
- * has to be dealt with.
+/* A library to be preloaded into weblocksd: makes chosen allocations of libsystemd fail. When
+ * GLib's allocations fail, GLib aborts the process, which is tested as any other crash; libsystemd
+ * returns -ENOMEM, which has to be handled.
  *
- * FAIL_MALLOC_FILE names a file that is mapped and shared with the test: see Control. What is
- * counted and fails are the calls of the allocating functions with a return address in libsystemd.
+ * FAIL_MALLOC_FILE names a file that is mapped and shared with the test: see Control. Calls of the
+ * allocating functions are counted and fail if their return address is in libsystemd.
  */
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What docs/security.md names is there: test programs, their classes and cases, faults, and fuzz
+"""Everything that docs/security.md names exists: test programs, their classes and cases, faults, and fuzz
 targets. In TAP.
 
     test_catalogue.py TOP-OF-THE-SOURCES

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Defences taken out one by one: for each there is a test that fails then.
+"""Services with a planted fault in one defence each: at least one test must fail.
 
-A row is a fault of tests/faults/, and the cases that notice it, of a test on the harness of the bus tests: only those are run, and that they pass
-otherwise is seen where they stand. `test_faults.py FAULT...` runs these rows. Mistakes in what
-outlives the service have tables of their own, in state/ and storm/.
+A row is a fault of tests/faults/ and the cases that detect it, of a test with the harness of the bus tests:
+only those are run. That they pass without the fault is tested by themselves. `test_faults.py FAULT...` runs
+these rows. Faults in stored state are listed in state/ and storm/.
 """
 
 import os

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""When there is no memory: the n-th allocation of libsystemd fails, for many n, in the service at
-work and in one that starts. It may refuse, say nothing, or abort as GLib does; it may not crash
-otherwise, forget a lock, or give one to two. See fail-malloc.c."""
+"""Out of memory: the n-th allocation of libsystemd fails, for many n, in a working service and in one that
+starts. It may refuse, not reply, or abort as GLib does; it must not crash otherwise, lose a lock, or grant
+one twice. See fail-malloc.c."""
 
 import collections
 import mmap

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the service can say: in errors and in the log. All texts are fixed, but for what is listed
-here with a reason. A new text that has something in it fails here until somebody has looked at it.
+"""All texts that the service can send in errors or write to the log. They are fixed, except for those listed
+here with a reason. A new text with a variable part fails this test until it is listed.
 
     test_texts.py SERVICE-DIRECTORY
 """

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the drivers on a bus share: one bus for all cases, a service on it for each case, and who is
- * who there. */
+/* What the drivers on a bus share: one bus for all cases, a service for each case, and the names of
+ * agents. */
 
 #pragma once
 

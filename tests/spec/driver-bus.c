@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Runs cases on weblocksd through a message bus. Each agent is a connection of its own, and speaks
- * GDBus with proxies made from introspection/: so what passes here, a second implementation of
- * D-Bus has understood. */
+/* Runs cases on weblocksd through a message bus. Each agent is a separate connection that uses
+ * GDBus with proxies generated from introspection/, so a second implementation of D-Bus is tested,
+ * too. */
 
 #include "common/bus-names.h"
 #include "tests/spec/bus-session.h"

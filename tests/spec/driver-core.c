@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Runs cases on the core alone, with a clock that goes on only when told to. */
+/* Runs cases on the core alone, with a clock that is controlled by the case. */
 
 #include "service/core/agent.h"
 #include "service/core/lock-manager.h"

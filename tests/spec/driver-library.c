@@ -2,14 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Runs cases on libweblocks, by its public API and through a message bus. Each agent is a
- * WebLocksAgent, so a connection of its own; all are in this process and in one main context.
+ * WebLocksAgent with a separate connection; all are in this process and in one main context.
  *
- * The library shows no ids: here each request has a number, and `release` and `abort` mean the lock
- * and the GCancellable of that number. Whoever has those has no need of an id, so a request that
- * got no lock has nothing to release, and that is answered here, as NotHeld.
+ * The library exposes no ids: here each request has a number, and `release` and `abort` use the
+ * lock and the GCancellable of that number. A request without a lock can't be released, so the
+ * driver itself returns NotHeld for it.
  *
- * What can't wait, so `steal` and `ifAvailable`, is asked for and released by sync calls, the rest
- * by async ones. */
+ * Requests that can't wait, with `steal` or `ifAvailable`, are made by synchronous calls, the
+ * others by asynchronous ones. */
 
 #include <weblocks/weblocks.h>
 

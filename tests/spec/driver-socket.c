@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Runs cases on weblocksd by packets: each agent has a connection to the bus, and a lock socket for
- * all but queries. What the case calls an id is the key of the request. */
+ * everything except queries. The case's ids are the keys of the requests. */
 
 #include <poll.h>
 

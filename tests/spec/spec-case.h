@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The cases of cases.txt, read. The language is explained at the top of that file. */
+/* The parser for cases.txt. The language is explained at the top of that file. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What a case is run on: the core, the service on a bus, or whatever gives the same answers. */
+/* What a case runs on: the core, the service on a bus, or the library. */
 
 #pragma once
 

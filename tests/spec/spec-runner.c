@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Runs a case on a driver, and says at which line it went otherwise. */
+/* Runs a case on a driver, and reports the line with the first difference. */
 
 #include "tests/spec/spec-driver.h"
 

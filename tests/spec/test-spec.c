@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The table of cases, on one driver. Usage: test-spec-DRIVER CASES-FILE [g_test options] */
+/* Runs all cases on one driver. Usage: test-spec-DRIVER CASES-FILE [g_test options] */
 
 #include "tests/spec/spec-driver.h"
 

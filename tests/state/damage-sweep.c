@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A state file that is damaged in thousands of ways: it is read as it was, or it is damaged. Never
- * as a part of what it was, or as what it was before.
+/* A state file that is damaged in thousands of ways: it is either read unchanged or detected as
+ * damaged. It is never read in part, nor as an older state.
  *
  *     damage-sweep [--quick|--thorough]
  *
- * In TAP. --thorough turns each bit and cuts at each length, which takes its time. With the
- * environment's WEBLOCKS_TEST_SEED it goes again as it went. */
+ * In TAP. --thorough flips each bit and truncates at each length, which takes long.
+ * WEBLOCKS_TEST_SEED repeats a run. */
 
 #include <fcntl.h>
 #include <glib/gstdio.h>

@@ -1,17 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A process that keeps state is killed at every system call, before it and behind it, and at random
- * instructions of its commits. What is read afterwards is what it said last, or what it was about
- * to say; and whoever comes next goes on from there, with ids and tokens of its own.
+/* A process that stores state is killed before and after every system call, and at random
+ * instructions of its commits. The file then has the last commit or the one in progress, and the
+ * next process continues with ids and tokens that were never issued before.
  *
  *     kill-sweep [--seconds N]
  *
- * In TAP. Three commits are gone through step by step, and whatever the file is on the way counts
- * as a kill. Besides, instructions are chosen twice: by counting them, one step at a time, which
- * takes long and so ends after N seconds (10) if it is not at its thousandth; and by the clock,
- * likewise. With the environment's WEBLOCKS_TEST_SEED it goes again as it went, but for the clock.
- */
+ * In TAP. Three commits are single-stepped, and each intermediate state of the file counts as a
+ * kill. In addition, instructions are chosen in two ways: by counting them in single steps, which
+ * takes long, so it stops after N seconds (10) or a thousand kills; and by the clock, with the same
+ * limits. WEBLOCKS_TEST_SEED repeats a run, except for kills by the clock. */
 
 #include <errno.h>
 #include <fcntl.h>

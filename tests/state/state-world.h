@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A core and its store without a bus: what the tests of service/state do locks with.
+/* A core and its store without a bus, for the tests of service/state.
  *
- * Agents are known by letters: `A` is the client ":1.A". A to D are of one principal, E is an
- * application in a sandbox of the same user, F is another user. Each operation notes what it did
- * as the service does it; nothing is written before world_commit(). */
+ * Agents are named by letters: `A` is the client ":1.A". A to D have one principal, E is a
+ * sandboxed application of the same user, F is another user. Each operation notes its changes as
+ * the service does; nothing is written before world_commit(). */
 
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* state/restore, state/reader: records that contradict each other, though each by itself is good
- * and the header tells of all of them. None of them is restored; a file that has them is put aside.
+/* state/restore, state/reader: records that contradict each other, though each of them is valid and
+ * the header matches. None of them is restored, and their file is renamed.
  */
 
 #include "service/state/restore.h"

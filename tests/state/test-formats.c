@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Files that services left behind, one for each format of the state that there was: formats/N.state
- * and N.lock, as they were in the runtime directory. Ours is restored as N.txt says; any other is
- * put aside whole, and the service starts without it.
+/* Files of each format that the state has had: formats/N.state and N.lock, as a service left them
+ * in the runtime directory. A file of the current format is restored as N.txt says; any other is
+ * renamed, and the service starts without it.
  *
  *     test-formats FORMATS             tests, in TAP
- *     test-formats --write FORMATS     writes those of this format, and of one that is not there
- * yet
+ *     test-formats --write FORMATS     writes the files of the current format, and of a future one
  *
  * A new STATE_FORMAT_VERSION adds its files, and changes none. */
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* state/records: what is written is read again as it was; what is wrong in any way is no record. */
+/* state/records: what is written is read unchanged; anything invalid is refused. */
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* state/store: records come, change and go; the header always tells of all of them. */
+/* state/store: records are added, changed and removed; the header always matches them. */
 
 #include "service/state/store.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Judges a story. What it calls a violation is one: it goes by what is certain, and an operation
- * without an answer may have happened or not. */
+/* Checks a story for violations. It only uses what is certain, so a reported violation is one: an
+ * operation without a reply may or may not have happened. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What can be told from the requests of one name: exclusion, tokens, first come first served. */
+/* Checks of the requests of one name: exclusion, tokens, first come first served. */
 
 #include "tests/storm/checker.h"
 

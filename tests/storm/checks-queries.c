@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What answers show: all that is live for certain, nothing that can't be, each once and in order.
+/* Checks of the replies to Query: everything that is certainly live, nothing that can't be, each
+ * once and in order.
  */
 
 #include "tests/storm/checker.h"

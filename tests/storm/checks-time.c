@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What has to happen, happens within the patience that the storm has: of the time in which there is
- * a service and the client runs. */
+/* Checks that everything happens within the patience of the storm, not counting time in which there
+ * is no service or the client is stopped. */
 
 #include "tests/storm/checker.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What happened in a storm, as those saw it to whom it happened: one file for each client process
- * and one for the supervisor, of records of one size on one clock. A client's file is shared
- * memory, so what it noted before a SIGKILL is there afterwards; a record counts once its last word
- * is set.
+/* What happened in a storm, as each process saw it: one file for each client process and one for
+ * the supervisor, with records of one size and one clock. A client's file is shared memory, so its
+ * records survive a SIGKILL; a record counts once its last word is written.
  *
- * A call is noted before it is said and its end after that was heard, so what the service did lies
- * between the two. See storm_log.py for the supervisor's writer. */
+ * A call is recorded before it is sent and its end after the reply was received, so the service's
+ * action lies between the two. See storm_log.py for the supervisor's writer. */
 
 #pragma once
 

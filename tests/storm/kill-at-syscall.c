@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* kill-at-syscall PID K MS [send]: kills the process by SIGKILL when it enters or leaves its K-th
- * system call from now on, with `send` its K-th that sends a message; in any case after that many
- * ms. K counts both ends of a call.
+ * system call from now on; with `send`, its K-th that sends a message; in any case after MS
+ * milliseconds. K counts both ends of a call.
  *
- * Prints `ready` when it counts, and at last `TIME NUMBER IS-BEFORE-SEND`: the monotonic time in ns
- * right before the kill, the number of the system call (0 if it was killed for lack of one), and
- * whether it died on entering a call that sends a message: then it has committed what it could not
- * tell any more. Prints `gone` instead if the process died by itself. */
+ * Prints `ready` when it counts, and then `TIME NUMBER IS-BEFORE-SEND`: the monotonic time in ns
+ * immediately before the kill, the number of the system call (0 if there was none), and whether the
+ * process was killed on entering a call that sends a message: then it has committed something that
+ * it could not send. Prints `gone` instead if the process had ended before. */
 
 #include <errno.h>
 #include <inttypes.h>

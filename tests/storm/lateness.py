@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How late this machine is: what stands still with all others is no fault of the service."""
+"""Measures how late the machine schedules processes: a pause that affects all of them is not a fault of
+the service."""
 
 import threading
 import time

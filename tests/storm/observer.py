@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the supervisor of a storm sees by the bus: who owns the name, who is there, who has what."""
+"""What the supervisor of a storm queries by the bus: the name's owner, connected clients, locks."""
 
 import time
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The processes of a storm: clients, the service, and who kills it at a system call."""
+"""The processes of a storm: clients, the service, and the killer at a system call."""
 
 import json
 import os

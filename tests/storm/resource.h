@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the locks of a storm guard: a resource that refuses late writers, and beside it a lock of
- * the kernel's, which has an opinion of its own about who may be inside. */
+/* What the locks of a storm protect: a resource that refuses outdated tokens, and a lock of the
+ * kernel, which shows independently of the service whether two clients are inside. */
 
 #pragma once
 

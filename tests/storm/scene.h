@@ -3,8 +3,8 @@
 
 /* Histories written by hand, one record a line: TIME WHO WHAT ..., times in ms.
  *
- * Clients are A to D, their unique names :1.1 to :1.4; S is the supervisor. All is about lock 0 of
- * one principal, unless a line ends with `lock N`.
+ * Clients are A to D, with the unique names :1.1 to :1.4; S is the supervisor. All lines are about
+ * lock 0 of one principal, unless a line ends with `lock N`.
  *
  *   A request N [shared] [if] [steal] [timeout MS]   A enter N TOKEN   A end N OUTCOME
  *   A abort N   A leave N   A release N [OUTCOME]    A lost N OUTCOME

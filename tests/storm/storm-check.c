@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* storm-check DIRECTORY [--patience MS] [--activatable] [--need NAME=NUMBER]...: judges the storm
- * whose files are there. Exits with 0 if it passed, 1 if something was violated, 2 if it has shown
- * nothing (void), and 3 if it can't be judged. */
+/* storm-check DIRECTORY [--patience MS] [--activatable] [--need NAME=NUMBER]...: checks the storm
+ * with these files. Exits with 0 if it passed, 1 if there is a violation, 2 if too little happened
+ * to show anything (void), and 3 if the files can't be read. */
 
 #include "tests/storm/checker.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* One process in a storm: asks for locks at random, holds them, lets go, aborts, asks who has what,
- * and notes all of it. It may be killed at any moment.
+/* One client of a storm: requests locks at random, holds, releases and aborts them, queries, and
+ * records all of it. It may be killed at any moment.
  *
- * On its standard input it is told `pause N`, `go` and `end`. While it pauses it begins nothing and
- * ends nothing; it says `quiet N` once nothing of it is on its way any more. Then `last words`
- * makes it steal what it doesn't have, and die before that can be answered. */
+ * Its standard input has the commands `pause N`, `go` and `end`. While it is paused it starts and
+ * ends nothing; it prints `quiet N` when no operation is in progress any more. Then `last words`
+ * makes it steal what it doesn't have, and exit before the reply. */
 
 #include "tests/storm/resource.h"
 

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A storm: many clients on private buses, killed, stopped and restarted, while the service is killed
-too; then storm-check judges what they noted.
+"""A storm: many clients on private buses, killed, stopped and restarted, while the service is killed,
+too; then storm-check checks their records.
 
     storm.py BUILD --seconds 60 --seed 1
 
-Runs in rounds, each with a bus, a state directory and a seed of its own. Exits with 0 if all passed,
-1 if something was violated, 2 if too little was hit to show anything, 3 if the storm itself failed.
+Runs in rounds, each with a separate bus, state directory and seed. Exits with 0 if all passed, 1 if there
+was a violation, 2 if too little happened to show anything, 3 if the storm itself failed.
 """
 
 import argparse

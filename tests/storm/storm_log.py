@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the supervisor of a storm notes, in the form of history.h."""
+"""The records of the supervisor of a storm, in the format of history.h."""
 
 import enum
 import struct

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The records of a storm, told as requests, queries and clients, each with what is certain of it.
+/* The records of a storm as requests, queries and clients, each with what is certain of it.
  *
- * A request is live *for certain* from the moment somebody was shown that it is there until the
- * first thing happens that may end it, and *possibly* from its call until somebody was shown that
- * it is gone. A client is inside for certain from `enter` until it says that it leaves, or somebody
- * says that it is about to be killed or stolen from. */
+ * A request is *certainly* live from the first reply that showed it until the first event that may
+ * end it, and *possibly* live from its call until a reply showed that it has ended. A client is
+ * certainly inside from `enter` until it records that it leaves, or a record says that it is about
+ * to be killed or stolen from. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Raises one storm: starts, stops and kills, and has everybody hold still from time to time."""
+"""Runs one storm: starts, stops and kills processes, and pauses all of them from time to time."""
 
 import collections
 import contextlib

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The checker on histories written by hand: for each thing that it checks, those that are right,
- * those that are not, and those where nobody can tell, which have to pass. */
+/* The checker on histories written by hand: for each check, correct ones, violations, and uncertain
+ * ones, which have to pass. */
 
 #include "tests/storm/scene.h"
 

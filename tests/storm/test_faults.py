@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service that does one thing wrong does not get through a storm.
+"""A service with a planted fault does not pass a storm.
 
-One fault is missing here: that tokens are not persisted. They begin at the clock, so they only
-fall back if that was set back, and in a storm it is not; a test of service/state shows it.
+One fault is missing here, that tokens are not stored. They start from the clock, so they only decrease if
+that is set back, which a storm does not do; tests/state tests it.
 """
 
 from stormcase import StormCase, diagnostic, main

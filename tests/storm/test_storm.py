@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Some storms: what is promised holds, whoever is killed."""
+"""Short storms: all guarantees hold while clients and service are killed."""
 
 import os
 import re

@@ -1,15 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs a program as systemd would run it by a unit, on a machine where systemd is not in charge.
+"""Runs a program as systemd would run it by a unit, without systemd.
 
     as_unit.py UNIT UID BUS-SOCKET STATE-DIRECTORY PROGRAM [ARGUMENT...]
 
-What the unit says about the process is done to this process, which then becomes the program: user,
-capabilities, namespaces, a file system that is read-only, limits, and the filters of system calls.
-A user's own unit has less of that, and the same of the rest.
-A call that a filter refuses kills it (SIGSYS), so that none goes unnoticed. A setting of [Service]
-that is not in SETTINGS is an error: whoever adds one to the unit decides here what it comes to.
+The settings of the unit are applied to this process, which then executes the program: user, capabilities,
+namespaces, a read-only file system, limits, and system call filters. A user unit has fewer of them.
+A call that a filter denies kills the process (SIGSYS), so that none goes unnoticed. A setting of [Service]
+that is not in SETTINGS is an error: every setting that is added to a unit has to be added here.
 
 Needs root and python3-seccomp, and systemd-analyze for the groups of system calls.
 """

@@ -1,19 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A machine of its own, by namespaces, where systemd is process 1; nothing of it is seen outside.
+"""A machine made of namespaces, where systemd is process 1; it is not visible outside.
 
     boot_systemd.py DIRECTORY VARIABLE=VALUE... -- [SOURCE:]TARGET...
 
-DIRECTORY/tree is what the new root has above the programs of this machine: its directories /etc
-and /run, and what is laid over /usr. Each TARGET is seen there too, read-only. Once systemd says
-that it is ready, its process id is printed; or "refused: " and why, if the kernel, or who is in
-charge of it, doesn't let us have that much. On the end of standard input the machine ends, however
-that comes about, and its control groups and DIRECTORY with it.
+DIRECTORY/tree is what the new root has above the programs of this machine: its directories /etc and /run,
+and a layer over /usr. Each TARGET is also visible there, read-only. When systemd is ready, its process id is
+printed; or "refused: " and the reason, if the kernel or a container does not permit it. At EOF on standard
+input the machine ends, however that happens, and its control groups and DIRECTORY are removed.
 
-What is of all machines on this kernel stays out of reach: /proc/sys is read-only, /sys is empty but
-for control groups below ones made for this machine, there is no network, and the capabilities that
-are not bound to a namespace (clock, modules, kernel log) are gone before systemd begins.
+What all machines on this kernel share is not accessible: /proc/sys is read-only, /sys is empty except for
+control groups that were made for this machine, there is no network, and the capabilities that are not bound
+to a namespace (clock, modules, kernel log) are dropped before systemd starts.
 """
 
 import os

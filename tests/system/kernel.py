@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""System calls that Python has no name for: mounts, namespaces, and what prctl() sets."""
+"""System calls that Python does not provide: mounts, namespaces, and prctl()."""
 
 import ctypes
 import os

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Becomes a system bus, on a machine that has another one, or none, and knows none of its users.
+"""Becomes a system bus, on a machine that has another one, or none, and none of its users.
 
     launch_bus.py PASSWD dbus-daemon [ARGUMENT...]
     launch_bus.py PASSWD LISTENER JOURNAL dbus-broker-launch [ARGUMENT...]
 
-The file PASSWD is what it finds in place of /etc/passwd. dbus-broker-launch also wants what systemd
-would give it: the listening socket, here the descriptor LISTENER, as number 3; and a journal at a
-fixed place in /run, here the datagram socket JOURNAL. All this is mounted for this process alone.
+The file PASSWD replaces /etc/passwd. dbus-broker-launch also needs what systemd would provide: the listening
+socket, here the descriptor LISTENER, as number 3; and a journal at a fixed path in /run, here the datagram
+socket JOURNAL. All this is mounted for this process only.
 """
 
 import os

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What a machine of its own consists of, which boot_systemd.py begins: the programs of this one,
-the build under test as installed, users that it alone has, and few units: those of the bus and of
-users' managers as the distribution has them, and ours.
+"""The contents of a machine for boot_systemd.py: the programs of this one, the build under test as installed,
+additional users, and few units: those of the bus and of user managers as the distribution has them, and ours.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests on a machine of its own share: they run there themselves (see machine.py), with
-the buses, users and units that systemd has started or will start.
+"""What the tests in a machine of boot_systemd.py share: they run inside (see machine.py), with the buses,
+users and units that systemd has started or will start.
 """
 
 import os

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A private system bus: the distribution's own rules, our installed policy, and users who are what
-the kernel says they are. The service on it runs as a user of its own. Needs root.
+"""A private system bus: the distribution's rules, our installed policy, and real users. The service on it
+runs as a separate user. Needs root.
 
-The users are known to that bus alone: the machine has none of them.
+The users exist only on that bus, not on the machine.
 """
 
 import functools

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The service inside its unit: everything works, and it makes no call that the unit forbids. See
-as_unit.py for what stands for systemd."""
+"""The service inside its unit: everything works, and it makes no call that the unit denies. as_unit.py
+replaces systemd."""
 
 import json
 import os

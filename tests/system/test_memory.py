@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The service inside its unit, with as much to remember as there can be."""
+"""The service inside its unit, with the maximum number and size of requests."""
 
 import os
 

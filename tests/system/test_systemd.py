@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The installed units in the hands of systemd, on a machine of its own with its buses: what they
-say is so, and everything works."""
+"""The installed units with systemd, in a separate machine with its buses: all settings take effect, and
+everything works."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The installed unit of the system in the hands of systemd, when it fails; and mistakes in it."""
+"""The installed system unit with systemd, when the service fails; and mistakes in the unit."""
 
 from harness import wait_for
 from machinecase import BOB, KILL, UNIT, UnitChecks, main

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Several users on a system bus: they see nothing of each other, nobody can pass for the service,
-and nobody can lay hands on it."""
+"""Several users on a system bus: they are isolated, nobody else can own the name, and nobody can access the
+service."""
 
 import ctypes
 import os

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests of the service inside its unit share; as_unit.py is what stands for systemd."""
+"""What the tests of the service inside its unit share; as_unit.py replaces systemd."""
 
 import importlib.util
 import os

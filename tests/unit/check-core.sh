@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-# The core knows no bus, no clock, no file and no loop: what its sources may include is GLib and the
-# core itself, and what reaches further they may not call. And each of its modules has its unit test.
+# The core has no bus, clock, file or loop: its sources may include only GLib and the core itself, and
+# must not call other functions. And each of its modules has a unit test.
 # Usage: check-core.sh SOURCE-ROOT
 cd "$1" || exit 1
 echo 1..3

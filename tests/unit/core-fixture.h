@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the core's tests share: a user agent with six agents, and the core's operations in few
- * words.
+/* What the core's tests share: a user agent with six agents, and short functions for the core's
+ * operations.
  *
- * A, B, C and D are of one principal (uid 1000), E is an application in a sandbox of the same user,
- * F is another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options
- * are words: "shared ifAvailable steal signal timeout=MS key=N why=TEXT bucket=NAME"; without a
- * bucket it is "default". Like the bus's edge, an operation holds the manager only while it runs.
+ * A, B, C and D have one principal (uid 1000), E is a sandboxed application of the same user, F is
+ * another user (uid 2000). A request is written `A1`: its agent's letter and its id. Options are
+ * words: "shared ifAvailable steal signal timeout=MS key=N why=TEXT bucket=NAME"; the bucket
+ * defaults to "default". Like the server, an operation holds a reference to the manager only while
+ * it runs.
  */
 
 #pragma once

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The standard's section 4, written down as naively as it reads: one flat list of what waits and
- * one of what is held, searched from end to end each time. What the contract adds to the standard
- * is here too: time-outs, keys, limits, and that a termination is one step.
+/* The standard's section 4, implemented as simply as possible: a flat list of pending requests and
+ * one of held locks, each searched linearly. It includes the additions of the contract: time-outs,
+ * keys, limits, and that a termination is one step.
  *
- * It shares no code and no idea with the core: agents, principals, buckets and names are numbers.
+ * It shares no code and no data structures with the core: agents, principals, buckets and names are
+ * numbers.
  */
 
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What lock-world.c, which does the operations, and lock-world-checks.c, which compares, share. */
+/* What lock-world.c (operations) and lock-world-checks.c (comparisons) share. */
 
 #pragma once
 

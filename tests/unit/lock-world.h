@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The core and the model of lock-model.h side by side: each operation is done to both, and then
- * everything is compared: what was answered, what happened in which order, what is held and what
- * waits; and the core's own books.
+/* The core and the model of lock-model.h side by side: each operation is done on both, and then
+ * everything is compared: results, effects in their order, held locks, pending requests; and the
+ * core's accounts.
  *
- * An operation is a few bytes, and any bytes are one. So the same ones come from a generator of
- * random numbers (test-random.c) and from a fuzzer (fuzz-operations.c), and what is left of a list
- * of them after some were taken out is a list of them too. Uniform bytes give a mix that makes
- * sense: mostly requests that are legal, and releases and aborts of what is there.
+ * An operation is a few bytes, and any bytes are valid. So the same code is driven by a random
+ * number generator (test-random.c) and by a fuzzer (fuzz-operations.c), and operations can be
+ * removed from a list. Uniform bytes result in a useful mix: mostly valid requests, and releases
+ * and aborts of existing requests.
  *
- * Where the two differ the process ends, with the operation and both sides in words. */
+ * If the two differ, the process aborts and prints the operation and both sides. */
 
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Messages that were read, written once more: the bytes have to be the same, since a valid message
- * has one form only. */
+/* Encodes a decoded message again: the bytes have to be the same, since a valid message has only
+ * one encoding. */
 
 #pragma once
 

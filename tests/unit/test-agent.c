@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/agent: a client's own tables of ids and keys, and that nobody else gets at them. */
+/* core/agent: tables of ids and keys, separate for each agent. */
 
 #include "tests/unit/core-fixture.h"
 

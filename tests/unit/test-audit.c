@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/audit, and with it what core/limits promises: a million random operations of several uids
- * and their applications, with limits so low that all of them are met. Each answer is what the
- * rules say, which are here a second time and count by walking; what the accounts say is what there
- * is; and in the end that is nothing.
+/* core/audit and core/limit-accounts: random operations of several uids and their applications,
+ * with limits so low that all of them are reached. Each result is compared with a second
+ * implementation of the rules, which counts objects; the accounts match the objects; and at the end
+ * they are zero.
  *
- * A failure tells the seed, the world and the step: WEBLOCKS_TEST_SEED=seed runs it again. */
+ * A failure prints the seed, the world and the step: WEBLOCKS_TEST_SEED=seed repeats it. */
 
 #include "service/core/audit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/deadlines: the timing wheel, by itself and against a plain list. The wheel only looks at a
- * request's link and deadline, so these are requests of nobody. */
+/* core/deadlines: the timing wheel, alone and compared with a list. The wheel only uses a request's
+ * link and deadline, so these requests have no agent and no queue. */
 
 #include "service/core/deadlines.h"
 #include "service/core/lock-request.h"

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* service/base/descriptors: the limit that it sets itself. The system's calls are replaced, since
- * no system would let every test have each limit. */
+/* service/base/descriptors: the limit that the service sets for itself. The system calls are
+ * replaced, since not every system permits each limit. */
 
 #include <glib.h>
 #include <sys/resource.h>

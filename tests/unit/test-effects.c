@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/effects: a list in order, which keeps alive what it tells of. */
+/* core/effects: an ordered list that references its requests. */
 
 #include "tests/unit/core-fixture.h"
 

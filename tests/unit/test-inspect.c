@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/inspect: filters, pages, places in the queue, and who stands in whose way. */
+/* core/inspect: filters, pages, positions in the queue, and who blocks a request. */
 
 #include "service/core/inspect.h"
 #include "tests/unit/core-fixture.h"

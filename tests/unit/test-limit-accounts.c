@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/limits: each limit at its value and one beyond, and given back on every path.
- */
+/* core/limit-accounts: each limit at its value and one beyond, and discharged on every path. */
 
 #include "tests/unit/core-fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-queue: who is granted next, and that a queue goes when nobody needs it [2.5, 4.4]. */
+/* core/lock-queue: the order of grants, and that unused queues are freed [2.5, 4.4]. */
 
 #include "tests/unit/core-fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-request: what a request carries, its states, and when it is grantable. */
+/* core/lock-request: its data, its states, and when it is grantable. */
 
 #include "tests/unit/core-fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* name-hash: reference values, and names that all collide under a hash that anybody can compute. */
+/* name-hash: reference values, and names that collide under a hash without a secret key. */
 
 #include "service/core/name-hash.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* packet: each kind of message written and read, the layouts as docs/socket-protocol.md has them,
- * each way in which that page says a message can be malformed, and random bytes. */
+/* packet: each kind of message written and read, the layouts of docs/socket-protocol.md, each way
+ * in which a message can be malformed, and random bytes. */
 
 #include <string.h>
 

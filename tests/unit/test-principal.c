@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/principal: who is the same as whom, and how long a principal is there. */
+/* core/principal: equality of identities, and lifetime. */
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 /* Random operations on the core and on the model of lock-model.h, compared after each one: see
  * lock-world.h.
  *
- * Each world is a process of its own, which dies where they differ. Its operations are then made
- * fewer as long as it still dies, and what is left of them is told in words, with the seed:
- * WEBLOCKS_TEST_SEED=seed runs it again. */
+ * Each world is a process, which aborts at the first difference. Its list of operations is then
+ * reduced as long as it still aborts, and the rest is printed, with the seed:
+ * WEBLOCKS_TEST_SEED=seed repeats it. */
 
 #include <fcntl.h>
 #include <stdio.h>

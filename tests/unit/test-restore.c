@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/restore: what a service had that is dead enters the core again, as it was, or not at all. */
+/* core/lock-manager: stored requests are restored unchanged, or not at all. */
 
 #include "service/core/deadlines.h"
 #include "tests/unit/core-fixture.h"

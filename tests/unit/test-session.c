@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* session: deferred calls and what they count for, and the order of a turn. */
+/* session: deferred calls and their limits, and the order of a turn. */
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/user-agent: termination [2.6], time-outs by the clock it is told, the service's own end. */
+/* core/user-agent: termination [2.6], time-outs, and shutdown. */
 
 #include "tests/unit/core-fixture.h"
 

@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What bounds the figures of one client: the time of the processor that a pair takes, on one core,
-by what is in its way."""
+"""The lower bounds of one client's figures: the processor time of a pair, on one core, by its parts."""
 
 import contextlib
 import os

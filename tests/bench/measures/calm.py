@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A calm client among neighbours that ask for as many locks as they can get."""
+"""The latency of a client beside others that request as many locks as they can."""
 
 from figures import CORES, Table
 from stage import Scene, Way, cores, measure_in_turns, run

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How long the death of the service is noticed."""
+"""How long a client is delayed when the service is killed."""
 
 import contextlib
 import subprocess

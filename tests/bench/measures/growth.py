@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What it costs to be one of very many."""
+"""The cost of operations while there are very many locks and requests."""
 
 import contextlib
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A lock that goes from one process to the next."""
+"""A lock handed over from one process to the next."""
 
 import contextlib
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the service takes of the machine: memory, and instructions, which noise does not move."""
+"""The service's memory, and its instructions, which don't depend on the load of the machine."""
 
 import os
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""An uncontended lock requested and released, next to what people use instead."""
+"""An uncontended lock requested and released, beside common alternatives."""
 
 import contextlib
 

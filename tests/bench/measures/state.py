@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What stored state costs: the service's time for a pair, with and without it, and a restart."""
+"""The cost of stored state: the service's time for a pair with and without it, and a restart."""
 
 import time
 

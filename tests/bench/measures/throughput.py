@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Pairs of request and release in a second: many clients, and many at a time by one."""
+"""Pairs of request and release per second: many clients, and many at a time by one."""
 
 import contextlib
 

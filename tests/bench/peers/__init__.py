@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What people use instead of locks over D-Bus, each started for the measurement alone: on a unix
-socket or the loopback interface, in a directory of its own, and ended afterwards.
+"""Alternatives to locks over D-Bus, each started for the measurement only: on a unix socket or the
+loopback interface, in a private directory, and ended afterwards.
 
-A peer is a class with `title`, `optional` (only with --peers), missing(settings), which says why it
-can't be had or returns None, and __enter__ and __exit__.
+A peer is a class with `title`, `optional` (only with --peers), missing(settings), which returns why it
+is not available or None, and __enter__ and __exit__.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The page (and the worker) in which navigator.locks is measured. chromium.py tells it what to do;
-// every operation returns microseconds for each, if anything.
+// The page (and the worker) in which navigator.locks is measured. chromium.py sends the commands;
+// every operation returns its duration in microseconds, if anything.
 
 'use strict';
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Chromium without a window, and a page in it that does what it is told.
+"""Headless Chromium with a page that executes commands.
 
-The page comes from a server on the loopback interface; it asks the server what to do, and tells it
-what that took by its own clock. Nothing else is reached: no name is resolved.
+The page comes from a server on the loopback interface; it requests commands from the server, and
+returns their duration by its own clock. Nothing else is accessed: no name is resolved.
 """
 
 import http.server

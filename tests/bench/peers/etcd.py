@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""etcd, on the loopback interface, and its own locks, by its JSON gateway."""
+"""etcd on the loopback interface, and its locks, through its JSON gateway."""
 
 import base64
 import http.client

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Redis, on a unix socket, keeping nothing on disk; bench-redis is its client.
+"""Redis on a unix socket, without persistence; bench-redis is its client.
 
-Debian's redis-server starts a server for the whole machine; redis-tools, which has the same program
-under another name, does not. What it is called as is what it does.
+Debian's redis-server package starts a server for the whole machine; redis-tools, which has the same
+program under another name, does not. The program's behaviour depends on the name it is called by.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""ZooKeeper, on the loopback interface: what its lock recipe does at least, which is to create an
-ephemeral sequential node and to delete it. Its few messages are said by hand."""
+"""ZooKeeper on the loopback interface: the minimum of its lock recipe, which creates and deletes an
+ephemeral sequential node. The few messages are encoded here."""
 
 import os
 import shutil
