@@ -231,7 +231,7 @@ class Nothing(CliTestCase):
     def check_all(self, **env):
         for line in (('run', 'x', 'echo', 'ran'), ('run', '-n', 'x', 'echo', 'ran'), ('query',),
                      ('query', '--all-buckets'), ('inspect',), ('inspect', 'x', '--json'),
-                     ('watch',), ('steal', 'x')):
+                     ('watch',), ('steal', 'x'), ('hold', 'x')):
             done = self.weblocks(*line, env=self.env(**env))
             self.assertEqual((done.returncode, done.stdout), (69, ''), (line, done.stderr))
             self.assertRegex(done.stderr, '^weblocks: .+\n$')
@@ -242,10 +242,30 @@ class Nothing(CliTestCase):
     def test_no_bus(self):
         self.check_all(DBUS_SESSION_BUS_ADDRESS='unix:path=/no/such/socket')
 
+    def check_says(self, message, *arguments, **env):
+        """What is missing, and what to do, whether it connects synchronously or not."""
+        for line in (('query',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x')):
+            done = self.weblocks(*line[:1], *arguments, *line[1:], env={'HOME': '/', **env})
+            self.assertEqual((done.returncode, done.stdout), (69, ''), line)
+            self.assertRegex(done.stderr, f'^weblocks: {message}\n$')
+
     def test_no_address(self):
-        env = self.env()
-        del env['DBUS_SESSION_BUS_ADDRESS']
-        self.check(69, 'query', env=env)
+        """As under cron."""
+        folder = f'/run/user/{os.getuid()}'
+        todo = (f'; set XDG_RUNTIME_DIR={folder}, or use --system'
+                if os.path.exists(f'{folder}/bus') else
+                f", and there is no {folder}/bus, since the user is not logged in; use 'loginctl "
+                "enable-linger', or --system")
+        self.check_says(f'no session bus: XDG_RUNTIME_DIR is not set, as under cron{todo}')
+
+    def test_wrong_addresses(self):
+        self.check_says("no session bus: .*; check DBUS_SESSION_BUS_ADDRESS, which is "
+                        "'unix:path=/nowhere', or use --system",
+                        DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
+        self.check_says("no session bus: .*; check XDG_RUNTIME_DIR, which is '/nowhere', or use "
+                        '--system', XDG_RUNTIME_DIR='/nowhere')
+        self.check_says('no system bus: .*; start dbus.service', '--system',
+                        DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')
 
 
 class Limits(CliTestCase):

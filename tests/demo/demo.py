@@ -265,8 +265,10 @@ def show(stage, *arguments):
         except OSError:
             pass  # how a terminal says that nobody writes any more
     os.close(ours)
-    for line in said.decode().splitlines():
-        print("       " + line)
+    for line in said.decode().replace("\r", "\n").splitlines():
+        # What overwrites a line with spaces is not shown: there are no lines to overwrite here.
+        if line.strip():
+            print("       " + line)
     return command.returncode
 
 
@@ -282,6 +284,9 @@ def tell_command(stage):
         show(stage, "list", "backup")
         status = show(stage, "run", "-n", "backup", "true")
         print(f"       exit status {status}: another process holds the lock")
+        status = show(stage, "run", "-w", "2.2", "backup", "true")
+        print(f"       exit status {status}: not granted in time; on a terminal this is one line, and "
+              "cleared at the end")
         backup.stdin.close()
         if backup.wait() != 0:
             raise SystemExit(f"the backup ended with {backup.returncode}")
