@@ -24,6 +24,7 @@
  * is kept here. */
 typedef struct {
     sd_bus_message *message;
+    const Agent *caller; /* of Inspect */
     gint64 now_us;
     int r;
     gsize n_bytes; /* of the strings in it, approximately */
@@ -113,7 +114,7 @@ append_entry(const InspectEntry *entry, gpointer data)
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer,
          sd_bus_message_append(
-             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id", "t",
+             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id", "t",
              request->id, "name", "s", request->queue->name, "mode", "s",
              lock_mode_to_string(request->mode), "state", "s",
              held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s", request->agent->client_id,
@@ -121,7 +122,8 @@ append_entry(const InspectEntry *entry, gpointer data)
              "age", "t", (guint64)(writer->now_us - request->since_us) / 1000, "pid", "u",
              request->agent->pid, "process", "s", request->agent->process_name, "app", "s",
              identity->app_id, "uid", "u", identity->uid, "position", "u", entry->position,
-             "cursor", "t", request->sequence));
+             "cursor", "t", request->sequence, "key", "t",
+             request->agent == writer->caller ? request->key : 0));
     append_blocked_by(writer, entry);
     note(writer, sd_bus_message_close_container(writer->message));
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
@@ -131,10 +133,11 @@ int
 snapshots_append_inspect(sd_bus_message *reply,
                          LockManager *manager,
                          const InspectFilter *filter,
+                         const Agent *caller,
                          gint64 now_us,
                          gsize *out_n_bytes)
 {
-    Writer writer = {.message = reply, .now_us = now_us};
+    Writer writer = {.message = reply, .caller = caller, .now_us = now_us};
     gboolean more = FALSE;
 
     note(&writer, sd_bus_message_open_container(reply, 'a', "a{sv}"));

@@ -14,9 +14,11 @@
  * strings. */
 int snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes);
 
+/* Only `caller` is sent the keys of its requests. */
 int snapshots_append_inspect(sd_bus_message *reply,
                              LockManager *manager,
                              const InspectFilter *filter,
+                             const Agent *caller,
                              gint64 now_us,
                              gsize *out_n_bytes);
 

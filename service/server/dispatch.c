@@ -160,8 +160,8 @@ append_list(const Client *client, const LockCall *call, sd_bus_message *reply, g
     if (call->kind == LOCK_CALL_QUERY)
         return snapshots_append_query(reply, find_observed(client, call), out_n_bytes);
     if (call->kind == LOCK_CALL_INSPECT)
-        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, now_us,
-                                        out_n_bytes);
+        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, agent,
+                                        now_us, out_n_bytes);
     if (call->kind == LOCK_CALL_BUCKETS)
         return snapshots_append_buckets(reply, agent->principal, out_n_bytes);
     if (call->kind == LOCK_CALL_OBSERVABLE)

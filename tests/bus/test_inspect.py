@@ -15,7 +15,7 @@ from rawbus import method_call
 
 KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'token': 't', 'why': 's',
         'age': 't', 'pid': 'u', 'process': 's', 'app': 's', 'uid': 'u', 'position': 'u',
-        'blockedBy': 'as', 'cursor': 't'}
+        'blockedBy': 'as', 'cursor': 't', 'key': 't'}
 
 
 @contextlib.contextmanager
@@ -93,7 +93,8 @@ class Entries(BusTestCase):
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'exclusive', 'state': 'held', 'clientId': self.a.name,
             'token': token, 'why': 'printing page 3 of 7 – Ä', 'pid': os.getpid(),
-            'process': comm, 'app': '', 'uid': os.getuid(), 'position': 0, 'blockedBy': []})
+            'process': comm, 'app': '', 'uid': os.getuid(), 'position': 0, 'blockedBy': [],
+            'key': 0})
 
     def test_a_waiting_request(self):
         self.a.request('x', self.bucket)
@@ -103,7 +104,13 @@ class Entries(BusTestCase):
         self.assertEqual(entry, {
             'id': id_, 'name': 'x', 'mode': 'shared', 'state': 'pending',
             'clientId': self.b.name, 'token': 0, 'why': 'reading', 'app': '', 'uid': os.getuid(),
-            'position': 1, 'blockedBy': [self.a.name]})
+            'position': 1, 'blockedBy': [self.a.name], 'key': 0})
+
+    def test_only_the_client_itself_sees_its_keys(self):
+        self.a.request('x', self.bucket, key=7)
+        self.b.request('x', self.bucket, key=8)
+        for client, keys in ((self.a, [7, 0]), (self.b, [0, 8]), (self.client(), [0, 0])):
+            self.assertEqual([entry['key'] for entry in client.inspect(self.bucket)[0]], keys)
 
     def test_why_is_empty_by_default(self):
         self.a.request('x', self.bucket)
