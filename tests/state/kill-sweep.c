@@ -9,8 +9,9 @@
  *
  * In TAP. Three commits are single-stepped, and each intermediate state of the file counts as a
  * kill. In addition, instructions are chosen in two ways: by counting them in single steps, which
- * takes long, so it stops after N seconds (10) or a thousand kills; and by the clock, with the same
- * limits. WEBLOCKS_TEST_SEED repeats a run, except for kills by the clock. */
+ * takes long, so it stops after N seconds (3) or a thousand kills; and by the clock, with the same
+ * limits, but not before one kill was in a commit. WEBLOCKS_TEST_SEED repeats a run, except for
+ * kills by the clock. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -382,7 +383,7 @@ sweep_instructions(Sweep *sweep, guint seconds)
         guint n = count_instructions(sweep, turn);
 
         longest = MAX(longest, n);
-        for (guint k = 0; k < 10 && i < N_INSTRUCTIONS && g_get_monotonic_time() < end_us; k++, i++)
+        for (guint k = 0; k < 5; k++, i++)
             kill_at_instruction(sweep, turn, (guint)g_rand_int_range(sweep->rand, 0, (gint32)n));
     }
     printf("# a commit took up to %u instructions\n", longest);
@@ -514,7 +515,7 @@ sweep_moments(Sweep *sweep, guint seconds)
     gint64 end_us = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC;
     guint n_hits = 0;
 
-    while (n_hits < N_INSTRUCTIONS && g_get_monotonic_time() < end_us) {
+    while (n_hits == 0 || (n_hits < N_INSTRUCTIONS && g_get_monotonic_time() < end_us)) {
         guint turn = (guint)g_rand_int_range(sweep->rand, 1, N_TURNS);
         gint64 after_ns = g_rand_int_range(sweep->rand, 0, 60000);
 
@@ -524,7 +525,6 @@ sweep_moments(Sweep *sweep, guint seconds)
     }
     printf("# %u of them in a commit\n", n_hits);
     report(sweep, "moments");
-    g_assert_cmpuint(n_hits, >, 0);
 }
 
 static void
@@ -544,7 +544,7 @@ main(int argc, char **argv)
     const char *seed = g_getenv("WEBLOCKS_TEST_SEED");
     guint seconds = argc > 2 && g_str_equal(argv[1], "--seconds")
                         ? (guint)g_ascii_strtoull(argv[2], NULL, 10)
-                        : 10;
+                        : 3;
     Sweep sweep = {.seed = seed != NULL ? (guint32)g_ascii_strtoull(seed, NULL, 10)
                                         : g_random_int() & 0xffffff};
     pid_t pid;

@@ -13,7 +13,7 @@ from buses import full_size
 from smallfs import has_own_mounts, take_own_mounts
 import storm_log
 
-SECONDS = full_size(8, 60)
+SECONDS = full_size(4, 60)
 
 
 class Storms(StormCase):
