@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Each limit: the last call within it, the first beyond it, and that everything is discharged."""
+"""Each limit: the last call within it, the first beyond it, and that everything is discharged.
+Limits of requests within one user are in ../spec/cases.txt."""
 
 import os
 
@@ -65,120 +66,6 @@ class SmallLengths(BusTestCase):
         self.assertEqual(len(client.query()[0]), 1)
 
 
-class PerClient(BusTestCase):
-    arguments = ('--limit', 'requestsPerClient=3')
-
-    def setUp(self):
-        super().setUp()
-        self.bucket = self.unique('bucket')
-        self.a, self.b = self.client(), self.client()
-
-    def fill(self):
-        """One held, one waiting, one held: three. Their ids."""
-        ids = [self.a.request(name, self.bucket)[0] for name in ('x', 'x', 'y')]
-        self.check_full()
-        return ids
-
-    def check_full(self):
-        before = self.a.query(self.bucket)
-        self.assert_error('LimitsExceeded', self.a.request, 'z', self.bucket,
-                          mentions='requestsPerClient')
-        self.assert_error('LimitsExceeded', self.a.request, 'z', self.unique('bucket'),
-                          mentions='requestsPerClient')
-        self.assert_error('LimitsExceeded', self.a.steal, 'x', self.bucket,
-                          mentions='requestsPerClient')
-        self.assertEqual(self.a.query(self.bucket), before)
-        self.assertEqual(self.a.events, [], 'a steal that fails steals nothing')
-
-    def check_room_for_one(self):
-        self.a.request('again', self.bucket)
-        self.check_full()
-
-    def test_release(self):
-        ids = self.fill()
-        self.a.release(ids[2], self.bucket)
-        self.check_room_for_one()
-
-    def test_abort(self):
-        ids = self.fill()
-        self.assertTrue(self.a.abort(ids[1], self.bucket))
-        self.check_room_for_one()
-
-    def test_grant_changes_nothing(self):
-        ids = self.fill()
-        self.a.release(ids[0], self.bucket)
-        self.a.wait_granted(ids[1])
-        self.a.events.clear()
-        self.check_room_for_one()
-
-    def test_timeout(self):
-        self.a.request('x', self.bucket)
-        self.a.request('y', self.bucket)
-        id_, _ = self.a.request('x', self.bucket, timeout=1)
-        self.a.wait_released(id_, 'timeout')
-        self.a.events.clear()
-        self.check_room_for_one()
-
-    def test_steal(self):
-        ids = self.fill()
-        self.b.steal('y', self.bucket)
-        self.a.wait_released(ids[2], 'stolen')
-        self.a.events.clear()
-        self.check_room_for_one()
-
-    def test_steal_from_oneself(self):
-        self.a.request('x', self.bucket)
-        self.a.request('y', self.bucket)
-        id_, _ = self.a.steal('y', self.bucket)
-        self.a.request('z', self.bucket)
-        self.a.sync()
-        self.a.events.clear()
-        self.check_full()
-        self.a.release(id_, self.bucket)
-        self.check_room_for_one()
-
-    def test_if_available_that_fails(self):
-        self.b.request('taken', self.bucket)
-        for _ in range(10):
-            self.assertEqual(self.a.request('taken', self.bucket, ifAvailable=True), (0, 0))
-        self.fill()
-
-    def test_refused_calls(self):
-        for _ in range(10):
-            self.assert_error('NotSupported', self.a.request, '-', self.bucket)
-            self.assert_error('LimitsExceeded', self.a.request, 'n' * 1025, self.bucket)
-        self.fill()
-
-    def test_a_repeated_key_at_the_limit(self):
-        """Asks for nothing new, so the limit doesn't matter."""
-        first = self.a.request('k', self.bucket, key=1)
-        self.a.request('x', self.bucket)
-        self.a.request('y', self.bucket)
-        self.check_full()
-        self.assertEqual(self.a.request('k', self.bucket, key=1), first)
-        self.check_full()
-
-    def test_other_clients_are_not_affected(self):
-        self.fill()
-        for name in ('x', 'y', 'z'):
-            self.b.request(name, self.bucket)
-        self.assert_error('LimitsExceeded', self.b.request, 'w', self.bucket,
-                          mentions='requestsPerClient')
-
-    def test_all_buckets_count(self):
-        for _ in range(3):
-            self.a.request('x', self.unique('bucket'))
-        self.check_full()
-
-    def test_over_and_over(self):
-        for _ in range(200):
-            id_, _ = self.a.request('x', self.bucket)
-            waiting, _ = self.a.request('x', self.bucket)
-            self.a.abort(waiting, self.bucket)
-            self.a.release(id_, self.bucket)
-        self.fill()
-
-
 class PerUid(BusTestCase):
     arguments = ('--limit', 'requestsPerUid=4')
 
@@ -198,40 +85,6 @@ class PerUid(BusTestCase):
         self.check_full()
         return ids
 
-    def test_release_and_abort(self):
-        ids = self.fill()
-        self.a.release(ids[2], self.bucket)
-        self.c.request('c', self.bucket)
-        self.check_full()
-        self.assertTrue(self.b.abort(ids[1], self.bucket))
-        self.c.request('c', self.bucket)
-        self.check_full()
-
-    def test_death_gives_back_all(self):
-        self.fill()
-        self.b.close()
-        self.wait_gone(self.b.name)
-        self.c.request('c', self.bucket)
-        self.c.request('c', self.bucket)
-        self.assert_error('LimitsExceeded', self.a.request, 'z', self.bucket)
-
-    def test_steal_among_clients_of_one_uid(self):
-        self.a.request('x', self.bucket)
-        self.b.request('y', self.bucket)
-        self.c.steal('x', self.bucket)
-        self.c.request('z', self.bucket)
-        self.c.request('w', self.bucket)
-        self.check_full()
-
-    def test_timeout(self):
-        self.a.request('x', self.bucket)
-        id_, _ = self.b.request('x', self.bucket, timeout=1)
-        self.b.wait_released(id_, 'timeout')
-        self.c.request('y', self.bucket)
-        self.c.request('z', self.bucket)
-        self.c.request('w', self.bucket)
-        self.check_full()
-
     def test_another_uid_is_not_affected(self):
         stranger = self.other_uid_client()
         self.fill()
@@ -243,23 +96,6 @@ class PerUid(BusTestCase):
 
 class Total(BusTestCase):
     arguments = ('--limit', 'requestsTotal=3')
-
-    def test_everybody_together(self):
-        a, b = self.client(), self.client()
-        bucket = self.unique('bucket')
-        id_, _ = a.request('x', bucket)
-        b.request('x', bucket)
-        b.request('y', bucket)
-        for client in (a, b):
-            self.assert_error('LimitsExceeded', client.request, 'z', bucket,
-                              mentions='requestsTotal')
-        a.release(id_, bucket)
-        a.request('z', bucket)
-        b.close()
-        self.wait_gone(b.name)
-        a.request('1', bucket)
-        a.request('2', bucket)
-        self.assert_error('LimitsExceeded', a.request, '3', bucket, mentions='requestsTotal')
 
     def test_other_users_too(self):
         stranger = self.other_uid_client()

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-manager: request, release, abort, steal, keys, tokens and the snapshot [4]. */
+/* core/lock-manager: what ../spec/cases.txt does not say of it, which is run on the core, too. */
 
 #include <malloc.h>
 
@@ -81,192 +81,7 @@ test_names(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', other, "ifAvailable");
 }
 
-static void
-test_if_available(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "ifAvailable shared");
-    fixture_request(f, 'B', "n", "ifAvailable shared");
-    assert_effects(f, "granted A1, granted B1");
-    g_assert_cmpint(fixture_try(f, 'C', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
-
-    /* Behind a waiting exclusive one, a shared one isn't available either. */
-    fixture_request(f, 'C', "n", "");
-    g_assert_cmpint(fixture_try(f, 'D', "n", "ifAvailable shared", NULL), ==,
-                    LOCK_RESULT_UNAVAILABLE);
-    assert_effects(f, "waits C1");
-    assert_state(f, "n S A1, n S B1 | n X C1");
-
-    /* And no trace of it: nothing is granted to it later. */
-    fixture_release(f, 'A', 1);
-    fixture_release(f, 'B', 1);
-    g_assert_cmpint(fixture_try(f, 'D', "n", "ifAvailable shared", NULL), ==,
-                    LOCK_RESULT_UNAVAILABLE);
-    fixture_release(f, 'C', 1);
-    assert_effects(f, "released A1, released B1, granted C1, released C1");
-    assert_state(f, "- | -");
-    fixture_request(f, 'D', "n", "ifAvailable");
-    assert_effects(f, "granted D1");
-}
-
-static void
-test_same_client(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'A', "n", "");
-    assert_effects(f, "granted A1, granted A2, waits A3");
-    g_assert_cmpint(fixture_try(f, 'A', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
-    fixture_release(f, 'A', 1);
-    assert_effects(f, "released A1");
-    fixture_release(f, 'A', 2);
-    assert_effects(f, "released A2, granted A3");
-}
-
-/* ---- release and abort */
-
-static void
-test_release_not_held(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'C', "m", "bucket=other");
-    effects_clear(&f->user_agent.effects);
-
-    g_assert_cmpint(fixture_release(f, 'B', 1), ==, LOCK_RESULT_NOT_HELD); /* waits */
-    g_assert_cmpint(fixture_release(f, 'C', 1), ==, LOCK_RESULT_NOT_HELD); /* other bucket's */
-    g_assert_cmpint(fixture_release(f, 'D', 1), ==, LOCK_RESULT_NOT_HELD); /* somebody's */
-    g_assert_cmpint(fixture_release(f, 'F', 1), ==, LOCK_RESULT_NOT_HELD);
-    g_assert_cmpint(fixture_release(f, 'A', 0), ==, LOCK_RESULT_NOT_HELD);
-    g_assert_cmpint(fixture_release(f, 'A', 2), ==, LOCK_RESULT_NOT_HELD);
-    g_assert_cmpint(fixture_release(f, 'A', G_MAXUINT64), ==, LOCK_RESULT_NOT_HELD);
-    g_assert_cmpint(fixture_release_in(f, 'A', "other", 1), ==, LOCK_RESULT_NOT_HELD);
-    assert_effects(f, "");
-    assert_state(f, "n X A1 | n X B1");
-
-    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_OK);
-    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD); /* twice */
-    assert_effects(f, "released A1, granted B1");
-    g_assert_cmpint(fixture_release_in(f, 'C', "other", 1), ==, LOCK_RESULT_OK);
-}
-
-static void
-test_abort_too_late(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'C', "n", "bucket=other");
-    fixture_request(f, 'D', "n", "bucket=other");
-    effects_clear(&f->user_agent.effects);
-
-    g_assert_false(fixture_abort(f, 'A', 1)); /* held */
-    g_assert_false(fixture_abort(f, 'C', 1)); /* somebody's */
-    g_assert_false(fixture_abort(f, 'D', 1)); /* other bucket's */
-    g_assert_false(fixture_abort(f, 'B', 2));
-    g_assert_false(fixture_abort(f, 'B', 0));
-    assert_effects(f, "");
-
-    fixture_release(f, 'A', 1);
-    g_assert_false(fixture_abort(f, 'A', 1)); /* released */
-    g_assert_false(fixture_abort(f, 'B', 1)); /* granted, though nobody told it yet */
-    assert_effects(f, "released A1, granted B1");
-
-    fixture_request(f, 'A', "n", "");
-    g_assert_true(fixture_abort(f, 'A', 2));
-    g_assert_false(fixture_abort(f, 'A', 2)); /* twice */
-    assert_effects(f, "waits A2, aborted A2");
-    assert_state(f, "n X B1 | -");
-    g_assert_true(fixture_abort_in(f, 'D', "other", 1));
-}
-
-/* The one that was meant, and only it. */
-static void
-test_abort_the_right_one(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'B', "n", "");
-    g_assert_true(fixture_abort(f, 'B', 2));
-    assert_effects(f, "granted A1, waits B1, waits B2, waits B3, aborted B2");
-    fixture_release(f, 'A', 1);
-    fixture_release(f, 'B', 1);
-    fixture_release(f, 'B', 3);
-    assert_effects(f, "released A1, granted B1, released B1, granted B3, released B3");
-}
-
 /* ---- steal */
-
-static void
-test_steal_shared(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'B', "n", "shared");
-    fixture_request(f, 'C', "n", "shared");
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "shared");
-    effects_clear(&f->user_agent.effects);
-
-    fixture_request(f, 'D', "n", "steal");
-    assert_effects(f, "stolen A1, stolen B1, stolen C1, granted D1");
-    assert_state(f, "n X D1 | n X A2, n S B2");
-
-    /* The old ids free nothing. */
-    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
-    g_assert_cmpint(fixture_release(f, 'C', 1), ==, LOCK_RESULT_NOT_HELD);
-    assert_effects(f, "");
-    fixture_release(f, 'D', 1);
-    assert_effects(f, "released D1, granted A2");
-    fixture_release(f, 'A', 2);
-    assert_effects(f, "released A2, granted B2");
-}
-
-static void
-test_steal_again(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "steal");
-    assert_effects(f, "granted A1");
-    fixture_request(f, 'B', "n", "steal");
-    fixture_request(f, 'C', "n", "steal");
-    assert_effects(f, "stolen A1, granted B1, stolen B1, granted C1");
-    assert_state(f, "n X C1 | -");
-}
-
-static void
-test_steal_from_oneself(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    effects_clear(&f->user_agent.effects);
-    g_assert_cmpuint(fixture_request(f, 'A', "n", "steal"), ==, 2);
-    assert_effects(f, "stolen A1, granted A2");
-    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
-    assert_state(f, "n X A2 | n X B1");
-    fixture_release(f, 'A', 2);
-    assert_effects(f, "released A2, granted B1");
-}
-
-/* Who was granted in the same turn loses it again, told in that order. */
-static void
-test_steal_just_granted(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_release(f, 'A', 1);
-    fixture_request(f, 'C', "n", "steal");
-    assert_effects(f, "granted A1, waits B1, released A1, granted B1, stolen B1, granted C1");
-}
-
-static void
-test_stealer_dies(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'C', "n", "steal");
-    effects_clear(&f->user_agent.effects);
-    fixture_terminate(f, 'C');
-    assert_effects(f, "terminated C1, granted B1");
-    assert_state(f, "n X B1 | -");
-}
 
 /* A storm is as many thefts as there were calls, and no more. */
 static void
@@ -313,56 +128,6 @@ test_key_repeats(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_request(f, 'B', "n", "steal key=8"), ==, 2);
     g_assert_cmpuint(request->token, ==, token);
     assert_effects(f, "stolen A1, granted B2");
-}
-
-static void
-test_key_mismatch(CoreFixture *f, gconstpointer data)
-{
-    static const struct {
-        const char *name;
-        const char *options;
-    } rows[] = {{"m", "key=7"},
-                {"n", "key=7 shared"},
-                {"n", "key=7 bucket=other"},
-                {"", "key=7"},
-                {"m", "key=7 steal"}};
-
-    fixture_request(f, 'A', "n", "key=7");
-    fixture_request(f, 'B', "n", "");
-    effects_clear(&f->user_agent.effects);
-    for (guint i = 0; i < G_N_ELEMENTS(rows); i++)
-        g_assert_cmpint(fixture_try(f, 'A', rows[i].name, rows[i].options, NULL), ==,
-                        LOCK_RESULT_KEY_MISMATCH);
-    g_assert_cmpint(fixture_try(f, 'A', "-n", "key=7", NULL), ==, LOCK_RESULT_NAME_RESERVED);
-    assert_effects(f, "");
-
-    /* Another client's key is another key, and no key is no key. */
-    g_assert_cmpuint(fixture_request(f, 'B', "m", "key=7"), ==, 2);
-    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=0"), ==, 2);
-    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=0"), ==, 3);
-}
-
-/* Each end makes the key free for something else. */
-static void
-test_key_free_again(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "key=7");
-    fixture_release(f, 'A', 1);
-    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7 shared"), ==, 2);
-
-    fixture_request(f, 'B', "m", "steal");
-    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7 timeout=10"), ==, 3);
-
-    fixture_expire_after_ms(f, 10);
-    g_assert_cmpuint(fixture_request(f, 'A', "m", "key=7"), ==, 4);
-
-    fixture_abort(f, 'A', 4);
-    g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7 bucket=other"), ==, 5);
-
-    fixture_terminate(f, 'A');
-    effects_clear(&f->user_agent.effects);
-    g_assert_cmpint(fixture_new_agent(f, 'A'), ==, LOCK_RESULT_OK);
-    g_assert_cmpuint(fixture_request(f, 'A', "o", "key=7"), ==, 1);
 }
 
 static void
@@ -459,49 +224,6 @@ test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(take_token(f, 'B', ""), ==, first + 2);
 }
 
-/* ---- buckets */
-
-/* WPT storage-buckets */
-static void
-test_buckets(CoreFixture *f, gconstpointer data)
-{
-    g_autoptr(LockManager) manager = fixture_manager(f, 'A', "a");
-
-    g_assert_true(lock_manager_find(manager->principal, "a") == manager);
-    g_assert_null(lock_manager_find(manager->principal, "b"));
-    g_assert_null(lock_manager_find(fixture_agent(f, 'F')->principal, "a"));
-    g_assert_cmpstr(manager->bucket, ==, "a");
-
-    fixture_request(f, 'A', "n", "bucket=a");
-    fixture_request(f, 'A', "n", "bucket=b");
-    fixture_request(f, 'B', "n", "bucket=a");
-    assert_effects(f, "granted A1, granted A2, waits B1");
-    assert_state_of(f, 'B', "a", "n X A1 | n X B1");
-    assert_state_of(f, 'B', "b", "n X A2 | -");
-    assert_state_of(f, 'B', FIXTURE_BUCKET, "- | -");
-}
-
-/* ---- snapshot */
-
-/* The crossed wait is there to see. */
-static void
-test_snapshot(CoreFixture *f, gconstpointer data)
-{
-    assert_state(f, "- | -");
-    fixture_request(f, 'A', "a", "");
-    fixture_request(f, 'B', "b", "");
-    fixture_request(f, 'A', "b", "");
-    fixture_request(f, 'B', "a", "");
-    fixture_request(f, 'C', "a", "shared");
-    fixture_request(f, 'C', "c", "shared");
-    fixture_request(f, 'D', "c", "shared");
-    assert_state(f, "a X A1, b X B1, c S C2, c S D1 | b X A2, a X B2, a S C1");
-    g_assert_true(fixture_abort(f, 'B', 2));
-    assert_state(f, "a X A1, b X B1, c S C2, c S D1 | b X A2, a S C1");
-    fixture_release(f, 'A', 1);
-    assert_state(f, "b X B1, a S C1, c S C2, c S D1 | b X A2");
-}
-
 /* ---- memory */
 
 /* A million names later it is as it was before the first. */
@@ -571,21 +293,6 @@ break_locks(CoreFixture *f, const char *name, const char *client_id, guint64 id)
     return lock_manager_break(manager, &filter);
 }
 
-static void
-test_break_all(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'B', "n", "shared");
-    fixture_request(f, 'C', "n", "");
-    fixture_request(f, 'D', "n", "shared");
-    fixture_request(f, 'A', "other", "");
-    assert_effects(f, "granted A1, granted B1, waits C1, waits D1, granted A2");
-    g_assert_cmpuint(break_locks(f, "n", NULL, 0), ==, 2);
-    assert_effects(f, "stolen A1, stolen B1, granted C1");
-    assert_state(f, "n X C1, other X A2 | n S D1");
-    g_assert_cmpint(fixture_release(f, 'A', 1), ==, LOCK_RESULT_NOT_HELD);
-}
-
 /* The others of the name stay, and what waits is granted only if it can be. */
 static void
 test_break_one(CoreFixture *f, gconstpointer data)
@@ -638,27 +345,12 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     FIXTURE_TEST("/lock-manager/bad-options", test_bad_options);
     FIXTURE_TEST("/lock-manager/names", test_names);
-    FIXTURE_TEST("/lock-manager/if-available", test_if_available);
-    FIXTURE_TEST("/lock-manager/same-client", test_same_client);
-    FIXTURE_TEST("/lock-manager/release-not-held", test_release_not_held);
-    FIXTURE_TEST("/lock-manager/abort-too-late", test_abort_too_late);
-    FIXTURE_TEST("/lock-manager/abort-the-right-one", test_abort_the_right_one);
-    FIXTURE_TEST("/lock-manager/steal-shared", test_steal_shared);
-    FIXTURE_TEST("/lock-manager/steal-again", test_steal_again);
-    FIXTURE_TEST("/lock-manager/steal-from-oneself", test_steal_from_oneself);
-    FIXTURE_TEST("/lock-manager/steal-just-granted", test_steal_just_granted);
-    FIXTURE_TEST("/lock-manager/stealer-dies", test_stealer_dies);
     FIXTURE_TEST("/lock-manager/steal-storm", test_steal_storm);
     FIXTURE_TEST("/lock-manager/key-repeats", test_key_repeats);
-    FIXTURE_TEST("/lock-manager/key-mismatch", test_key_mismatch);
-    FIXTURE_TEST("/lock-manager/key-free-again", test_key_free_again);
     FIXTURE_TEST("/lock-manager/key-range", test_key_range);
     FIXTURE_TEST("/lock-manager/tokens-grow", test_tokens_grow);
     FIXTURE_TEST("/lock-manager/tokens-of-grants", test_tokens_of_grants);
     FIXTURE_TEST("/lock-manager/tokens-per-bucket", test_tokens_per_bucket);
-    FIXTURE_TEST("/lock-manager/buckets", test_buckets);
-    FIXTURE_TEST("/lock-manager/snapshot", test_snapshot);
-    FIXTURE_TEST("/lock-manager/break-all", test_break_all);
     FIXTURE_TEST("/lock-manager/break-one", test_break_one);
     FIXTURE_TEST("/lock-manager/break-nothing", test_break_nothing);
     FIXTURE_TEST("/lock-manager/check-name", test_check_name);

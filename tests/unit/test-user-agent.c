@@ -7,20 +7,6 @@
 
 /* ---- termination */
 
-/* It waits for what it holds itself; nothing is granted to it on its way out. */
-static void
-test_terminate_held_and_waiting(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'A', "n", "shared");
-    effects_clear(&f->user_agent.effects);
-    fixture_terminate(f, 'A');
-    assert_effects(f, "terminated A2, terminated A3, terminated A1, granted B1");
-    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
-}
-
 /* Its connection goes on as another agent, which has nothing, and whose ids are new. */
 static void
 test_replace(CoreFixture *f, gconstpointer data)
@@ -35,22 +21,6 @@ test_replace(CoreFixture *f, gconstpointer data)
     effects_clear(&f->user_agent.effects);
     g_assert_cmpuint(fixture_request(f, 'A', "n", "key=7"), ==, 3);
     assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | n X A3");
-}
-
-/* Its request is the head, its shared lock all that it waits for. */
-static void
-test_terminate_own_head(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'B', "n", "shared");
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'C', "n", "shared");
-    fixture_request(f, 'A', "n", "shared");
-    fixture_request(f, 'D', "n", "");
-    effects_clear(&f->user_agent.effects);
-    fixture_terminate(f, 'A');
-    assert_effects(f, "terminated A2, terminated A3, terminated A1, granted C1");
-    assert_state_of(f, 'B', FIXTURE_BUCKET, "n S B1, n S C1 | n X D1");
 }
 
 /* All of its names, each processed once, all ends before all grants. */
@@ -90,21 +60,6 @@ test_terminate_many_names(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_agent(f, 'B')->requests.length, ==, n_names);
     for (guint64 id = 1; id <= n_names; id++)
         g_assert_cmpint(fixture_find(f, 'B', id)->state, ==, LOCK_REQUEST_HELD);
-}
-
-/* And the other bucket's waiter. */
-static void
-test_terminate_two_buckets(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'A', "n", "bucket=other");
-    fixture_request(f, 'B', "n", "");
-    fixture_request(f, 'C', "n", "bucket=other");
-    effects_clear(&f->user_agent.effects);
-    fixture_terminate(f, 'A');
-    assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | -");
-    assert_state_of(f, 'B', "other", "n X C1 | -");
-    g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, 4);
 }
 
 /* What it waited for with a time-out is no more. */
@@ -194,20 +149,6 @@ test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(user_agent->now_us, ==, FIXTURE_MONOTONIC_US + 100000);
 }
 
-/* What is held never times out. */
-static void
-test_timeout_not_of_held(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "timeout=10");
-    fixture_request(f, 'B', "n", "timeout=10");
-    fixture_release(f, 'A', 1);
-    effects_clear(&f->user_agent.effects);
-    g_assert_cmpint(user_agent_get_next_deadline_ms(&f->user_agent), ==, -1);
-    fixture_expire_after_ms(f, 1000000);
-    assert_effects(f, "");
-    assert_state(f, "n X B1 | -");
-}
-
 /* All that is due times out before anything is granted by it. */
 static void
 test_timeout_together(CoreFixture *f, gconstpointer data)
@@ -227,18 +168,6 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     fixture_expire_after_ms(f, 30);
     fixture_expire_after_ms(f, 1);
     assert_effects(f, "waits B2, waits C2, timedout B2, granted C2");
-}
-
-/* Released in time, so it is granted, and its time-out is past. */
-static void
-test_timeout_after_grant(CoreFixture *f, gconstpointer data)
-{
-    fixture_request(f, 'A', "n", "");
-    fixture_request(f, 'B', "n", "timeout=30");
-    fixture_advance_us(f, 30000);
-    fixture_release(f, 'A', 1);
-    user_agent_expire(&f->user_agent);
-    assert_effects(f, "granted A1, waits B1, released A1, granted B1");
 }
 
 /* A steal leaves those who wait where they are, with the time they have left. */
@@ -319,19 +248,14 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    FIXTURE_TEST("/user-agent/terminate/held-and-waiting", test_terminate_held_and_waiting);
     FIXTURE_TEST("/user-agent/terminate/replace", test_replace);
-    FIXTURE_TEST("/user-agent/terminate/own-head", test_terminate_own_head);
     FIXTURE_TEST("/user-agent/terminate/many-names", test_terminate_many_names);
-    FIXTURE_TEST("/user-agent/terminate/two-buckets", test_terminate_two_buckets);
     FIXTURE_TEST("/user-agent/terminate/ends-deadlines", test_terminate_ends_deadlines);
     FIXTURE_TEST("/user-agent/terminate/idle", test_terminate_idle);
     FIXTURE_TEST("/user-agent/timeout/exact", test_timeout_exact);
     FIXTURE_TEST("/user-agent/timeout/late-look", test_timeout_late_look);
     FIXTURE_TEST("/user-agent/timeout/wall-clock", test_timeout_wall_clock);
-    FIXTURE_TEST("/user-agent/timeout/not-of-held", test_timeout_not_of_held);
     FIXTURE_TEST("/user-agent/timeout/together", test_timeout_together);
-    FIXTURE_TEST("/user-agent/timeout/after-grant", test_timeout_after_grant);
     FIXTURE_TEST("/user-agent/timeout/and-steal", test_timeout_and_steal);
     FIXTURE_TEST("/user-agent/timeout/two-names", test_timeout_two_names);
     FIXTURE_TEST("/user-agent/timeout/far-clock", test_far_clock);
