@@ -20,7 +20,7 @@ class Neighbours(SocketCase):
     """Eight that flood, and one that doesn't, which is served in between."""
 
     FLOODS = 8
-    CALLS = 300
+    CALLS = 200
 
     def setUp(self):
         super().setUp()

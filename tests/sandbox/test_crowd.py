@@ -11,7 +11,7 @@ from harness import FACTOR, DBusError, diagnostic, main, wait_for
 from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call, path_of
 from sandboxcase import FAULT, SandboxCase
 
-N = 1000 if FAULT else full_size(10_000, 100_000)
+N = 1000 if FAULT else full_size(3_000, 100_000)
 ROUND = min(N, 10_000)
 AT_ONCE = 64
 # As many clients of a user as the service takes; more than there ever are at once.

@@ -14,13 +14,15 @@ from smallfs import has_own_mounts, take_own_mounts
 import storm_log
 
 SECONDS = full_size(4, 60)
+# Of storms that must have reached something, on a busy machine too.
+LONGER_SECONDS = full_size(8, 60)
 
 
 class Storms(StormCase):
     """Each with service and clients killed, on either bus."""
 
-    def weather(self, *arguments):
-        outcome = self.raise_storm(f'--seconds={SECONDS}', f'--round={SECONDS}', *arguments)
+    def weather(self, *arguments, seconds=SECONDS):
+        outcome = self.raise_storm(f'--seconds={seconds}', f'--round={seconds}', *arguments)
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
         return outcome
@@ -42,7 +44,8 @@ class Storms(StormCase):
 
     def watched_weather(self, *arguments):
         """Fewer kills, so that there are many signals to follow between two of them."""
-        outcome = self.weather(*arguments, '--watch', '--kill-service=0.5', '--quiet-every=1')
+        outcome = self.weather(*arguments, '--watch', '--kill-service=0.5', '--quiet-every=1',
+                               seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['watched_signals'], 0)
 
     def test_with_a_service_that_the_bus_starts(self):
@@ -51,7 +54,7 @@ class Storms(StormCase):
     @unittest.skipUnless(has_own_mounts(), 'needs to be root for mounts of its own')
     def test_without_room(self):
         """Somebody else fills the file system of the state, again and again."""
-        outcome = self.weather('--bus=dbus-daemon', '--full=3')
+        outcome = self.weather('--bus=dbus-daemon', '--full=3', seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['starts_while_full'], 0)
 
 
