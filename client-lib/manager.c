@@ -446,7 +446,17 @@ web_locks_manager_request_async(WebLocksManager *self,
  * Finishes an operation started with web_locks_manager_request_async().
  *
  * Returns %NULL without an error if the lock was not available, which only happens with
- * [property@WebLocks.Options:if-available].
+ * [property@WebLocks.Options:if-available]:
+ *
+ * ```c
+ * lock = web_locks_manager_request_finish(manager, result, &error);
+ * if (error != NULL)
+ *     g_warning("No lock: %s", error->message);
+ * else if (lock == NULL)
+ *     g_message("Another window has the document");
+ * else
+ *     save_document(document);
+ * ```
  *
  * Errors: `G_IO_ERROR_CANCELLED`, `G_IO_ERROR_INVALID_ARGUMENT`,
  * [error@WebLocks.Error.NOT_SUPPORTED], [error@WebLocks.Error.SECURITY],

@@ -19,7 +19,7 @@ from buses import (PATIENCE, SYSTEM_POLICY, Bus, can_be_others, end, environment
                    spawn)
 from gi.repository import Gio
 from harness import RawClient, owner_of, pid_of, wait_for
-from installation import Installation, PrivatePrefix, run
+from installation import Installation, PrivatePrefix, meson, run
 
 NAME = 'org.w3.WebLocks'
 ROOT = '/org/w3/WebLocks'
@@ -42,13 +42,25 @@ SYSTEM_BUS = f'''<!DOCTYPE busconfig PUBLIC
 '''
 
 
+# It is linked with the subproject.
+PROGRAM = '''#include <weblocks/weblocks.h>
+
+int
+main(void)
+{
+    g_print("%d\\n", web_locks_check_version(WEB_LOCKS_MAJOR_VERSION, WEB_LOCKS_MINOR_VERSION,
+                                             WEB_LOCKS_MICRO_VERSION));
+    return 0;
+}
+'''
+
 INSTALLATION = None
 
 
 def setUpModule():
     """One installation to a prefix of its own, which all but the staging tests look at."""
     global INSTALLATION
-    INSTALLATION = PrivatePrefix(system_user=SYSTEM_USER)
+    INSTALLATION = PrivatePrefix(PROGRAM, system_user=SYSTEM_USER)
     unittest.addModuleCleanup(INSTALLATION.remove)
 
 
@@ -208,6 +220,28 @@ class Files(unittest.TestCase):
             run(sysusers, f'--root={root}', INSTALLATION.path('lib/sysusers.d/weblocks.conf'))
             with open(os.path.join(root, 'etc/passwd'), encoding='utf-8') as file:
                 self.assertRegex(file.read(), rf'(?m)^{SYSTEM_USER}:.*WebLocks.*nologin$')
+
+
+class Uninstalled(unittest.TestCase):
+    """Using a build directory without installing it."""
+
+    def test_subproject(self):
+        self.assertEqual(run(os.path.join(INSTALLATION.build, 'program')), '1\n')
+
+    def test_devenv(self):
+        said = meson('devenv', '-C', INSTALLATION.build, 'weblocks', '--version')
+        self.assertRegex(said, r'^weblocks [0-9.]+\n$')
+
+    def test_devenv_has_the_bindings(self):
+        build = environment('WEBLOCKS_BUILD_DIR')
+        if not os.path.exists(os.path.join(build, 'client-lib', 'WebLocks-1.typelib')):
+            self.skipTest('built without introspection')
+        # Only with the override it is a context manager.
+        script = ('import gi; gi.require_version("WebLocks", "1")\n'
+                  'from gi.repository import WebLocks\n'
+                  'print(WebLocks.check_version(0, 1, 0), hasattr(WebLocks.Manager, "lock"))')
+        self.assertEqual(meson('devenv', '-C', build, '/usr/bin/python3', '-c', script),
+                         'True True\n')
 
 
 class German(unittest.TestCase):

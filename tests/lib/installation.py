@@ -61,22 +61,39 @@ class Installation:
             return file.read()
 
 
-class PrivatePrefix(Installation):
-    """The service configured for, and installed to, a directory that only this test knows."""
+# A project that has this one as a subproject, and a program that links the library.
+SUPERPROJECT = """project('super', 'c', meson_version: '>= 1.0.0')
+executable('program', 'program.c',
+  dependencies: dependency('weblocks-1', fallback: 'weblocks'))
+"""
 
-    def __init__(self, **options):
+
+class PrivatePrefix(Installation):
+    """The service as a subproject of a project with the program `text`, configured for, and
+    installed to, a directory that only this test knows."""
+
+    def __init__(self, text, **options):
         self.directory = tempfile.mkdtemp(prefix='weblocks-install-')
         try:
             # Other users shall start what is in it.
             os.chmod(self.directory, 0o755)
             build = os.path.join(self.directory, 'build')
-            meson('setup', build, environment('WEBLOCKS_SOURCE_DIR'),
-                  f'--prefix={self.directory}/prefix', '-Dtests=false', '-Ddocs=disabled',
-                  # What these make has no path in it that could be wrong.
-                  '-Dintrospection=disabled', '-Dvapi=disabled', '-Dexamples=disabled',
+            source = os.path.join(self.directory, 'source')
+            os.makedirs(os.path.join(source, 'subprojects'))
+            os.symlink(environment('WEBLOCKS_SOURCE_DIR'),
+                       os.path.join(source, 'subprojects', 'weblocks'))
+            for name, content in (('meson.build', SUPERPROJECT), ('program.c', text)):
+                with open(os.path.join(source, name), 'w', encoding='utf-8') as file:
+                    file.write(content)
+            options = {'tests': 'false', 'docs': 'disabled',
+                       # What these make has no path in it that could be wrong.
+                       'introspection': 'disabled', 'vapi': 'disabled', 'examples': 'disabled',
+                       **options}
+            meson('setup', build, source, f'--prefix={self.directory}/prefix',
+                  '--wrap-mode=forcefallback',
                   # How fast it is does not matter; compiling takes half the time.
                   '-Doptimization=0', '-Ddebug=false',
-                  *(f'-D{key}={value}' for key, value in options.items()))
+                  *(f'-Dweblocks:{key}={value}' for key, value in options.items()))
             meson('compile', '-C', build)
             super().__init__(build)
             self.install()
