@@ -19,7 +19,7 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 
 /* Sets the bucket. */
 void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
 
-/* Whether both tell the same of the same request. */
+/* Whether both describe the same request, with equal properties. */
 gboolean web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other);
 
 /* Whether both describe the same lock or request, and nothing but its age has changed. */

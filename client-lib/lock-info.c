@@ -178,7 +178,7 @@ web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other
                         (const char *const *)other->blocked_by);
 }
 
-/* ---- what it tells */
+/* ---- properties */
 
 /**
  * web_locks_lock_info_get_id:
@@ -335,7 +335,7 @@ web_locks_lock_info_get_client_id(WebLocksLockInfo *self)
  *
  * Gets the fencing token of a held lock. Only inspecting returns it.
  *
- * Returns: the token; 0 if it waits, or is not told
+ * Returns: the token; 0 if it is pending, or not from inspecting
  * Since: 0.1
  */
 guint64
@@ -563,7 +563,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:token:
      *
-     * The fencing token; 0 if it waits, or is not told.
+     * The fencing token; 0 if it is pending, or not from inspecting.
      *
      * Since: 0.1
      */
@@ -571,7 +571,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:why:
      *
-     * What its client says the lock is for.
+     * The purpose that its client has given.
      *
      * Since: 0.1
      */
@@ -579,7 +579,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:age:
      *
-     * For how long it has been held, or has waited, in milliseconds.
+     * How long it has been held or pending, in milliseconds.
      *
      * Since: 0.1
      */
@@ -603,7 +603,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:position:
      *
-     * Its place among those who wait for the name: 1 is next, and 0 is held.
+     * Its position among the pending requests for the name, from 1; 0 if it is held.
      *
      * Since: 0.1
      */
@@ -611,7 +611,7 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:blocked-by:
      *
-     * The client ids of those who must let go before it can be granted.
+     * The ids of the clients whose locks and requests have to end before it can be granted.
      *
      * Since: 0.1
      */

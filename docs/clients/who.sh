@@ -5,7 +5,7 @@
 # usage: who.sh BUCKET
 #
 # Prints each lock and request of a bucket, one on a line: state, name and process id.
-# Each call of busctl is a connection of its own, with which everything ends that it requested: so
+# Each call of busctl is a separate connection, and what it requests ends with the connection: so
 # a script can look with busctl, but holds locks with weblocks(1).
 set -eu
 

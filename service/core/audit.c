@@ -57,11 +57,12 @@ audit_fini(Audit *audit)
 }
 
 static char *
-tell(const LimitsAccount *account, ChargeKind kind, const char *what, guint32 said, guint32 found)
+describe_difference(
+    const LimitsAccount *account, ChargeKind kind, const char *what, guint32 charged, guint32 found)
 {
-    return g_strdup_printf("%s of uid %u: the account says %u %s, there are %u",
+    return g_strdup_printf("%s of uid %u: the account has %u %s, there are %u",
                            limit_id_get_name(limits_get_id(kind, account->scope)), account->uid,
-                           said, what, found);
+                           charged, what, found);
 }
 
 static guint32
@@ -111,15 +112,16 @@ audit_compare(const Audit *audit, const UserAgent *user_agent)
             guint32 n_sharers;
 
             if (account->n[kind] != sums[kind])
-                return tell(account, kind, "of them", account->n[kind], sums[kind]);
+                return describe_difference(account, kind, "objects", account->n[kind], sums[kind]);
             if (account->scope == SCOPE_APP)
                 continue;
             n_sharers = count_sharers(audit, account, kind);
             if (account->n_sharers[kind] != n_sharers)
-                return tell(account, kind, "that have any", account->n_sharers[kind], n_sharers);
+                return describe_difference(account, kind, "sharers", account->n_sharers[kind],
+                                           n_sharers);
         }
     if (count_in_buckets(user_agent) != total->n[CHARGE_REQUEST])
-        return tell(total, CHARGE_REQUEST, "in buckets", total->n[CHARGE_REQUEST],
-                    count_in_buckets(user_agent));
+        return describe_difference(total, CHARGE_REQUEST, "requests in buckets",
+                                   total->n[CHARGE_REQUEST], count_in_buckets(user_agent));
     return NULL;
 }

@@ -21,7 +21,7 @@ bus_fini(Bus *bus)
     flow_controls_fini(&bus->flow);
     outbox_fini(&bus->outbox);
     bucket_path_clear(&bus->called);
-    bucket_path_clear(&bus->told);
+    bucket_path_clear(&bus->last_bucket);
     /* Not flushed, since that would block if the bus does not read. */
     sd_bus_close(bus->connection);
     g_clear_pointer(&bus->connection, sd_bus_unref);
@@ -44,11 +44,12 @@ bus_get_bucket(Bus *bus, const char *path)
 const char *
 bus_get_bucket_path(Bus *bus, const char *bucket)
 {
-    if (g_strcmp0(bucket, bus->told.name) != 0) {
-        bucket_path_clear(&bus->told);
-        bus->told = (BucketPath){.path = bucket_path_encode(bucket), .name = g_strdup(bucket)};
+    if (g_strcmp0(bucket, bus->last_bucket.name) != 0) {
+        bucket_path_clear(&bus->last_bucket);
+        bus->last_bucket =
+            (BucketPath){.path = bucket_path_encode(bucket), .name = g_strdup(bucket)};
     }
-    return bus->told.path;
+    return bus->last_bucket.path;
 }
 
 void

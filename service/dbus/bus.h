@@ -19,7 +19,7 @@ struct Bus {
     FlowControls flow;
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
     BucketPath called;      /* the bucket of the last call */
-    BucketPath told;        /* the bucket of the last signal about a client's own principal */
+    BucketPath last_bucket; /* the bucket of the last signal about a client's own principal */
 };
 
 /* Takes the reference to `connection`. */

@@ -166,7 +166,7 @@ on_second_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     const char *problem = NULL;
 
     if (!read_answer(reply, &answer) || !answer_is_same(&lookup->answer, &answer))
-        problem = "the bus does not say the same again";
+        problem = "the bus returns other credentials than before";
     else if (!process_is_running(&lookup->process))
         problem = "its process has ended";
     finish(lookup, problem);
@@ -191,10 +191,10 @@ look_at_process(CredentialsLookup *lookup)
 
     answer->pidfd = -1;
     if (!process_open(&lookup->process, answer->pid, pidfd))
-        return "its process has ended, or can't be seen";
+        return "its process has ended, or can't be accessed";
     if (!sandbox_identify(&lookup->process, answer->label, answer->label_size, &lookup->kind,
                           &lookup->app_id))
-        return "its sandbox can't be told";
+        return "its sandbox can't be determined";
     take_name(lookup);
     process_close_directory(&lookup->process);
     if (!process_is_running(&lookup->process))
@@ -211,7 +211,7 @@ on_first_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     int r = 0;
 
     if (!read_answer(reply, &lookup->answer)) {
-        finish(lookup, "the bus does not say who it is");
+        finish(lookup, "the bus does not return its credentials");
         return 1;
     }
     if (is_short_of_descriptors()) {

@@ -47,7 +47,7 @@ note_changes(Server *server)
 /* Sends the event of an effect to the client of the request, and returns that client, or NULL. A
  * terminated agent has no client, unless it was terminated because of its client's calls. */
 static Client *
-tell_owner(const Effect *effect, gboolean is_answer)
+notify_owner(const Effect *effect, gboolean is_answer)
 {
     Client *owner = effect->request->agent->server_data;
 
@@ -71,7 +71,7 @@ notify(Server *server, PendingReply *pending)
         if (is_answer)
             send_reply(pending);
         /* A watcher that has got the event as the request's client gets no further signal. */
-        watches_tell(server, effect, tell_owner(effect, is_answer));
+        watches_notify(server, effect, notify_owner(effect, is_answer));
     }
     send_reply(pending);
     effects_clear(effects);

@@ -230,7 +230,7 @@ run_clients(Server *server)
         if (client == NULL)
             return;
         forgive_flood(client);
-        watches_tell_missed(client);
+        watches_notify_missed(client);
         serve_deferred(client, CALLS_PER_TURN);
         if (!call_queue_is_empty(&client->deferred) && scheduler_may_serve(client))
             turn_make_runnable(turn, client);

@@ -144,7 +144,7 @@ admit(Watch *watch)
 }
 
 void
-watches_tell(Server *server, const Effect *effect, const Client *told)
+watches_notify(Server *server, const Effect *effect, const Client *notified)
 {
     const LockManager *manager = effect->request->queue->manager;
     GList *of_bucket;
@@ -155,7 +155,7 @@ watches_tell(Server *server, const Effect *effect, const Client *told)
     for (GList *link = of_bucket; link != NULL; link = link->next) {
         Watch *watch = link->data;
 
-        if (watch->client != told && admit(watch))
+        if (watch->client != notified && admit(watch))
             encode_effect(watch->client, effect);
     }
     for (const LimitsAccount *account = manager->principal->account; account != NULL;
@@ -163,7 +163,7 @@ watches_tell(Server *server, const Effect *effect, const Client *told)
         for (GList *link = get_watches(server, account); link != NULL; link = link->next) {
             Watch *watch = link->data;
 
-            if (watch->client == told ||
+            if (watch->client == notified ||
                 (of_bucket != NULL && find_watch(watch->client, manager) != NULL))
                 continue;
             if (admit(watch))
@@ -172,7 +172,7 @@ watches_tell(Server *server, const Effect *effect, const Client *told)
 }
 
 void
-watches_tell_missed(Client *client)
+watches_notify_missed(Client *client)
 {
     if (!flow_control_may_tell_missed(client->flow))
         return;

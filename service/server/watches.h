@@ -46,8 +46,8 @@ LockResult watches_set(Client *client, LockManager *manager, gboolean enable);
 void watches_remove_client(Client *client);
 
 /* Sends the signal of an effect to the watchers of its bucket, or counts it as dropped. Leaves out
- * `told`, the client that has got it as an event of its own. */
-void watches_tell(Server *server, const Effect *effect, const Client *told);
+ * `notified`, the client that has already received it as the owner of the request. */
+void watches_notify(Server *server, const Effect *effect, const Client *notified);
 
 /* Sends `Missed` for dropped signals, if the client has read enough. */
-void watches_tell_missed(Client *client);
+void watches_notify_missed(Client *client);

@@ -136,7 +136,7 @@ class WatchAll(BreakCase):
         self.a.request('z', self.bucket)
         self.assertEqual(len(self.told()), 3)
 
-    def test_both_watches_tell_once(self):
+    def test_both_watches_notify_once(self):
         self.c.watch_all()
         self.c.watch(bucket=self.bucket)
         self.a.request('x', self.bucket)

@@ -205,6 +205,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_path(&bus, lines[i]);
     }
     bucket_path_clear(&bus.called);
-    bucket_path_clear(&bus.told);
+    bucket_path_clear(&bus.last_bucket);
     return 0;
 }

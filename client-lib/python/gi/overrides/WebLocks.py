@@ -3,8 +3,8 @@
 
 """PyGObject overrides of libweblocks: locks as context managers, coroutines, attributes, lists.
 
-README.md beside the package tells how to use it. What runs on asyncio is in WebLocks_asyncio.py,
-which is only imported where somebody awaits something.
+README.md beside the package shows how to use it. Support for asyncio is in WebLocks_asyncio.py, which
+is only imported when a coroutine is used.
 """
 
 import functools
@@ -36,21 +36,21 @@ class LinkedCancellable:
     """A context manager for a new cancellable, which is cancelled together with the caller's."""
 
     def __init__(self, cancellable):
-        self.theirs = cancellable
+        self.parent = cancellable
 
     def __enter__(self):
-        self.ours = Gio.Cancellable()
-        if self.theirs is not None:
+        self.child = Gio.Cancellable()
+        if self.parent is not None:
             # Gio.Cancellable.connect() differs from that of all other objects.
-            self.handler = GObject.Object.connect(self.theirs, 'cancelled',
-                                                  lambda _theirs: self.ours.cancel())
-            if self.theirs.is_cancelled():
-                self.ours.cancel()
-        return self.ours
+            self.handler = GObject.Object.connect(self.parent, 'cancelled',
+                                                  lambda _parent: self.child.cancel())
+            if self.parent.is_cancelled():
+                self.child.cancel()
+        return self.child
 
     def __exit__(self, *_exception):
-        if self.theirs is not None:
-            GObject.Object.disconnect(self.theirs, self.handler)
+        if self.parent is not None:
+            GObject.Object.disconnect(self.parent, self.handler)
 
 
 # ---- options
