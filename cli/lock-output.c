@@ -228,15 +228,17 @@ lock_output_who(WebLocksLockInfo *info)
 static char *
 rough_age(guint64 age_ms)
 {
-    guint64 seconds = age_ms / 1000;
+    guint seconds = (guint)(age_ms / 1000);
+    guint minutes = seconds / 60;
+    guint hours = minutes / 60;
 
-    if (seconds < 60)
-        return g_strdup_printf(_("%u s"), (guint)seconds);
-    if (seconds < 60 * 60)
-        return g_strdup_printf(_("%u min"), (guint)(seconds / 60));
-    if (seconds < 24 * 60 * 60)
-        return g_strdup_printf(_("%u h"), (guint)(seconds / 60 / 60));
-    return g_strdup_printf(_("%u d"), (guint)(seconds / 24 / 60 / 60));
+    if (minutes == 0)
+        return g_strdup_printf(_("%u s"), seconds);
+    if (hours == 0)
+        return g_strdup_printf(_("%u min"), minutes);
+    if (hours < 24)
+        return g_strdup_printf(_("%u h"), hours);
+    return g_strdup_printf(_("%u d"), hours / 24);
 }
 
 char *

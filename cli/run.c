@@ -337,8 +337,9 @@ command_run(const Command *command, int argc, char **argv)
     if (!parse_arguments(&run, command, argc, argv, shell) ||
         !holder_options_check(options, command))
         return STATUS_USAGE;
+    why = make_why(&run);
     if (options->why == NULL)
-        options->why = why = make_why(&run);
+        options->why = why;
     if (run.file != NULL && (run.fd = file_lock_open(run.file)) < 0) {
         complain("'%s': %s", run.file, g_strerror(errno));
         return STATUS_NO_FILE;

@@ -474,12 +474,14 @@ class Watch(ShowTestCase):
         terminal.wait_for(': 1 held, 0 pending')
         with open('/proc/self/comm', encoding='utf-8') as file:
             who = file.read().rstrip('\n')
-        terminal.wait_for(f'x\\u{{1b}}[5m  exclusive  held   0s   {who}')
+        wait_for(lambda: re.search(rf'x\\u{{1b}}\[5m  exclusive  held   \ds   {who}', terminal.read()),
+                 what='the holder')
         self.b.request('x\x1b[5m', self.bucket, why='writing')
         terminal.wait_for(': 1 held, 1 pending')
         terminal.wait_for(f'  {PID}  {who}({PID})')
         # The ages go on by themselves.
-        terminal.wait_for('held     2s')
+        wait_for(lambda: len(set(re.findall(r'held +(\d+)s', terminal.read()))) > 1,
+                 what='two ages')
         self.a.release(id_, self.bucket)
         wait_for(lambda: re.search('  held .*  writing$', self.last_screen(terminal)[-1]),
                  what='the other holder')

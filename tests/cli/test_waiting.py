@@ -30,9 +30,8 @@ class WaitingLine(CliTestCase):
 
     def test_holder_and_age(self):
         terminal = self.waiting()
-        begin = f"\rWaiting for '{self.name}': held by {self.who} for "
-        for age in (1, 2):
-            terminal.wait_for(f'{begin}{age} s: nightly copy')
+        line = rf"\rWaiting for '{self.name}': held by {re.escape(self.who)} for (\d+) s: nightly copy *\r"
+        wait_for(lambda: len(set(re.findall(line, terminal.read()))) > 1, what='two ages')
         # The line stays one line, and is gone at the end.
         self.assertEqual(len(terminal.lines()), 1)
         self.holder.release(self.lock)
@@ -89,10 +88,15 @@ class WaitingLine(CliTestCase):
         self.check_end(self.terminal('run', '-w', '1', '-E', '9', self.name, 'true'), 9)
 
     def test_only_if_it_takes_long(self):
+        """A busy machine may take long, but not each time."""
         self.holder.release(self.lock)
-        terminal = self.terminal('run', self.name, 'echo', 'ran')
-        self.check_end(terminal, 0, 'ran')
-        self.assertNotIn('Waiting', terminal.text)
+
+        def try_once():
+            terminal = self.terminal('run', self.name, 'echo', 'ran')
+            self.check_end(terminal, 0, 'ran')
+            return terminal.text == 'ran\r\n'
+
+        self.assertTrue(any(try_once() for _ in range(10)))
 
     def test_standard_error_is_not_a_terminal(self):
         quiet = self.job('run', self.name, 'echo', 'ran')
