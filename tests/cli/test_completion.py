@@ -179,12 +179,13 @@ class Completion:
             # With arguments of its own.
             self.check_completed(f'{begin} weblocks que', f'{begin} weblocks query')
 
-    def test_files_as_arguments_of_the_command(self):
+    def test_files(self):
         path = os.path.join(self.directory, 'some-file')
         with open(path, 'w', encoding='ascii'):
             pass
-        self.check_completed(f'weblocks run name cat {self.directory}/some',
-                             f'weblocks run name cat {path}')
+        for begin in ('name cat ', '--also-flock=', '--also-flock '):
+            self.check_completed(f'weblocks run {begin}{self.directory}/some',
+                                 f'weblocks run {begin}{path}')
 
     def test_a_service_that_does_not_answer(self):
         self.daemon.pause()
