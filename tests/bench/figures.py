@@ -24,6 +24,9 @@ class Figure:
         """The ratio of two, of what ran next to each other in each repetition."""
         return Figure(a / b for a, b in zip(self.samples, other.samples))
 
+    def times(self, factor):
+        return Figure(factor * sample for sample in self.samples)
+
     def show(self):
         return f'{number(self.median)} [{number(min(self.samples))}-{number(max(self.samples))}]'
 
@@ -110,13 +113,15 @@ class Table:
 
 @dataclasses.dataclass
 class Target:
-    """What a figure should be: at most, or at least."""
+    """What a figure should be: at most, or at least. `bound` is the same figure of what is in the
+    way in any case."""
 
     what: str
     figure: Figure
     limit: float
     unit: str = ''
     at_least: bool = False
+    bound: Figure = None
 
     @property
     def met(self):
@@ -135,4 +140,5 @@ class Target:
     def as_json(self):
         return {'what': self.what, 'limit': self.limit, 'at least': self.at_least,
                 'unit': self.unit, 'met': self.met,
-                'figure': self.figure.as_json() if self.figure else None}
+                'figure': self.figure.as_json() if self.figure else None,
+                'bound': self.bound.as_json() if self.bound else None}

@@ -51,9 +51,10 @@ def show_table(table):
 
 
 def show_targets(targets):
-    rows = [('target', 'limit', 'measured', '')]
+    rows = [('target', 'limit', 'measured', '', 'bound')]
     for target in targets:
-        rows.append((target.what, target.show_limit(), cell(target.figure), target.verdict()))
+        rows.append((target.what, target.show_limit(), cell(target.figure), target.verdict(),
+                     cell(target.bound)))
     return markdown_table(rows)
 
 
@@ -89,7 +90,13 @@ def markdown(report, pictures=()):
     if report.settings.quick:
         parts.append('**A quick run: it shows that all works, and its figures say nothing.**')
     if report.targets:
-        parts += ['## Targets', show_targets(report.targets)]
+        parts += ['## Targets',
+                  wrap('The bound is what the ratio would be without the library, or without the '
+                       'service: for pairs, two round trips of a byte over a socketpair; for many '
+                       'clients, bare packets; for a calm client, a process that only echoes and '
+                       'is flooded with as many bytes as the service with packets. "What bounds '
+                       'these figures" has more.'),
+                  show_targets(report.targets)]
     for key, table in report.tables.items():
         if not table.filled_rows():
             continue

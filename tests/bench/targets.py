@@ -4,7 +4,7 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import calm, crashes, growth, handovers, memory, pairs, state, throughput
+from measures import bounds, calm, crashes, growth, handovers, memory, pairs, state, throughput
 
 
 def all_targets(settings, tables):
@@ -14,11 +14,16 @@ def all_targets(settings, tables):
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
                       ('crashes', _crashes), ('state', _state)):
         if key in tables:
-            targets += make(settings, tables[key])
+            targets += make(settings, tables)
     return targets
 
 
-def _pairs(settings, table):
+def _twice(figure):
+    return figure.times(2) if figure else None
+
+
+def _pairs(settings, tables):
+    table = tables['pairs']
     best = settings.best_kind
     for way, kind, peer, limit in (('sync', best, pairs.REDIS, 1.2),
                                    ('unref', best, pairs.REDIS, 0.85),
@@ -26,23 +31,30 @@ def _pairs(settings, table):
                                    ('sync', 'dbus-daemon', pairs.name('dbus-daemon'), 0.17),
                                    ('async', 'dbus-broker', pairs.name('dbus-broker'), 0.6)):
         yield Target(f'pair, {pairs.WAYS[way]}, one core: to {peer}',
-                     table.ratio(pairs.ours(way, kind), peer, 'one'), limit)
+                     table.ratio(pairs.ours(way, kind), peer, 'one'), limit,
+                     bound=None if way == 'unref'
+                     else _twice(table.ratio(pairs.ROUND_TRIP, peer, 'one')))
 
 
-def _handovers(_settings, table):
+def _handovers(_settings, tables):
+    table = tables['handovers']
     peer = handovers.name('dbus-broker')
     yield Target(f'hand-over, one core: to {peer}',
                  table.ratio(handovers.ours('dbus-broker'), peer, 'one'), 1.0)
 
 
-def _throughput(_settings, table):
-    for load, limit in (((1, throughput.IN_FLIGHT), 3), ((throughput.CLIENTS[-1], 1), 2)):
+def _throughput(settings, tables):
+    table = tables['throughput']
+    bound = bounds.rate_of_many(settings, tables['bounds']) if 'bounds' in tables else None
+    for load, limit, most in (((1, throughput.IN_FLIGHT), 3, None),
+                              ((throughput.CLIENTS[-1], 1), 2, bound)):
         ours, names = (row('dbus-broker', *load) for row in (throughput.ours, throughput.names))
         yield Target(f'{ours}, one core: to {names}', table.ratio(ours, names, 'one'), limit,
-                     at_least=True)
+                     at_least=True, bound=most)
 
 
-def _growth(settings, table):
+def _growth(settings, tables):
+    table = tables['growth']
     few, many = (growth.grant(growth.sizes(settings)[index]) for index in (0, -1))
     for which, people in (('one', 'one core'), ('free', 'cores free')):
         yield Target(f'{many}, {people}: to {few}', table.ratio(many, few, which), 1.1)
@@ -51,24 +63,29 @@ def _growth(settings, table):
                  table.ratio(query, growth.CHROMIUM + query, 'one'), 0.4)
 
 
-def _memory(_settings, table):
+def _memory(_settings, tables):
+    table = tables['memory']
     yield Target(memory.IDLE, table.get(memory.IDLE, 'free'), 6 * 1024, 'KiB')
     yield Target(memory.HELD, table.get(memory.HELD, 'free'), 400, 'bytes')
 
 
-def _calm(settings, table):
+def _calm(settings, tables):
+    table = tables['calm']
     count = calm.neighbours(settings)[-1]
     ours, echo = (calm.beside(what, count) for what in (calm.LOCK, calm.ECHO))
-    yield Target(f'{ours}, one core: to {echo}', table.ratio(ours, echo, 'one'), 1.5)
+    yield Target(f'{ours}, one core: to {echo}', table.ratio(ours, echo, 'one'), 1.5,
+                 bound=table.ratio(calm.beside(calm.ECHO, count, 'same'), echo, 'one'))
 
 
-def _crashes(_settings, table):
+def _crashes(_settings, tables):
+    table = tables['crashes']
     for how in (crashes.RESTARTED, crashes.ACTIVATED):
         row = crashes.row_of(how, '99th percentile')
         yield Target(row, table.get(row, 'free'), 50000, 'us')
 
 
-def _state(settings, table):
+def _state(settings, tables):
+    table = tables['state']
     for name in state.WAYS:
         row = state.ADDED.format(name)
         yield Target(f'{row}, one core', table.get(row, 'one'), 3.5, 'us')

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The lower bounds of one client's figures: the processor time of a pair, on one core, by its parts."""
+"""The lower bounds of the figures of one client, and of many: the processor time of a pair, on one
+core, by its parts."""
 
 import contextlib
 import os
@@ -18,10 +19,22 @@ WAYS = {'hand-pair packets': 'lock by hand, bare packets', 'lock-pair sync': 'lo
         'lock-pair async': 'lock, asynchronous calls',
         'lock-pair unref': 'lock, release by last unref'}
 SCENES = {'kept': [], '--no-state': ['--no-state']}
+MANY_NAMES = f'{{}} clients: {NAME}'
+MANY = {'bounds-load echo': 'two round trips with one process that echoes',
+        'bounds-load packets': 'lock by hand, bare packets', 'bounds-load sync': 'lock, sync calls',
+        'lock-load': 'lock, asynchronous calls'}
 
 
 def row_of(way, scene):
     return f'{WAYS[way]}, {"locks kept" if scene == "kept" else scene}'
+
+
+def many(settings):
+    return settings.count(64, 4)
+
+
+def row_of_many(settings, way):
+    return f'{many(settings)} clients: {MANY[way]}'
 
 
 def declare(settings):
@@ -33,15 +46,30 @@ def declare(settings):
                   'two processes and the kernel take for four messages of a byte. For a pair of '
                   'sync calls the client makes six system calls (send, poll and receive, twice), '
                   'the service eight (wait, receive, receive until there is nothing, and send, '
-                  'twice).',
-                  'us', 'to Redis')
+                  'twice). '
+                  f'The rows of {many(settings)} clients, each a process, show what bounds the '
+                  'throughput of many: their ratio is to the names. What asynchronous calls take '
+                  'beyond bare packets is mostly GTask, GObject and the main loop: callgrind '
+                  'counts 22,200 instructions for a pair in a client, 2,800 of them in libweblocks '
+                  'itself, and 1,700 in a client that sends bare packets.',
+                  'us', 'to Redis, or to names')
     table.row(TRIPS, ('self', REDIS))
     table.row(REDIS)
     table.row(NAME.format(settings.best_kind), ('self', REDIS))
     for way in WAYS:
         for scene in reversed(SCENES):
             table.row(row_of(way, scene), ('self', REDIS))
+    names = MANY_NAMES.format(many(settings), settings.best_kind)
+    table.row(names)
+    for way in MANY:
+        table.row(row_of_many(settings, way), ('self', names))
     return table
+
+
+def rate_of_many(settings, table):
+    """Locks by bare packets to names, of many clients: how many in the time of one."""
+    return table.ratio(MANY_NAMES.format(many(settings), 'dbus-broker'),
+                       row_of_many(settings, 'bounds-load packets'), 'one')
 
 
 def time_of_process(pid):
@@ -64,15 +92,28 @@ def time_of_run(settings, name, arguments, server):
     return (usage.ru_utime + usage.ru_stime) * 1e6 + after - before
 
 
-def time_way(row, settings, command, server, factor=1):
+def time_way(row, settings, command, server, factor=1, count=6000):
     name, *arguments = command
-    count = settings.count(6000, 400)
+    count = settings.count(count, 400)
 
     def ask():
-        few, many = (time_of_run(settings, name, [*arguments, n], server)
-                     for n in (count // 10, count))
-        return {row: factor * (many - few) / (count - count // 10)}
+        short, whole = (time_of_run(settings, name, [*arguments, n], server)
+                        for n in (count // 10, count))
+        return {row: factor * (whole - short) / (count - count // 10)}
     return Way(row, ask)
+
+
+def ways_of_many(settings, scene):
+    clients = many(settings)
+
+    def way(row, server, *command):
+        return time_way(row, settings, command, server, count=300 * clients)
+    yield way(MANY_NAMES.format(clients, scene.kind), scene.bus.pid,
+              'name-load', scene.address, clients, 1)
+    for key in MANY:
+        name, *how = key.split()
+        yield way(row_of_many(settings, key), scene.pid,
+                  name, scene.address, *how, clients, *([] if how else [1]))
 
 
 def measure(settings, table):
@@ -88,6 +129,8 @@ def measure(settings, table):
                 name, how = way.split()
                 ways.append(time_way(row_of(way, key), settings, [name, scene.address, how],
                                      scene.pid))
+            if key == 'kept':
+                ways += ways_of_many(settings, scene)
         ways.append(time_way(NAME.format(scene.kind), settings,
                              ['name-pair', scene.address, 'raw'], scene.bus.pid))
         measure_in_turns(settings, table, 'one', ways, settings.repetitions)

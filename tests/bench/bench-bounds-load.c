@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* What bounds the throughput of many clients: those of bench-lock-load with less and less in their
+ * way.
+ *
+ *     bench-bounds-load ADDRESS WAY CLIENTS COUNT
+ *
+ * WAY is
+ *   sync     locks requested and released by sync calls of the library;
+ *   packets  the same by bare packets (hand.h);
+ *   echo     two round trips of a byte with a process that waits by epoll and sends each byte back.
+ *
+ * COUNT pairs in all, shared evenly, one at a time for each client. Every client is a process.
+ * Prints `rate`, pairs per second. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "calm.h"
+#include "hand.h"
+#include "load.h"
+
+#define CLIENTS_MAX 256
+#define EVENTS_MAX  64
+
+/* ---- locks by the library */
+
+typedef struct {
+    WebLocksManager *manager;
+    char name[32];
+} SyncClient;
+
+static gpointer
+connect_sync(const Load *load, guint index)
+{
+    g_autoptr(WebLocksAgent) agent = bench_agent_new(load->address);
+    SyncClient *client = g_new0(SyncClient, 1);
+
+    client->manager = bench_manager_new(agent, "bench");
+    g_snprintf(client->name, sizeof client->name, "document %u", index);
+    bench_barrier(agent);
+    return client;
+}
+
+static void
+run_sync(const Load *load, gpointer data)
+{
+    SyncClient *client = data;
+
+    for (guint i = 0; i < load->n_pairs; i++) {
+        g_autoptr(WebLocksLock) lock = bench_request(client->manager, client->name);
+
+        bench_release(lock);
+    }
+}
+
+/* ---- locks by hand */
+
+typedef struct {
+    Hand *hand;
+    char name[32];
+} HandClient;
+
+static gpointer
+connect_hand(const Load *load, guint index)
+{
+    HandClient *client = g_new0(HandClient, 1);
+
+    client->hand = hand_new(load->address);
+    g_snprintf(client->name, sizeof client->name, "document %u", index);
+    return client;
+}
+
+static void
+run_hand(const Load *load, gpointer data)
+{
+    HandClient *client = data;
+    gboolean held;
+
+    for (guint i = 0; i < load->n_pairs; i++)
+        hand_release(client->hand, hand_request(client->hand, client->name, &held));
+}
+
+/* ---- echoes */
+
+static int echo_pairs[CLIENTS_MAX][2]; /* one end for the client, the other for the echo process */
+
+static gpointer
+connect_echo(const Load *load, guint index)
+{
+    return &echo_pairs[index][0];
+}
+
+static void
+run_echo(const Load *load, gpointer data)
+{
+    for (guint i = 0; i < load->n_pairs; i++)
+        calm_echo_twice(data);
+}
+
+static void
+echo(guint n_clients)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+
+    bench_check_errno(epoll_fd >= 0, "epoll");
+    for (guint i = 0; i < n_clients; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.fd = echo_pairs[i][1]};
+
+        bench_check_errno(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event) == 0, "epoll");
+    }
+    for (;;) {
+        int n_events = epoll_wait(epoll_fd, events, EVENTS_MAX, -1);
+
+        for (int i = 0; i < n_events; i++) {
+            bench_hear(events[i].data.fd);
+            bench_tell(events[i].data.fd);
+        }
+    }
+}
+
+static double
+measure_echo(const Load *load, guint n_clients)
+{
+    pid_t child;
+    double rate;
+
+    if (n_clients > CLIENTS_MAX)
+        bench_die("clients", "too many");
+    for (guint i = 0; i < n_clients; i++)
+        bench_make_pair(echo_pairs[i]);
+    child = bench_fork();
+    if (child == 0)
+        echo(n_clients);
+    rate = load_measure(load, n_clients, connect_echo, run_echo);
+    bench_kill(child);
+    return rate;
+}
+
+int
+main(int argc, char **argv)
+{
+    guint n_clients;
+    Load load;
+
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench-bounds-load ADDRESS sync|packets|echo CLIENTS COUNT\n");
+        return 2;
+    }
+    n_clients = bench_number(argv[3]);
+    load.address = argv[1];
+    load.in_flight = 1;
+    load.n_pairs = MAX(1, bench_number(argv[4]) / n_clients);
+    if (g_str_equal(argv[2], "sync"))
+        bench_print("rate", load_measure(&load, n_clients, connect_sync, run_sync));
+    else if (g_str_equal(argv[2], "packets"))
+        bench_print("rate", load_measure(&load, n_clients, connect_hand, run_hand));
+    else if (g_str_equal(argv[2], "echo"))
+        bench_print("rate", measure_echo(&load, n_clients));
+    else
+        bench_die(argv[2], "neither sync, packets nor echo");
+    return EXIT_SUCCESS;
+}
