@@ -5,7 +5,7 @@
 
 Arguments: logs of `meson test` (testlog*.json), and files with one `pass NAME` or `fail NAME`
 a line. Fails if a test failed, if a test program crashed, timed out or ran no test, or if a log
-is missing or empty.
+is missing, empty or incomplete.
 """
 
 import json
@@ -75,6 +75,9 @@ def count_meson(count, path):
         programs = [json.loads(line) for line in file if line.strip()]
     if not programs:
         count.add_fail(f'{path} has no test')
+    # The last file that meson writes.
+    elif not os.path.exists(path.removesuffix('.json') + '.junit.xml'):
+        count.add_fail(f'{path} is incomplete: meson ended early')
     for program in programs:
         count_program(count, program['name'] + setup, program)
 

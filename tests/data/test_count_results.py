@@ -28,7 +28,9 @@ class CountResults(unittest.TestCase):
             file.write(text)
         return path
 
-    def meson_log(self, *programs):
+    def meson_log(self, *programs, is_complete=True):
+        if is_complete:
+            self.write('testlog.junit.xml', '')
         return self.write('testlog.json', ''.join(
             json.dumps({'name': f'program {number}', 'stdout': stdout, 'result': result,
                         'returncode': 0 if result in ('OK', 'SKIP') else 1}) + '\n'
@@ -77,6 +79,10 @@ class CountResults(unittest.TestCase):
         self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n')),
                    os.path.join(self.directory, 'none.json'))
         self.check(0, 1, 0, self.meson_log())
+
+    def test_a_log_that_meson_did_not_finish(self):
+        output = self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n'), is_complete=False))
+        self.assertIn('meson ended early', output)
 
     def test_nothing_at_all_is_no_success(self):
         self.check(0, 0, 0)
