@@ -37,6 +37,24 @@ web_locks_loss_reason_get_type(void)
 }
 
 GType
+web_locks_claim_state_get_type(void)
+{
+    static gsize type;
+    static const GEnumValue values[] = {
+        {WEB_LOCKS_CLAIM_STATE_IDLE, "WEB_LOCKS_CLAIM_STATE_IDLE", "idle"},
+        {WEB_LOCKS_CLAIM_STATE_WAITING, "WEB_LOCKS_CLAIM_STATE_WAITING", "waiting"},
+        {WEB_LOCKS_CLAIM_STATE_HELD, "WEB_LOCKS_CLAIM_STATE_HELD", "held"},
+        {WEB_LOCKS_CLAIM_STATE_LOST, "WEB_LOCKS_CLAIM_STATE_LOST", "lost"},
+        {WEB_LOCKS_CLAIM_STATE_FAILED, "WEB_LOCKS_CLAIM_STATE_FAILED", "failed"},
+        {0, NULL, NULL},
+    };
+
+    if (g_once_init_enter(&type))
+        g_once_init_leave(&type, g_enum_register_static("WebLocksClaimState", values));
+    return type;
+}
+
+GType
 web_locks_error_get_type(void)
 {
     static gsize type;

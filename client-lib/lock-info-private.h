@@ -19,6 +19,9 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 
 /* Sets the bucket. */
 void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
 
+/* The key of the request, if it is one of the caller; otherwise 0. */
+guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
+
 /* Whether both describe the same request, with equal properties. */
 gboolean web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other);
 

@@ -27,6 +27,7 @@ struct _WebLocksLockInfo {
     guint64 token;
     char *why;
     guint64 id;
+    guint64 key; /* 0: of another client */
     guint64 age_ms;
     gint64 since_us;
     guint pid;
@@ -107,9 +108,10 @@ has_right_types(GVariant *entry)
         const char *key;
         const char *type;
     } known[] = {
-        {"name", "s"},  {"clientId", "s"}, {"why", "s"}, {"process", "s"},  {"blockedBy", "as"},
-        {"token", "t"}, {"age", "t"},      {"pid", "u"}, {"position", "u"}, {"cursor", "t"},
-        {"mode", "s"},  {"state", "s"},    {"id", "t"},  {"app", "s"},      {"uid", "u"},
+        {"name", "s"},       {"clientId", "s"}, {"why", "s"},  {"process", "s"},
+        {"blockedBy", "as"}, {"token", "t"},    {"age", "t"},  {"pid", "u"},
+        {"position", "u"},   {"cursor", "t"},   {"mode", "s"}, {"state", "s"},
+        {"id", "t"},         {"app", "s"},      {"uid", "u"},  {"key", "t"},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(known); i++) {
@@ -142,6 +144,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
     g_variant_lookup(entry, "token", "t", &self->token);
     read_string(entry, "app", &self->application);
     g_variant_lookup(entry, "id", "t", &self->id);
+    g_variant_lookup(entry, "key", "t", &self->key);
     g_variant_lookup(entry, "uid", "u", &self->uid);
     if (g_variant_lookup(entry, "age", "t", &self->age_ms))
         self->since_us =
@@ -160,6 +163,12 @@ void
 web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
 {
     g_set_object(&self->manager, manager);
+}
+
+guint64
+web_locks_lock_info_get_key(WebLocksLockInfo *self)
+{
+    return self->key;
 }
 
 gboolean

@@ -11,6 +11,8 @@
 
 /* Creates a WebLocksLock for a granted request, and notifies it of a loss. */
 extern const RequestFuncs web_locks_lock_funcs;
+gpointer web_locks_lock_new(Request *take_request);
+void web_locks_lock_lose(gpointer lock, PacketReason reason);
 
 /* Releases the lock without waiting for an answer. */
 void web_locks_lock_drop(WebLocksLock *self);

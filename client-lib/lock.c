@@ -76,15 +76,15 @@ get_loss_reason(PacketReason reason)
     }
 }
 
-static void
-on_lost(gpointer lock, PacketReason reason)
+void
+web_locks_lock_lose(gpointer lock, PacketReason reason)
 {
     notify_held(lock);
     g_signal_emit(lock, signals[SIGNAL_LOST], 0, get_loss_reason(reason));
 }
 
-static gpointer
-lock_new(Request *take_request)
+gpointer
+web_locks_lock_new(Request *take_request)
 {
     WebLocksLock *self = g_object_new(WEB_LOCKS_TYPE_LOCK, NULL);
 
@@ -92,7 +92,7 @@ lock_new(Request *take_request)
     return self;
 }
 
-const RequestFuncs web_locks_lock_funcs = {lock_new, on_lost};
+const RequestFuncs web_locks_lock_funcs = {web_locks_lock_new, web_locks_lock_lose, NULL};
 
 void
 web_locks_lock_drop(WebLocksLock *self)

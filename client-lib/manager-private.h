@@ -37,7 +37,15 @@ const char *web_locks_manager_get_path(WebLocksManager *self);
 void web_locks_manager_start_request(WebLocksManager *self,
                                      const char *name,
                                      const RequestOptions *options,
+                                     const RequestFuncs *funcs,
                                      Caller caller);
+
+/* Checks whether the agent can make requests, the name, and the options, in the order of the
+ * standard [3.2.1]. */
+gboolean web_locks_manager_check_request(WebLocksManager *self,
+                                         const char *name,
+                                         const RequestOptions *options,
+                                         GError **error);
 
 /* Checks whether the agent can make requests. The standard requires this check first [3.2.1]. */
 gboolean web_locks_manager_check(WebLocksManager *self, GError **error);

@@ -371,18 +371,18 @@ void
 web_locks_manager_start_request(WebLocksManager *self,
                                 const char *name,
                                 const RequestOptions *options,
+                                const RequestFuncs *funcs,
                                 Caller caller)
 {
-    connection_request(web_locks_manager_get_connection(self), &web_locks_lock_funcs, self->bucket,
-                       name, options, caller);
+    connection_request(web_locks_manager_get_connection(self), funcs, self->bucket, name, options,
+                       caller);
 }
 
-/* The checks are in the order of the standard. */
-static gboolean
-check_request(WebLocksManager *self,
-              const char *name,
-              const RequestOptions *options,
-              GError **error)
+gboolean
+web_locks_manager_check_request(WebLocksManager *self,
+                                const char *name,
+                                const RequestOptions *options,
+                                GError **error)
 {
     return web_locks_manager_check(self, error) && web_locks_manager_check_name(name, error) &&
            request_options_check(options, name, error);
@@ -430,11 +430,12 @@ web_locks_manager_request_async(WebLocksManager *self,
      * standard, and never after the lock was handed over. */
     g_task_set_check_cancellable(task, FALSE);
     request_options_init(&values, options);
-    if (!check_request(self, name, &values, &error)) {
+    if (!web_locks_manager_check_request(self, name, &values, &error)) {
         g_task_return_error(task, error);
         return;
     }
-    web_locks_manager_start_request(self, name, &values, caller_of_task(g_steal_pointer(&task)));
+    web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
+                                    caller_of_task(g_steal_pointer(&task)));
 }
 
 /**
@@ -505,9 +506,10 @@ web_locks_manager_request_sync(WebLocksManager *self,
     g_return_val_if_fail(cancellable == NULL || G_IS_CANCELLABLE(cancellable), NULL);
 
     request_options_init(&values, options);
-    if (!check_request(self, name, &values, error))
+    if (!web_locks_manager_check_request(self, name, &values, error))
         return NULL;
-    web_locks_manager_start_request(self, name, &values, caller_of_sync(&sync, cancellable));
+    web_locks_manager_start_request(self, name, &values, &web_locks_lock_funcs,
+                                    caller_of_sync(&sync, cancellable));
     return sync_call_wait(&sync, error);
 }
 

@@ -5,6 +5,7 @@
 #include "client-lib/engine/connection.h"
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
+#include "client-lib/monitor-private.h"
 #include "client-lib/survey.h"
 
 /* Every change of a bucket causes a signal to watchers. A signal, Missed, or another owner of the
@@ -46,8 +47,12 @@ struct _WebLocksMonitor {
     GObject parent;
     WebLocksAgent *agent;
     WebLocksManager *manager; /* NULL: all buckets */
+    char *name;               /* NULL: all names */
+    GMainContext *context;    /* in which the lists change */
     GListStore *held;
     GListStore *pending;
+    void (*looked)(gpointer data); /* NULL: none */
+    gpointer looked_data;
 
     ConnectionWatch watch;
     MonitorRef *ref;
@@ -97,6 +102,7 @@ struct MonitorRef {
     GWeakRef monitor;
     Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
+    GMainContext *context;
     int is_told; /* atomic: a change was reported, and a look is scheduled */
 };
 
@@ -108,6 +114,7 @@ monitor_ref_new(WebLocksMonitor *monitor)
     g_weak_ref_init(&self->monitor, monitor);
     self->survey = monitor->survey;
     self->session = session_ref(connection_get_session(get_connection(monitor)));
+    self->context = g_main_context_ref(monitor->context);
     return self;
 }
 
@@ -118,6 +125,7 @@ monitor_ref_clear(gpointer data)
 
     g_weak_ref_clear(&self->monitor);
     session_unref(self->session);
+    g_main_context_unref(self->context);
 }
 
 static void
@@ -130,16 +138,14 @@ static void
 refresh_if_alive(MonitorRef *ref)
 {
     g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&ref->monitor);
-    GMainContext *context;
 
     g_atomic_int_set(&ref->is_told, FALSE);
     if (self == NULL)
         return;
     /* The result is to be delivered in the current context. */
-    context = connection_get_context(get_connection(self));
-    g_main_context_push_thread_default(context);
+    g_main_context_push_thread_default(ref->context);
     refresh(self);
-    g_main_context_pop_thread_default(context);
+    g_main_context_pop_thread_default(ref->context);
 }
 
 static gboolean
@@ -156,7 +162,7 @@ refresh_in(WebLocksMonitor *self, guint ms)
     self->timer = g_timeout_source_new(ms);
     g_source_set_callback(self->timer, on_timer, g_atomic_rc_box_acquire(self->ref),
                           monitor_ref_unref);
-    g_source_attach(self->timer, connection_get_context(get_connection(self)));
+    g_source_attach(self->timer, self->context);
 }
 
 typedef struct {
@@ -192,7 +198,7 @@ on_changed(const char *path, gpointer data)
     change->delivery.run = change_run;
     change->delivery.free = change_free;
     change->ref = g_atomic_rc_box_acquire(ref);
-    session_deliver(ref->session, session_get_context(ref->session), &change->delivery);
+    session_deliver(ref->session, ref->context, &change->delivery);
 }
 
 /* ---- looking */
@@ -255,6 +261,13 @@ read_refresh(GVariant *body, gpointer monitor, GError **error)
 
 static const MethodCallKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
 
+static void
+tell_looked(WebLocksMonitor *self)
+{
+    if (self->looked != NULL)
+        self->looked(self->looked_data);
+}
+
 /* `next_ms` is when to look again even without a signal; 0: not at all. */
 static void
 end_look(WebLocksMonitor *self, guint next_ms)
@@ -280,6 +293,7 @@ on_refresh_failed(WebLocksMonitor *self, const GError *error)
     g_list_store_remove_all(self->held);
     g_list_store_remove_all(self->pending);
     end_look(self, 0);
+    tell_looked(self);
 }
 
 static void
@@ -288,6 +302,7 @@ take_in(WebLocksMonitor *self, WebLocksSnapshot *snapshot)
     update_store(self->held, web_locks_snapshot_get_held(snapshot));
     update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
     end_look(self, 0);
+    tell_looked(self);
 }
 
 static void
@@ -328,16 +343,19 @@ refresh(WebLocksMonitor *self)
 /* ---- making one */
 
 static WebLocksMonitor *
-monitor_new(WebLocksAgent *agent, WebLocksManager *manager)
+monitor_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name, GMainContext *context)
 {
     WebLocksMonitor *self = g_object_new(WEB_LOCKS_TYPE_MONITOR, NULL);
     Session *session;
 
     self->agent = g_object_ref(agent);
     self->manager = manager != NULL ? g_object_ref(manager) : NULL;
-    self->survey = survey_new(agent, manager);
+    self->name = g_strdup(name);
+    self->context = g_main_context_ref(context);
+    self->survey = survey_new(agent, manager, self->name);
     self->ref = monitor_ref_new(self);
     self->watch.path = survey_get_path(self->survey);
+    self->watch.name = self->name;
     self->watch.changed = on_changed;
     self->watch.data = self->ref;
     session = self->ref->session;
@@ -347,10 +365,40 @@ monitor_new(WebLocksAgent *agent, WebLocksManager *manager)
     return self;
 }
 
+static WebLocksMonitor *
+monitor_new_in_agents_context(WebLocksAgent *agent, WebLocksManager *manager)
+{
+    return monitor_new(agent, manager, NULL,
+                       connection_get_context(web_locks_agent_get_connection(agent)));
+}
+
+WebLocksMonitor *
+web_locks_monitor_new_of_name(WebLocksManager *manager,
+                              const char *name,
+                              GMainContext *context,
+                              void (*looked)(gpointer data),
+                              gpointer data)
+{
+    WebLocksMonitor *self =
+        monitor_new(web_locks_manager_get_agent(manager), manager, name, context);
+
+    self->looked = looked;
+    self->looked_data = data;
+    refresh_if_alive(self->ref);
+    return self;
+}
+
+void
+web_locks_monitor_end(WebLocksMonitor *self)
+{
+    self->looked = NULL;
+    g_object_unref(self);
+}
+
 static void
 monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, GTask *task)
 {
-    WebLocksMonitor *self = monitor_new(agent, manager);
+    WebLocksMonitor *self = monitor_new_in_agents_context(agent, manager);
 
     self->ready = task;
     refresh(self);
@@ -363,7 +411,7 @@ monitor_new_wait(WebLocksAgent *agent,
                  GCancellable *cancellable,
                  GError **error)
 {
-    g_autoptr(WebLocksMonitor) self = monitor_new(agent, manager);
+    g_autoptr(WebLocksMonitor) self = monitor_new_in_agents_context(agent, manager);
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
     SyncCall sync;
 
@@ -603,6 +651,8 @@ web_locks_monitor_finalize(GObject *object)
     g_clear_pointer(&self->survey, survey_free);
     g_clear_object(&self->manager);
     g_clear_object(&self->agent);
+    g_clear_pointer(&self->context, g_main_context_unref);
+    g_free(self->name);
     g_object_unref(self->held);
     g_object_unref(self->pending);
     G_OBJECT_CLASS(web_locks_monitor_parent_class)->finalize(object);

@@ -12,6 +12,7 @@ typedef struct {
     WebLocksMode mode;
     gboolean if_available;
     gboolean steal;
+    gboolean patient; /* the request also waits for a service */
     guint timeout_ms;
     char *why; /* NULL: none */
 } RequestOptions;

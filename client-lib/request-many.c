@@ -159,7 +159,7 @@ request_next(GTask *take_task)
                       g_object_ref(task));
     g_task_set_check_cancellable(part, FALSE);
     web_locks_manager_start_request(g_task_get_source_object(task), next_name(self), &self->options,
-                                    caller_of_task(part));
+                                    &web_locks_lock_funcs, caller_of_task(part));
 }
 
 static void
@@ -309,6 +309,7 @@ web_locks_manager_request_many_sync(WebLocksManager *self,
 
         if (check_time(many, &request_error)) {
             web_locks_manager_start_request(self, next_name(many), &many->options,
+                                            &web_locks_lock_funcs,
                                             caller_of_sync(&sync, cancellable));
             lock = sync_call_wait(&sync, &request_error);
         }

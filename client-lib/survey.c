@@ -21,6 +21,7 @@ typedef struct {
 struct Survey {
     WebLocksAgent *agent;     /* borrowed */
     WebLocksManager *manager; /* borrowed; NULL: all buckets */
+    const char *name;         /* borrowed; NULL: all names */
     Inspection *inspection;   /* the Inspect that is going on */
 
     /* Of all buckets. */
@@ -41,12 +42,13 @@ part_free(gpointer data)
 }
 
 Survey *
-survey_new(WebLocksAgent *agent, WebLocksManager *manager)
+survey_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name)
 {
     Survey *self = g_new0(Survey, 1);
 
     self->agent = agent;
     self->manager = manager;
+    self->name = name;
     self->parts = g_ptr_array_new_with_free_func(part_free);
     self->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     self->is_all_changed = TRUE;
@@ -107,7 +109,7 @@ survey_build(Survey *self)
     if (self->inspection == NULL && self->manager == NULL)
         return observable_build(self->agent);
     if (self->inspection == NULL)
-        self->inspection = inspection_new(self->manager, NULL);
+        self->inspection = inspection_new(self->manager, self->name);
     return inspection_build(self->inspection);
 }
 

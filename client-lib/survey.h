@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What a monitor sees: one bucket, or all buckets that the agent may look at.
+/* What a monitor sees: one bucket or one name in it, or all buckets that the agent may look at.
  *
  * A look consists of method calls: Inspect of the bucket; or Observable, and then Inspect of each
  * bucket that is new or from which a signal has come. Buckets without a signal are not inspected
@@ -15,8 +15,9 @@
 
 typedef struct Survey Survey;
 
-/* `manager` NULL: all buckets. Borrows both, which must outlive the survey. */
-Survey *survey_new(WebLocksAgent *agent, WebLocksManager *manager);
+/* `manager` NULL: all buckets. `name` NULL: all names. Borrows all three, which must outlive the
+ * survey. */
+Survey *survey_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name);
 void survey_free(Survey *self);
 
 /* The object to watch, and the call that enables the watch. */

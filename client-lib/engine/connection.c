@@ -143,13 +143,16 @@ is_of_all_buckets(const ConnectionWatch *watch)
     return strcmp(watch->path, BUS_SERVICE_PATH) == 0;
 }
 
+/* `path` and `name` of a signal; NULL: it concerns all. */
 static void
-tell_watches(Connection *self, const char *path)
+tell_watches(Connection *self, const char *path, const char *name)
 {
     for (GList *link = self->watches.head; link != NULL; link = link->next) {
         const ConnectionWatch *watch = link->data;
 
-        if (path == NULL || is_of_all_buckets(watch) || strcmp(watch->path, path) == 0)
+        if (path != NULL && !is_of_all_buckets(watch) && strcmp(watch->path, path) != 0)
+            continue;
+        if (name == NULL || watch->name == NULL || strcmp(watch->name, name) == 0)
             watch->changed(path, watch->data);
     }
 }
@@ -300,7 +303,7 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     recovery_close(lock_table_get_recovery(self->table));
     finish_all(self, reason, error);
     bus_close(self->bus, error);
-    tell_watches(self, NULL);
+    tell_watches(self, NULL, NULL);
 }
 
 /* ---- closing by the application
@@ -385,7 +388,7 @@ close_connection(Connection *self)
     }
     set_state(self, STATE_CLOSED);
     finish_all(self, PACKET_REASON_TERMINATED, error);
-    tell_watches(self, NULL);
+    tell_watches(self, NULL, NULL);
     start_to_linger(self);
 }
 
@@ -430,7 +433,7 @@ on_owner_changed(gpointer data)
     self->n_owner_changes++;
     recovery_owner_changed(lock_table_get_recovery(self->table));
     method_calls_owner_changed(self->method_calls);
-    tell_watches(self, NULL);
+    tell_watches(self, NULL, NULL);
 }
 
 static void
@@ -441,10 +444,19 @@ on_arriving(gpointer data)
     recovery_read(lock_table_get_recovery(self->table));
 }
 
+/* All signals have the resource name as second argument, except for Missed, which has only one. */
 static void
 on_signal(GDBusMessage *signal, gpointer data)
 {
-    tell_watches(data, g_dbus_message_get_path(signal));
+    GVariant *body = g_dbus_message_get_body(signal);
+    g_autoptr(GVariant) name = NULL;
+
+    if (body != NULL && g_variant_n_children(body) > 1)
+        name = g_variant_get_child_value(body, 1);
+    if (name != NULL && !g_variant_is_of_type(name, G_VARIANT_TYPE_STRING))
+        g_clear_pointer(&name, g_variant_unref);
+    tell_watches(data, g_dbus_message_get_path(signal),
+                 name != NULL ? g_variant_get_string(name, NULL) : NULL);
 }
 
 /* If it was never connected, the next operation tries again. */

@@ -143,6 +143,8 @@ request_be_answered(Request *self, const PacketAnswer *answer)
         request_grant(self, answer->token);
     } else if (answer->state == PACKET_STATE_WAITS) {
         set_state(self, STATE_WAITING);
+        if (self->funcs->waits != NULL)
+            self->funcs->waits(self->completion.task, self->entry.key);
     } else {
         request_be_unavailable(self);
     }
@@ -388,7 +390,7 @@ on_failed(LockEntry *entry, const GError *error)
 {
     Request *self = from_entry(entry);
 
-    if (get_state(self) == STATE_ASKING)
+    if (get_state(self) == STATE_ASKING && !self->options.patient)
         request_fail(self, g_error_copy(error));
 }
 

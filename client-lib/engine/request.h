@@ -25,6 +25,9 @@ typedef struct {
     gpointer (*lock_new)(Request *take_request);
     /* The lock was lost. Called without the session lock, in the agent's main context. */
     void (*lock_lost)(gpointer lock, PacketReason reason);
+    /* The service has queued the request, which has the option `key` there. May be called again,
+     * after a restart of the service. Called with the session lock held; NULL: not called. */
+    void (*waits)(GTask *task, guint64 key);
 } RequestFuncs;
 
 /* Starts a request. The result is the object from lock_new(), or NULL if the lock was not available

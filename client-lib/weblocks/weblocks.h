@@ -8,12 +8,15 @@
 #define WEB_LOCKS_INSIDE
 
 #include <weblocks/agent.h>
+#include <weblocks/claim.h>
+#include <weblocks/document.h>
 #include <weblocks/error.h>
 #include <weblocks/lock-info.h>
 #include <weblocks/lock.h>
 #include <weblocks/manager.h>
 #include <weblocks/monitor.h>
 #include <weblocks/options.h>
+#include <weblocks/request.h>
 #include <weblocks/snapshot.h>
 #include <weblocks/types.h>
 #include <weblocks/version.h>

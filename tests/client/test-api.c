@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Every public function, at least once. test_symbols.py checks that none is missing. */
+/* Every public function, at least once; those of claims and requests are in test-claim.c.
+ * test_symbols.py checks that none is missing. */
 
 #include <string.h>
 #include <unistd.h>
@@ -16,8 +17,9 @@ test_types(void)
     const GType types[] = {
         web_locks_agent_get_type(),     web_locks_lock_get_type(),    web_locks_manager_get_type(),
         web_locks_lock_info_get_type(), web_locks_monitor_get_type(), web_locks_options_get_type(),
-        web_locks_snapshot_get_type(),
+        web_locks_snapshot_get_type(),  web_locks_claim_get_type(),   web_locks_request_get_type(),
     };
+    GEnumClass *states = g_type_class_ref(web_locks_claim_state_get_type());
     GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
     GEnumClass *modes = g_type_class_ref(web_locks_mode_get_type());
     GEnumClass *reasons = g_type_class_ref(web_locks_loss_reason_get_type());
@@ -35,6 +37,9 @@ test_types(void)
     g_assert_cmpstr(g_enum_get_value(reasons, WEB_LOCKS_LOSS_REASON_TERMINATED)->value_nick, ==,
                     "terminated");
     g_type_class_unref(reasons);
+    g_assert_cmpuint(states->n_values, ==, 5);
+    g_assert_cmpstr(g_enum_get_value(states, WEB_LOCKS_CLAIM_STATE_LOST)->value_nick, ==, "lost");
+    g_type_class_unref(states);
     g_type_class_unref(errors);
     g_type_class_unref(modes);
 }

@@ -134,8 +134,9 @@ class Symbols(unittest.TestCase):
         self.assertEqual(declared - {None}, self.all)
 
     def test_called(self):
-        """test-api.c calls each."""
-        source = read(os.path.dirname(os.path.abspath(__file__)), 'test-api.c')
+        """test-api.c and test-claim.c call each."""
+        directory = os.path.dirname(os.path.abspath(__file__))
+        source = read(directory, 'test-api.c') + read(directory, 'test-claim.c')
         called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
         self.assertEqual(self.all - called, set())
 

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Monitors of one resource name, for WebLocksRequest. */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+/* Unlike a public monitor it exists from the beginning, with empty lists. The lists change in
+ * `context`; `looked` is called there after each change of both, and sometimes without one. */
+WebLocksMonitor *web_locks_monitor_new_of_name(WebLocksManager *manager,
+                                               const char *name,
+                                               GMainContext *context,
+                                               void (*looked)(gpointer data),
+                                               gpointer data);
+
+/* Drops the reference. `looked` is not called any more, even if a look is going on. */
+void web_locks_monitor_end(WebLocksMonitor *self);

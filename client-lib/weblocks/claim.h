@@ -1,0 +1,86 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#if !defined(WEB_LOCKS_INSIDE) && !defined(WEB_LOCKS_COMPILATION)
+#error "Only <weblocks/weblocks.h> can be included directly"
+#endif
+
+#include <weblocks/types.h>
+
+G_BEGIN_DECLS
+
+/**
+ * WebLocksClaimState:
+ * @WEB_LOCKS_CLAIM_STATE_IDLE: not started, or stopped
+ * @WEB_LOCKS_CLAIM_STATE_WAITING: the lock is requested
+ * @WEB_LOCKS_CLAIM_STATE_HELD: the lock is held
+ * @WEB_LOCKS_CLAIM_STATE_LOST: the lock was held, and has been lost
+ * @WEB_LOCKS_CLAIM_STATE_FAILED: the request has failed
+ *
+ * The state of a [class@WebLocks.Claim].
+ *
+ * Since: 0.1
+ */
+typedef enum {
+    WEB_LOCKS_CLAIM_STATE_IDLE,
+    WEB_LOCKS_CLAIM_STATE_WAITING,
+    WEB_LOCKS_CLAIM_STATE_HELD,
+    WEB_LOCKS_CLAIM_STATE_LOST,
+    WEB_LOCKS_CLAIM_STATE_FAILED,
+} WebLocksClaimState;
+
+#define WEB_LOCKS_TYPE_CLAIM_STATE (web_locks_claim_state_get_type())
+WEB_LOCKS_PUBLIC
+GType web_locks_claim_state_get_type(void);
+
+#define WEB_LOCKS_TYPE_CLAIM (web_locks_claim_get_type())
+WEB_LOCKS_PUBLIC
+G_DECLARE_FINAL_TYPE(WebLocksClaim, web_locks_claim, WEB_LOCKS, CLAIM, GObject)
+
+WEB_LOCKS_PUBLIC
+WebLocksClaim *web_locks_claim_new(WebLocksManager *manager, const char *name);
+
+WEB_LOCKS_PUBLIC
+void web_locks_claim_start(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+void web_locks_claim_stop(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+void web_locks_claim_take_over_async(WebLocksClaim *self,
+                                     GCancellable *cancellable,
+                                     GAsyncReadyCallback callback,
+                                     gpointer user_data);
+WEB_LOCKS_PUBLIC
+gboolean
+web_locks_claim_take_over_finish(WebLocksClaim *self, GAsyncResult *result, GError **error);
+
+WEB_LOCKS_PUBLIC
+WebLocksManager *web_locks_claim_get_manager(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+const char *web_locks_claim_get_name(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+WebLocksMode web_locks_claim_get_mode(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+const char *web_locks_claim_get_why(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_claim_get_reclaim(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+void web_locks_claim_set_reclaim(WebLocksClaim *self, gboolean reclaim);
+
+WEB_LOCKS_PUBLIC
+WebLocksClaimState web_locks_claim_get_state(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+gboolean web_locks_claim_get_held(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+WebLocksLock *web_locks_claim_get_lock(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+guint64 web_locks_claim_get_token(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+WebLocksLockInfo *web_locks_claim_get_holder(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+guint web_locks_claim_get_position(WebLocksClaim *self);
+WEB_LOCKS_PUBLIC
+const GError *web_locks_claim_get_error(WebLocksClaim *self);
+
+G_END_DECLS

@@ -1,0 +1,888 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Claims, and the view on a pending request that they use: what they tell, and when. */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/client/fixture.h"
+
+/* ---- what a claim tells */
+
+typedef struct {
+    WebLocksClaim *claim; /* NULL: gone */
+    GString *states;      /* each that was told, in order */
+    GThread *thread;      /* in which all was told */
+    guint n_position;     /* how often the position was told */
+} Told;
+
+/* At every moment the properties fit each other. */
+static void
+assert_consistent(WebLocksClaim *claim)
+{
+    const WebLocksClaimState state = web_locks_claim_get_state(claim);
+    const gboolean held = state == WEB_LOCKS_CLAIM_STATE_HELD;
+
+    g_assert_cmpint(web_locks_claim_get_held(claim), ==, held);
+    g_assert_cmpint(web_locks_claim_get_lock(claim) != NULL, ==, held);
+    g_assert_cmpint(web_locks_claim_get_token(claim) != 0, ==, held);
+    if (state != WEB_LOCKS_CLAIM_STATE_WAITING) {
+        g_assert_null(web_locks_claim_get_holder(claim));
+        g_assert_cmpuint(web_locks_claim_get_position(claim), ==, 0);
+    }
+    if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED)
+        g_assert_nonnull(web_locks_claim_get_error(claim));
+    if (held || state == WEB_LOCKS_CLAIM_STATE_IDLE)
+        g_assert_null(web_locks_claim_get_error(claim));
+}
+
+static void
+on_notify(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
+{
+    Told *told = data;
+    GEnumClass *class = g_type_class_peek(WEB_LOCKS_TYPE_CLAIM_STATE);
+
+    assert_consistent(claim);
+    g_assert_true(told->thread == g_thread_self());
+    if (strcmp(pspec->name, "position") == 0)
+        told->n_position++;
+    if (strcmp(pspec->name, "state") == 0)
+        g_string_append_printf(
+            told->states, "%s ",
+            g_enum_get_value(class, (int)web_locks_claim_get_state(claim))->value_nick);
+}
+
+static void
+told_watch(Told *told, WebLocksClaim *claim)
+{
+    told->claim = claim;
+    told->states = g_string_new(NULL);
+    told->thread = g_thread_self();
+    g_object_add_weak_pointer(G_OBJECT(claim), (gpointer *)&told->claim);
+    g_signal_connect(claim, "notify", G_CALLBACK(on_notify), told);
+}
+
+static void
+told_clear(Told *told)
+{
+    if (told->claim != NULL) {
+        g_signal_handlers_disconnect_by_data(told->claim, told);
+        g_object_remove_weak_pointer(G_OBJECT(told->claim), (gpointer *)&told->claim);
+    }
+    g_string_free(told->states, TRUE);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Told, told_clear)
+
+static gboolean
+is_waiting(gpointer claim)
+{
+    return web_locks_claim_get_state(claim) == WEB_LOCKS_CLAIM_STATE_WAITING;
+}
+
+static gboolean
+is_in_queue(gpointer claim)
+{
+    return is_waiting(claim) && web_locks_claim_get_holder(claim) != NULL &&
+           web_locks_claim_get_position(claim) != 0;
+}
+
+static gboolean
+is_held(gpointer claim)
+{
+    return web_locks_claim_get_held(claim);
+}
+
+static gboolean
+is_over(gpointer claim)
+{
+    return !is_waiting(claim) && !is_held(claim);
+}
+
+static WebLocksClaim *
+claim_new(WebLocksManager *manager, Told *told)
+{
+    WebLocksClaim *claim = web_locks_claim_new(manager, "a");
+
+    told_watch(told, claim);
+    return claim;
+}
+
+static WebLocksClaim *
+reclaim_new(WebLocksManager *manager, Told *told)
+{
+    WebLocksClaim *claim = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a",
+                                        "why", "to edit", "reclaim", TRUE, NULL);
+
+    told_watch(told, claim);
+    return claim;
+}
+
+/* Takes the lock away, and keeps it. */
+static WebLocksLock *
+steal(WebLocksManager *manager)
+{
+    g_autoptr(WebLocksOptions) options = test_steal();
+    g_autoptr(GError) error = NULL;
+    WebLocksLock *lock = web_locks_manager_request_sync(manager, "a", options, NULL, &error);
+
+    g_assert_no_error(error);
+    return lock;
+}
+
+static gboolean
+take_over(WebLocksClaim *claim, GError **error)
+{
+    g_auto(Answer) answer = {0};
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
+    return web_locks_claim_take_over_finish(claim, answer_wait(&answer), error);
+}
+
+/* ---- holding */
+
+static void
+test_hold(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+
+    assert_consistent(claim);
+    g_assert_true(web_locks_claim_get_manager(claim) == manager);
+    g_assert_cmpstr(web_locks_claim_get_name(claim), ==, "a");
+    g_assert_cmpint(web_locks_claim_get_mode(claim), ==, WEB_LOCKS_MODE_EXCLUSIVE);
+    g_assert_null(web_locks_claim_get_why(claim));
+    g_assert_false(web_locks_claim_get_reclaim(claim));
+    web_locks_claim_start(claim);
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    web_locks_claim_start(claim);
+    assert_state(other, "a | ");
+    g_assert_cmpstr(web_locks_lock_get_name(web_locks_claim_get_lock(claim)), ==, "a");
+    web_locks_claim_stop(claim);
+    web_locks_claim_stop(claim);
+    test_wait_for_state(other, " | ");
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    g_clear_object(&claim);
+    g_assert_null(told.claim);
+    test_wait_for_state(other, " | ");
+    g_assert_cmpstr(told.states->str, ==, "waiting held idle waiting held ");
+    g_assert_cmpuint(told.n_position, ==, 0); /* it never waited for anybody */
+}
+
+/* A reference to the lock does not prolong the claim. */
+static void
+test_lock_outlives(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_auto(Told) told = {0};
+    WebLocksClaim *claim = claim_new(manager, &told);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    lock = g_object_ref(web_locks_claim_get_lock(claim));
+    g_object_unref(claim);
+    g_assert_null(told.claim);
+    g_assert_false(web_locks_lock_get_held(lock));
+    test_wait_for_state(other, " | ");
+}
+
+static void
+test_released_by_lock(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    lock = g_object_ref(web_locks_claim_get_lock(claim));
+    test_release(lock);
+    test_wait(is_over, claim);
+    g_assert_cmpstr(told.states->str, ==, "waiting held idle ");
+}
+
+/* The binding of the documentation. */
+static void
+test_binding(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_autoptr(GSimpleAction) save = g_simple_action_new("save", NULL);
+
+    g_object_bind_property(claim, "held", save, "enabled", G_BINDING_SYNC_CREATE);
+    g_assert_false(g_action_get_enabled(G_ACTION(save)));
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    g_assert_true(g_action_get_enabled(G_ACTION(save)));
+    web_locks_claim_stop(claim);
+    g_assert_false(g_action_get_enabled(G_ACTION(save)));
+}
+
+/* ---- waiting */
+
+static gboolean
+is_first(gpointer claim)
+{
+    return web_locks_claim_get_position(claim) == 1;
+}
+
+static void
+test_queue(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), one = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), noise = NULL;
+    g_auto(Told) told_one = {0}, told_two = {0};
+    g_autoptr(WebLocksClaim) first = claim_new(one, &told_one);
+    /* Of the same agent: each is told its own position. */
+    g_autoptr(WebLocksClaim) second = reclaim_new(one, &told_two);
+    WebLocksLockInfo *info;
+
+    web_locks_claim_start(first);
+    test_wait(is_in_queue, first);
+    web_locks_claim_start(second);
+    test_wait(is_in_queue, second);
+    g_assert_cmpuint(web_locks_claim_get_position(first), ==, 1);
+    g_assert_cmpuint(web_locks_claim_get_position(second), ==, 2);
+    info = web_locks_claim_get_holder(first);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(info), ==, test_client_id(holder));
+    g_assert_cmpuint(web_locks_lock_info_get_pid(info), ==, (guint)getpid());
+    g_assert_cmpuint(web_locks_lock_info_get_token(info), ==, web_locks_lock_get_token(lock));
+
+    /* Other names don't concern them. */
+    noise = test_lock(holder, "b");
+    test_settle(one);
+    g_assert_true(web_locks_claim_get_holder(first) == info);
+    test_release(lock);
+    test_wait(is_held, first);
+    test_wait(is_first, second);
+    info = web_locks_claim_get_holder(second);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(info), ==, test_client_id(one));
+    web_locks_claim_stop(first);
+    test_wait(is_held, second);
+    g_assert_cmpstr(told_two.states->str, ==, "waiting held ");
+    g_assert_cmpuint(told_two.n_position, ==, 3); /* 2, 1, none */
+}
+
+static void
+test_both_shared(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksClaim) one = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name",
+                                                "a", "mode", WEB_LOCKS_MODE_SHARED, NULL);
+    g_autoptr(WebLocksClaim) two = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", other, "name", "a",
+                                                "mode", WEB_LOCKS_MODE_SHARED, NULL);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_claim_start(one);
+    web_locks_claim_start(two);
+    test_wait(is_held, one);
+    test_wait(is_held, two);
+    web_locks_claim_stop(two);
+    g_assert_false(take_over(two, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    g_assert_cmpint(web_locks_claim_get_state(two), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
+    g_assert_true(web_locks_claim_get_held(one));
+}
+
+static void
+test_stop_waiting(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
+    g_auto(Told) told = {0}, told_dropped = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    WebLocksClaim *dropped;
+
+    web_locks_claim_start(claim);
+    web_locks_claim_stop(claim); /* before the service has answered */
+    web_locks_claim_start(claim);
+    test_wait(is_in_queue, claim);
+    web_locks_claim_stop(claim);
+    test_wait_for_state(holder, "a | ");
+    dropped = claim_new(manager, &told_dropped);
+    web_locks_claim_start(dropped);
+    test_wait(is_in_queue, dropped);
+    g_object_unref(dropped);
+    g_assert_null(told_dropped.claim);
+    test_wait_for_state(holder, "a | ");
+    test_release(lock);
+    test_settle(manager);
+    assert_state(holder, " | ");
+    g_assert_cmpstr(told.states->str, ==, "waiting idle waiting idle ");
+}
+
+/* The grant crosses the stop. */
+static void
+test_stop_at_grant(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+
+    for (guint i = 0; i < 20; i++) {
+        WebLocksLock *lock = test_lock(holder, "a");
+        g_auto(Told) told = {0};
+        g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+
+        web_locks_claim_start(claim);
+        test_wait(is_in_queue, claim);
+        test_release(lock);
+        for (guint n = 0; n < i; n++)
+            g_main_context_iteration(NULL, FALSE);
+        web_locks_claim_stop(claim);
+        assert_consistent(claim);
+        test_wait_for_state(holder, " | ");
+        g_assert_cmpint(web_locks_claim_get_state(claim), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
+        g_object_unref(lock);
+    }
+}
+
+/* ---- losing */
+
+static void
+test_lost(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_autoptr(WebLocksLock) loot = NULL;
+
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    loot = steal(other);
+    test_wait(is_over, claim);
+    g_assert_error(web_locks_claim_get_error(claim), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    assert_state(other, "a | ");
+    web_locks_claim_start(claim);
+    g_assert_null(web_locks_claim_get_error(claim));
+    test_wait(is_in_queue, claim);
+    test_release(loot);
+    test_wait(is_held, claim);
+    g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+}
+
+static void
+test_reclaim(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+    g_autoptr(WebLocksLock) loot = NULL;
+    guint64 token;
+
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    token = web_locks_claim_get_token(claim);
+    loot = steal(other);
+    test_wait(is_in_queue, claim);
+    g_assert_error(web_locks_claim_get_error(claim), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
+    test_release(loot);
+    test_wait(is_held, claim);
+    g_assert_cmpuint(web_locks_claim_get_token(claim), >, token);
+    g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+}
+
+static void
+on_lost_stop(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
+{
+    if (web_locks_claim_get_state(claim) == WEB_LOCKS_CLAIM_STATE_LOST)
+        web_locks_claim_stop(claim);
+}
+
+/* A handler has the last word. */
+static void
+test_reclaim_stopped(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksClaim) claim =
+        g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a", "reclaim", TRUE, NULL);
+    g_autoptr(WebLocksLock) loot = NULL;
+
+    g_signal_connect(claim, "notify::state", G_CALLBACK(on_lost_stop), NULL);
+    web_locks_claim_start(claim);
+    test_wait(is_held, claim);
+    loot = steal(other);
+    test_wait(is_over, claim);
+    g_assert_cmpint(web_locks_claim_get_state(claim), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
+    test_settle(manager);
+    assert_state(other, "a | ");
+}
+
+/* ---- taking over */
+
+static void
+test_take_over(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Told) told_one = {0}, told_two = {0};
+    g_autoptr(WebLocksClaim) holder = reclaim_new(one, &told_one);
+    g_autoptr(WebLocksClaim) claim = reclaim_new(two, &told_two);
+    g_autoptr(GError) error = NULL;
+
+    web_locks_claim_start(holder);
+    test_wait(is_held, holder);
+    web_locks_claim_start(claim);
+    test_wait(is_in_queue, claim);
+    g_assert_true(take_over(claim, &error));
+    g_assert_no_error(error);
+    g_assert_true(web_locks_claim_get_held(claim));
+    test_wait(is_in_queue, holder);
+    g_assert_true(take_over(claim, &error)); /* it holds it already */
+    test_settle(two);
+    g_assert_true(web_locks_claim_get_held(claim));
+    test_wait_for_state(one, "a | a"); /* its own request is aborted */
+    g_assert_true(take_over(holder, &error));
+    test_wait(is_in_queue, claim);
+    g_assert_cmpstr(told_one.states->str, ==, "waiting held lost waiting held ");
+    g_assert_cmpstr(told_two.states->str, ==, "waiting held lost waiting ");
+}
+
+/* Without having been started; and stopped before it is there. */
+static void
+test_take_over_idle(void)
+{
+    g_autoptr(WebLocksManager) other = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(other, "a");
+    g_auto(Told) told = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    web_locks_claim_take_over_async(claim, NULL, answer_take, &answer);
+    web_locks_claim_stop(claim);
+    g_assert_false(web_locks_claim_take_over_finish(claim, answer_wait(&answer), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    test_wait_for_state(other, " | ");
+    g_assert_true(take_over(claim, &error));
+    g_assert_no_error(error);
+    g_assert_cmpstr(told.states->str, ==, "held ");
+}
+
+/* ---- failing */
+
+static void
+expect_failure(WebLocksManager *manager, const char *name, GQuark domain, int code)
+{
+    g_autoptr(WebLocksClaim) claim = web_locks_claim_new(manager, name);
+    g_auto(Told) told = {0};
+
+    told_watch(&told, claim);
+    web_locks_claim_set_reclaim(claim, TRUE); /* which is no reason to try it again */
+    web_locks_claim_start(claim);
+    test_wait(is_over, claim);
+    g_assert_true(g_error_matches(web_locks_claim_get_error(claim), domain, code));
+    web_locks_claim_stop(claim);
+    g_assert_null(web_locks_claim_get_error(claim));
+    g_assert_cmpstr(told.states->str, ==, "waiting failed idle ");
+}
+
+static void
+test_bad_names(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autofree char *long_name = g_strnfill(1025, 'a'), *endless = g_strnfill(40000, 'a');
+    g_autoptr(WebLocksClaim) empty = web_locks_claim_new(manager, "");
+
+    expect_failure(manager, "-a", WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
+    expect_failure(manager, long_name, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    expect_failure(manager, endless, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
+    expect_failure(manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    web_locks_claim_start(empty); /* a name like any other */
+    test_wait(is_held, empty);
+}
+
+static void
+test_misuse(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksClaim) nothing = g_object_new(WEB_LOCKS_TYPE_CLAIM, NULL);
+    g_autoptr(WebLocksRequest) none = g_object_new(WEB_LOCKS_TYPE_REQUEST, NULL);
+
+#define expect_critical(expression)                                                    \
+    G_STMT_START                                                                       \
+    {                                                                                  \
+        g_test_expect_message("WebLocks", G_LOG_LEVEL_CRITICAL, "*assertion*failed*"); \
+        expression;                                                                    \
+        g_test_assert_expected_messages();                                             \
+    }                                                                                  \
+    G_STMT_END
+
+    expect_critical(g_assert_null(web_locks_claim_new(NULL, "a")));
+    expect_critical(g_assert_null(web_locks_claim_new(manager, NULL)));
+    expect_critical(web_locks_claim_start(nothing));
+    expect_critical(web_locks_claim_take_over_async(nothing, NULL, NULL, NULL));
+    expect_critical(g_assert_null(web_locks_request_new(NULL, "a", NULL)));
+    expect_critical(web_locks_request_acquire_async(none, NULL, NULL, NULL));
+    web_locks_claim_stop(nothing);
+    g_assert_cmpint(web_locks_claim_get_state(nothing), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
+}
+
+static void
+test_agent_closed(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_auto(Told) told_holder = {0}, told = {0};
+    g_autoptr(WebLocksClaim) held = reclaim_new(holder, &told_holder);
+    g_autoptr(WebLocksClaim) waiting = reclaim_new(other, &told);
+
+    web_locks_claim_start(held);
+    test_wait(is_held, held);
+    web_locks_claim_start(waiting);
+    test_wait(is_in_queue, waiting);
+    web_locks_agent_close(web_locks_manager_get_agent(other));
+    test_wait(is_over, waiting);
+    g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_ABORT);
+    web_locks_agent_close(web_locks_manager_get_agent(holder));
+    test_wait(is_over, held);
+    g_assert_error(web_locks_claim_get_error(held), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
+    g_assert_cmpstr(told_holder.states->str, ==, "waiting held lost waiting failed ");
+    web_locks_claim_start(waiting);
+    test_wait(is_over, waiting);
+    g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR,
+                   WEB_LOCKS_ERROR_INVALID_STATE);
+}
+
+/* ---- the service */
+
+static void
+test_service_restart(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Told) told_one = {0}, told_two = {0};
+    g_autoptr(WebLocksClaim) held = claim_new(one, &told_one), waiting = claim_new(two, &told_two);
+    g_autoptr(WebLocksManager) other = test_manager_new();
+    g_autoptr(WebLocksClaim) last = web_locks_claim_new(other, "a");
+    guint64 token;
+
+    web_locks_claim_start(held);
+    test_wait(is_held, held);
+    web_locks_claim_start(waiting);
+    test_wait(is_in_queue, waiting);
+    token = web_locks_claim_get_token(held);
+    test_service_kill();
+    test_service_start();
+    /* The view goes on. */
+    web_locks_claim_start(last);
+    test_wait(is_in_queue, last);
+    g_assert_cmpuint(web_locks_claim_get_position(last), ==, 2);
+    test_wait(is_in_queue, waiting);
+    g_assert_cmpuint(web_locks_claim_get_token(held), ==, token);
+    web_locks_claim_stop(held);
+    test_wait(is_held, waiting);
+    test_wait(is_first, last);
+    g_assert_cmpstr(told_one.states->str, ==, "waiting held idle ");
+    g_assert_cmpstr(told_two.states->str, ==, "waiting held ");
+}
+
+/* The next one knows of nothing. */
+static void
+test_service_forgets(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Told) told_one = {0}, told_two = {0};
+    g_autoptr(WebLocksClaim) again = reclaim_new(one, &told_one), lost = claim_new(two, &told_two);
+    g_autoptr(WebLocksLock) lock = NULL;
+
+    web_locks_claim_start(lost);
+    test_wait(is_held, lost);
+    web_locks_claim_start(again);
+    test_wait(is_in_queue, again);
+    test_service_kill();
+    test_service_start_with("--no-state");
+    test_wait(is_over, lost);
+    test_wait(is_held, again);
+    g_assert_cmpstr(told_two.states->str, ==, "waiting held lost ");
+    g_assert_cmpstr(told_one.states->str, ==, "waiting held ");
+    test_service_kill();
+    test_service_start_with("--no-state");
+    test_wait(is_waiting, again);
+    test_wait(is_held, again);
+    g_assert_cmpstr(told_one.states->str, ==, "waiting held lost waiting held ");
+    test_service_kill();
+    test_service_start();
+}
+
+static gboolean
+is_waiting_again(gpointer claim)
+{
+    return is_waiting(claim) && web_locks_claim_get_error(claim) != NULL;
+}
+
+static void
+test_service_missing(void)
+{
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_auto(Told) told_one = {0}, told_two = {0};
+    g_autoptr(WebLocksClaim) failing = claim_new(one, &told_one);
+    g_autoptr(WebLocksClaim) patient = reclaim_new(two, &told_two);
+
+    test_service_stop();
+    web_locks_claim_start(failing);
+    web_locks_claim_start(patient);
+    test_wait(is_over, failing);
+    g_assert_error(web_locks_claim_get_error(failing), WEB_LOCKS_ERROR,
+                   WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_wait(is_waiting_again, patient);
+    g_assert_error(web_locks_claim_get_error(patient), WEB_LOCKS_ERROR,
+                   WEB_LOCKS_ERROR_UNAVAILABLE);
+    test_service_start();
+    test_wait(is_held, patient);
+    g_assert_cmpstr(told_one.states->str, ==, "waiting failed ");
+    g_assert_cmpstr(told_two.states->str, ==, "waiting failed waiting held ");
+}
+
+/* ---- the end in a handler */
+
+typedef struct {
+    WebLocksClaim *claim;
+    WebLocksClaimState state; /* in which it is dropped */
+} Drop;
+
+static void
+on_state_drop(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
+{
+    Drop *drop = data;
+
+    if (drop->claim != NULL && web_locks_claim_get_state(claim) == drop->state)
+        g_clear_object(&drop->claim);
+}
+
+static gboolean
+is_dropped(gpointer drop)
+{
+    return ((Drop *)drop)->claim == NULL;
+}
+
+static void
+test_dropped_in_handler(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+
+    for (guint state = WEB_LOCKS_CLAIM_STATE_WAITING; state <= WEB_LOCKS_CLAIM_STATE_FAILED;
+         state++) {
+        const gboolean fails = state == WEB_LOCKS_CLAIM_STATE_FAILED;
+        Drop drop = {g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name",
+                                  fails ? "-" : "a", "reclaim", TRUE, NULL),
+                     (WebLocksClaimState)state};
+        WebLocksClaim *gone = drop.claim;
+
+        g_object_add_weak_pointer(G_OBJECT(gone), (gpointer *)&gone);
+        g_signal_connect(drop.claim, "notify::state", G_CALLBACK(on_state_drop), &drop);
+        web_locks_claim_start(drop.claim);
+        if (state == WEB_LOCKS_CLAIM_STATE_LOST) {
+            test_wait(is_held, drop.claim);
+            g_object_unref(steal(other));
+        }
+        test_wait(is_dropped, &drop);
+        g_assert_null(gone);
+        test_settle(manager);
+        test_wait_for_state(other, " | ");
+    }
+}
+
+static void
+on_holder_drop(WebLocksClaim *claim, GParamSpec *pspec, gpointer drop)
+{
+    g_clear_object(&((Drop *)drop)->claim);
+}
+
+static void
+test_dropped_in_view(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(other, "a");
+    Drop drop = {web_locks_claim_new(manager, "a"), WEB_LOCKS_CLAIM_STATE_WAITING};
+
+    g_signal_connect(drop.claim, "notify::holder", G_CALLBACK(on_holder_drop), &drop);
+    web_locks_claim_start(drop.claim);
+    test_wait(is_dropped, &drop);
+    test_wait_for_state(other, "a | ");
+}
+
+/* ---- contexts */
+
+/* A claim in another thread than its agent. */
+static gpointer
+claim_in_thread(gpointer data)
+{
+    WebLocksManager *manager = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(WebLocksManager) other = NULL;
+
+    g_main_context_push_thread_default(context);
+    other = test_manager_new();
+    {
+        g_auto(Told) told = {0};
+        g_autoptr(WebLocksLock) lock = test_lock(other, "a"), loot = NULL;
+        g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+
+        web_locks_claim_start(claim);
+        test_wait(is_in_queue, claim);
+        test_release(lock);
+        test_wait(is_held, claim);
+        loot = steal(other);
+        test_wait(is_in_queue, claim);
+        test_release(loot);
+        test_wait(is_held, claim);
+        g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+    }
+    g_clear_object(&other);
+    test_iterate();
+    g_main_context_pop_thread_default(context);
+    return NULL;
+}
+
+static gboolean
+is_joined(gpointer done)
+{
+    return g_atomic_int_get((int *)done) > 0;
+}
+
+typedef struct {
+    WebLocksManager *manager;
+    int done;
+} ThreadRun;
+
+static gpointer
+run_thread(gpointer data)
+{
+    ThreadRun *run = data;
+
+    claim_in_thread(run->manager);
+    g_atomic_int_set(&run->done, 1);
+    g_main_context_wakeup(NULL);
+    return NULL;
+}
+
+static void
+test_other_context(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), observer = test_manager_new();
+    ThreadRun run = {manager, 0};
+    GThread *thread = g_thread_new("claim", run_thread, &run);
+
+    test_wait(is_joined, &run.done);
+    g_thread_join(thread);
+    test_wait_for_state(observer, " | ");
+}
+
+/* ---- the view alone */
+
+static gboolean
+has_position(gpointer request)
+{
+    return web_locks_request_get_position(request) != 0;
+}
+
+static void
+test_request(void)
+{
+    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), granted = NULL;
+    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "w", NULL);
+    g_autoptr(WebLocksRequest) request = web_locks_request_new(manager, "a", options);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) cancelled = {0}, twice = {0}, answer = {0};
+
+    g_assert_true(web_locks_request_get_manager(request) == manager);
+    g_assert_cmpstr(web_locks_request_get_name(request), ==, "a");
+    g_assert_true(web_locks_request_get_options(request) == options);
+    web_locks_request_acquire_async(request, cancellable, answer_take, &cancelled);
+    test_wait(has_position, request);
+    g_assert_cmpstr(web_locks_lock_info_get_client_id(web_locks_request_get_holder(request)), ==,
+                    test_client_id(holder));
+    web_locks_request_acquire_async(request, NULL, answer_take, &twice);
+    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&twice), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_PENDING);
+    g_clear_error(&error);
+    g_assert_cmpuint(web_locks_request_get_position(request), ==, 1);
+    g_cancellable_cancel(cancellable);
+    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&cancelled), &error));
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_clear_error(&error);
+    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
+    g_assert_null(web_locks_request_get_holder(request));
+    web_locks_request_acquire_async(request, NULL, answer_take, &answer);
+    test_wait(has_position, request);
+    test_release(lock);
+    granted = web_locks_request_acquire_finish(request, answer_wait(&answer), &error);
+    g_assert_no_error(error);
+    g_assert_true(web_locks_lock_get_held(granted));
+    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
+}
+
+/* ---- names of documents */
+
+static char *
+name_for_path(const char *path)
+{
+    g_autoptr(GFile) file = g_file_new_for_path(path);
+
+    return web_locks_document_name_for_file(file);
+}
+
+static void
+test_document_names(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *made = g_dir_make_tmp("weblocks-documents-XXXXXX", &error);
+    g_autofree char *directory = realpath(made, NULL);
+    g_autofree char *target = g_build_filename(directory, "a b", NULL);
+    g_autofree char *link = g_build_filename(directory, "link", NULL);
+    g_autofree char *expected = g_filename_to_uri(target, NULL, NULL);
+    g_autofree char *missing = name_for_path(target), *deep = g_strnfill(1100, 'd');
+    g_autofree char *deep_path = g_build_filename("/nonexistent", deep, NULL);
+    g_autofree char *hash = name_for_path(deep_path), *resolved = NULL, *remote = NULL;
+    g_autoptr(GFile) url = g_file_new_for_uri("https://example.org/a%20b");
+
+    g_assert_no_error(error);
+    g_assert_cmpstr(missing, ==, expected); /* it is not there yet */
+    g_assert_true(g_file_set_contents(target, "", 0, &error));
+    g_assert_cmpint(symlink("a b", link), ==, 0);
+    resolved = name_for_path(link);
+    g_assert_cmpstr(resolved, ==, expected);
+    remote = web_locks_document_name_for_file(url);
+    g_assert_cmpstr(remote, ==, "https://example.org/a%20b");
+    g_assert_true(g_str_has_prefix(hash, "sha256:"));
+    g_assert_cmpuint(strlen(hash), ==, strlen("sha256:") + 64);
+    g_assert_cmpint(unlink(link), ==, 0);
+    g_assert_cmpint(unlink(target), ==, 0);
+    g_assert_cmpint(rmdir(directory), ==, 0);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/claim/hold", test_hold);
+    g_test_add_func("/claim/lock-outlives", test_lock_outlives);
+    g_test_add_func("/claim/released-by-lock", test_released_by_lock);
+    g_test_add_func("/claim/binding", test_binding);
+    g_test_add_func("/claim/queue", test_queue);
+    g_test_add_func("/claim/shared", test_both_shared);
+    g_test_add_func("/claim/stop-waiting", test_stop_waiting);
+    g_test_add_func("/claim/stop-at-grant", test_stop_at_grant);
+    g_test_add_func("/claim/lost", test_lost);
+    g_test_add_func("/claim/reclaim", test_reclaim);
+    g_test_add_func("/claim/reclaim-stopped", test_reclaim_stopped);
+    g_test_add_func("/claim/take-over", test_take_over);
+    g_test_add_func("/claim/take-over-idle", test_take_over_idle);
+    g_test_add_func("/claim/bad-names", test_bad_names);
+    g_test_add_func("/claim/misuse", test_misuse);
+    g_test_add_func("/claim/agent-closed", test_agent_closed);
+    g_test_add_func("/claim/service-restart", test_service_restart);
+    g_test_add_func("/claim/service-forgets", test_service_forgets);
+    g_test_add_func("/claim/service-missing", test_service_missing);
+    g_test_add_func("/claim/dropped-in-handler", test_dropped_in_handler);
+    g_test_add_func("/claim/dropped-in-view", test_dropped_in_view);
+    g_test_add_func("/claim/other-context", test_other_context);
+    g_test_add_func("/claim/request", test_request);
+    g_test_add_func("/claim/document-names", test_document_names);
+    return test_run(NULL);
+}
