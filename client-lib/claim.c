@@ -1,6 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
+#include <glib/gi18n-lib.h>
+
 #include "client-lib/lock-private.h"
 #include "client-lib/request-private.h"
 
@@ -418,7 +422,7 @@ on_taken(GObject *source, GAsyncResult *result, gpointer data)
         return;
     }
     if (GPOINTER_TO_UINT(g_task_get_task_data(task)) != self->n_stops) {
-        g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_CANCELLED, "the claim was stopped");
+        g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_CANCELLED, _("the claim was stopped"));
         return;
     }
     hold(self, lock);

@@ -1,6 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+#include "config.h"
+
+#include <glib/gi18n-lib.h>
+
 #include "client-lib/request-private.h"
 
 #include "client-lib/lock-info-private.h"
@@ -229,7 +233,7 @@ web_locks_request_acquire_async(WebLocksRequest *self,
     values.patient = self->is_patient;
     if (self->task != NULL) {
         g_task_return_new_error(task, G_IO_ERROR, G_IO_ERROR_PENDING,
-                                "the request is pending already");
+                                _("the request is pending already"));
         return;
     }
     if (!web_locks_manager_check_request(self->manager, self->name, &values, &error)) {
