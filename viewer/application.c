@@ -1,0 +1,249 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "application.h"
+
+#include <gio/gdesktopappinfo.h>
+#include <glib/gi18n.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+struct _ViewerApplication {
+    GObject parent_instance;
+    char *key; /* in `applications` */
+    char *name;
+    char *detail;
+    GIcon *icon;
+    gboolean is_sandboxed;
+    GListStore *entries;
+};
+
+G_DEFINE_FINAL_TYPE(ViewerApplication, viewer_application, G_TYPE_OBJECT)
+
+/* All that exist, by key: agent (one for each bus), user and id. It holds no references. */
+static GHashTable *applications;
+
+/* ---- recognition */
+
+/* Decodes the \xNN by which systemd escapes what is not valid in a unit's name. */
+static char *
+unescape_unit(const char *part, gsize length)
+{
+    GString *plain = g_string_new(NULL);
+
+    for (gsize i = 0; i < length; i++) {
+        if (i + 3 < length && part[i] == '\\' && part[i + 1] == 'x' &&
+            g_ascii_isxdigit(part[i + 2]) && g_ascii_isxdigit(part[i + 3])) {
+            g_string_append_c(plain, (char)(g_ascii_xdigit_value(part[i + 2]) * 16 +
+                                            g_ascii_xdigit_value(part[i + 3])));
+            i += 3;
+        } else {
+            g_string_append_c(plain, part[i]);
+        }
+    }
+    return g_string_free(plain, FALSE);
+}
+
+static GDesktopAppInfo *
+find_desktop_entry(const char *id)
+{
+    g_autofree char *file = g_strconcat(id, ".desktop", NULL);
+
+    return g_desktop_app_info_new(file);
+}
+
+char *
+viewer_application_id_of_unit(const char *unit)
+{
+    const char *start = unit + strlen("app-");
+    const char *end = strrchr(unit, '.');
+    const char *dash;
+    gboolean is_scope;
+
+    if (!g_str_has_prefix(unit, "app-") || end == NULL)
+        return NULL;
+    is_scope = g_str_equal(end, ".scope");
+    if (!is_scope && !g_str_equal(end, ".service"))
+        return NULL;
+    if (is_scope)
+        end = g_strrstr_len(start, end - start, "-");
+    else if (memchr(start, '@', (gsize)(end - start)) != NULL)
+        end = memchr(start, '@', (gsize)(end - start));
+    if (end == NULL)
+        return NULL;
+    dash = g_strrstr_len(start, end - start, "-");
+    if (dash != NULL)
+        start = dash + 1;
+    return end > start ? unescape_unit(start, (gsize)(end - start)) : NULL;
+}
+
+/* The id of the desktop application that a process belongs to, by its cgroup; or NULL. */
+static char *
+read_application_id(guint pid)
+{
+    g_autofree char *file = g_strdup_printf("/proc/%u/cgroup", pid);
+    g_autofree char *text = NULL;
+    g_auto(GStrv) parts = NULL;
+    char *id = NULL;
+
+    if (pid == 0 || !g_file_get_contents(file, &text, NULL, NULL))
+        return NULL;
+    parts = g_strsplit_set(text, "/\n", -1);
+    for (guint i = g_strv_length(parts); i-- > 0 && id == NULL;)
+        id = viewer_application_id_of_unit(parts[i]);
+    return id;
+}
+
+static char *
+describe_user(guint uid)
+{
+    const struct passwd *user = getpwuid(uid);
+
+    return user != NULL ? g_strdup(user->pw_name) : g_strdup_printf("%u", uid);
+}
+
+static char *
+build_detail(WebLocksLockInfo *info, gboolean is_sandboxed)
+{
+    g_autofree char *user = NULL;
+
+    if (web_locks_lock_info_get_uid(info) == getuid())
+        return g_strdup(is_sandboxed ? _("Sandboxed") : "");
+    user = describe_user(web_locks_lock_info_get_uid(info));
+    /* Translators: %s is the login name of a user. */
+    return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), user);
+}
+
+static ViewerApplication *
+viewer_application_new(WebLocksLockInfo *info, const char *key, const char *id)
+{
+    ViewerApplication *self = g_object_new(VIEWER_TYPE_APPLICATION, NULL);
+    g_autoptr(GDesktopAppInfo) entry = id != NULL ? find_desktop_entry(id) : NULL;
+    const char *process = web_locks_lock_info_get_process(info);
+
+    self->key = g_strdup(key);
+    self->is_sandboxed = *web_locks_lock_info_get_application(info) != '\0';
+    self->detail = build_detail(info, self->is_sandboxed);
+    if (entry != NULL) {
+        self->name = g_strdup(g_app_info_get_display_name(G_APP_INFO(entry)));
+        g_set_object(&self->icon, g_app_info_get_icon(G_APP_INFO(entry)));
+    } else if (id != NULL && self->is_sandboxed) {
+        self->name = g_strdup(id);
+    } else {
+        /* Translators: a process whose name is not known; %u is its process id. */
+        self->name = *process != '\0'
+                         ? g_strdup(process)
+                         : g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+    }
+    if (self->icon == NULL)
+        self->icon = g_themed_icon_new("application-x-executable");
+    if (applications == NULL)
+        applications = g_hash_table_new(g_str_hash, g_str_equal);
+    g_hash_table_insert(applications, self->key, self);
+    return self;
+}
+
+static char *
+build_key(WebLocksLockInfo *info, const char *kind, const char *id)
+{
+    WebLocksAgent *agent = web_locks_manager_get_agent(web_locks_lock_info_get_manager(info));
+
+    return g_strdup_printf("%p %u %s %s", agent, web_locks_lock_info_get_uid(info), kind, id);
+}
+
+ViewerApplication *
+viewer_application_of(WebLocksLockInfo *info)
+{
+    const char *sandboxed = web_locks_lock_info_get_application(info);
+    g_autofree char *id = NULL;
+    g_autofree char *key = NULL;
+    ViewerApplication *known;
+
+    id = *sandboxed != '\0' ? g_strdup(sandboxed)
+                            : read_application_id(web_locks_lock_info_get_pid(info));
+    if (*sandboxed == '\0' && id != NULL) {
+        /* A terminal or a service manager gives its own unit's name to what it starts. */
+        g_autoptr(GDesktopAppInfo) entry = find_desktop_entry(id);
+
+        if (entry == NULL)
+            g_clear_pointer(&id, g_free);
+    }
+    if (id != NULL)
+        key = build_key(info, *sandboxed != '\0' ? "sandbox" : "desktop", id);
+    else if (*web_locks_lock_info_get_process(info) != '\0')
+        key = build_key(info, "process", web_locks_lock_info_get_process(info));
+    else
+        key = build_key(info, "client", web_locks_lock_info_get_client_id(info));
+    known = applications != NULL ? g_hash_table_lookup(applications, key) : NULL;
+    return known != NULL ? g_object_ref(known) : viewer_application_new(info, key, id);
+}
+
+/* ---- what is known of it */
+
+const char *
+viewer_application_get_name(ViewerApplication *self)
+{
+    return self->name;
+}
+
+const char *
+viewer_application_get_detail(ViewerApplication *self)
+{
+    return self->detail;
+}
+
+GIcon *
+viewer_application_get_icon(ViewerApplication *self)
+{
+    return self->icon;
+}
+
+gboolean
+viewer_application_is_sandboxed(ViewerApplication *self)
+{
+    return self->is_sandboxed;
+}
+
+GListStore *
+viewer_application_get_entries(ViewerApplication *self)
+{
+    return self->entries;
+}
+
+int
+viewer_application_compare(ViewerApplication *a, ViewerApplication *b)
+{
+    int order = g_utf8_collate(a->name, b->name);
+
+    return order != 0 ? order : strcmp(a->key, b->key);
+}
+
+/* ---- GObject */
+
+static void
+viewer_application_finalize(GObject *object)
+{
+    ViewerApplication *self = VIEWER_APPLICATION(object);
+
+    if (self->key != NULL)
+        g_hash_table_remove(applications, self->key);
+    g_free(self->key);
+    g_free(self->name);
+    g_free(self->detail);
+    g_clear_object(&self->icon);
+    g_object_unref(self->entries);
+    G_OBJECT_CLASS(viewer_application_parent_class)->finalize(object);
+}
+
+static void
+viewer_application_class_init(ViewerApplicationClass *class)
+{
+    G_OBJECT_CLASS(class)->finalize = viewer_application_finalize;
+}
+
+static void
+viewer_application_init(ViewerApplication *self)
+{
+    self->entries = g_list_store_new(G_TYPE_OBJECT);
+}

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <gio/gio.h>
+#include <weblocks/weblocks.h>
+
+/* An application that holds locks or waits for them: a desktop application, recognised by its
+ * Flatpak or Snap id or by the systemd scope of its process, or else all processes of one name.
+ *
+ * One object stands for an application as long as anybody refers to it. `entries` contains what the
+ * list shows of it (see application-list.h), in the order of buckets and lock names. */
+
+#define VIEWER_TYPE_APPLICATION (viewer_application_get_type())
+G_DECLARE_FINAL_TYPE(ViewerApplication, viewer_application, VIEWER, APPLICATION, GObject)
+
+/* Returns: (transfer full): the application that the client of `info` belongs to */
+ViewerApplication *viewer_application_of(WebLocksLockInfo *info);
+
+const char *viewer_application_get_name(ViewerApplication *self);
+/* "" unless the application belongs to another user, or there is more to say about it */
+const char *viewer_application_get_detail(ViewerApplication *self);
+GIcon *viewer_application_get_icon(ViewerApplication *self);
+gboolean viewer_application_is_sandboxed(ViewerApplication *self);
+GListStore *viewer_application_get_entries(ViewerApplication *self);
+int viewer_application_compare(ViewerApplication *a, ViewerApplication *b);
+
+/* The application id in the name of a systemd unit that a desktop has started, as desktops agreed:
+ * app[-LAUNCHER]-ID-RANDOM.scope, app[-LAUNCHER]-ID@RANDOM.service or app[-LAUNCHER]-ID.service.
+ * Returns: (nullable): NULL if the unit is not one of these */
+char *viewer_application_id_of_unit(const char *unit);

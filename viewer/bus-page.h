@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <adwaita.h>
+
+#include "bus.h"
+#include "entry.h"
+#include "lock-table.h"
+
+/* What the window shows of one bus: the list of locks by application, or why there is none. */
+
+typedef enum {
+    VIEWER_SHOW_ALL,
+    VIEWER_SHOW_HELD,
+    VIEWER_SHOW_WAITING,
+} ViewerShow;
+
+#define VIEWER_TYPE_BUS_PAGE (viewer_bus_page_get_type())
+G_DECLARE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, VIEWER, BUS_PAGE, AdwBin)
+
+/* The signal "opened" (ViewerResource, ViewerLockTable) tells that the user wants to see one lock.
+ */
+GtkWidget *viewer_bus_page_new(ViewerBus *bus);
+ViewerBus *viewer_bus_page_get_bus(ViewerBusPage *self);
+/* Shows only what contains `words`; "" shows all. */
+void viewer_bus_page_set_words(ViewerBusPage *self, const char *words);
+void viewer_bus_page_set_show(ViewerBusPage *self, ViewerShow show);

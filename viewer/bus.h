@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <gio/gio.h>
+#include <weblocks/weblocks.h>
+
+/* A connection to one bus and, while the lock service can be reached there, a monitor of all
+ * buckets that the user may look at. It follows restarts of the service by itself; after the end of
+ * the bus, viewer_bus_connect() has to be called again. */
+
+typedef enum {
+    VIEWER_BUS_CONNECTING,
+    VIEWER_BUS_NO_BUS,     /* the bus can't be reached, or has ended */
+    VIEWER_BUS_NO_SERVICE, /* the bus has no lock service, or the service refuses to answer */
+    VIEWER_BUS_RESTARTING, /* the lock service has left the bus; it may come back */
+    VIEWER_BUS_READY,
+} ViewerBusState;
+
+#define VIEWER_TYPE_BUS (viewer_bus_get_type())
+G_DECLARE_FINAL_TYPE(ViewerBus, viewer_bus, VIEWER, BUS, GObject)
+
+/* The signal "changed" tells that the state or the monitor is another one. */
+ViewerBus *viewer_bus_new(GBusType type);
+void viewer_bus_connect(ViewerBus *self);
+GBusType viewer_bus_get_bus_type(ViewerBus *self);
+ViewerBusState viewer_bus_get_state(ViewerBus *self);
+/* Why the state is what it is, for people; "" if there is nothing to say. */
+const char *viewer_bus_get_reason(ViewerBus *self);
+/* NULL until the lists are filled for the first time after viewer_bus_connect(). */
+WebLocksMonitor *viewer_bus_get_monitor(ViewerBus *self);

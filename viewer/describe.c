@@ -1,0 +1,67 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "describe.h"
+
+#include <glib/gi18n.h>
+#include <unistd.h>
+
+char *
+viewer_describe_state(WebLocksLockInfo *info)
+{
+    const gboolean is_shared = web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED;
+
+    if (web_locks_lock_info_get_held(info))
+        return g_strdup(is_shared ? _("Held, shared") : _("Held"));
+    return g_strdup(is_shared ? _("Waiting, shared") : _("Waiting"));
+}
+
+char *
+viewer_describe_age(WebLocksLockInfo *info)
+{
+    const gint64 us = g_get_real_time() - web_locks_lock_info_get_since(info);
+    const guint64 s = us > 0 ? (guint64)us / G_USEC_PER_SEC : 0;
+
+    if (web_locks_lock_info_get_since(info) == 0)
+        return g_strdup("");
+    /* Translators: ages, as short as can be: seconds, minutes, hours, days. */
+    if (s < 60)
+        return g_strdup_printf(_("%u s"), (guint)s);
+    if (s < 3600)
+        return g_strdup_printf(_("%u min"), (guint)(s / 60));
+    if (s < 86400)
+        return g_strdup_printf(_("%u h %u min"), (guint)(s / 3600), (guint)(s / 60 % 60));
+    return g_strdup_printf(_("%u d %u h"), (guint)(s / 3600 / 24), (guint)(s / 3600 % 24));
+}
+
+char *
+viewer_describe_process(WebLocksLockInfo *info)
+{
+    const char *process = web_locks_lock_info_get_process(info);
+
+    if (*process == '\0')
+        return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+    /* Translators: the name of a process, and its process id. */
+    return g_strdup_printf(_("%s (process %u)"), process, web_locks_lock_info_get_pid(info));
+}
+
+char *
+viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type)
+{
+    WebLocksManager *manager = web_locks_lock_info_get_manager(info);
+    const char *application = web_locks_manager_get_application(manager);
+    const guint uid = web_locks_manager_get_uid(manager);
+    g_autofree char *bucket = g_shell_quote(web_locks_manager_get_bucket(manager));
+    g_autofree char *name = g_shell_quote(web_locks_lock_info_get_name(info));
+    GString *command = g_string_new("weblocks break");
+
+    if (bus_type == G_BUS_TYPE_SYSTEM)
+        g_string_append(command, " --system");
+    if (uid != getuid())
+        g_string_append_printf(command, " --user %u", uid);
+    if (application != NULL && *application != '\0')
+        g_string_append_printf(command, " --app %s", application);
+    g_string_append_printf(command, " --bucket %s --client %s -- %s", bucket,
+                           web_locks_lock_info_get_client_id(info), name);
+    return g_string_free(command, FALSE);
+}

@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+/* What the window says about a lock, in words. The results are the caller's. */
+
+/* "Held", "Held, shared", "Waiting" ... */
+char *viewer_describe_state(WebLocksLockInfo *info);
+/* The time since the lock was granted or requested: "5 s", "3 min", "2 h 5 min", "3 d 4 h". */
+char *viewer_describe_age(WebLocksLockInfo *info);
+/* Process name and id: "rsync (process 12)". */
+char *viewer_describe_process(WebLocksLockInfo *info);
+/* The command that ends the held lock: "weblocks break --bucket …". */
+char *viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type);

@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "entry-row.h"
+
+#include <glib/gi18n.h>
+
+#include "describe.h"
+#include "end-lock.h"
+
+struct _ViewerEntryRow {
+    AdwActionRow parent_instance;
+    GtkImage *icon;
+    GtkLabel *age;
+    GtkWidget *copy_button;
+    GtkWidget *end_button;
+
+    ViewerEntry *entry;
+    GBusType bus_type;
+    guint timer;
+};
+
+G_DEFINE_FINAL_TYPE(ViewerEntryRow, viewer_entry_row, ADW_TYPE_ACTION_ROW)
+
+/* The applications whose clients block this request: of the same lock, so they are in its lists. */
+static char *
+describe_blockers(ViewerEntry *entry)
+{
+    ViewerResource *resource = viewer_entry_get_resource(entry);
+    const char *const *ids = web_locks_lock_info_get_blocked_by(viewer_entry_get_info(entry));
+    GListModel *lists[] = {viewer_resource_get_holders(resource),
+                           viewer_resource_get_queue(resource)};
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+
+    for (guint list = 0; list < G_N_ELEMENTS(lists); list++) {
+        for (guint i = 0; i < g_list_model_get_n_items(lists[list]); i++) {
+            g_autoptr(ViewerEntry) other = g_list_model_get_item(lists[list], i);
+            const char *name = viewer_application_get_name(viewer_entry_get_application(other));
+
+            if (other != entry &&
+                g_strv_contains(ids,
+                                web_locks_lock_info_get_client_id(viewer_entry_get_info(other))) &&
+                !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+                g_ptr_array_add(names, (char *)name);
+        }
+    }
+    g_ptr_array_add(names, NULL);
+    return g_strjoinv(", ", (char **)names->pdata);
+}
+
+static void
+add_line(GString *text, const char *line)
+{
+    if (*line == '\0')
+        return;
+    if (text->len > 0)
+        g_string_append_c(text, '\n');
+    g_string_append(text, line);
+}
+
+static void
+show(ViewerEntryRow *self)
+{
+    WebLocksLockInfo *info = viewer_entry_get_info(self->entry);
+    ViewerApplication *application = viewer_entry_get_application(self->entry);
+    g_autofree char *process = viewer_describe_process(info);
+    g_autofree char *state = viewer_describe_state(info);
+    g_autofree char *age = viewer_describe_age(info);
+    g_autoptr(GString) text = g_string_new(NULL);
+    const gboolean is_held = web_locks_lock_info_get_held(info);
+
+    add_line(text, web_locks_lock_info_get_why(info));
+    add_line(text, process);
+    add_line(text, viewer_application_get_detail(application));
+    if (is_held) {
+        g_autofree char *number =
+            g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_info_get_token(info));
+        /* Translators: %s is the number that a resource compares to refuse late writers. */
+        g_autofree char *token = g_strdup_printf(_("Token %s"), number);
+
+        add_line(text, state);
+        add_line(text, token);
+    } else {
+        g_autofree char *blockers = describe_blockers(self->entry);
+        /* Translators: %s is a list of applications. */
+        g_autofree char *line = g_strdup_printf(_("Waits for: %s"), blockers);
+
+        add_line(text, state);
+        if (*blockers != '\0')
+            add_line(text, line);
+    }
+    adw_preferences_row_set_title(ADW_PREFERENCES_ROW(self),
+                                  viewer_application_get_name(application));
+    adw_action_row_set_subtitle(ADW_ACTION_ROW(self), text->str);
+    gtk_label_set_text(self->age, age);
+    gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
+    gtk_widget_set_visible(self->copy_button, is_held);
+    gtk_widget_set_visible(self->end_button, is_held);
+}
+
+static gboolean
+on_second(gpointer data)
+{
+    show(data);
+    return G_SOURCE_CONTINUE;
+}
+
+static void
+on_copy(ViewerEntryRow *self)
+{
+    g_autofree char *command =
+        viewer_build_break_command(viewer_entry_get_info(self->entry), self->bus_type);
+
+    gdk_clipboard_set_text(gtk_widget_get_clipboard(GTK_WIDGET(self)), command);
+    gtk_widget_activate_action(GTK_WIDGET(self), "win.notice", "s", _("Command copied"));
+}
+
+static void
+on_end(ViewerEntryRow *self)
+{
+    viewer_end_lock(GTK_WIDGET(self), self->entry);
+}
+
+GtkWidget *
+viewer_entry_row_new(ViewerEntry *entry, GBusType bus_type)
+{
+    ViewerEntryRow *self = g_object_new(VIEWER_TYPE_ENTRY_ROW, NULL);
+
+    self->entry = g_object_ref(entry);
+    self->bus_type = bus_type;
+    self->timer = g_timeout_add_seconds(1, on_second, self);
+    g_signal_connect_object(entry, "changed", G_CALLBACK(show), self, G_CONNECT_SWAPPED);
+    show(self);
+    return GTK_WIDGET(self);
+}
+
+static void
+viewer_entry_row_dispose(GObject *object)
+{
+    ViewerEntryRow *self = VIEWER_ENTRY_ROW(object);
+
+    g_clear_handle_id(&self->timer, g_source_remove);
+    g_clear_object(&self->entry);
+    G_OBJECT_CLASS(viewer_entry_row_parent_class)->dispose(object);
+}
+
+static void
+viewer_entry_row_class_init(ViewerEntryRowClass *class)
+{
+    GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
+
+    G_OBJECT_CLASS(class)->dispose = viewer_entry_row_dispose;
+    gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "entry-row.ui");
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, icon);
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, age);
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, copy_button);
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, end_button);
+    gtk_widget_class_bind_template_callback(widget_class, on_copy);
+    gtk_widget_class_bind_template_callback(widget_class, on_end);
+}
+
+static void
+viewer_entry_row_init(ViewerEntryRow *self)
+{
+    gtk_widget_init_template(GTK_WIDGET(self));
+}

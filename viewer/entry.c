@@ -1,0 +1,249 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "entry.h"
+
+#include <string.h>
+
+struct _ViewerResource {
+    GObject parent_instance;
+    WebLocksManager *manager;
+    char *name;
+    GListStore *holders;
+    GListStore *queue;
+};
+
+struct _ViewerEntry {
+    GObject parent_instance;
+    ViewerResource *resource;
+    ViewerApplication *application;
+    WebLocksLockInfo *info;
+    guint64 serial; /* in the order of creation */
+};
+
+G_DEFINE_FINAL_TYPE(ViewerResource, viewer_resource, G_TYPE_OBJECT)
+G_DEFINE_FINAL_TYPE(ViewerEntry, viewer_entry, G_TYPE_OBJECT)
+
+static guint changed_signal;
+
+/* ---- resources */
+
+ViewerResource *
+viewer_resource_new(WebLocksManager *manager, const char *name)
+{
+    ViewerResource *self = g_object_new(VIEWER_TYPE_RESOURCE, NULL);
+
+    self->manager = g_object_ref(manager);
+    self->name = g_strdup(name);
+    return self;
+}
+
+WebLocksManager *
+viewer_resource_get_manager(ViewerResource *self)
+{
+    return self->manager;
+}
+
+const char *
+viewer_resource_get_name(ViewerResource *self)
+{
+    return self->name;
+}
+
+GListModel *
+viewer_resource_get_holders(ViewerResource *self)
+{
+    return G_LIST_MODEL(self->holders);
+}
+
+GListModel *
+viewer_resource_get_queue(ViewerResource *self)
+{
+    return G_LIST_MODEL(self->queue);
+}
+
+gboolean
+viewer_resource_is_idle(ViewerResource *self)
+{
+    return g_list_model_get_n_items(G_LIST_MODEL(self->holders)) == 0 &&
+           g_list_model_get_n_items(G_LIST_MODEL(self->queue)) == 0;
+}
+
+guint
+viewer_resource_hash(gconstpointer self)
+{
+    const ViewerResource *resource = self;
+
+    return g_str_hash(resource->name) ^ g_str_hash(web_locks_manager_get_bucket(resource->manager));
+}
+
+/* A monitor makes another manager for a bucket that it has not shown for a while. */
+static gboolean
+is_same_bucket(WebLocksManager *a, WebLocksManager *b)
+{
+    return a == b ||
+           (g_str_equal(web_locks_manager_get_bucket(a), web_locks_manager_get_bucket(b)) &&
+            web_locks_manager_get_uid(a) == web_locks_manager_get_uid(b) &&
+            g_strcmp0(web_locks_manager_get_application(a), web_locks_manager_get_application(b)) ==
+                0);
+}
+
+gboolean
+viewer_resource_equal(gconstpointer self, gconstpointer other)
+{
+    const ViewerResource *a = self, *b = other;
+
+    return is_same_bucket(a->manager, b->manager) && g_str_equal(a->name, b->name);
+}
+
+static void
+viewer_resource_finalize(GObject *object)
+{
+    ViewerResource *self = VIEWER_RESOURCE(object);
+
+    g_clear_object(&self->manager);
+    g_free(self->name);
+    g_object_unref(self->holders);
+    g_object_unref(self->queue);
+    G_OBJECT_CLASS(viewer_resource_parent_class)->finalize(object);
+}
+
+static void
+viewer_resource_class_init(ViewerResourceClass *class)
+{
+    G_OBJECT_CLASS(class)->finalize = viewer_resource_finalize;
+}
+
+static void
+viewer_resource_init(ViewerResource *self)
+{
+    self->holders = g_list_store_new(VIEWER_TYPE_ENTRY);
+    self->queue = g_list_store_new(VIEWER_TYPE_ENTRY);
+}
+
+/* ---- entries */
+
+static GListStore *
+get_list(ViewerEntry *self)
+{
+    return web_locks_lock_info_get_held(self->info) ? self->resource->holders
+                                                    : self->resource->queue;
+}
+
+static int
+compare_positions(gconstpointer a, gconstpointer b, gpointer unused)
+{
+    const guint position_a = web_locks_lock_info_get_position(((const ViewerEntry *)a)->info);
+    const guint position_b = web_locks_lock_info_get_position(((const ViewerEntry *)b)->info);
+
+    return position_a < position_b ? -1 : position_a > position_b;
+}
+
+ViewerEntry *
+viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info)
+{
+    static guint64 serial = 0;
+    ViewerEntry *self = g_object_new(VIEWER_TYPE_ENTRY, NULL);
+
+    self->resource = g_object_ref(resource);
+    self->application = viewer_application_of(info);
+    self->info = g_object_ref(info);
+    self->serial = ++serial;
+    g_list_store_insert_sorted(get_list(self), self, compare_positions, NULL);
+    return self;
+}
+
+void
+viewer_entry_end(ViewerEntry *self)
+{
+    guint position;
+
+    if (g_list_store_find(get_list(self), self, &position))
+        g_list_store_remove(get_list(self), position);
+}
+
+void
+viewer_entry_set_info(ViewerEntry *self, WebLocksLockInfo *info)
+{
+    g_return_if_fail(web_locks_lock_info_get_held(self->info) ==
+                     web_locks_lock_info_get_held(info));
+    if (g_set_object(&self->info, info))
+        g_signal_emit(self, changed_signal, 0);
+}
+
+WebLocksLockInfo *
+viewer_entry_get_info(ViewerEntry *self)
+{
+    return self->info;
+}
+
+ViewerResource *
+viewer_entry_get_resource(ViewerEntry *self)
+{
+    return self->resource;
+}
+
+ViewerApplication *
+viewer_entry_get_application(ViewerEntry *self)
+{
+    return self->application;
+}
+
+int
+viewer_entry_compare(ViewerEntry *a, ViewerEntry *b)
+{
+    int order = strcmp(web_locks_manager_get_bucket(a->resource->manager),
+                       web_locks_manager_get_bucket(b->resource->manager));
+
+    if (order == 0)
+        order = strcmp(a->resource->name, b->resource->name);
+    if (order == 0)
+        order = web_locks_lock_info_get_held(b->info) - web_locks_lock_info_get_held(a->info);
+    if (order == 0)
+        order = a->serial < b->serial ? -1 : a->serial > b->serial;
+    return order;
+}
+
+static gboolean
+contains(const char *text, const char *words)
+{
+    g_autofree char *lower = g_utf8_casefold(text, -1);
+
+    return strstr(lower, words) != NULL;
+}
+
+gboolean
+viewer_entry_matches(ViewerEntry *self, const char *words)
+{
+    g_autofree char *pid = g_strdup_printf("%u", web_locks_lock_info_get_pid(self->info));
+
+    return *words == '\0' || contains(self->resource->name, words) ||
+           contains(viewer_application_get_name(self->application), words) ||
+           contains(web_locks_lock_info_get_process(self->info), words) ||
+           contains(web_locks_manager_get_bucket(self->resource->manager), words) ||
+           g_str_equal(pid, words);
+}
+
+static void
+viewer_entry_finalize(GObject *object)
+{
+    ViewerEntry *self = VIEWER_ENTRY(object);
+
+    g_clear_object(&self->resource);
+    g_clear_object(&self->application);
+    g_clear_object(&self->info);
+    G_OBJECT_CLASS(viewer_entry_parent_class)->finalize(object);
+}
+
+static void
+viewer_entry_class_init(ViewerEntryClass *class)
+{
+    G_OBJECT_CLASS(class)->finalize = viewer_entry_finalize;
+    changed_signal = g_signal_new("changed", VIEWER_TYPE_ENTRY, G_SIGNAL_RUN_LAST, 0, NULL, NULL,
+                                  NULL, G_TYPE_NONE, 0);
+}
+
+static void
+viewer_entry_init(ViewerEntry *self)
+{
+}

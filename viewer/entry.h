@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <gio/gio.h>
+#include <weblocks/weblocks.h>
+
+#include "application.h"
+
+/* A resource is a lock name in a bucket that somebody holds or waits for; an entry is one held lock
+ * or one pending request for it. The lock table (lock-table.h) makes both.
+ *
+ * An entry exists from the request or grant to the end of it. Its details change (the position, for
+ * one): the signal "changed" tells. */
+
+#define VIEWER_TYPE_RESOURCE (viewer_resource_get_type())
+G_DECLARE_FINAL_TYPE(ViewerResource, viewer_resource, VIEWER, RESOURCE, GObject)
+
+#define VIEWER_TYPE_ENTRY (viewer_entry_get_type())
+G_DECLARE_FINAL_TYPE(ViewerEntry, viewer_entry, VIEWER, ENTRY, GObject)
+
+ViewerResource *viewer_resource_new(WebLocksManager *manager, const char *name);
+WebLocksManager *viewer_resource_get_manager(ViewerResource *self);
+const char *viewer_resource_get_name(ViewerResource *self);
+/* Lists of ViewerEntry; the queue is in the order in which the requests will be granted. */
+GListModel *viewer_resource_get_holders(ViewerResource *self);
+GListModel *viewer_resource_get_queue(ViewerResource *self);
+gboolean viewer_resource_is_idle(ViewerResource *self);
+/* For hash tables: by bucket and name. */
+guint viewer_resource_hash(gconstpointer self);
+gboolean viewer_resource_equal(gconstpointer self, gconstpointer other);
+
+/* Adds the entry to the resource's holders or queue. */
+ViewerEntry *viewer_entry_new(ViewerResource *resource, WebLocksLockInfo *info);
+/* Removes it from there. */
+void viewer_entry_end(ViewerEntry *self);
+/* `info` is about the same lock or request as the one before. */
+void viewer_entry_set_info(ViewerEntry *self, WebLocksLockInfo *info);
+WebLocksLockInfo *viewer_entry_get_info(ViewerEntry *self);
+ViewerResource *viewer_entry_get_resource(ViewerEntry *self);
+ViewerApplication *viewer_entry_get_application(ViewerEntry *self);
+/* A total order, by bucket and name, that stays the same for as long as both exist. */
+int viewer_entry_compare(ViewerEntry *a, ViewerEntry *b);
+/* Whether `words`, in lower case, occurs in what a user may look for. */
+gboolean viewer_entry_matches(ViewerEntry *self, const char *words);

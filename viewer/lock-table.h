@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <weblocks/weblocks.h>
+
+#include "entry.h"
+#include "history.h"
+
+/* The locks and requests of a monitor as a list of entries, each with its resource; and the events
+ * that are seen while the table exists. */
+
+#define VIEWER_TYPE_LOCK_TABLE (viewer_lock_table_get_type())
+G_DECLARE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, VIEWER, LOCK_TABLE, GObject)
+
+ViewerLockTable *viewer_lock_table_new(WebLocksMonitor *monitor);
+/* Lists of ViewerEntry: all held locks, and all pending requests. */
+GListModel *viewer_lock_table_get_held(ViewerLockTable *self);
+GListModel *viewer_lock_table_get_pending(ViewerLockTable *self);
+ViewerHistory *viewer_lock_table_get_history(ViewerLockTable *self);
+
+/* One resource at a time stays the same object also while nobody holds or waits for it. */
+void viewer_lock_table_pin(ViewerLockTable *self, ViewerResource *resource);
+void viewer_lock_table_unpin(ViewerLockTable *self);

@@ -1,0 +1,204 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "row.h"
+
+#include <glib/gi18n.h>
+
+#include "application.h"
+#include "describe.h"
+#include "entry.h"
+
+#define INDENT_PIXELS 24
+
+struct _ViewerRow {
+    GtkBox parent_instance;
+    GtkImage *arrow;
+    GtkImage *icon;
+    GtkLabel *title;
+    GtkLabel *subtitle;
+    GtkLabel *state;
+    GtkLabel *age;
+
+    GtkTreeListRow *row;
+    GObject *item;    /* of the row: its changes are followed */
+    GListModel *list; /* the entries of an application: likewise */
+    guint timer;
+};
+
+G_DEFINE_FINAL_TYPE(ViewerRow, viewer_row, GTK_TYPE_BOX)
+
+static void
+set_text(GtkLabel *label, const char *text)
+{
+    gtk_label_set_text(label, text);
+    gtk_widget_set_visible(GTK_WIDGET(label), *text != '\0');
+}
+
+/* Applications can be folded. */
+static void
+show_arrow(ViewerRow *self)
+{
+    const gboolean is_expanded = gtk_tree_list_row_get_expanded(self->row);
+
+    gtk_image_set_from_icon_name(self->arrow,
+                                 is_expanded ? "pan-down-symbolic" : "pan-end-symbolic");
+    gtk_accessible_update_state(GTK_ACCESSIBLE(self), GTK_ACCESSIBLE_STATE_EXPANDED, is_expanded,
+                                -1);
+}
+
+static void
+show_application(ViewerRow *self)
+{
+    ViewerApplication *application = VIEWER_APPLICATION(self->item);
+    const guint n = g_list_model_get_n_items(self->list);
+    g_autofree char *count =
+        g_strdup_printf(g_dngettext(NULL, "%u lock or request", "%u locks and requests", n), n);
+
+    gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
+    set_text(self->title, viewer_application_get_name(application));
+    set_text(self->subtitle, viewer_application_get_detail(application));
+    set_text(self->state, count);
+    set_text(self->age, "");
+}
+
+static char *
+build_subtitle(ViewerEntry *entry)
+{
+    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    const char *bucket =
+        web_locks_manager_get_bucket(viewer_resource_get_manager(viewer_entry_get_resource(entry)));
+    const char *why = web_locks_lock_info_get_why(info);
+
+    /* Translators: a bucket of locks, and the purpose that an application has given. */
+    return *why != '\0' ? g_strdup_printf(_("%s: %s"), bucket, why) : g_strdup(bucket);
+}
+
+/* A request below the lock that it waits for. */
+static void
+show_waiter(ViewerRow *self, ViewerEntry *entry)
+{
+    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    g_autofree char *title =
+        /* Translators: the position in a queue, and the name of an application. */
+        g_strdup_printf(_("%u. %s"), web_locks_lock_info_get_position(info),
+                        viewer_application_get_name(viewer_entry_get_application(entry)));
+
+    set_text(self->title, title);
+    set_text(self->subtitle, web_locks_lock_info_get_why(info));
+}
+
+static void
+show_age(ViewerRow *self)
+{
+    g_autofree char *age = viewer_describe_age(viewer_entry_get_info(VIEWER_ENTRY(self->item)));
+
+    gtk_label_set_text(self->age, age);
+}
+
+static void
+show_entry(ViewerRow *self)
+{
+    ViewerEntry *entry = VIEWER_ENTRY(self->item);
+    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    g_autofree char *state = viewer_describe_state(info);
+
+    gtk_image_set_from_icon_name(self->icon, web_locks_lock_info_get_held(info)
+                                                 ? "changes-prevent-symbolic"
+                                                 : "content-loading-symbolic");
+    if (gtk_tree_list_row_get_depth(self->row) > 1) {
+        show_waiter(self, entry);
+    } else {
+        g_autofree char *subtitle = build_subtitle(entry);
+
+        set_text(self->title, viewer_resource_get_name(viewer_entry_get_resource(entry)));
+        set_text(self->subtitle, subtitle);
+    }
+    set_text(self->state, state);
+    gtk_widget_set_visible(GTK_WIDGET(self->age), TRUE);
+    show_age(self);
+}
+
+static gboolean
+on_second(gpointer data)
+{
+    show_age(data);
+    return G_SOURCE_CONTINUE;
+}
+
+static void
+clear(ViewerRow *self)
+{
+    g_clear_handle_id(&self->timer, g_source_remove);
+    if (self->list != NULL)
+        g_signal_handlers_disconnect_by_data(self->list, self);
+    if (self->item != NULL)
+        g_signal_handlers_disconnect_by_data(self->item, self);
+    if (self->row != NULL)
+        g_signal_handlers_disconnect_by_data(self->row, self);
+    self->list = NULL;
+    g_clear_object(&self->item);
+    g_clear_object(&self->row);
+}
+
+void
+viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
+{
+    clear(self);
+    if (row == NULL)
+        return;
+    self->row = g_object_ref(row);
+    self->item = gtk_tree_list_row_get_item(row);
+    gtk_widget_set_margin_start(GTK_WIDGET(self),
+                                6 + INDENT_PIXELS * (int)gtk_tree_list_row_get_depth(row));
+    gtk_widget_set_visible(GTK_WIDGET(self->arrow), VIEWER_IS_APPLICATION(self->item));
+    if (VIEWER_IS_APPLICATION(self->item)) {
+        g_signal_connect_swapped(row, "notify::expanded", G_CALLBACK(show_arrow), self);
+        show_arrow(self);
+        self->list = G_LIST_MODEL(viewer_application_get_entries(VIEWER_APPLICATION(self->item)));
+        g_signal_connect_swapped(self->list, "items-changed", G_CALLBACK(show_application), self);
+        gtk_widget_add_css_class(GTK_WIDGET(self->title), "heading");
+        show_application(self);
+    } else {
+        g_signal_connect_swapped(self->item, "changed", G_CALLBACK(show_entry), self);
+        gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
+        self->timer = g_timeout_add_seconds(1, on_second, self);
+        show_entry(self);
+    }
+}
+
+GtkWidget *
+viewer_row_new(void)
+{
+    return g_object_new(VIEWER_TYPE_ROW, NULL);
+}
+
+static void
+viewer_row_dispose(GObject *object)
+{
+    ViewerRow *self = VIEWER_ROW(object);
+
+    clear(self);
+    G_OBJECT_CLASS(viewer_row_parent_class)->dispose(object);
+}
+
+static void
+viewer_row_class_init(ViewerRowClass *class)
+{
+    GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
+
+    G_OBJECT_CLASS(class)->dispose = viewer_row_dispose;
+    gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "row.ui");
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, arrow);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, icon);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, title);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, subtitle);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, state);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, age);
+}
+
+static void
+viewer_row_init(ViewerRow *self)
+{
+    gtk_widget_init_template(GTK_WIDGET(self));
+}
