@@ -49,7 +49,7 @@ KINDS = {
 
 
 def write(sock, data):
-    """Without ever reading."""
+    """Sends without ever reading."""
     left = memoryview(data)
     while left:
         select.select([], [sock], [])

@@ -20,7 +20,7 @@ def _begin_and_wait(address, ours):
 
 
 class HandedOver:
-    """A child process which has begun a connection, and `client`, which is ours, on it."""
+    """A child process that has opened a connection, and `client`, which uses it in this process."""
 
     def __init__(self, address):
         theirs, ours = socket.socketpair()
@@ -38,7 +38,7 @@ class HandedOver:
         self.client = RawClient.on_socket(socket.socket(fileno=descriptors[0]))
 
     def end(self):
-        """The child has ended; the connection goes on."""
+        """The child has exited; the connection remains."""
         if self.pid is not None:
             # The other children may have it too, so that a close alone ends nothing.
             self._theirs.shutdown(socket.SHUT_RDWR)

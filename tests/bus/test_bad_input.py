@@ -23,7 +23,7 @@ def named(name, **kw):
 
 
 def pairs(*items):
-    """Options in which a key may stand twice."""
+    """Options in which a key can occur twice."""
     builder = GLib.VariantBuilder(GLib.VariantType('a{sv}'))
     for key, value in items:
         builder.add_value(V.new_dict_entry(V('s', key), V('v', value)))
@@ -172,7 +172,7 @@ ELSEWHERE = [
 
 
 class BadInput(BusTestCase):
-    """One client holds and waits in the bucket, so that there is something to break."""
+    """One client has a held lock and a pending request in the bucket, so that a change would be detected."""
 
     def setUp(self):
         super().setUp()
@@ -237,7 +237,7 @@ class BadInput(BusTestCase):
                                   named('n' * (32 << 20)), mentions='nameBytes')
 
     def test_name_of_32_mib_in_the_first_call(self):
-        """No more of it is kept, until the bus has said who it is, than shows that it is too long."""
+        """Until its client is identified, only as much of it is stored as shows that it is too long."""
         self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
                           named('n' * (32 << 20)), mentions='nameBytes')
 
@@ -247,7 +247,7 @@ class BadInput(BusTestCase):
                           named('x', why='n' * (32 << 20)), mentions='whyBytes')
 
     def test_all_combinations_of_flags(self):
-        """[3.2.1] What can be combined is granted here or waits, and is taken back."""
+        """[3.2.1] Valid combinations are granted or pending here, and then released."""
         for steal in (False, True):
             for if_available in (False, True):
                 for signal in (False, True):
@@ -282,7 +282,7 @@ class BadInput(BusTestCase):
         evil.release(id_, BUCKET)
 
     def test_an_option_twice(self):
-        """D-Bus forbids it and no bus checks it; a guess would hide the mistake."""
+        """D-Bus forbids it and no bus checks it; accepting it would hide the bug."""
         for first, second in (('shared', 'exclusive'), ('shared', 'shared'), ('foo', 'shared')):
             with self.subTest(first=first, second=second):
                 self.assert_error('InvalidArgs', self.evil.locks, BUCKET, 'Request',
@@ -290,7 +290,8 @@ class BadInput(BusTestCase):
                                   mentions='mode')
 
     def test_ids_of_others(self):
-        """A foreign id, a waiting one, a released one: all the same as none."""
+        """Ids of other clients, of pending requests and of released locks give the same error as
+        unknown ids."""
         nothing = self.assert_error('NotHeld', self.evil.release, 999999, BUCKET)
         own, _ = self.evil.request('mine', BUCKET)
         other_bucket = self.unique('bucket')
@@ -332,7 +333,7 @@ class BadInput(BusTestCase):
         self.assertEqual(self.snapshot(), self.before)
 
     def test_no_answer_where_none_is_wanted(self):
-        """Of every method, and of calls that are wrong; and nothing is opened for nobody."""
+        """Of every method, and of invalid calls; OpenSocket opens no socket."""
         raw = self.raw_client()
         raw.query()  # identified: a descriptor is in use while that goes on
         raw.forget()
@@ -357,7 +358,7 @@ class BadInput(BusTestCase):
         self.assertEqual(self.open_descriptors(), descriptors)
 
     def test_without_interface(self):
-        """D-Bus lets a service refuse it, and sd-bus does, knowing no object for it."""
+        """D-Bus permits that a service refuses it, and sd-bus does, since there is no object."""
         raw = self.raw_client()
         for member in ('Query', 'Request', 'Frobnicate'):
             message = Gio.DBusMessage.new_method_call('org.w3.WebLocks', PATH, None, member)
@@ -379,7 +380,7 @@ class BadInput(BusTestCase):
         raw.ping()
 
     def test_forged_signals(self):
-        """Only the bus may say that a client is gone, or that the name is."""
+        """Only signals of the bus itself report disconnects and owners of names."""
         victim, own = self.victim.name, 'org.w3.WebLocks'
         for path in ('/org/freedesktop/DBus', PATH):
             for interface in ('org.freedesktop.DBus', LOCKS):
@@ -458,7 +459,7 @@ class BadBytes(BusTestCase):
                 self.assertEqual(observer.query(BUCKET), ([], []))
 
     def check_refused(self, raw, serial):
-        """The end of the connection, or InvalidArgs; not silence, for a caller would wait."""
+        """The connection is closed, or the error is InvalidArgs; there is never no reply."""
         try:
             raw.ping()
         except ConnectionError:

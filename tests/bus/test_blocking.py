@@ -50,7 +50,8 @@ class Blocking(OwnBus):
 
 
 class Refused(OwnBus):
-    """On a bus that refuses statistics such a program is held up; so the test above would see it."""
+    """On a bus that refuses statistics the calls of such a program are deferred, so the test above
+    would detect it."""
 
     service_environment = Blocking.service_environment
 

@@ -182,7 +182,7 @@ class WatchAll(BreakCase):
         self.assertEqual({event.path for event in slow.signals('Missed')}, {ROOT})
 
     def test_a_watch_shows_in_no_token(self):
-        """A bucket that is empty is as if it were new, whether or not somebody watches it."""
+        """An empty bucket is like a new one, whether or not it is watched."""
         self.c.watch(bucket=self.bucket)
         tokens, cursors = [], []
         for _ in range(5):
@@ -247,7 +247,7 @@ class Paths(BreakCase):
                                       'Query')
 
     def test_others_are_not_to_be_used(self):
-        """Only to be looked at: whoever asks, and whatever is there."""
+        """Nobody can request, release or abort on paths of others, whatever the bucket contains."""
         me = os.getuid()
         for client, path in ((self.raw_client(), other_path(self.bucket, 'app')),
                              (self.raw_client(), other_path(self.bucket, 'app', 'snap')),

@@ -15,7 +15,7 @@ CALL = f'busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks'
 
 class ByHand(BusTestCase):
     def run_line(self, line, address=False):
-        """Runs a command line; --user means this test's bus, either by variable or option."""
+        """Runs a command line on this test's bus, by the environment or in place of --user."""
         words = shlex.split(line)
         if address:
             words = [f'--address={self.bus.address}' if word == '--user' else word

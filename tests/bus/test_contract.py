@@ -60,7 +60,7 @@ BAD_LABELS = {
 
 
 def describe(interface):
-    """What of an interface a client depends on, as plain values to compare."""
+    """The parts of an interface that clients depend on, as values to compare."""
     members = {}
     for node in interface:
         if node.tag not in ('method', 'signal', 'property'):
@@ -141,7 +141,7 @@ class Properties(BusTestCase):
         self.assertEqual(self.client().get_property('Limits'), DEFAULT_LIMITS)
 
     def test_limits_are_documented(self):
-        """With their defaults, in the XML from which the reference pages are made."""
+        """With their defaults, in the XML of the reference pages."""
         file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{ADMIN}.xml')
         with open(file, encoding='utf-8') as stream:
             text = stream.read()
@@ -179,7 +179,7 @@ class Paths(BusTestCase):
                 self.assertEqual(client.query(name), ([], []))
 
     def test_names_of_paths(self):
-        """The path's label decoded is the name that Buckets tells."""
+        """The decoded label of the path is the name that Buckets returns."""
         client = self.client()
         for name in GOOD_NAMES:
             client.request('a', bucket=name)

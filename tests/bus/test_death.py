@@ -27,7 +27,7 @@ class Killed(BusTestCase):
         self.process = self.process_client()
 
     def test_holder(self):
-        """The next is granted at once, without any other traffic; tells how soon."""
+        """The next request is granted immediately, without any other traffic; prints the time."""
         taken = []
         for _ in range(10):
             process = self.process_client()
@@ -51,7 +51,7 @@ class Killed(BusTestCase):
         diagnostic(f'end of the connection to Granted: {(event.at - left) * 1000:.2f} ms')
 
     def test_waiter_in_the_middle(self):
-        """Held S1; queue X2, S3; X2 dies: S3 waits for nobody any more."""
+        """Held S1; queue X2, S3; X2's client is killed: S3 is granted."""
         self.a.request('x', self.bucket, mode='shared')
         self.process.request('x', self.bucket)
         waiting, token = self.b.request('x', self.bucket, mode='shared')
@@ -68,7 +68,7 @@ class Killed(BusTestCase):
         self.assertEqual(self.a.query(self.bucket), ([('x', 'exclusive', self.a.name)], []))
 
     def test_holding_and_waiting_on_one_name(self):
-        """Nothing is granted to the dead, and the next is granted exactly once."""
+        """Nothing is granted to a client that has ended, and the next request is granted exactly once."""
         self.a.watch(bucket=self.bucket)
         self.process.request('x', self.bucket)
         self.process.request('x', self.bucket)
@@ -116,7 +116,7 @@ class Killed(BusTestCase):
         self.assertEqual(self.a.buckets(), sorted([self.bucket, other]))
 
     def test_a_thief_that_dies(self):
-        """The queue goes on; the victim gets nothing back."""
+        """The next request is granted; the previous holder gets nothing back."""
         held, _ = self.a.request('x', self.bucket)
         waiting, _ = self.b.request('x', self.bucket)
         self.process.steal('x', self.bucket)
@@ -134,7 +134,7 @@ class Killed(BusTestCase):
         self.b.wait_granted(waiting)
 
     def test_a_client_that_had_much(self):
-        """500 held and 500 waiting on 250 names; one waiter of ours behind each."""
+        """500 held and 500 pending on 250 names, and one more request behind each."""
         names = [f'{number}' for number in range(250)]
         steps = [['request', self.bucket, name, {'mode': 'shared'}] for name in names * 2]
         steps += [['request', self.bucket, name, {}] for name in names * 2]
@@ -161,7 +161,7 @@ class Killed(BusTestCase):
 
 
 class LastWords(BusTestCase):
-    """What a client sent before it died counts, before its death does."""
+    """What a client sent before it was killed takes effect before its end."""
 
     def setUp(self):
         super().setUp()
@@ -170,7 +170,7 @@ class LastWords(BusTestCase):
         self.watcher.watch(bucket=self.bucket)
 
     def last_words(self, *steps, before=()):
-        """What a watcher hears after a process sent `steps` and was killed at once."""
+        """The signals of a watcher after a process sent `steps` and was killed immediately."""
         process = self.process_client()
         for step in before:
             process.request(*step)
@@ -243,7 +243,7 @@ class LastWords(BusTestCase):
 
 class FireAndForget(BusTestCase):
     def test_a_thousand_that_send_and_leave(self):
-        """A watch that is set up after its sender left would never fire."""
+        """A match rule that is added after the disconnect would never match."""
         bucket = self.unique('bucket')
         names = []
         for number in range(1000):
@@ -260,7 +260,7 @@ class FireAndForget(BusTestCase):
         self.assertEqual(client.inspect(bucket)[0][0]['clientId'], client.name)
 
     def test_nothing_comes_back_later(self):
-        """While the service is stopped, so that request and death wait for it together."""
+        """While the service is stopped, so that it finds the request and the disconnect together."""
         bucket = self.unique('bucket')
         client = self.client()
         client.watch(bucket=bucket)
@@ -280,7 +280,7 @@ class FireAndForget(BusTestCase):
         self.assertNotEqual(client.request('x', bucket)[1], 0)
 
     def test_a_client_that_never_reads(self):
-        """It asks for as much as is served unread, and takes in nothing; others don't notice."""
+        """It makes as many calls as are served unread, and reads nothing; others are not affected."""
         asked = 500
         bucket = self.unique('bucket')
         other = self.client()

@@ -50,13 +50,13 @@ STATISTICS = 'org.freedesktop.DBus.Debug.Stats'
 
 
 def read_on(client):
-    """It answers what it was asked, and will be."""
+    """Replies to the Pings that it has got and will get."""
     client.answers_pings = True
     client.answer_pings()
 
 
 class Held(BusTestCase):
-    """Calls of a client that reads later wait for it, in order; none is lost."""
+    """Calls of a client that reads later are deferred, in order; none is lost."""
 
     def setUp(self):
         super().setUp()
@@ -72,7 +72,7 @@ class Held(BusTestCase):
                 and message.get_sender() == self.daemon.name]
 
     def wait_served(self, client):
-        """The service has all that the client sent, and has done what it will do with it."""
+        """The service has received everything that the client sent, and has served or deferred it."""
         client.pass_the_bus(self.control)
         self.control.ping()
         wait_quiet(self.daemon)
@@ -124,7 +124,7 @@ class Held(BusTestCase):
             self.assertEqual(len(self.slow.result(serial)[0]), 60)
 
     def count_questions(self, start):
-        """The service's calls of the bus's statistics."""
+        """The service's calls for the bus's statistics."""
         return len([message for message in self.monitor.messages(start, self.monitor.position())
                     if message.get_sender() == self.daemon.name
                     and message.get_interface() == STATISTICS])
@@ -172,7 +172,7 @@ class Held(BusTestCase):
         return message
 
     def test_questions_about_many(self):
-        """Who does not read is asked about ever more seldom, each by itself or all at once."""
+        """The intervals of questions about clients that don't read grow, for one client and for many."""
         started = time.monotonic()
         start = self.monitor.position()
         clients = [self.raw_client() for _ in range(20)]
@@ -191,7 +191,7 @@ class Held(BusTestCase):
         self.assertLess(questions, len(clients) * most)
 
     def test_descriptors(self):
-        """A bus has room for few of them, so only the answer to a Ping tells that they are read."""
+        """A bus allows few of them, so only the reply to a Ping shows that they were read."""
         client = self.raw_client(descriptors=True)
         client.answers_pings = False
         serials = client.send_all([open_socket_call() for _ in range(100)])
@@ -207,12 +207,12 @@ class Held(BusTestCase):
             os.close(descriptor)
 
     def test_calls_that_want_no_answer_and_then_one_that_does(self):
-        """The same; the others may have come while it looked at nothing."""
+        """The same; the other signals may have arrived while it read nothing."""
         self.slow.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 3000)
         self.assertEqual(self.slow.query(self.bucket), ([], []))
 
     def test_one_call_after_the_other_and_nothing_is_read(self):
-        """As slowly as a client that waits for each answer."""
+        """One call after the other, each awaited."""
         for number in range(60):
             self.control.request(f'{number}' + 'n' * 1000, self.bucket)
         start = self.monitor.position()
@@ -229,12 +229,12 @@ class Held(BusTestCase):
             self.assertEqual(len(self.slow.result(serial)[0]), 60)
 
     def test_reads_and_then_no_more(self):
-        """Whatever the bus said before, what comes after that is bounded."""
+        """Whatever the statistics were before, the number of messages after that is bounded."""
         self.test_many_calls_and_no_answer_to_a_ping()
         self.check_bound(self.slow, [query_call() for _ in range(3000)], pings=0)
 
     def test_reads_a_little(self):
-        """A client that reads less than it is sent does not get more than it reads."""
+        """A client that reads slowly is not sent more than it reads."""
         start = self.monitor.position()
         serials = self.slow.send_all([query_call() for _ in range(4000)])
         for _ in range(8):
@@ -248,7 +248,7 @@ class Held(BusTestCase):
             self.slow.result(serial)
 
     def test_what_sd_bus_answers(self):
-        """Beyond the bound it is refused, when its turn comes. Pings are answered."""
+        """Beyond the limit a call is refused, in its turn. Pings are answered."""
         stranger = self.raw_client()
         stranger.answers_pings = False
         ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
@@ -263,7 +263,7 @@ class Held(BusTestCase):
                              {'org.freedesktop.DBus.Error.LimitsExceeded'})
 
     def test_calls_that_want_no_answer(self):
-        """Of a client that does not read they are deferred too, and served in their turn."""
+        """Those of a client that does not read are deferred, too, and served in their turn."""
         ids = [self.slow.request(f'{number}', self.bucket)[0] for number in range(100)]
         self.slow.send_all([query_call() for _ in range(UNREAD_MAX)])
         self.slow.send_all([lock_call('Release', id_, self.bucket, reply=False) for id_ in ids])
@@ -274,13 +274,13 @@ class Held(BusTestCase):
                  what='releases')
 
     def test_512_calls_without_any_answer_to_a_ping(self):
-        """Whoever asks that much only, and reads, need not know how to answer."""
+        """A client that makes fewer calls, and reads, need not reply to Pings."""
         for serial in self.slow.send_all([query_call() for _ in range(SENT_MAX - 2)]):
             self.slow.result(serial)
         self.assertEqual(len(self.slow.pings()), 1)
 
     def test_its_end(self):
-        """What it sent takes effect before its end does, read or not."""
+        """What it sent takes effect before its disconnect, whether or not it reads."""
         held, _ = self.slow.request('x', self.bucket)
         watcher = self.client()
         watcher.watch(bucket=self.bucket)
@@ -294,7 +294,7 @@ class Held(BusTestCase):
                              what='release')
 
     def test_behind_a_lock_socket(self):
-        """A call by the bus waits for both."""
+        """A call by the bus is deferred for both."""
         both = self.raw_client(descriptors=True)
         both.answers_pings = False
         sock = self.lock_socket(both)
@@ -310,7 +310,7 @@ class Held(BusTestCase):
 
 
 class Floods(OwnBus):
-    """More than may wait."""
+    """More calls than can be deferred."""
 
     def setUp(self):
         super().setUp()
@@ -320,7 +320,7 @@ class Floods(OwnBus):
         self.calm = self.client()
 
     def make_flood(self, count=UNREAD_MAX + CALLS_WAITING + 500):
-        """It holds ten locks and waits for one; then it calls too much."""
+        """It has ten locks and a pending request; then it makes too many calls."""
         self.held = [self.flooder.request(f'{name}')[0] for name in range(10)]
         self.calm.request('calm')
         self.waiting = self.flooder.request('calm')[0]
@@ -328,7 +328,7 @@ class Floods(OwnBus):
         self.serials = self.flooder.send_all([query_call() for _ in range(count)])
 
     def check_back(self, last_id):
-        """It reads, and is an agent again that has nothing; its ids are new."""
+        """It reads, and has a new agent without requests, with new ids."""
         read_on(self.flooder)
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -362,7 +362,7 @@ class Floods(OwnBus):
         self.assertEqual(caught.exception.short, 'NotHeld')
 
     def test_ids_over_a_crash(self):
-        """Also if the service dies while it ignores it."""
+        """Also if the service is killed while it drops its calls."""
         self.make_flood()
         self.calm.wait_for(lambda: self.calm.granted(self.wanted), what='lock of the flooder')
         self.service.signal(signal.SIGKILL)
@@ -382,7 +382,7 @@ class Floods(OwnBus):
         self.assert_clean_end(self.service)
 
     def test_a_stopped_client_keeps_its_locks(self):
-        """No time limit: it floods nothing, however much is unread."""
+        """Without a time limit, however much is unread."""
         id_, _ = self.flooder.request('x')
         self.flooder.send_all([query_call() for _ in range(UNREAD_MAX + 1000)])
         self.flooder.pass_the_bus(self.control)
@@ -399,13 +399,13 @@ class Floods(OwnBus):
               'bytesWaitingTotal': 850_000}
 
     def start_with(self, *limits):
-        """Another service, with less room for deferred calls."""
+        """Another service, with a lower limit of deferred calls."""
         self.assert_clean_end(self.service)
         self.service = self.start(*(word for limit in limits
                                     for word in ('--limit', f'{limit}={self.LIMITS[limit]}')))
 
     def test_bytes(self):
-        """Few calls, but long ones."""
+        """Few calls with long strings."""
         self.start_with('bytesWaiting')
         self.flooder.request('x')
         self.flooder.send_all([query_call() for _ in range(UNREAD_MAX)])
@@ -463,7 +463,7 @@ class SmallQuotas(OwnBus):
         return environment('WEBLOCKS_TEST_BUS') == 'dbus-broker'
 
     def test_the_service_goes_on(self):
-        """Beside clients that read nothing of long answers."""
+        """Beside clients that don't read long replies."""
         if self.is_broker() and not can_be_others():
             self.skipTest('needs root, to connect as another user: a dbus-broker counts by user, '
                           'and ends any of them')
@@ -495,7 +495,7 @@ class SmallQuotas(OwnBus):
         return client
 
     def test_every_grant_is_seen(self):
-        """By one who asks again, as libweblocks does each 30 s while it waits."""
+        """By a client that calls again, as libweblocks does every 30 s while it waits."""
         if not can_be_others():
             self.skipTest('needs root, to connect as other users: a dbus-broker counts by user')
         service = self.start()
@@ -515,7 +515,7 @@ class SmallQuotas(OwnBus):
 
 
 class Faults(OwnBus):
-    """Without the defences the figures above would be others."""
+    """Without the defences the numbers above are different."""
 
     def unread(self, fault):
         service = Service(self.bus, program=service_with(fault))
@@ -552,7 +552,7 @@ class Faults(OwnBus):
 
 
 class NoStatistics(BusTestCase):
-    """A bus that refuses statistics: then the answer to a Ping alone tells that a client reads."""
+    """A bus that refuses statistics: only the reply to a Ping shows that a client reads."""
 
     @classmethod
     def make_bus(cls):
@@ -564,7 +564,7 @@ class NoStatistics(BusTestCase):
         return client
 
     def test_it_refuses_them(self):
-        """Or the other cases would show nothing."""
+        """Otherwise the other cases would test nothing."""
         for member, body in (('GetStats', None),
                              ('GetConnectionStats', GLib.Variant('(s)', (self.control.name,)))):
             self.assert_error('AccessDenied', self.control.call, DRIVER_PATH, STATISTICS, member,
@@ -576,7 +576,7 @@ class NoStatistics(BusTestCase):
                 client.query()
 
     def test_who_answers_none_is_served_512_calls(self):
-        """Then its calls wait, until it answers."""
+        """Then its calls are deferred until it replies."""
         silent = self.silent_client()
         serials = silent.send_all([query_call() for _ in range(2 * SENT_MAX)])
         for serial in serials[:SENT_MAX - 10]:
@@ -597,7 +597,7 @@ class NoStatistics(BusTestCase):
             silent.result(serial)
 
     def test_an_error_is_an_answer(self):
-        """Some have no such method; but they have read."""
+        """Some clients don't implement it; but their error shows that they read."""
         client = self.silent_client()
         serials = client.send_all([query_call() for _ in range(700)])
         answered = 0

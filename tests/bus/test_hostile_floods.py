@@ -37,7 +37,7 @@ BUS_MIB_UNREAD = 32
 
 
 class Calm:
-    """Requests and releases a lock, again and again."""
+    """Requests and releases a lock repeatedly."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -60,7 +60,7 @@ class Calm:
 
 
 class Floods(OwnBus):
-    """One service for each kind of flood, so that none begins where another ended."""
+    """One service for each kind of flood, so that they are independent."""
 
     # What dbus-broker-launch sets for a session; that of the dbus-daemon is of a session as it is.
     BROKER_OPTIONS = ('--max-bytes=536870912', '--max-fds=128', '--max-matches=16384',
@@ -101,7 +101,7 @@ class Floods(OwnBus):
         return True
 
     def measure(self, connection, seconds, watched=()):
-        """The calm client's times, and the most memory of the watched processes."""
+        """The times of the well-behaved client, and the maximum memory of the processes."""
         calm, most = Calm(connection), [rss_mib(pid) for pid in watched]
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline or not calm.times:

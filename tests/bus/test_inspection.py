@@ -20,7 +20,7 @@ KEYS = {'id': 't', 'name': 's', 'mode': 's', 'state': 's', 'clientId': 's', 'tok
 
 @contextlib.contextmanager
 def renamed(name):
-    """Our own process is called that meanwhile."""
+    """Changes the name of this process."""
     with open('/proc/self/comm', 'rb') as file:
         before = file.read().rstrip(b'\n')
     libc, set_name = ctypes.CDLL(None), 15  # PR_SET_NAME
@@ -59,19 +59,19 @@ class Entries(BusTestCase):
         self.assertEqual(types, KEYS)
 
     def test_a_process_name_that_no_message_can_carry(self):
-        """Anybody can give itself one: it is left out, and nobody's Inspect fails for it."""
+        """Processes choose their names: an invalid one is left out, and Inspect doesn't fail."""
         with renamed(b'a\xef\xbf\xbfb'):
             self.client().request('x', self.bucket)
         self.assertEqual([entry['process'] for entry in self.inspect()], [''])
 
     def test_process_is_what_it_was_called_at_first(self):
-        """Whatever has that pid later, of whichever user, is not looked at."""
+        """The name is read only once, since another process may have the pid later."""
         with renamed(b'at first'):
             self.client().request('x', self.bucket)
         self.assertEqual([entry['process'] for entry in self.inspect()], ['at first'])
 
     def test_process_of_one_that_has_ended(self):
-        """Its connection is in other hands."""
+        """Its connection is used by another process."""
         handed_over = HandedOver(self.bus.address)
         self.addCleanup(handed_over.end)
         client, pid = self._adopt(handed_over.client), handed_over.pid

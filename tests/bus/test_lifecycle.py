@@ -26,7 +26,7 @@ def request_message(name, bucket='default'):
 
 
 class OwnServices(BusTestCase):
-    """Each case starts the services it needs, and the next finds the name free."""
+    """Each case starts the services it needs, and waits until the name is free again."""
 
     service = False
     arguments = ()
@@ -48,12 +48,12 @@ class OwnServices(BusTestCase):
 
 
 class Shutdown(OwnServices):
-    """Of a service that keeps nothing; see test_state.py for one that does."""
+    """Of a service without stored state; see test_state.py for one with state."""
 
     arguments = ('--no-state',)
 
     def test_order(self):
-        """Clients are told, then the name goes, then the connection: as a monitor sees it."""
+        """Clients are notified, then the name is released, then the connection is closed."""
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(number):
                 self.check_order(number)
@@ -107,7 +107,7 @@ class Shutdown(OwnServices):
         self.assertEqual(waiter.signals('Granted'), [])
 
     def test_requests_while_it_ends(self):
-        """First they are granted, then refused with InvalidState, then there is nobody."""
+        """First they are granted, then refused with InvalidState, then there is no service."""
         most = 0
         for _ in range(5):
             service = self.start()
@@ -143,7 +143,7 @@ class Shutdown(OwnServices):
             return 'nobody'
 
     def test_told_twice(self):
-        """As systemd does when it sees the name go: it is the same end, and a good one."""
+        """As systemd does when the name is released: the exit status is 0."""
         service = self.start()
         holder = self.client()
         held, _ = holder.request('x')
@@ -314,7 +314,7 @@ class Options(BusTestCase):
             self.assertIn(option, done.stdout)
 
     def test_bad_options(self):
-        """An exit code, and a message that names what is wrong; nothing on the bus."""
+        """An exit status, and a message that names the problem; nothing on the bus."""
         table = [
             (('--no-such-option',), 'no-such-option'),
             (('argument',), 'argument'),
@@ -409,7 +409,7 @@ class IdleExit(OwnServices):
         client.query()
 
     def seen_exit(self, service, seconds):
-        """The exit code, if it ends within that time."""
+        """The exit status, if it ends within that time."""
         try:
             return service.wait_exit(seconds)
         except TimeoutError:
@@ -431,7 +431,7 @@ class IdleExit(OwnServices):
                                lambda client, id_: client.release(id_))
 
     def test_not_while_waiting(self):
-        """Nobody holds here: a request that waits is enough. It ends by its time-out."""
+        """A pending request without a holder is enough. It times out."""
         holder, waiter = self.client(), self.client()
         service, _ = self.start_and_use(0.3 * FACTOR, lambda: holder.request('x'))
         id_, _ = waiter.request('x', timeout=int(1000 * FACTOR))
@@ -460,7 +460,7 @@ class IdleExit(OwnServices):
         self.skipTest('each time this machine was too slow with a call')
 
     def call_now_and_then(self):
-        """The service, and whether it was called often enough to stay."""
+        """Returns the service, and whether there were enough calls to keep it running."""
         def call():
             nonlocal last
             last = time.monotonic()
@@ -505,7 +505,7 @@ class IdleExitRace(unittest.TestCase):
         self.refused = 0
 
     def served(self, call, serial):
-        """The answer to a call, which is repeated while a service that leaves refuses it."""
+        """Returns the reply to a call, which is repeated while a service that exits refuses it."""
         while True:
             try:
                 return self.client.result(serial)
@@ -549,7 +549,7 @@ class IdleExitRace(unittest.TestCase):
                           if any(report in line for report in REPORTS)], [])
 
     def give_back(self, ids):
-        """What an earlier instance granted went with it."""
+        """Locks of an earlier instance are lost."""
         for id_ in ids:
             try:
                 self.client.release(id_)

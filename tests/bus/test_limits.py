@@ -187,7 +187,7 @@ class BeforeIdentified(BusTestCase):
     arguments = ('--limit', 'callsWaiting=5')
 
     def send_while_paused(self, count):
-        """All calls are there before the bus can answer who the caller is."""
+        """All calls arrive before the client is identified."""
         raw = self.raw_client()
         self.daemon.pause()
         try:

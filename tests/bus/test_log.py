@@ -65,7 +65,7 @@ class Flood(BusTestCase):
         return self.daemon.count_descriptors()
 
     def flood(self, client, count):
-        """Sends so many bad calls, and reads as many answers, without a look into them."""
+        """Sends so many invalid calls, and reads the same number of replies."""
         client.query()  # to find out who that is takes descriptors
         before = self.descriptors()
         templates = [client.encode(message)[0] for message in bad_calls()]
@@ -86,7 +86,7 @@ class Flood(BusTestCase):
                    f'{self.daemon.stderr().count(chr(10)) - self.lines} lines in the log')
 
     def flood_socket(self, count):
-        """The same on a lock socket, as far as it has such calls."""
+        """The same on a lock socket, for the calls that it has."""
         sock = self.lock_socket()
         before = self.descriptors()
         number, binding = sock.bind('default')
@@ -101,7 +101,7 @@ class Flood(BusTestCase):
         self.assertEqual(self.descriptors(), before)
 
     def test_bad_calls(self):
-        """Most of them by a lock socket."""
+        """Most of them on a lock socket."""
         self.flood(self.raw_client(), full_size(5_000, 200_000))
         self.flood_socket(full_size(20_000, 800_000))
 
@@ -117,7 +117,7 @@ class Flood(BusTestCase):
         client.ping()
 
     def test_limits(self):
-        """Refusals are answers, no news."""
+        """Refusals are replies and are not logged."""
         client = self.raw_client()
         refused = 0
         for number in range(3000):
@@ -131,7 +131,7 @@ class Flood(BusTestCase):
         self.assertGreater(refused, 2000)
 
     def test_lock_sockets_that_go_wrong(self):
-        """Malformed packets, and nothing at all."""
+        """Malformed packets, and empty ones."""
         client = self.raw_client(descriptors=True)
         for number in range(150):
             sock = open_socket(client)
@@ -148,7 +148,7 @@ class Flood(BusTestCase):
 
 
 class FloodOfVerbose(BusTestCase):
-    """Who asks for a line a call gets that, and no more."""
+    """With --verbose there is one line for each call, and no more."""
 
     arguments = ('--verbose',)
 

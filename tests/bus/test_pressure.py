@@ -91,7 +91,7 @@ class Descriptors(BusTestCase):
 
 
 class OwnBus(unittest.TestCase):
-    """Buses of their own without a monitor, which would have to see all of it."""
+    """Private buses without a monitor, which would have to read everything."""
 
     arguments = ()
     service_environment = {}
@@ -143,7 +143,7 @@ class ABusThatDoesNotRead(OwnBus):
         return [client.result(serial)[0] for serial in serials]
 
     def test_nothing_is_lost(self):
-        """Each watcher is told of all: by signals, or how many it has missed."""
+        """Each watcher is notified of everything: by signals, or by the number in Missed."""
         self.assertGreater(self.WATCHERS * (self.HELD + self.WAITING), 393_216)
         service = self.start()
         innocent, waiter, victim = [self.client() for _ in range(3)]
@@ -184,7 +184,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assert_clean_end(service)
 
     def wait_all(self, watcher):
-        """How many signals it got."""
+        """Returns the number of signals."""
         def n_told():
             return len(watcher.signals('Released')) + len(watcher.signals('Granted'))
 
@@ -195,7 +195,7 @@ class ABusThatDoesNotRead(OwnBus):
         return n_told()
 
     def test_the_end_does_not_wait_for_it(self):
-        """Far more to say than the socket takes: the service leaves at its time limit."""
+        """Far more messages than the socket accepts: the service exits at its time limit."""
         service = self.start()
         holder = self.client()
         tokens = [holder.result(serial)[1] for serial in holder.send_all(
@@ -223,7 +223,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assert_clean_end(new)
 
     def test_an_end_that_the_bus_does_not_confirm(self):
-        """The socket took all there was to say; whether anybody has read it nobody knows."""
+        """The socket accepted all messages; whether the bus reads them is unknown."""
         service = self.start()
         self.client().request('x')
         self.pause_bus()
@@ -232,7 +232,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertIn('the bus does not reply to ReleaseName', service.stderr())
 
     def test_an_end_that_the_bus_reads_in_time(self):
-        """The bus was only busy: everybody is told, the name goes, and it is a good end."""
+        """The bus was only busy: all clients are notified, the name is released, the exit status is 0."""
         service = self.start()
         holder = self.client()
         held = self.request_all(holder, self.HELD)
@@ -251,7 +251,7 @@ class ABusThatDoesNotRead(OwnBus):
 
 
 class Latecomers(OwnBus):
-    """A first call that comes after SIGTERM, from a client that the service never heard of."""
+    """A first call after SIGTERM, by a new client."""
 
     OUTCOMES = {'served', 'ServiceUnknown', 'NameHasNoOwner'}
 
@@ -263,7 +263,7 @@ class Latecomers(OwnBus):
             return error.short
 
     def check(self, service, newcomers):
-        """Each has an answer that says what is; silence, or NoReply, would leave it guessing."""
+        """Each gets a definite reply, neither none nor NoReply."""
         told = collections.Counter(self.outcome(*newcomer) for newcomer in newcomers)
         self.assertEqual(service.wait_exit(), 0, service.stderr())
         wait_for(lambda: owner_of(self.control) is None, what='free name')
@@ -271,7 +271,7 @@ class Latecomers(OwnBus):
         return told
 
     def test_with_sigterm(self):
-        """Call and signal find the service together; which is first is up to it."""
+        """The service finds the call and the signal together, in either order."""
         told = collections.Counter()
         for _ in range(10):
             service = self.start()
@@ -288,7 +288,7 @@ class Latecomers(OwnBus):
         diagnostic(f'{dict(told)}')
 
     def test_after_sigterm(self):
-        """The service has said all and waits for the bus, which finds the calls with that."""
+        """The service has sent everything and waits for the bus, which finds the calls after that."""
         told = collections.Counter()
         for _ in range(5):
             service = self.start()
@@ -306,7 +306,7 @@ class Latecomers(OwnBus):
 
 
 class LatecomersWithoutState(Latecomers):
-    """Whoever comes when all are told their losses must not get a lock."""
+    """A client that calls after the losses were sent must not get a lock."""
 
     arguments = ('--no-state',)
     OUTCOMES = Latecomers.OUTCOMES | {'InvalidState'}
@@ -327,7 +327,7 @@ def system_config():
 
 
 class SystemPolicy(BusTestCase):
-    """Where nobody may call an ordinary client, the service must be let ask its watchers."""
+    """Where the policy denies calls of ordinary clients, it must permit the service's Ping."""
 
     @classmethod
     def setUpClass(cls):
@@ -337,7 +337,7 @@ class SystemPolicy(BusTestCase):
         super().setUpClass()
 
     def test_the_policy_says_no_to_others(self):
-        """Or the next case would show nothing. As another user: ours is the service's."""
+        """Otherwise the next case would test nothing. As another user than the service's."""
         other, client = self.other_uid_client(), self.client()
         self.assert_error('AccessDenied', other.call, '/', 'org.freedesktop.DBus.Peer', 'Ping',
                           destination=client.name)

@@ -41,14 +41,14 @@ NESTING_MAX = 12
 
 
 class Values:
-    """Random D-Bus values, all of which a bus lets through."""
+    """Random D-Bus values that a bus transmits."""
 
     def __init__(self, rand, with_descriptors):
         self.rand = rand
         self.basic = 'bdgosv' + ''.join(INTEGERS) + ('h' if with_descriptors else '')
 
     def signature(self, depth=0):
-        """Of one complete type."""
+        """A random complete type."""
         kind = self.rand.random()
         if depth > 3 or kind < 0.6:
             return self.rand.choice(self.basic)
@@ -102,7 +102,7 @@ class Values:
         return builder.end()
 
     def options(self):
-        """Keys that are known, mostly of the right type."""
+        """Known keys, mostly of the right type."""
         types = self.rand.choice((OPTION_TYPES, FILTER_TYPES))
         builder = GLib.VariantBuilder(GLib.VariantType('a{sv}'))
         for _ in range(self.rand.randint(0, 4)):
@@ -115,7 +115,7 @@ class Values:
         return builder.end()
 
     def body(self, kinds):
-        """The arguments of a call that wants these, mostly."""
+        """Arguments, mostly of these types."""
         chance = self.rand.random()
         if chance < 0.15:
             kinds = [self.signature() for _ in range(self.rand.randint(0, 4))]
@@ -142,7 +142,7 @@ def split(signature):
 
 
 def walk(client, path):
-    """All methods from that object on downwards: (path, interface, name, types)."""
+    """All methods of that object and those below it: (path, interface, name, types)."""
     node = Gio.DBusNodeInfo.new_for_xml(client.introspect(path))
     for interface in node.interfaces:
         for method in interface.methods:
@@ -152,7 +152,7 @@ def walk(client, path):
 
 
 class RandomCallsCase(BusTestCase):
-    """Rounds of calls by a client of its own, which then leaves with all that it got."""
+    """Rounds of calls by a separate client each, which then disconnects."""
 
     time_limit = full_size(60.0, 1800.0)
 
@@ -168,11 +168,11 @@ class RandomCallsCase(BusTestCase):
         self.answers = {}
 
     def caller(self):
-        """Of a user who may do nothing, if we can be one."""
+        """Of an unprivileged user, if possible."""
         return self.raw_client(uid=NOBODY if can_be_others() else None, descriptors=True)
 
     def call(self, values):
-        """One call, and what it is in words."""
+        """Returns one call, and its description."""
         path, interface, member, kinds = self.rand.choice(self.methods)
         if path.startswith(ROOT + '/bucket/'):
             path = bucket_path(self.rand.choice(('default', BUCKET, 'ä', '9')))
@@ -228,7 +228,7 @@ class RandomCallsCase(BusTestCase):
             os.close(descriptors.pop())
 
     def settle(self, client):
-        """It leaves, and the service has seen it."""
+        """Disconnects, and waits until the service has noticed."""
         client.close()
         self.wait_gone(client.name)
 
@@ -265,7 +265,7 @@ class RandomCalls(RandomCallsCase):
         self.assertGreater(self.answers['InvalidArgs'], 100)
 
     def check_healthy(self):
-        """Another client, of another user where there is one, can do what it always could."""
+        """Another client, of another user if possible, is served as before."""
         self.assertIsNone(self.daemon.process.poll(), 'the service died')
         bucket = self.unique('bucket')
         id_, token = self.healthy.request('y', bucket, why='to see whether it works')
@@ -281,7 +281,7 @@ class RandomCalls(RandomCallsCase):
 
 
 class TheyWouldBeNoticed(RandomCallsCase):
-    """A service that reads a value without a look at what it is."""
+    """A service that does not check the type of a value."""
 
     service = False
 

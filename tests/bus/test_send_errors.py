@@ -32,7 +32,7 @@ class SendErrors(OwnBus):
         diagnostic(f'seed {SEED}')
 
     def start_failing(self, error, when, fault=None):
-        """A service whose sendmsg() and send() fail so; the process is its own, the tracer beside it."""
+        """Starts a service whose sendmsg() and send() fail by strace, which runs beside it."""
         # A process that is traced can't be looked through for leaks.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace '
@@ -62,7 +62,7 @@ class SendErrors(OwnBus):
         return clients
 
     def work(self, clients, rounds, patience=PATIENCE):
-        """All want one lock, and each gets it once, in order. The last token."""
+        """All request one lock, and each gets it once, in order. Returns the last token."""
         last = 0
         for _ in range(rounds):
             ids = []
@@ -88,7 +88,7 @@ class SendErrors(OwnBus):
         return client.result(client.send(lock_call(member, subject)), patience)
 
     def when(self, error):
-        """From where on, and each how manieth. So that all kinds of messages come to be hit."""
+        """The first call and the interval. Chosen so that all kinds of messages fail."""
         rand = random.Random(f'{SEED} {error}')
         return f'{AT_START + rand.randrange(10)}+{rand.choice([3, 5, 7])}'
 
@@ -125,7 +125,7 @@ class SendErrors(OwnBus):
             self.work(self.workers(), ROUNDS, patience=1)
 
     def check_end(self, error, at):
-        """The bus is gone for it. What it had answered the next one knows."""
+        """Its connection is broken. Everything that it had replied is in the state of the next one."""
         service = self.start_failing(error, at)
         holder, waiter = self.client(), self.client()
         held, answered = [], 0

@@ -22,7 +22,7 @@ MIB = 1024  # in KiB
 
 
 def outcomes(client, serials):
-    """How many were served, and the texts of the errors of the others."""
+    """Returns the number of served calls, and the error messages of the others."""
     served, errors = 0, []
     for serial in serials:
         try:
@@ -35,7 +35,7 @@ def outcomes(client, serials):
 
 
 class FloodCase(BusTestCase):
-    """One uid may have all of everything, if it weren't for the others."""
+    """The limits of one uid are those of the total, except for the shares of others."""
 
     N_CLIENTS = 256
     REQUESTS, CLIENTS, WATCHES = 8192, 320, 1024
@@ -58,7 +58,7 @@ class FloodCase(BusTestCase):
         super().setUp()
 
     def connect(self, uid, number):
-        """Those clients of a uid that the service takes, and why it doesn't take the others."""
+        """Returns the clients of a uid that the service accepts, and the errors of the others."""
         clients, errors = [], []
         for _ in range(number):
             client = self.raw_client(uid=uid, descriptors=True)
@@ -69,7 +69,8 @@ class FloodCase(BusTestCase):
         return clients, errors
 
     def take(self, clients, calls):
-        """All of them ask for all at once. How many are served, and the errors."""
+        """All of them make their requests at the same time. Returns the number of served ones, and
+        the errors."""
         serials = [(client, client.send_all(calls)) for client in clients]
         served, errors = 0, []
         for client, sent in serials:
@@ -92,7 +93,7 @@ class FloodCase(BusTestCase):
 
 
 class Flood(FloodCase):
-    """What is left to another uid is a quarter of what it may have, of everything."""
+    """A quarter of each limit is left to another uid."""
 
     def check_refusals(self, errors, limit, value):
         self.assertEqual(set(errors),
@@ -131,7 +132,7 @@ class Flood(FloodCase):
         self.close_all(others)
 
     def test_while_it_goes_on(self):
-        """Who asks over and over, and is refused, keeps nobody from asking."""
+        """A client that is refused repeatedly doesn't prevent others from being served."""
         flood, _ = self.connect(FLOOD_UID, 16)
         other = self.raw_client(uid=OTHER_UID)
         waits = []
@@ -150,10 +151,10 @@ class Flood(FloodCase):
 
 
 class Sequence(FloodCase):
-    """Ids and tokens are as if nobody else were there."""
+    """Ids and tokens don't depend on other clients."""
 
     def collect(self, client):
-        """Of a bucket that stays."""
+        """In a bucket that is not empty."""
         told = []
         for _ in range(30):
             id_, token = client.steal('x', 'own')
@@ -178,7 +179,7 @@ class Sequence(FloodCase):
 
 
 class ShareIgnored(FloodCase):
-    """It would be noticed."""
+    """The test above would fail."""
 
     REQUESTS = 1024
     program = service_with('share-ignored')
@@ -194,7 +195,7 @@ class ShareIgnored(FloodCase):
 
 
 class ChargeKept(BusTestCase):
-    """It would be noticed: by who finds no room, and by the service that counts anew."""
+    """Detected by clients that are refused, and by the service that recomputes its accounts."""
 
     service = False
 
@@ -226,7 +227,7 @@ class ChargeKept(BusTestCase):
 
 
 class Costs(BusTestCase):
-    """What anybody can send costs the service nothing that stays."""
+    """Calls of any kind leave no memory and no descriptors behind."""
 
     TURNS = full_size(1000, 17_000)
     time_limit = full_size(60.0, 1200.0)
@@ -240,7 +241,7 @@ class Costs(BusTestCase):
         self.raw.query()
 
     def check_memory(self, message, mentions, n_bytes):
-        """Refused; not more than twice the message meanwhile, and nothing of it afterwards."""
+        """Refused; at most twice the message in memory meanwhile, and nothing afterwards."""
         self.raw.ping()
         with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
             file.write('5')  # the peak begins anew

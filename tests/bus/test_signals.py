@@ -15,7 +15,7 @@ class SignalCase(BusTestCase):
         self.a, self.b, self.c = self.client(), self.client(), self.client()
 
     def sent(self, start):
-        """(member, destination, args) of all that the service sent since, in its order."""
+        """(member, destination, args) of all signals that the service sent since, in order."""
         self.a.ping()
         stop = self.monitor.position()
         return [(message.get_member(), message.get_destination(), unpack(message))
@@ -29,7 +29,7 @@ class SignalCase(BusTestCase):
 
 
 class Owners(SignalCase):
-    """What a client is told about its own."""
+    """The signals of a client's own requests."""
 
     def test_granted(self):
         id_, first = self.a.request('x', self.bucket)
@@ -54,7 +54,7 @@ class Owners(SignalCase):
         self.assertEqual(self.sent(start), [])
 
     def test_granted_comes_after_the_reply_with_the_id(self):
-        """Request, and the release of what blocks it, in one write."""
+        """Request, and the release of the blocking lock, in one write."""
         raw = self.raw_client()
         held, _ = raw.request('x', self.bucket)
         for _ in range(50):
@@ -136,7 +136,7 @@ class Watchers(SignalCase):
         self.assertEqual(self.reasons(), ['timeout', 'stolen', 'terminated'])
 
     def test_termination_tells_waiting_before_held(self):
-        """[2.6] And the next in line after both."""
+        """[2.6] And the next request after both."""
         waiting, _ = self.b.request('x', self.bucket)
         self.b.release(waiting, self.bucket)
         held, _ = self.b.request('x', self.bucket)
@@ -224,7 +224,7 @@ class Watchers(SignalCase):
 
 class Order(SignalCase):
     def test_victims_hear_before_the_thief_is_granted(self):
-        """As a monitor sees it, with the watchers' signals in between."""
+        """As a monitor receives them, with the watchers' signals in between."""
         held = {client.name: client.request('x', self.bucket, mode='shared')[0]
                 for client in (self.a, self.b, self.c)}
         thief = self.raw_client()
@@ -265,7 +265,7 @@ class Order(SignalCase):
         self.c.wait_granted(shared)
 
     def test_who_gives_up_in_the_middle_lets_the_next_in(self):
-        """Held S1; queue X2, S3; X2 is aborted, or runs out of time."""
+        """Held S1; queue X2, S3; X2 is aborted or times out."""
         for how in ('abort', 'timeout'):
             with self.subTest(how):
                 self.a.request(how, self.bucket, mode='shared')

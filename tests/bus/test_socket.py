@@ -584,7 +584,7 @@ class Buckets(SocketCase):
 
 
 class End(SocketCase):
-    """END ends the agent, and leaves the socket for another one."""
+    """END ends the agent, and the socket remains open for another one."""
 
     def test_everything_ends_in_one_step(self):
         sock = self.lock_socket(self.raw)
@@ -615,7 +615,7 @@ class End(SocketCase):
         self.assert_nothing_live()
 
     def test_what_stays(self):
-        """What the client watches, and the numbers of buckets."""
+        """Watched buckets, and the numbers of buckets."""
         sock = self.lock_socket(self.raw)
         self.raw.watch(bucket=self.bucket)
         sock.send(packets.bucket(7, self.bucket))
@@ -654,7 +654,7 @@ class End(SocketCase):
 
 
 class Observed(SocketCase):
-    """Watchers hear of it by the bus, as of everything."""
+    """Watchers are notified by the bus, as always."""
 
     def test_a_watcher(self):
         sock = self.lock_socket(self.raw)

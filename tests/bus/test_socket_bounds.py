@@ -44,7 +44,7 @@ class BoundsCase(SocketCase):
         self.assertLess(grown, most_kib * FACTOR)
 
     def fill(self, sock, packet=MOST):
-        """As many of these packets as service and kernel take while nothing is read."""
+        """Sends as many of these packets as service and kernel accept while nothing is read."""
         count = 0
         while True:
             try:
@@ -59,12 +59,12 @@ class BoundsCase(SocketCase):
 
 
 class DoesNotRead(BoundsCase):
-    """A client that does not read is not read, and costs the answers to one packet."""
+    """The service does not read from a client that does not read, and buffers the answers to one packet."""
 
     time_limit = 120.0
 
     def read_all(self, sock, count):
-        """Everything that was sent is answered in the end."""
+        """Everything that was sent is answered eventually."""
         sock.wait_for(lambda: len(sock.log) >= count, what=f'{count} messages')
         sock.sync()
         self.assertEqual(len(sock.log), count + 1)
@@ -111,7 +111,7 @@ class DoesNotRead(BoundsCase):
             self.other.query(self.bucket)
 
     def read_both(self, sock, serial):
-        """Reads both ways until the call by the bus is answered."""
+        """Reads from bus and socket until the call by the bus is answered."""
         deadline = time.monotonic() + buses.PATIENCE
         while serial not in self.raw._replies:
             self.assertLess(time.monotonic(), deadline, 'no answer by the bus')
@@ -120,7 +120,7 @@ class DoesNotRead(BoundsCase):
         return self.raw.result(serial)
 
     def test_its_calls_by_the_bus_wait(self):
-        """Whichever they are, in their order, and behind all that was in the socket before."""
+        """Calls of any kind, in order, and after everything that was in the socket before."""
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket)
         for packet in (MOST, MOST):
@@ -180,7 +180,7 @@ class DoesNotRead(BoundsCase):
         self.assertEqual(self.raw.events, [])
 
     def test_a_socket_that_is_replaced_unread(self):
-        """The list of the next one has what was not read of the first."""
+        """LIVE of the next socket has what was not read from the first."""
         sock = self.lock_socket(self.raw)
         self.make_events(sock)
         sock.close()
@@ -202,7 +202,7 @@ class DoesNotRead(BoundsCase):
         self.check_end(lambda sock: self.raw.close())
 
     def test_it_ends_its_agent(self):
-        """END is behind all that it has not read the answers of."""
+        """END comes after all packets with unread answers."""
         def end(sock):
             sock.send(packets.message(packets.END, 2))
             sock.wait_for(lambda: sock.has_answer(2), what='answer')
@@ -238,7 +238,7 @@ class Floods(BoundsCase):
             return False
 
     def test_calls_by_the_bus_behind_a_socket_that_is_read(self):
-        """None is refused, however many: they wait for packets, not for the client."""
+        """None is refused, however many: they are deferred for packets, not for the client."""
         sock = self.lock_socket(self.raw)
         self.raw.query(self.bucket)
         self.daemon.pause()
@@ -252,7 +252,7 @@ class Floods(BoundsCase):
 
 
 class Stopped(BoundsCase):
-    """A client that is stopped keeps its locks, and is told of the rest when it goes on."""
+    """A client that is stopped keeps its locks, and is notified of the rest when it continues."""
 
     def test_stopped(self):
         blocker, _ = self.other.request('y', self.bucket)
@@ -291,7 +291,7 @@ class Stopped(BoundsCase):
 
 
 class Descriptors(BoundsCase):
-    """Ten thousand sockets come and go, or some thousands."""
+    """Thousands of sockets are opened and closed."""
 
     time_limit = 120.0
 
@@ -306,7 +306,7 @@ class Descriptors(BoundsCase):
         self.wait_descriptors(self.before)
 
     def test_a_second_opens(self):
-        """While the first is open, which is then closed by the service; or by the client."""
+        """While the first is open, which is then closed by the service or by the client."""
         for number in range(full_size(1000, 4000)):
             self.raw.result(self.raw.send(open_socket_call()))
             if number % 10 and len(self.raw.descriptors) > 1:
@@ -337,7 +337,7 @@ class Descriptors(BoundsCase):
         self.wait_descriptors(self.before)
 
     def test_never_taken(self):
-        """Descriptors that stay with the bus, since the client does not read there."""
+        """Descriptors that remain in the bus, since the client does not read from it."""
         clients = [self.raw_client(descriptors=True) for _ in range(50)]
         for client in clients:
             client.send(open_socket_call())
@@ -348,7 +348,7 @@ class Descriptors(BoundsCase):
         self.wait_descriptors(self.before)
 
     def test_many_at_the_same_time(self):
-        """As many as there may be clients of a user."""
+        """As many as a user can have clients."""
         count = full_size(300, 1000)
         socks = [open_socket(self.raw_client(descriptors=True)) for _ in range(count)]
         calls = [sock.encode_request('x', self.bucket, mode='shared') for sock in socks]
@@ -364,7 +364,7 @@ class Descriptors(BoundsCase):
 
 
 class AsManyAsClients(SocketCase):
-    """There is no limit but that of clients."""
+    """There is no limit except that of clients."""
 
     arguments = ('--limit', 'clientsPerUid=12')
 

@@ -22,14 +22,14 @@ class ByTheClient(SocketCase):
     """A closed socket ends nothing."""
 
     def prepare(self):
-        """A socket whose client holds a lock, and waits for one that `other` holds."""
+        """A socket whose client has a lock, and a pending request for one that `other` holds."""
         sock = self.lock_socket(self.raw)
         blocker, _ = self.other.request('x', self.bucket)
         held, waiting = [sock.request(name, self.bucket)[0] for name in ('mine', 'x')]
         return sock, held, waiting, blocker
 
     def check_lives_on(self, held, waiting, blocker):
-        """What happens now is told by the bus, and the bus may be used."""
+        """Events are now sent by the bus, and calls by the bus are accepted."""
         ids = {line[2]: line[1] for line in self.raw.resync()}
         self.assertEqual(set(ids), {held, waiting})
         self.other.release(blocker, self.bucket)
@@ -59,14 +59,14 @@ class ByTheClient(SocketCase):
                 self.check_lives_on(*rest)
 
     def test_shutdown_of_reading(self):
-        """Nothing can be told there any more, which is the end, too."""
+        """The service can't send on it any more, which ends it, too."""
         sock, *rest = self.prepare()
         sock.socket.shutdown(socket.SHUT_RD)
         sock.socket.send(SYNC)
         self.check_lives_on(*rest)
 
     def test_with_unread_answers(self):
-        """Then the service's end breaks while it writes."""
+        """The service's end gets EPIPE while it writes."""
         for paused in (False, True):
             with self.subTest(paused=paused):
                 sock, *rest = self.prepare()
@@ -79,7 +79,7 @@ class ByTheClient(SocketCase):
                 self.check_lives_on(*rest)
 
     def test_a_grant_that_is_on_its_way(self):
-        """It comes by the bus, or was sent on the socket before that was closed."""
+        """The signal comes by the bus, or was sent on the socket before it was closed."""
         by_bus = 0
         for _ in range(full_size(10, 50)):
             sock, held, waiting, blocker = self.prepare()
@@ -122,7 +122,7 @@ class ByTheClient(SocketCase):
 
 
 class ByTheService(StateCase):
-    """The next service has everything."""
+    """The next instance has the whole state."""
 
     def setUp(self):
         super().setUp()
@@ -134,7 +134,7 @@ class ByTheService(StateCase):
         self.timed, _ = self.second.request('x', timeout=3_600_000)
 
     def check_kept(self, reason):
-        """All of it, in the order of before; nobody was told of a loss."""
+        """Everything in the same order; no client was notified of a loss."""
         for sock in (self.sock, self.second):
             self.assertEqual(sock.read_to_end(), reason)
             self.assertEqual(sock.events, [])
@@ -188,7 +188,8 @@ class ByTheService(StateCase):
         self.assertEqual(tokens, sorted(set(tokens)))
 
     def test_what_was_sent_before_is_read(self):
-        """Also when the service dies with packets unread, of which the kernel tells once."""
+        """Also when the service is killed with unread packets, which the kernel reports once as
+        ECONNRESET."""
         answered, serial, key = self.sock.encode_request('y')
         self.sock.send(answered)
         buses.readable(self.sock.socket, buses.PATIENCE)
@@ -205,7 +206,7 @@ class ByTheService(StateCase):
         self.assertNotEqual(again.request('z', key=other_key)[1], 0)
 
     def check_race(self, *arguments):
-        """Requests and SIGTERM find the service together. What each came to."""
+        """The service finds requests and SIGTERM together. Returns the results."""
         self.assertEqual(self.current.stop(), 0)
         service = self.start(*arguments, state=not arguments)
         sock = self.lock_socket(self.raw)
@@ -326,7 +327,7 @@ class IdleAndBus(StateCase):
         self.assertEqual(service.wait_exit(), 0, service.stderr())
 
     def test_the_bus_ends(self):
-        """The service ends then, and the sockets with it."""
+        """Then the service exits, which closes the sockets."""
         bus = Bus().start()
         self.addCleanup(bus.stop)
         service = Service(bus)

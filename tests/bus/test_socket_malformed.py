@@ -20,7 +20,7 @@ def head(kind, size, flags=0, serial=0):
 
 
 def changed(data, offset, new):
-    """The message with these bytes instead."""
+    """Returns the message with these bytes replaced."""
     return data[:offset] + new + data[offset + len(new):]
 
 
@@ -211,7 +211,7 @@ class Rows(SocketCase):
         self.assert_nothing_live().sync()
 
     def test_its_calls_by_the_bus_go_on(self):
-        """It is an agent again that has nothing."""
+        """There is a new agent without requests."""
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket, key=3)
         sock.send(head(0, 16))
@@ -221,7 +221,7 @@ class Rows(SocketCase):
         self.assertEqual(sock.read_to_end(), 'malformed')
 
     def test_watches_stay(self):
-        """They are the connection's, and are nothing that an agent holds."""
+        """They belong to the connection, not to the agent."""
         self.raw.watch(bucket=self.bucket)
         sock = self.lock_socket(self.raw)
         sock.send(head(0, 16))
@@ -233,7 +233,7 @@ class Rows(SocketCase):
         self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
 
     def test_random_changes(self):
-        """Of what is right: it ends, or answers; never both."""
+        """Valid packets changed at random: the socket ends or answers, never both."""
         rand = random.Random(7)
         outcomes = {True: 0, False: 0}
         whole = b''.join([BOUND, request(), RELEASE, ABORT, request(key=3), SYNC])
@@ -259,7 +259,7 @@ class Rows(SocketCase):
 
 
 class WellFormed(SocketCase):
-    """Not in the table."""
+    """Cases that are not in the table."""
 
     def test_serials_are_not_looked_at(self):
         sock = self.lock_socket(self.raw)
@@ -269,7 +269,7 @@ class WellFormed(SocketCase):
         sock.sync()
 
     def test_an_empty_packet_is_the_end(self):
-        """It can't be told from the end of file, which ends nothing else."""
+        """It can't be distinguished from EOF, which ends nothing else."""
         before = self.count_descriptors()
         sock = self.lock_socket(self.raw)
         _, token = sock.request('x', self.bucket, key=4)

@@ -17,7 +17,7 @@ RELEASE = packets.with_key(packets.RELEASE, 0, 10 ** 6, packets.NO_ANSWER)
 
 
 class Neighbours(SocketCase):
-    """Eight that flood, and one that doesn't, which is served in between."""
+    """Eight clients that flood, and one that doesn't, which is served in between."""
 
     FLOODS = 8
     CALLS = 200
@@ -64,7 +64,7 @@ class Neighbours(SocketCase):
         self.check_calm(RELEASE * 2700)
 
     def test_with_calls_by_the_bus(self):
-        """Each waits for what is before it in that socket; nobody else does."""
+        """Each call waits for the packets before it in the same socket; calls of other clients don't."""
         self.check_calm(RELEASE * 100, calls_by_bus=True)
 
     def test_calls_by_the_bus_of_those_that_flood(self):

@@ -77,7 +77,7 @@ class Speaker:
         os.write(self.go_write, b'.')
 
     def kill_at(self, number):
-        """Once the kernel has taken so many packets, or takes no more."""
+        """Returns when the kernel has accepted so many packets, or accepts no more."""
         while True:
             sent, is_full = struct.unpack('qq', self.shared)
             if sent >= number or is_full:
@@ -90,14 +90,14 @@ class Speaker:
 
 
 class Slot:
-    """One of the races that run side by side: a bucket, and a client to which things happen."""
+    """One of the races that run in parallel: a bucket, and a client whose locks are stolen."""
 
     def __init__(self, case, number):
         self.bucket = f'{case.id()}.{number}'
         self.victim = case.raw_client()
 
     def heard(self, reason):
-        """The names of which that was heard, in the order in which it was."""
+        """Returns the names of these events, in order."""
         self.victim.ping()
         return [event.args[1] for event in self.victim.signals('Released', reason=reason)]
 
@@ -108,7 +108,7 @@ class Slot:
 
 
 class Steals(Slot):
-    """The speaker steals from the victim, which is told of each."""
+    """The speaker steals from the victim, which is notified of each."""
 
     def prepare(self, sock):
         for serial in self.victim.send_all([lock_call('Request', name, self.bucket)
@@ -143,7 +143,7 @@ class Releases(Slot):
 
 
 class LastWords(BusTestCase):
-    """Races between what a client sent last and its end."""
+    """Races between the last packets of a client and its disconnect."""
 
     time_limit = 90.0
     SLOTS = 10
@@ -211,7 +211,7 @@ class LastWords(BusTestCase):
         self.assertGreater(n_words, 0)
 
     def release_rest(self, slot):
-        """The victim has nothing, for the next round."""
+        """Releases everything of the victim, for the next round."""
         for line in slot.victim.resync():
             slot.victim.release(line[1], slot.bucket)
 
@@ -228,14 +228,14 @@ class LastWords(BusTestCase):
         self.race(Releases, 6, paused=True)
 
     def test_with_unread_answers(self):
-        """Then the service's end of the socket is broken before it reads."""
+        """Then the service gets an error of the socket before it reads."""
         self.race(Steals, 7, noise=SOME_NOISE)
 
     def test_with_unread_answers_while_the_service_is_stopped(self):
         self.race(Steals, 7, noise=SOME_NOISE, paused=True)
 
     def test_releases_with_more_unread_answers_than_a_socket_holds(self):
-        """So the service has stopped to read: all of it waits in the socket."""
+        """So the service has stopped reading: everything remains in the socket."""
         self.race(Releases, 6, noise=MUCH_NOISE)
 
     def test_steals_with_more_unread_answers_while_the_service_is_stopped(self):
@@ -250,7 +250,7 @@ class LastWords(BusTestCase):
 
 
 class SocketThenBus(SocketCase):
-    """A call by the bus finds all done that the client sent by its socket before."""
+    """Everything that a client sent on its socket takes effect before its next call by the bus."""
 
     CLIENTS = 10
 
@@ -349,7 +349,7 @@ class SocketThenBus(SocketCase):
 
 
 class BehindMuch(SocketCase):
-    """Calls by the bus that wait while the socket is read in many turns."""
+    """Calls by the bus that are deferred while the socket is read in many turns."""
 
     MANY = 1000
     FILL = packets.with_key(packets.RELEASE, 0, 10 ** 6, packets.NO_ANSWER) * 2700
@@ -360,12 +360,12 @@ class BehindMuch(SocketCase):
         self.sock = self.lock_socket(self.raw)
 
     def much(self, count=MANY):
-        """As packets, which a socket holds together."""
+        """As packets that fit into a socket together."""
         return [self.FILL, *packets.packets(self.sock.encode_request(f'{name}', self.bucket)[0]
                                             for name in range(count))]
 
     def send_both(self, by_socket, by_bus):
-        """The service finds all of both at once. The serials of the calls by the bus."""
+        """The service finds both together. Returns the serials of the calls by the bus."""
         self.daemon.pause()
         try:
             for packet in by_socket:
@@ -405,7 +405,7 @@ class BehindMuch(SocketCase):
         self.assertEqual(len(self.raw.result(serial)[0]), self.MANY)
 
     def check_death(self, closes):
-        """It leaves the bus while its packets wait."""
+        """It disconnects from the bus while its packets are unread."""
         victim = self.lock_socket()
         victim.request_all((f'{name}' for name in range(self.MANY)), self.bucket)
         steals = [self.sock.encode_request(f'{name}', self.bucket, steal=True)[0]
@@ -429,7 +429,7 @@ class BehindMuch(SocketCase):
         self.check_death(closes=True)
 
     def test_off_the_bus(self):
-        """Another process has the socket still, so its end shows nothing."""
+        """Another process still has the socket, so there is no EOF."""
         self.check_death(closes=False)
         self.sock.wait_for(lambda: self.sock.eof, what='end')
 
@@ -457,7 +457,7 @@ class Refilled(SocketCase):
                 self.assertEqual(len(self.raw.query(self.bucket)[1]), 1)
 
     def test_it_ends_with_the_name(self):
-        """The agent ends, those who wait are granted, and the child's socket is closed."""
+        """The agent ends, pending requests are granted, and the child's socket is closed."""
         binding = packets.bucket(1, self.bucket)
         for packet in (SYNC * 100, binding + packets.request(1, 2 ** 40, 1, 'x'),
                        binding + packets.request(1, 2 ** 41, 1, 'y', options=packets.STEAL)):
@@ -486,7 +486,7 @@ class Refilled(SocketCase):
                 self.waiting, _ = self.other.request('x', self.bucket)
 
     def test_end_and_malformed_end_it_too(self):
-        """END by one process does not stop what the other sends; a malformed packet does."""
+        """END by one process does not affect packets of the other; a malformed packet does."""
         child = flood([self.sock], SYNC, without=[self.raw])
         self.sock.socket.send(packets.message(packets.END, 5))
         self.other.wait_for(lambda: self.other.granted(self.waiting), what='grant')

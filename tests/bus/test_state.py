@@ -23,7 +23,7 @@ from statecase import GONE, StateCase
 
 class Kept(StateCase):
     def fill(self, bucket, other):
-        """Locks and requests of all kinds. The clients, and when the time-outs began."""
+        """Makes locks and requests of all kinds. Returns the clients, and when the time-outs began."""
         a, b, c, d = [self.raw_client() for _ in range(4)]
         a.request('printer', bucket, why='annual report', key=7)
         b.request('printer', bucket, mode='shared', why='ä photo', timeout=3600000)
@@ -59,7 +59,7 @@ class Kept(StateCase):
             self.assertEqual(client.events, [], 'nothing has changed, so nobody is told anything')
 
     def test_no_process_is_named_by_its_number(self):
-        """By now the number that was kept may be another's."""
+        """The stored pid may belong to another process by now."""
         self.start()
         client = self.raw_client()
         client.request('x')
@@ -69,7 +69,7 @@ class Kept(StateCase):
         self.assertEqual((entry['pid'], entry['process']), (os.getpid(), ''))
 
     def test_every_kind_of_client(self):
-        """On GDBus, in a process of its own, on a lock socket, of another user."""
+        """Clients on GDBus, in a separate process, on a lock socket, of another user."""
         self.start()
         clients = [self.client(), self.socket_client(), self.raw_client()]
         process = self.process_client()
@@ -136,7 +136,7 @@ class Kept(StateCase):
         self.assert_error('LimitsExceeded', client.request, 'z', mentions='requestsPerClient')
 
     def test_a_deaf_client_is_kept(self):
-        """One that reads nothing while the service goes and comes."""
+        """A client that reads nothing while the service is restarted."""
         self.start()
         process = self.process_client()
         held = process.request('x')
@@ -152,7 +152,7 @@ class Kept(StateCase):
 
 class GoesOn(StateCase):
     def test_first_come_first_served(self):
-        """Over two crashes: shared requests are granted together, and nobody overtakes."""
+        """After two crashes, shared requests are granted together, and in order."""
         self.start()
         a, b, c, d, e, f = [self.raw_client() for _ in range(6)]
         ids = {a: a.request('x')[0], b: b.request('x', mode='shared')[0],
@@ -182,7 +182,7 @@ class GoesOn(StateCase):
             self.assertEqual([event.signal for event in client.events], ['Granted'])
 
     def test_a_long_queue_keeps_its_order(self):
-        """Of several clients, who each have many requests in it, and some gone from the middle."""
+        """Of several clients with many requests each, some of which have ended."""
         self.start()
         clients = [self.raw_client() for _ in range(5)]
         holder = self.raw_client()
@@ -207,7 +207,7 @@ class GoesOn(StateCase):
         self.assertEqual(holder.query(), ([], []))
 
     def test_tokens_and_ids_only_grow(self):
-        """Also past those of requests that were gone before the crash, and of other buckets."""
+        """Also above those of requests that ended before the crash, and of other buckets."""
         self.start()
         a, b = self.raw_client(), self.raw_client()
         last_ids, last_tokens = {a: 0, b: 0}, {'default': 0, 'other': 0, 'kept': 0}
@@ -309,7 +309,7 @@ class GoesOn(StateCase):
 
 
 class Meanwhile(StateCase):
-    """What happens while there is no service."""
+    """Events while there is no service."""
 
     def test_a_holder_dies(self):
         self.start()
@@ -361,7 +361,7 @@ class Meanwhile(StateCase):
         self.assertEqual(self.control.buckets(), [])
 
     def test_a_deadline_passes(self):
-        """It has passed, even if the holder died meanwhile too."""
+        """It has expired, even if the holder ended meanwhile."""
         self.start()
         holder, process, waiter, patient = (self.raw_client(), self.process_client(),
                                             self.raw_client(), self.raw_client())
@@ -383,7 +383,7 @@ class Meanwhile(StateCase):
         self.assertEqual(waiter.resync(), [])
 
     def start_ahead(self, seconds):
-        """A service in a time namespace, whose clock is ahead of everybody else's."""
+        """A service in a time namespace, whose clock is ahead."""
         command = ['unshare', '--time', f'--monotonic={seconds}', '--']
         clock = subprocess.run([*command, sys.executable, '-c', 'import time; print(time.monotonic())'],
                                capture_output=True, text=True, check=False)
@@ -394,7 +394,7 @@ class Meanwhile(StateCase):
             return self.start()
 
     def test_a_clock_that_is_behind(self):
-        """What began in the future begins when the service starts."""
+        """Times in the future count as the time of the start."""
         self.start_ahead(3000)
         holder, waiter, patient = (self.raw_client() for _ in range(3))
         held, _ = holder.request('x')
@@ -431,7 +431,7 @@ class Meanwhile(StateCase):
         self.assertLess(at - served, limit + PATIENCE / 2)
 
     def test_a_client_comes(self):
-        """It asks when the service is back; nobody can be behind those who were there."""
+        """A new client's request comes after the restored ones."""
         self.start()
         holder = self.raw_client()
         held, _ = holder.request('x')
@@ -448,7 +448,7 @@ class Meanwhile(StateCase):
 
 
 class Repeated(StateCase):
-    """Calls that had no answer are said again."""
+    """Calls without a reply are sent again."""
 
     def test_a_key_finds_its_request(self):
         self.start()
@@ -471,7 +471,7 @@ class Repeated(StateCase):
         self.assertNotEqual(a.request('x', key=1)[0], held[0])
 
     def results(self, client, serials):
-        """What was answered; None for what was not."""
+        """Returns the replies; None for a call without one."""
         answers = []
         for serial in serials:
             try:
@@ -482,7 +482,7 @@ class Repeated(StateCase):
         return answers
 
     def flight(self, client, messages, delay):
-        """Sends all, and kills the service that long after it may begin with them."""
+        """Sends all, and kills the service after that time."""
         self.current.pause()
         serials = client.send_all(messages)
         client.ping_the_bus()
@@ -497,7 +497,7 @@ class Repeated(StateCase):
     CALLS = 120
 
     def test_requests_in_flight(self):
-        """All that was answered is there; all of it again, and each is there once, in order."""
+        """Everything acknowledged is there; after sending all again, each request is there once, in order."""
         self.start()
         holder, client = self.raw_client(), self.raw_client()
         held, _ = holder.request('x')
@@ -528,7 +528,7 @@ class Repeated(StateCase):
         holder.release(held)
 
     def test_releases_in_flight(self):
-        """Until answered or NotHeld: then it is free, and the next has it."""
+        """Repeated until it is acknowledged or NotHeld: then the lock is free, and granted to the next."""
         self.start()
         client, waiter = self.raw_client(), self.raw_client()
         counts = []
@@ -577,7 +577,7 @@ class Repeated(StateCase):
         self.assertEqual(holder.query()[1], [])
 
     def test_no_reply_wanted(self):
-        """A call without a reply changes nothing that could be lost or doubled."""
+        """A call that wants no reply changes nothing that could be lost or duplicated."""
         self.start()
         client = self.raw_client()
         client.send(lock_call('Request', 'x', reply=False))
@@ -589,7 +589,7 @@ class Repeated(StateCase):
 
 
 class Commits(StateCase):
-    """What is committed together; the service counts its commits in the file of the lock."""
+    """Changes that are committed together; the service counts its commits in the lock file."""
 
     def n_commits(self):
         with open(self.path('lock'), 'rb') as file:
@@ -614,7 +614,7 @@ class Commits(StateCase):
         self.assertEqual(self.n_commits() - before, 60)
 
     def test_what_comes_and_goes_in_one_turn(self):
-        """It is never written."""
+        """A request that ends in the same turn is never written."""
         self.start()
         sock = self.socket_client().socket
         sock.request('x')
@@ -627,7 +627,7 @@ class Commits(StateCase):
 
 
 class Without(StateCase):
-    """--no-state: everything is lost, as it is said."""
+    """--no-state: everything is lost, as documented."""
 
     def test_killed(self):
         self.start('--no-state', state=False)
@@ -650,7 +650,7 @@ class Without(StateCase):
         self.assertEqual(waiter.signals('Granted'), [])
 
     def test_what_was_kept_before_is_left_alone(self):
-        """It neither reads nor writes it."""
+        """It neither reads nor writes the state."""
         self.start()
         client = self.raw_client()
         client.request('x', key=1)

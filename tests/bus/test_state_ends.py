@@ -18,7 +18,7 @@ from workers import WorkCase
 
 
 class Told(StateCase):
-    """SIGTERM, SIGINT, and the end of an idle one."""
+    """SIGTERM, SIGINT, and the idle exit."""
 
     def test_nobody_loses_anything(self):
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -50,7 +50,7 @@ class Told(StateCase):
         self.control.release(self.control.resync()[0][1])
 
     def test_requests_while_it_ends(self):
-        """Each is served, or the bus says that nobody is there; never refused by the service."""
+        """Each is served, or the bus replies that there is no service; the service never refuses one."""
         served = 0
         for round_ in range(4):
             service = self.start()
@@ -98,7 +98,7 @@ class Told(StateCase):
         self.assertEqual(client.events, [])
 
     def test_idle(self):
-        """It leaves what the next one goes on from: ids and tokens of what is gone."""
+        """It stores where the next one continues: the ids and tokens of ended requests."""
         def start():
             return self.start('--idle-exit=0.3', ready=False)
 
@@ -120,7 +120,7 @@ class Told(StateCase):
 
 
 class Work(WorkCase):
-    """Twenty clients take turns at five locks while services come and go."""
+    """Twenty clients use five locks while services are restarted."""
 
     def test_replaced_again_and_again(self):
         last = self.start('--replace')
@@ -137,7 +137,7 @@ class Work(WorkCase):
         self.assertEqual(last.stop(), 0)
 
     def test_a_chain_at_once(self):
-        """Each is replaced before it has begun."""
+        """Each is replaced before it serves."""
         services = [self.start('--replace')]
         self.begin()
         self.everybody_has(3)
@@ -203,7 +203,7 @@ class Replaced(StateCase):
             self.assertIn('another instance has taken the name', line)
 
     def test_one_without_a_store_by_one_with(self):
-        """What it had is lost, and told."""
+        """Its locks are lost, and its clients notified."""
         first = self.start('--replace', '--no-state', state=False)
         client = self.raw_client()
         held, _ = client.request('x')
@@ -233,7 +233,7 @@ class Replaced(StateCase):
 
 class Several(StateCase):
     def test_ten_at_once(self):
-        """One serves, with all that was there; the others end with 1."""
+        """One serves, with the whole state; the others exit with 1."""
         self.start()
         client = self.raw_client()
         held, token = client.request('x', key=1)
@@ -270,7 +270,7 @@ class Several(StateCase):
         self.assertEqual(sorted(self.see_resync(client)), [held, other])
 
     def test_two_on_other_directories(self):
-        """The name decides."""
+        """The instance that owns the name serves."""
         first = self.start()
         second = Service(self.bus, [f'--state-dir={self.directory}/other'])
         self.addCleanup(second.end)
@@ -279,7 +279,7 @@ class Several(StateCase):
 
 
 class Locked(StateCase):
-    """Somebody has the lock of the directory, and isn't on the bus."""
+    """Another process has the state locked, and isn't on the bus."""
 
     def take_lock(self):
         file = open(self.path('lock'), 'rb+')
@@ -303,7 +303,7 @@ class Locked(StateCase):
         client.release(held)
 
     def test_for_ever(self):
-        """It gives up after five seconds, and leaves all as it was."""
+        """The service exits after five seconds, and changes nothing."""
         self.start()
         client = self.raw_client()
         client.request('x')

@@ -42,7 +42,7 @@ class FullCase(StateCase):
         return seen
 
     def ask_until_refused(self, most=30000):
-        """How many it took in."""
+        """Returns the number of granted requests."""
         for number in range(most):
             client = self.clients[number % len(self.clients)]
             try:
@@ -54,7 +54,7 @@ class FullCase(StateCase):
 
 
 class FileSize(StateCase):
-    """A limit on the size of files (ulimit -f) is no room, and not the end of the service."""
+    """A limit on the size of files (ulimit -f) means no space; it doesn't kill the service."""
 
     may_be_full = True
 
@@ -118,7 +118,7 @@ class Full(FullCase):
         diagnostic(f'{self.ask_until_refused()} more before it is full')
 
     def refusals(self):
-        """Each way to ask for something new; nothing of it is seen, also by those it would rob."""
+        """Each way to make a request; nothing changes, also for holders of stolen locks."""
         client, before = self.clients[0], self.see_all()
         for name in ('new', '0', 'n' * 1024, ''):
             for how in (dict(mode='shared'), dict(timeout=1000), dict(key=77), dict()):
@@ -178,7 +178,7 @@ class Full(FullCase):
         self.assertNotEqual(self.clients[0].request('again')[1], 0)
 
     def test_repeats_are_no_requests(self):
-        """What is there is answered, and what is refused leaves its key free."""
+        """Repeated requests get their state, and refused ones can be sent again with the same key."""
         self.start(*self.LIMITS)
         self.clients = [self.raw_client()]
         held = self.clients[0].request('x', key=1)
@@ -210,7 +210,7 @@ class Full(FullCase):
             client.release(id_)
 
     def test_from_the_beginning(self):
-        """Without room for any state it doesn't serve: it could keep no promise."""
+        """Without space for its state it doesn't serve."""
         self.fill()
         service = self.start(ready=False)
         self.assertEqual(service.wait_exit(), 1, service.stderr())
@@ -235,7 +235,7 @@ class Full(FullCase):
 
 
 class Traffic(FullCase, WorkCase):
-    """The file system is filled and emptied while everybody works, and the service is killed."""
+    """The file system is filled and emptied while clients work, and the service is killed."""
 
     CLIENTS = 15
     SIZE = '16m'

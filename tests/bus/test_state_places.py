@@ -21,14 +21,14 @@ from statecase import StateCase, bus_id, mode_of
 
 
 def warnings(service):
-    """The lines that it said, but for empty ones and valgrind's."""
+    """The lines that the service logged, except for empty ones and valgrind's."""
     return [line for line in service.stderr().splitlines()
             if line.strip() and not line.startswith('==')]
 
 
 class Directory(StateCase):
     def check_keeps(self, path, *arguments, state=False, **kw):
-        """A lock outlives the service, in that directory."""
+        """A lock is restored from that directory after a kill."""
         self.start(*arguments, state=state, **kw)
         client = self.raw_client()
         held = client.request('x', key=1)
@@ -63,7 +63,7 @@ class Directory(StateCase):
         self.assertEqual(mode_of(path), 0o700)
 
     def test_of_systemd(self):
-        """RUNTIME_DIRECTORY, which may be several."""
+        """RUNTIME_DIRECTORY, which can list several."""
         for index, tail in enumerate(('', ':/nowhere', ':')):
             with self.subTest(tail):
                 path = os.path.join(self.directory, str(index))
@@ -75,7 +75,7 @@ class Directory(StateCase):
                          env={'RUNTIME_DIRECTORY': os.path.join(self.directory, 'not')})
 
     def test_nowhere(self):
-        """It serves, says once that nothing is kept, and tells what is lost."""
+        """It serves, logs once that there is no stored state, and notifies of losses."""
         for env in ({'XDG_RUNTIME_DIR': ''}, {'XDG_RUNTIME_DIR': 'relative'},
                     {'XDG_RUNTIME_DIR': '', 'RUNTIME_DIRECTORY': ''}):
             with self.subTest(env):
@@ -93,7 +93,7 @@ class Directory(StateCase):
         self.assertEqual(os.listdir(self.bus.runtime), [])
 
     def test_modes(self):
-        """Nobody else reads what locks are there, whatever the umask."""
+        """No other user can read the files, whatever the umask."""
         old = os.umask(0)
         try:
             self.directory = os.path.join(self.directory, 'new')
@@ -130,7 +130,7 @@ class Directory(StateCase):
         self.refused('--no-state', f'--state-dir={self.directory}', status=2, mentions='no-state')
 
     def test_one_that_lets_others_in(self):
-        """What is kept is the service's alone, and so is where: SECURITY.md."""
+        """Directory and files belong to the service's user alone: SECURITY.md."""
         for mode in (0o777, 0o1777, 0o755, 0o750, 0o710, 0o701):
             with self.subTest(oct(mode)):
                 os.chmod(self.directory, mode)
@@ -157,7 +157,7 @@ class Directory(StateCase):
                      mentions=f'{self.directory} belongs to another user')
 
     def test_a_lock_that_is_another_file(self):
-        """It is not written to, whatever it is."""
+        """It is not written to, whatever its type."""
         self.start()
         self.crash()
         other = os.path.join(self.directory, 'precious')
@@ -184,7 +184,7 @@ class Directory(StateCase):
             os.unlink(path)
 
     def test_one_that_cannot_be_written(self):
-        """For a user to whom modes mean something."""
+        """For a user who is not root."""
         if why_no_other_users():
             self.skipTest(why_no_other_users())
         os.chmod(self.directory, 0o755)
@@ -198,7 +198,7 @@ class Directory(StateCase):
 
 
 class Whose(StateCase):
-    """State is of one bus and one format; what isn't ours is put aside, and said in one line."""
+    """State is for one bus and one format; another state is renamed, with one line in the log."""
 
     def put_aside(self, service):
         self.assertEqual(len(warnings(service)), 1, service.stderr())
@@ -206,7 +206,7 @@ class Whose(StateCase):
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
 
     def test_of_another_bus(self):
-        """A stranger there with the same unique name has none of it."""
+        """Another client with the same unique name on another bus gets nothing of it."""
         self.start()
         holder, waiter = self.raw_client(), self.raw_client()
         held, _ = holder.request('x')
@@ -252,7 +252,7 @@ class Whose(StateCase):
         stranger.release(id_)
 
     def test_garbage(self):
-        """One aside is kept: the last."""
+        """Only the last renamed file remains."""
         self.start()
         client = self.raw_client()
         id_, token = client.request('x')
@@ -339,7 +339,7 @@ class Whose(StateCase):
         self.assertEqual(len(client.resync()), 1)
 
     def test_what_an_interrupted_start_leaves(self):
-        """A new file that never took its place, and marks of a restoration, whatever is in them."""
+        """A new file that was not renamed, and the file of the crash guard, with any contents."""
         self.start()
         client = self.raw_client()
         held = client.request('x', key=1)
@@ -353,7 +353,7 @@ class Whose(StateCase):
             self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
 
     def test_a_fifo(self):
-        """Nobody ever writes it: the start takes its time, and goes on without."""
+        """Without a writer: the start takes longer, and continues without state."""
         self.start()
         self.crash()
         os.unlink(self.path())
@@ -366,7 +366,7 @@ class Whose(StateCase):
 
 
 class Poison(StateCase):
-    """A request whose restoration ends the service is left out at the fourth time."""
+    """A request at which the service crashes while restoring is left out at the fourth start."""
 
     def start_faulty(self, name, **kw):
         return self.start(program=service_with('poisoned-record'),
@@ -412,7 +412,7 @@ class Poison(StateCase):
         self.assertEqual([event.signal for event in self.victim.events], ['Released'])
 
     def test_two_deaths(self):
-        """It may have been something else."""
+        """The crashes may have had another cause."""
         self.fill()
         self.die(2)
         self.start()
@@ -426,7 +426,7 @@ class Poison(StateCase):
         self.assertEqual(self.victim.events, [])
 
     def test_only_one_is_bad(self):
-        """Deaths at other requests are no reason."""
+        """Crashes at other requests don't count."""
         self.fill()
         for name in ('bad', 'good', 'last', 'bad', 'good', 'bad'):
             service = self.start_faulty(name, ready=False)
@@ -441,7 +441,7 @@ class Many(StateCase):
     time_limit = 120.0
 
     def test_ten_thousand_requests(self):
-        """All are there, in order; how long that takes is told."""
+        """All are restored, in order; prints the time."""
         self.start('--limit', 'requestsPerClient=10000')
         clients = [self.raw_client() for _ in range(self.CLIENTS)]
         for index, client in enumerate(clients):
@@ -464,7 +464,7 @@ class Many(StateCase):
 
 
 class NoRecord(BusTestCase):
-    """What is in no file of the state: names and reasons of locks that are long gone."""
+    """Names and purposes of locks that have ended are in no file of the state."""
 
     def test_files_stay_small(self):
         client = self.raw_client()

@@ -42,7 +42,7 @@ SANITIZED = FACTOR > 1
 
 
 def processor_us(pid):
-    """What the process, which has no threads, has used of processors, from the scheduler."""
+    """The processor time of a process without threads, from the scheduler."""
     with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
         return int(file.read().split()[0]) / 1000
 
@@ -81,7 +81,7 @@ class Place:
         self.control.call('/', 'org.freedesktop.DBus.Peer', 'Ping', timeout=self.patience)
 
     def come_and_go(self, what, *pace):
-        """The steps of the service for each. The processor time depends on the machine."""
+        """The steps of the service for each connection, which don't depend on the machine."""
         steps = self.count_steps()
         ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
         begun = time.monotonic()
@@ -134,7 +134,7 @@ class Strangers(unittest.TestCase):
         self.assertLess(each, INSTRUCTIONS_MAX)
 
     def count_instructions(self, n_strangers):
-        """Of a whole service, from its start to its end."""
+        """The steps of a service, from its start to its exit."""
         path = os.path.join(self.place.bus.directory, 'callgrind.out')
         wrapper = f'valgrind --quiet --tool=callgrind --callgrind-out-file={path}'
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': wrapper}):

@@ -22,7 +22,7 @@ PATIENCE_SECS = 5
 
 
 class StoppedCase(StateCase):
-    """An instance with a held lock and a waiting request, which then is stopped."""
+    """An instance with a held lock and a pending request, which is then stopped."""
 
     def setUp(self):
         super().setUp()
@@ -36,7 +36,7 @@ class StoppedCase(StateCase):
         self.addCleanup(self.old.resume)
 
     def check_locks(self, service):
-        """The service with that process has everything, and goes on."""
+        """The service is that process, and has everything."""
         self.assertEqual(owner_of(self.control), service.name)
         self.assertEqual(self.holder.request('x', key=1), (self.held, self.token))
         self.assertEqual(self.waiter.request('x', key=2), (self.waiting, 0))
@@ -50,7 +50,7 @@ class StoppedCase(StateCase):
 
 class Stopped(StoppedCase):
     def test_it_is_waited_for(self):
-        """Longer than a new instance waits otherwise; calls are answered when it has left."""
+        """Longer than a new instance waits otherwise; calls are replied to when it has exited."""
         self.stop_old()
         new = self.start('--replace')
         early = self.waiter.send(lock_call('Request', 'y', key=3))
@@ -104,7 +104,7 @@ class Stopped(StoppedCase):
         self.check_old_goes_on(signal.SIGTERM, 0)
 
     def test_a_client_that_leaves_meanwhile(self):
-        """Its calls may be waiting; its lock ends."""
+        """Its calls may be deferred; its lock ends."""
         self.stop_old()
         new = self.start('--replace')
         self.holder.send(lock_call('Query'))
@@ -118,7 +118,7 @@ class Stopped(StoppedCase):
 
 class NoState(StoppedCase):
     def test_a_directory_that_cannot_be_used(self):
-        """Found before anything is taken from the old instance."""
+        """Detected before the name is taken from the old instance."""
         path = os.path.join(self.directory, 'file')
         with open(path, 'wb'):
             pass
@@ -131,7 +131,7 @@ class NoState(StoppedCase):
 
 
 class Flooder:
-    """A client that sends many copies of a long call, and throws away what it reads."""
+    """A client that sends many copies of a long call, and discards the replies."""
 
     def __init__(self, case, count):
         self.raw = RawClient(case.bus.address)
@@ -164,7 +164,7 @@ class Flooder:
 
 
 class Floods(OwnBus):
-    """What comes before the new instance has the state is bounded as deferred calls are."""
+    """Calls before the new instance has the state are subject to the limits of deferred calls."""
 
     FLOODERS = 4
     COUNT = full_size(1000, 10000)

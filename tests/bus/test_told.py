@@ -21,7 +21,7 @@ class Walks(toldcases.Walks):
 
 
 class Canaries(BusTestCase):
-    """What a client calls its locks is told to nobody in an error, and written nowhere."""
+    """Lock names are in no error and in no log."""
 
     arguments = ('--verbose',)
     CANARY = 'canary'

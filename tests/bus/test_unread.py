@@ -57,18 +57,18 @@ class UnreadCase(OwnBus):
         return client
 
     def wait_taken(self, client):
-        """The service has all that the client sent."""
+        """Waits until the service has received everything that the client sent."""
         client.pass_the_bus(self.control)
         self.control.ping()
 
     def fill(self):
-        """A bucket with long names, which makes the answers long."""
+        """A bucket with long names, which makes the replies long."""
         for number in range(2):
             self.socket(self.raw()).request_all((f'{number} {i} '.ljust(1000, 'n')
                                                  for i in range(REQUESTS // 2)), BUCKET)
 
     def mark(self):
-        """From here on the greatest size counts."""
+        """Starts measuring the maximum size."""
         with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
             file.write('5')
         self.before = status_kib(self.pid, 'VmRSS:')
@@ -83,7 +83,7 @@ class UnreadCase(OwnBus):
 
 
 class Calls(UnreadCase):
-    """What is kept of a call is a copy of what it says, and that is counted."""
+    """A deferred call is a decoded copy, which is counted."""
 
     COUNT = 15
 
@@ -94,7 +94,7 @@ class Calls(UnreadCase):
         self.mark()
 
     def check(self, what, blobs):
-        """They wait, and are refused when their client reads."""
+        """They are deferred, and refused when their client reads."""
         serials = []
         for serial, blob in blobs:
             self.slow.socket.sendall(blob)
@@ -110,7 +110,7 @@ class Calls(UnreadCase):
         return self.slow.encode(method_call(SERVICE, bucket_path(BUCKET), LOCKS, 'Request', body))
 
     def test_what_sd_bus_cannot_read(self):
-        """U+FFFF, which a bus may carry; and behind it whatever one likes."""
+        """U+FFFF, which a bus can transmit, followed by any string."""
         more = {'why': GLib.Variant('s', 'w' * 2 * MIB)}
         calls = [self.encode('\uffff', **more) for _ in range(self.COUNT)]
         for serial in self.check('unreadable', ((serial, blob) for blob, serial in calls)):
@@ -119,7 +119,7 @@ class Calls(UnreadCase):
             self.assertEqual(caught.exception.short, 'InvalidArgs')
 
     def test_unknown_fields_of_the_header(self):
-        """A dbus-broker passes them on, a dbus-daemon doesn't."""
+        """dbus-broker transmits them, dbus-daemon doesn't."""
         calls = [self.encode(f'{number}') for number in range(self.COUNT)]
         for serial in self.check('long headers',
                                  ((serial, self.lengthened(blob)) for blob, serial in calls)):
@@ -127,7 +127,7 @@ class Calls(UnreadCase):
 
     @staticmethod
     def lengthened(blob):
-        """With a field of 2 MiB before the others, which has no meaning."""
+        """With an unknown header field of 2 MiB before the others."""
         n_body, _, n_fields = struct.unpack_from('<III', blob, 4)
         body, fields = blob[len(blob) - n_body:], blob[16:16 + n_fields]
         unknown = bytes([127, 1]) + b's\0' + struct.pack('<I', 2 * MIB) + b'y' * (2 * MIB) + b'\0'
@@ -136,7 +136,7 @@ class Calls(UnreadCase):
         return header + bytes(-len(header) % 8) + body
 
     def test_signatures_of_variants(self):
-        """Longer than what is in them."""
+        """Signatures that are longer than the values."""
         signature = 'a' + '(' * 30 + 'ayay' * 40 + ')' * 30
         empty = GLib.Variant(signature, [])
         body = {'x': GLib.Variant('av', [empty] * 10000)}
@@ -153,7 +153,7 @@ class Calls(UnreadCase):
         wait_for(is_served, what='an answer')
 
     def test_descriptors(self):
-        """Nothing that is waiting keeps one."""
+        """No deferred call keeps a descriptor."""
         before = self.service.count_descriptors()
         message = lock_call('Request', 'x', BUCKET)
         with open(os.devnull, 'rb') as file:
@@ -164,12 +164,12 @@ class Calls(UnreadCase):
 
 
 class Answers(UnreadCase):
-    """Lists, which can be long."""
+    """Long lists."""
 
     CLIENTS = 30
 
     def test_by_the_bus(self):
-        """All ask at the same time. It reads: what it makes of them is another matter."""
+        """All call at the same time. The service reads the calls; it may defer them."""
         self.service = self.begin()
         self.fill()
         clients = [self.raw() for _ in range(self.CLIENTS)]
@@ -200,7 +200,7 @@ class Answers(UnreadCase):
 
 
 class Watchers(UnreadCase):
-    """One end can be news for many, about many requests."""
+    """One disconnect can cause many signals to many watchers."""
 
     WATCHERS = 100
     # What all are told in one turn, as the messages are long in memory.
@@ -209,7 +209,7 @@ class Watchers(UnreadCase):
     EVENTS = 2 * 1024
 
     def check(self, listeners):
-        """Each is told of all, by signals or by Missed."""
+        """Each is notified of everything, by signals or by Missed."""
         victim = self.raw()
         sock = self.socket(victim)
         sock.request_all('x' * 1024, BUCKET)

@@ -98,7 +98,7 @@ class Worker:
 
 
 class WorkCase(StateCase):
-    """Many of them, and a service that may go at any time."""
+    """Many workers, and a service that may be killed at any time."""
 
     CLIENTS = 20
     may_be_full = False
@@ -128,7 +128,7 @@ class WorkCase(StateCase):
                               for worker, least in zip(self.workers, goal)), f'{cycles} cycles')
 
     def after_change(self):
-        """A signal that was not sent is no signal: who waits asks."""
+        """Pending requests are repeated, since a signal may not have been sent before the crash."""
         for worker in self.workers:
             if worker.state == 'waiting' and worker.serial is None:
                 worker.say()
