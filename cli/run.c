@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <glib/gi18n.h>
+#include <math.h>
 #include <paths.h>
 #include <signal.h>
 #include <string.h>
@@ -197,7 +198,7 @@ lock_file(Run *run)
         return;
     }
     if (options->wait >= 0 && rest_ms <= (double)G_MAXUINT32)
-        g_timeout_add((guint)MAX(rest_ms, 0), on_file_timeout, run);
+        g_timeout_add((guint)ceil(MAX(rest_ms, 0)), on_file_timeout, run);
     run->line = waiting_line_new(NULL, run->file, options->verbose);
     file_lock_wait_async(run->fd, options->shared, on_file_waited, run);
 }
