@@ -14,7 +14,7 @@ import unittest
 from desktop import Display, Notes, missing_tools
 from harness import BusTestCase, main, wait_for
 
-BUCKET = 'org.w3.WebLocks.Notes'
+BUCKET = 'documents'
 
 
 class NotesTestCase(BusTestCase):

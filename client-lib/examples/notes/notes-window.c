@@ -9,7 +9,6 @@
 #include <weblocks/weblocks.h>
 
 #include "fenced-file.h"
-#include "primary.h"
 #include "queue.h"
 
 struct _NotesWindow {
@@ -25,14 +24,15 @@ struct _NotesWindow {
     GtkColumnView *queue_view;
 
     char *path;
-    char *lock_name;
     char *on_disk; /* the text that this window has last read from or written to the file */
     char *notice;  /* the text of the banner */
     gboolean is_editable;
 
-    GCancellable *closing; /* cancels pending operations when the window is closed */
-    NotesPrimary *primary; /* NULL until the bus is connected */
-    NotesQueue *queue;
+    WebLocksClaim *claim; /* on being the only one who edits the file */
+    gboolean is_monitored;
+    WebLocksMonitor *monitor;
+    GListModel *queue;     /* of `monitor` */
+    GCancellable *closing; /* cancels what is pending when the window is closed */
 };
 
 G_DEFINE_FINAL_TYPE(NotesWindow, notes_window, GTK_TYPE_APPLICATION_WINDOW)
@@ -46,8 +46,9 @@ notes_window_show(NotesWindow *self)
     const char *unsaved = gtk_text_buffer_get_modified(self->buffer) ? "• " : "";
     gboolean editable = self->is_editable;
     g_autofree char *name = g_strconcat(unsaved, file, NULL);
-    const char *holder = self->queue ? notes_queue_get_holder(self->queue) : "Nobody";
-    guint n_waiting = self->queue ? notes_queue_get_n_waiting(self->queue) : 0;
+    WebLocksLockInfo *info = web_locks_claim_get_holder(self->claim);
+    g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup("Nobody");
+    guint n_waiting = self->queue != NULL ? notes_queue_count_waiting(self->queue) : 0;
     g_autofree char *state = g_strdup_printf("%s%s, %u waiting", editable ? "" : holder,
                                              editable ? "Editing" : " is editing", n_waiting);
     g_autofree char *title =
@@ -130,7 +131,7 @@ save(NotesWindow *self)
         return;
     /* This process may be stopped before any of these lines while another one takes over. Therefore
      * the token is checked where the file is written. */
-    if (!fenced_file_write(self->path, notes_primary_get_token(self->primary), text, &error)) {
+    if (!fenced_file_write(self->path, web_locks_claim_get_token(self->claim), text, &error)) {
         /* If the token was refused, the lock was lost, and its signal will follow. */
         if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WRONG_ETAG))
             self->is_editable = FALSE;
@@ -149,7 +150,7 @@ reload(NotesWindow *self, GError **error)
 {
     g_autofree char *text = NULL;
 
-    if (!fenced_file_read(self->path, notes_primary_get_token(self->primary), &text, error))
+    if (!fenced_file_read(self->path, web_locks_claim_get_token(self->claim), &text, error))
         return FALSE;
     if (!gtk_text_buffer_get_modified(self->buffer))
         set_text(self, g_steal_pointer(&text));
@@ -161,48 +162,78 @@ reload(NotesWindow *self, GError **error)
 /* ---- lock and queue */
 
 static void
-on_primary_changed(NotesWindow *self, const char *news)
+on_monitor(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(GError) error = NULL;
+    g_autoptr(NotesWindow) self = data;
+    g_autoptr(GtkNoSelection) selection = NULL;
 
-    self->is_editable = notes_primary_get_token(self->primary) != 0;
-    if (!self->is_editable && gtk_text_buffer_get_modified(self->buffer))
-        notes_window_notice(self, g_strdup_printf("%s; your text here is not saved", news));
-    else
-        notes_window_notice(self, g_strdup(news));
+    self->monitor = web_locks_monitor_new_finish(result, NULL);
+    self->is_monitored = self->monitor != NULL;
+    if (self->monitor == NULL)
+        return;
+    self->queue = notes_queue_new(self->monitor, web_locks_claim_get_name(self->claim));
+    g_signal_connect_object(self->queue, "items-changed", G_CALLBACK(notes_window_show), self,
+                            G_CONNECT_SWAPPED);
+    selection = gtk_no_selection_new(g_object_ref(self->queue));
+    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
+    notes_window_show(self);
+}
 
-    if (self->is_editable && !reload(self, &error)) {
-        /* Another process may be able to open the file. */
-        self->is_editable = FALSE;
-        notes_primary_leave(self->primary);
-        notes_window_notice(self, g_strdup_printf("Not opened: %s", error->message));
+/* Shows who waits. This needs a lock service, which exists if somebody holds the lock. */
+static void
+show_queue(NotesWindow *self)
+{
+    if (!self->is_monitored && (web_locks_claim_get_held(self->claim) ||
+                                web_locks_claim_get_holder(self->claim) != NULL)) {
+        self->is_monitored = TRUE;
+        web_locks_monitor_new_async(web_locks_claim_get_manager(self->claim), self->closing,
+                                    on_monitor, g_object_ref(self));
     }
-    if (self->is_editable)
-        gtk_widget_grab_focus(GTK_WIDGET(self->view));
+    notes_window_show(self);
 }
 
 static void
-on_manager(GObject *source, GAsyncResult *result, gpointer data)
+begin_editing(NotesWindow *self)
 {
-    g_autoptr(NotesWindow) self = data;
     g_autoptr(GError) error = NULL;
-    g_autoptr(WebLocksManager) manager = web_locks_manager_new_finish(result, &error);
-    g_autoptr(GtkNoSelection) selection = NULL;
 
-    if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        return;
-    if (manager == NULL) {
-        notes_window_notice(self, g_strdup(error->message));
-        return;
+    notes_window_notice(self, NULL);
+    self->is_editable = reload(self, &error);
+    if (self->is_editable) {
+        gtk_widget_grab_focus(GTK_WIDGET(self->view));
+    } else {
+        /* Another process may be able to open the file. */
+        web_locks_claim_stop(self->claim);
+        notes_window_notice(self, g_strdup_printf("Not opened: %s", error->message));
     }
-    self->primary = notes_primary_new(manager, self->lock_name);
-    g_signal_connect_object(self->primary, "changed", G_CALLBACK(on_primary_changed), self,
-                            G_CONNECT_SWAPPED);
-    self->queue = notes_queue_new(manager, self->lock_name, self->closing);
-    g_signal_connect_object(self->queue, "changed", G_CALLBACK(notes_window_show), self,
-                            G_CONNECT_SWAPPED);
-    selection = gtk_no_selection_new(g_object_ref(notes_queue_get_model(self->queue)));
-    gtk_column_view_set_model(self->queue_view, GTK_SELECTION_MODEL(selection));
+}
+
+static void
+end_editing(NotesWindow *self)
+{
+    const GError *error = web_locks_claim_get_error(self->claim);
+    const char *news = error->message;
+
+    if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
+        news = "Another window took over";
+    notes_window_notice(self, g_strdup_printf(gtk_text_buffer_get_modified(self->buffer)
+                                                  ? "%s; your text here is not saved"
+                                                  : "%s",
+                                              news));
+}
+
+/* A lost lock is requested again, so the next state is WAITING. */
+static void
+on_state_changed(NotesWindow *self)
+{
+    WebLocksClaimState state = web_locks_claim_get_state(self->claim);
+
+    self->is_editable = FALSE;
+    if (state == WEB_LOCKS_CLAIM_STATE_HELD)
+        begin_editing(self);
+    else if (state == WEB_LOCKS_CLAIM_STATE_LOST || state == WEB_LOCKS_CLAIM_STATE_FAILED)
+        end_editing(self);
+    show_queue(self);
 }
 
 /* Functions for the two columns of the queue view, which notes.ui refers to. */
@@ -213,12 +244,12 @@ state_text(GtkListItem *item, gboolean held)
 }
 
 static char *
-client_text(GtkListItem *item, const char *client_id)
+client_text(GtkListItem *item, WebLocksLockInfo *info)
 {
-    g_autoptr(WebLocksAgent) us = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
-    gboolean is_ours = g_strcmp0(client_id, web_locks_agent_get_client_id(us)) == 0;
+    g_autofree char *name = info != NULL ? notes_describe(info) : g_strdup("");
+    gboolean is_ours = info != NULL && web_locks_lock_info_get_pid(info) == (guint)getpid();
 
-    return g_strconcat(client_id != NULL ? client_id : "", is_ours ? " (this one)" : "", NULL);
+    return g_strconcat(name, is_ours ? " – this one" : "", NULL);
 }
 
 /* ---- the window */
@@ -234,8 +265,7 @@ notes_window_close_request(GtkWindow *window)
     if (gtk_text_buffer_get_modified(self->buffer) && !put_aside(self))
         return TRUE;
     g_cancellable_cancel(self->closing);
-    if (self->primary != NULL)
-        notes_primary_leave(self->primary);
+    web_locks_claim_stop(self->claim);
     return GTK_WINDOW_CLASS(notes_window_parent_class)->close_request(window);
 }
 
@@ -244,8 +274,8 @@ notes_window_dispose(GObject *object)
 {
     NotesWindow *self = NOTES_WINDOW(object);
 
-    g_clear_object(&self->primary);
     g_clear_object(&self->queue);
+    g_clear_object(&self->monitor);
     G_OBJECT_CLASS(notes_window_parent_class)->dispose(object);
 }
 
@@ -255,7 +285,7 @@ notes_window_finalize(GObject *object)
     NotesWindow *self = NOTES_WINDOW(object);
 
     g_free(self->path);
-    g_free(self->lock_name);
+    g_clear_object(&self->claim);
     g_free(self->on_disk);
     g_free(self->notice);
     g_object_unref(self->closing);
@@ -270,12 +300,23 @@ notes_window_init(NotesWindow *self)
 }
 
 static void
+on_taken_over(GObject *source, GAsyncResult *result, gpointer data)
+{
+    g_autoptr(NotesWindow) self = data;
+    g_autoptr(GError) error = NULL;
+
+    if (!web_locks_claim_take_over_finish(WEB_LOCKS_CLAIM(source), result, &error))
+        notes_window_notice(self, g_strdup(error->message));
+}
+
+static void
 on_action(GtkWidget *widget, const char *name, GVariant *parameter)
 {
     if (g_str_equal(name, "win.save"))
         save(NOTES_WINDOW(widget));
-    else if (NOTES_WINDOW(widget)->primary != NULL)
-        notes_primary_take_over(NOTES_WINDOW(widget)->primary);
+    else
+        web_locks_claim_take_over_async(NOTES_WINDOW(widget)->claim, NULL, on_taken_over,
+                                        g_object_ref(widget));
 }
 
 static void
@@ -306,21 +347,26 @@ notes_window_class_init(NotesWindowClass *class)
 }
 
 NotesWindow *
-notes_window_new(GtkApplication *application, const char *path)
+notes_window_new(GtkApplication *application, GFile *file)
 {
     NotesWindow *self = g_object_new(NOTES_TYPE_WINDOW, "application", application, NULL);
-    /* The lock name must be the same for all paths of a file, so links are resolved. A URI consists
-     * of characters that are valid in lock names. */
-    char *real_path = realpath(path, NULL);
+    g_autoptr(WebLocksManager) documents =
+        g_object_new(WEB_LOCKS_TYPE_MANAGER, "bucket", WEB_LOCKS_DOCUMENTS_BUCKET, NULL);
+    g_autofree char *lock_name = web_locks_document_name_for_file(file);
+    /* The file itself and not a link to it, since it is replaced when it is saved. */
+    char *real_path = realpath(g_file_peek_path(file), NULL);
     char *text = NULL;
 
-    self->path = g_strdup(real_path != NULL ? real_path : path);
-    self->lock_name = g_filename_to_uri(self->path, NULL, NULL);
-    free(real_path);
+    self->path = real_path != NULL ? real_path : g_file_get_path(file);
+    self->claim = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", documents, "name", lock_name, "why",
+                               "editing", "reclaim", TRUE, NULL);
+    g_signal_connect_object(self->claim, "notify::state", G_CALLBACK(on_state_changed), self,
+                            G_CONNECT_SWAPPED);
+    g_signal_connect_object(self->claim, "notify::holder", G_CALLBACK(show_queue), self,
+                            G_CONNECT_SWAPPED);
     g_file_get_contents(self->path, &text, NULL, NULL);
     set_text(self, text != NULL ? text : g_strdup(""));
+    web_locks_claim_start(self->claim);
     notes_window_show(self);
-    web_locks_manager_new_async(NOTES_APPLICATION_ID, self->closing, on_manager,
-                                g_object_ref(self));
     return self;
 }

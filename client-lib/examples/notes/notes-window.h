@@ -8,11 +8,10 @@
 
 #include <gtk/gtk.h>
 
-/* Also the name of the bucket, so that lock names can't conflict with those of other programs. */
 #define NOTES_APPLICATION_ID "org.w3.WebLocks.Notes"
 #define NOTES_RESOURCES      "/org/w3/WebLocks/Notes/"
 
 #define NOTES_TYPE_WINDOW (notes_window_get_type())
 G_DECLARE_FINAL_TYPE(NotesWindow, notes_window, NOTES, WINDOW, GtkApplicationWindow)
 
-NotesWindow *notes_window_new(GtkApplication *application, const char *path);
+NotesWindow *notes_window_new(GtkApplication *application, GFile *file);

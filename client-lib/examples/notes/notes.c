@@ -4,8 +4,8 @@
 /* weblocks-notes FILE: a notes editor. Any number of instances can have a file open, but only one
  * of them can save it, like the browser tabs in section 1.2 of the standard.
  *
- * primary.c determines that instance, queue.c lists the others, fenced-file.c refuses late writes,
- * and notes-window.c is the user interface. */
+ * A WebLocksClaim determines that instance, queue.c lists the others, fenced-file.c refuses late
+ * writes, and notes-window.c is the user interface. */
 
 #include <glib-unix.h>
 #include <glib/gi18n.h>
@@ -16,10 +16,8 @@ static void
 on_open(GtkApplication *application, GFile **files, int n_files)
 {
     for (int i = 0; i < n_files; i++) {
-        const char *path = g_file_peek_path(files[i]);
-
-        if (path != NULL)
-            gtk_window_present(GTK_WINDOW(notes_window_new(application, path)));
+        if (g_file_peek_path(files[i]) != NULL)
+            gtk_window_present(GTK_WINDOW(notes_window_new(application, files[i])));
     }
 }
 
