@@ -294,6 +294,10 @@ class Agent(WebLocks.Agent):
     def __repr__(self):
         return f"<WebLocks.Agent {self.client_id or 'not connected'}>"
 
+    async def is_available(self):
+        """Awaits whether there is a lock service that the agent can use."""
+        return await on_asyncio(self.is_available_async, self.is_available_finish)
+
     async def list_buckets(self):
         return await on_asyncio(self.list_buckets_async, self.list_buckets_finish)
 
