@@ -36,16 +36,10 @@ class Storms(StormCase):
     def test_with_steals(self):
         self.weather('--bus=dbus-broker', '--steal')
 
-    def test_watched_on_dbus_daemon(self):
-        self.watched_weather('--bus=dbus-daemon')
-
-    def test_watched_on_dbus_broker(self):
-        self.watched_weather('--bus=dbus-broker')
-
-    def watched_weather(self, *arguments):
+    def test_watched(self):
         """Fewer kills, so that there are many signals to follow between two of them."""
-        outcome = self.weather(*arguments, '--watch', '--kill-service=0.5', '--quiet-every=1',
-                               seconds=LONGER_SECONDS)
+        outcome = self.weather('--bus=dbus-broker', '--watch', '--kill-service=0.5',
+                               '--quiet-every=1', seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['watched_signals'], 0)
 
     def test_with_a_service_that_the_bus_starts(self):
