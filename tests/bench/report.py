@@ -77,18 +77,18 @@ def wrap(text, width=100):
 def markdown(report, pictures=()):
     """The page. `pictures` are the keys of tables with a picture."""
     parts = ['# Figures',
-             wrap('One run of `./dev bench`, which measures all of this again on your machine, and '
-                  'wrote this page. A figure is the median and [least-most] of its repetitions, '
-                  'which run in turns: one of ours, one of each peer, and again. The time of an '
-                  'operation is, in each repetition, the median of the means of ten that follow '
-                  'each other. A ratio is the median of the ratios of such turns. Absolute times '
-                  'move from machine to machine and from run to run; look at the ratios. "Cores '
-                  'free" is where the kernel puts the processes; with "one core" all of them, bus '
-                  'and service too, share one: there, work is measured, and not the wake-ups of '
-                  'other cores.'),
+             wrap('One run of `./dev bench`, which repeats these measurements on your machine, '
+                  'and wrote this page. A figure is the median and [least-most] of its '
+                  'repetitions, which alternate: one of WebLocks, one of each alternative, and '
+                  'again. The time of an operation in a repetition is the median of the means '
+                  'of ten consecutive ones. A ratio is the median of the ratios within such a '
+                  'turn. Absolute times depend on the machine and the run; compare the ratios. '
+                  'With "cores free" the kernel places the processes; with "one core" all of '
+                  'them, including bus and service, share one core: then work is measured, '
+                  'without the wake-ups of other cores.'),
              wrap(show_machine(report.machine))]
     if report.settings.quick:
-        parts.append('**A quick run: it shows that all works, and its figures say nothing.**')
+        parts.append('**A quick run: it only checks that everything works; the figures are meaningless.**')
     if report.targets:
         parts += ['## Targets',
                   wrap('The bound is what the ratio would be without the library, or without the '

@@ -75,8 +75,9 @@ void
 mock_service_reply(MockService *self, GDBusMessage *call, const char *body)
 {
     g_autoptr(GDBusMessage) reply = g_dbus_message_new_method_reply(call);
+    g_autoptr(GVariant) parsed = parse(body);
 
-    g_dbus_message_set_body(reply, parse(body));
+    g_dbus_message_set_body(reply, parsed);
     send(self, reply);
 }
 
@@ -112,9 +113,10 @@ mock_service_signal(MockService *self,
 {
     g_autoptr(GDBusMessage) signal = g_dbus_message_new_signal(
         path != NULL ? path : BUS_BUCKET_PREFIX "/bucket", BUS_LOCKS_INTERFACE, member);
+    g_autoptr(GVariant) parsed = parse(body);
 
     g_dbus_message_set_destination(signal, destination);
-    g_dbus_message_set_body(signal, parse(body));
+    g_dbus_message_set_body(signal, parsed);
     send(self, signal);
 }
 

@@ -39,19 +39,19 @@ def row_of_many(settings, way):
 
 def declare(settings):
     table = Table('bounds', 'What bounds these figures',
-                  'Time of the processor that request and release take in all processes together: '
+                  'The processor time of a request and its release in all processes together: '
                   'the client, the service or the bus, and the kernel for them. It is the '
-                  'difference of two runs, divided, so that their beginnings do not count; and '
-                  'what other programs do meanwhile hardly counts either. The round trips are what '
-                  'two processes and the kernel take for four messages of a byte. For a pair of '
-                  'sync calls the client makes six system calls (send, poll and receive, twice), '
-                  'the service eight (wait, receive, receive until there is nothing, and send, '
-                  'twice). '
-                  f'The rows of {many(settings)} clients, each a process, show what bounds the '
-                  'throughput of many: their ratio is to the names. What asynchronous calls take '
-                  'beyond bare packets is mostly GTask, GObject and the main loop: callgrind '
-                  'counts 22,200 instructions for a pair in a client, 2,800 of them in libweblocks '
-                  'itself, and 1,700 in a client that sends bare packets.',
+                  'difference of two runs, divided by their pairs, so that starting and '
+                  "stopping don't count; other programs hardly affect it. The round trips are "
+                  'the cost of two processes that exchange four messages of a byte. For a pair '
+                  'of synchronous calls the client makes six system calls (send, poll and '
+                  'receive, twice), the service eight (wait, receive, receive until there is '
+                  f'nothing, and send, twice). The rows of {many(settings)} clients, each a '
+                  'process, show the bound of the throughput of many: their ratio is to the '
+                  'names. Most of what asynchronous calls add to bare packets is GTask, '
+                  'GObject and the main loop: callgrind counts 22,200 instructions for a pair '
+                  'in a client, 2,800 of them in libweblocks itself, and 1,700 in a client '
+                  'that sends bare packets.',
                   'us', 'to Redis, or to names')
     table.row(TRIPS, ('self', REDIS))
     table.row(REDIS)

@@ -51,14 +51,14 @@ def echo_way(settings, way, count):
 
 
 def declare(settings):
-    table = Table('calm', 'Calm among noisy neighbours',
-                  f'A client that asks for a lock now and then, on {settings.best_kind}, sync '
-                  f'calls; alone, and beside processes that each have {IN_FLIGHT} requests and '
-                  'releases under way at any time. In turn with each lock, two bytes to an echo '
-                  'process and back, one after the other: what the kernel alone makes one wait '
-                  'beside the same processes. The ratio is to its own median alone. Below, the '
-                  'same echo beside others: the last of them have as many bytes under way to the '
-                  'echo itself.',
+    table = Table('calm', 'Latency beside other clients',
+                  f'A client that requests a lock now and then, on {settings.best_kind}, with '
+                  f'synchronous calls: alone, and beside processes that each have {IN_FLIGHT} '
+                  'requests and releases in flight at any time. Alternating with the locks, '
+                  'two bytes are sent to an echo process and back: the latency that the kernel '
+                  'alone causes beside the same processes. The ratio is to the same median '
+                  'alone. The last rows are the same echo beside other neighbours; the last of '
+                  'these have as many bytes in flight to the echo process itself.',
                   'us', 'to alone')
     for what in (LOCK, ECHO):
         for count in neighbours(settings):

@@ -20,10 +20,10 @@ def row_of(how, percentile):
 
 
 def declare(settings):
-    table = Table('crashes', 'When the service dies',
-                  'The pause is the longest that a pair took while the service was killed with '
+    table = Table('crashes', 'When the service is killed',
+                  'The pause is the longest time of a pair while the service was killed with '
                   f'SIGKILL and started again, {kills(settings)} times in each repetition; the '
-                  'client holds another lock over all of it.',
+                  'client holds another lock all the time.',
                   'us')
     for how in (RESTARTED, ACTIVATED):
         for percentile in PERCENTILES:

@@ -43,11 +43,11 @@ def death(settings, kind):
 def declare(settings):
     smallest = sizes(settings)[0]
     table = Table('growth', 'Growth',
-                  'Through the library, with so many others in the service, on '
-                  f'{settings.best_kind}. A '
-                  'grant is a release and the callback of the next that waits for the same name. '
-                  '"The service alone" is processor time of its process. The ratio is to the '
-                  'smallest crowd; for Chromium it is ours to the row.',
+                  'Operations through the library, with the given number of other locks or '
+                  f'requests in the service, on {settings.best_kind}. A grant is a release and '
+                  'the callback of the next pending request for the same name. "The service '
+                  'alone" is processor time of its process. The ratio is to the smallest '
+                  'number; for Chromium it is ours to the row.',
                   'us', 'ratio')
     for size in sizes(settings):
         table.row(grant(size), ('self', grant(smallest)))

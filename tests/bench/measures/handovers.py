@@ -25,10 +25,11 @@ def name(kind):
 
 def declare(settings):
     table = Table('handovers', 'Hand-over',
-                  'From release until the callback of the process that sleeps and waits, two '
-                  'processes in strict alternation. By hand: until it has read GRANTED. For a name: '
-                  'from ReleaseName until the process that is queued for it has seen NameAcquired. '
-                  'For a socketpair: a byte. The ratio is ours, on the same bus, to the row.',
+                  'From the release until the callback of the process that sleeps until then; '
+                  'two processes in strict alternation. By hand: until it has read GRANTED. '
+                  'For a name: from ReleaseName until the process that is queued for it has '
+                  'read NameAcquired. For a socketpair: a byte. The ratio is ours, on the same '
+                  'bus, to the row.',
                   'us', 'ours / it')
     for kind in settings.kinds:
         table.row(ours(kind))

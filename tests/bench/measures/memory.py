@@ -73,9 +73,10 @@ def valgrind_has_pidfds():
 
 def declare(settings):
     table = Table('memory', 'Memory and instructions',
-                  f'Of the process of the service, on {settings.best_kind}. Bytes are of resident '
-                  f'memory, the difference of {2 * crowd(settings):,} and {crowd(settings):,}, '
-                  'divided. Instructions are those that callgrind counts, of the service alone.',
+                  f"Of the service's process, on {settings.best_kind}. Bytes are resident "
+                  f'memory: the difference of {2 * crowd(settings):,} and {crowd(settings):,} '
+                  'requests, divided. Instructions are counted by callgrind, in the service '
+                  'alone.',
                   '')
     for row in (IDLE, *STATES, INSTRUCTIONS):
         table.row(row)

@@ -38,10 +38,10 @@ def by_hand(kind, way='packets'):
 def declare(settings):
     best = settings.best_kind
     table = Table('pairs', 'Request and release',
-                  'One client, every call awaited before the next; with "release by last unref" '
-                  'only the request is, and the release is on its way. A name is RequestName and '
-                  'ReleaseName. By hand is without the library. The ratio is sync calls on the '
-                  'same bus to the row; for Chromium, which has no others, asynchronous calls; for '
+                  'One client, every call awaited before the next; with "release by last '
+                  'unref" only the request is awaited. A name is RequestName and ReleaseName. '
+                  'By hand means without the library. The ratio is synchronous calls on the '
+                  'same bus to the row; for Chromium, which has none, asynchronous calls; for '
                   'the socketpair, release by last unref.',
                   'us', 'ours / it')
     for kind in settings.kinds:

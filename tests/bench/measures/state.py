@@ -26,13 +26,14 @@ def restart(settings):
 
 def declare(settings):
     table = Table('state', 'Stored state',
-                  f"The time of the processor that the service's process takes for request and "
-                  f'release of one client on {settings.best_kind}, which commits twice (once where '
-                  'the release is not answered and the next request is behind it). With cold '
-                  'caches the client, on the same core, goes through 16 MiB of memory before each '
-                  'call. The restart is the time from the start of a service whose predecessor was '
-                  'killed until both clients, that of the locks and that of the requests, have '
-                  'everything back, ten grants and ten pairs included, and another has made ten pairs.',
+                  "The processor time of the service's process for a request and its release "
+                  f'by one client on {settings.best_kind}, which are two commits (one commit, '
+                  'if the release wants no answer and the next request follows it). With cold '
+                  'caches the client, on the same core, reads 16 MiB of memory before each '
+                  'call. The restart is the time from the start of a service whose predecessor '
+                  'was killed until the client with the locks and the client with the requests '
+                  'have recovered everything, including ten grants and ten pairs, and another '
+                  'client has made ten pairs.',
                   'us')
     for row in (row.format(how) for how in WAYS for row in (NOT_KEPT, KEPT, ADDED)):
         table.row(row)

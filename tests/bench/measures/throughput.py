@@ -46,10 +46,10 @@ def ways_of(settings, scene):
 
 def declare(settings):
     table = Table('throughput', 'Throughput',
-                  'Pairs in a second, of all clients together; each client is a process, works on '
-                  'names of its own, and has one pair under way, or 64. Locks by asynchronous '
-                  'calls; bus names by clients on bare sockets. The ratio is '
-                  'ours to the names: more is better.',
+                  'Pairs per second, of all clients together; each client is a process, uses '
+                  'separate names, and has one pair in flight, or 64. Locks by asynchronous '
+                  'calls; bus names by clients on bare sockets. The ratio is ours to the '
+                  'names: higher is better.',
                   'pairs/s', 'ours / it')
     for kind in settings.kinds:
         for load in loads(settings):
