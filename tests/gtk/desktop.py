@@ -61,6 +61,16 @@ class Display:
         end(self.process)
 
 
+def gtk_environment(display, bus):
+    """What a GTK program needs on that display and bus."""
+    return {**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
+            'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
+            'GTK_IM_MODULE': 'gtk-im-context-simple', 'GTK_THEME': 'Default',
+            'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'G_DEBUG': 'fatal-criticals',
+            # GTK and its libraries do not free everything.
+            'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'}
+
+
 class Notes:
     """One weblocks-notes process, and its window."""
 
@@ -76,13 +86,7 @@ class Notes:
         self.process = spawn(
             [environment('WEBLOCKS_NOTES'), path], stdin=subprocess.DEVNULL, stdout=self._log,
             stderr=self._log,
-            env={**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
-                 'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
-                 'GTK_IM_MODULE': 'gtk-im-context-simple', 'GTK_THEME': 'Default',
-                 'LANG': 'C.UTF-8', 'LC_ALL': 'C.UTF-8', 'G_DEBUG': 'fatal-criticals',
-                 # GTK and what it uses keep things to the end.
-                 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0',
-                 **environ})
+            env={**gtk_environment(display, bus), **environ})
         self.window = self.wait_for(self._find_window, 'window')
 
     @property

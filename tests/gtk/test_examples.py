@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The small examples with claims: several windows of one instance, and a job that one of several
+instances does. Observed by the titles of their windows."""
+
+import os
+import re
+import subprocess
+import unittest
+
+from buses import PATIENCE, end, environment, spawn
+from desktop import Display, gtk_environment, missing_tools
+from harness import BusTestCase, main, wait_for
+
+EXAMPLES = environment('WEBLOCKS_EXAMPLES_DIR')
+
+
+class ExamplesTestCase(BusTestCase):
+    time_limit = 120.0
+    others_broadcast = True  # GApplication broadcasts its actions
+
+    @classmethod
+    def setUpClass(cls):
+        missing = missing_tools()
+        if missing:
+            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
+        super().setUpClass()
+        cls.display = Display()
+        cls.addClassCleanup(cls.display.stop)
+
+    def setUp(self):
+        super().setUp()
+        self.processes = []
+
+    def command(self, name, *arguments):
+        return [os.path.join(EXAMPLES, f'weblocks-{name}'), *arguments]
+
+    def start(self, name, *arguments):
+        process = spawn(self.command(name, *arguments), stdin=subprocess.DEVNULL,
+                        env=gtk_environment(self.display, self.bus))
+        self.processes.append(process)
+        self.addCleanup(end, process)
+        return process
+
+    def titles(self, process):
+        self.assertIsNone(process.poll(), 'the example has ended')
+        found = self.display.xdotool('search', '--onlyvisible', '--pid', process.pid) or ''
+        return sorted(self.display.xdotool('getwindowname', window) or ''
+                      for window in found.split())
+
+    def wait_titles(self, process, *patterns):
+        """Until the windows have titles that match, in the order of the alphabet."""
+        def matches():
+            titles = self.titles(process)
+            return len(titles) == len(patterns) and all(
+                re.fullmatch(pattern, title) for pattern, title in zip(patterns, titles))
+        try:
+            wait_for(matches, what='windows', every=0.1)
+        except TimeoutError as error:
+            raise TimeoutError(f'{error}: expected {patterns}, got {self.titles(process)}') from None
+
+
+class TwoWindows(ExamplesTestCase):
+    def open_another(self, *paths):
+        """As a user opens the document again; the instance that runs opens the window."""
+        subprocess.run(self.command('two-windows', *paths), check=True, timeout=PATIENCE,
+                       stdin=subprocess.DEVNULL, env=gtk_environment(self.display, self.bus))
+
+    def test_one_window_edits(self):
+        path = os.path.join(self.bus.directory, 'letter')
+        application = self.start('two-windows', path)
+        self.wait_titles(application, 'letter – Editing')
+        self.open_another(path)
+        self.wait_titles(application, 'letter – Editing', 'letter – Read only')
+        other = os.path.join(self.bus.directory, 'other')
+        self.open_another(other)
+        self.wait_titles(application, 'letter – Editing', 'letter – Read only', 'other – Editing')
+        # Another editor with the same document, which uses the same names.
+        outside = self.client()
+        outside.steal('file://' + os.path.realpath(path), 'documents')
+        self.wait_titles(application, 'letter – Read only', 'letter – Read only', 'other – Editing')
+        outside.close()
+        self.wait_titles(application, 'letter – Editing', 'letter – Read only', 'other – Editing')
+
+
+class SyncJob(ExamplesTestCase):
+    def test_one_instance_does_the_job(self):
+        first = self.start('sync-job')
+        self.wait_titles(first, 'Synchronized [1-9][0-9]* times')
+        second = self.start('sync-job')
+        self.wait_titles(second, f'Process {first.pid} synchronizes')
+        first.kill()
+        first.wait()
+        self.wait_titles(second, 'Synchronized [1-9][0-9]* times')
+
+
+if __name__ == '__main__':
+    main()
