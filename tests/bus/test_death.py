@@ -50,16 +50,6 @@ class Killed(BusTestCase):
         event = self.a.wait_granted(waiting)
         diagnostic(f'end of the connection to Granted: {(event.at - left) * 1000:.2f} ms')
 
-    def test_waiter_in_the_middle(self):
-        """Held S1; queue X2, S3; X2's client is killed: S3 is granted."""
-        self.a.request('x', self.bucket, mode='shared')
-        self.process.request('x', self.bucket)
-        waiting, token = self.b.request('x', self.bucket, mode='shared')
-        self.assertEqual(token, 0)
-        self.process.kill()
-        self.b.wait_granted(waiting)
-        self.assertEqual(len(self.a.query(self.bucket)[0]), 2)
-
     def test_waiter_at_the_end(self):
         self.a.request('x', self.bucket)
         self.process.request('x', self.bucket)
@@ -92,46 +82,6 @@ class Killed(BusTestCase):
                        if message.get_destination() == self.process.name
                        and message.get_sender() == self.daemon.name]
         self.assertEqual(to_the_dead, [])
-
-    def test_all_shared_waiters_are_let_in(self):
-        self.process.request('x', self.bucket)
-        ids = [client.request('x', self.bucket, mode='shared')[0]
-               for client in (self.a, self.b, self.a)]
-        last, _ = self.b.request('x', self.bucket)
-        self.process.kill()
-        self.a.wait_granted(ids[2])
-        self.b.wait_granted(ids[1])
-        self.b.sync()
-        self.assertFalse(self.b.granted(last))
-
-    def test_two_buckets(self):
-        other = self.unique('bucket')
-        self.process.request('x', self.bucket)
-        self.process.request('x', other)
-        ids = [self.a.request('x', bucket)[0] for bucket in (self.bucket, other)]
-        self.process.kill()
-        # Ids count per client, so they tell the two apart.
-        for id_ in ids:
-            self.a.wait_granted(id_)
-        self.assertEqual(self.a.buckets(), sorted([self.bucket, other]))
-
-    def test_a_thief_that_dies(self):
-        """The next request is granted; the previous holder gets nothing back."""
-        held, _ = self.a.request('x', self.bucket)
-        waiting, _ = self.b.request('x', self.bucket)
-        self.process.steal('x', self.bucket)
-        self.a.wait_released(held, 'stolen')
-        self.process.kill()
-        self.b.wait_granted(waiting)
-        self.a.sync()
-        self.assertEqual(len(self.a.events), 1)
-
-    def test_two_connections_of_one_process_are_two_clients(self):
-        self.a.request('x', self.bucket)
-        waiting, token = self.b.request('x', self.bucket)
-        self.assertEqual(token, 0)
-        self.a.close()
-        self.b.wait_granted(waiting)
 
     def test_a_client_that_had_much(self):
         """500 held and 500 pending on 250 names, and one more request behind each."""

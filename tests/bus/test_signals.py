@@ -251,32 +251,6 @@ class Order(SignalCase):
         self.assertLess(max(own), reply)
         self.assertEqual(watched, ['Released'] * 3 + ['Granted'])
 
-    def test_waiting_requests_stay_behind_the_thief(self):
-        self.a.request('x', self.bucket, mode='shared')
-        exclusive, _ = self.b.request('x', self.bucket)
-        shared, _ = self.c.request('x', self.bucket, mode='shared')
-        thief = self.client()
-        id_, _ = thief.steal('x', self.bucket)
-        self.assertEqual(self.told(self.b) + self.told(self.c), [])
-        thief.release(id_, self.bucket)
-        self.b.wait_granted(exclusive)
-        self.assertEqual(self.told(self.c), [])
-        self.b.release(exclusive, self.bucket)
-        self.c.wait_granted(shared)
-
-    def test_who_gives_up_in_the_middle_lets_the_next_in(self):
-        """Held S1; queue X2, S3; X2 is aborted or times out."""
-        for how in ('abort', 'timeout'):
-            with self.subTest(how):
-                self.a.request(how, self.bucket, mode='shared')
-                middle, _ = self.b.request(how, self.bucket,
-                                           **({'timeout': 50} if how == 'timeout' else {}))
-                last, token = self.c.request(how, self.bucket, mode='shared')
-                self.assertEqual(token, 0)
-                if how == 'abort':
-                    self.assertTrue(self.b.abort(middle, self.bucket))
-                self.c.wait_granted(last)
-
     def test_grants_go_out_in_queue_order(self):
         held, _ = self.a.request('x', self.bucket)
         ids = [self.b.request('x', self.bucket, mode='shared')[0] for _ in range(20)]
