@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gi18n.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -41,9 +42,8 @@ token_file_lock(const char *path, guint64 token, GError **error)
     if (latest > token) {
         close(fd);
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_WRONG_ETAG,
-                    "A later editor has used this file (token %" G_GUINT64_FORMAT
-                    ", ours is %" G_GUINT64_FORMAT ")",
-                    latest, token);
+                    _("A later editor has used this file (token %llu, ours is %llu)"),
+                    (unsigned long long)latest, (unsigned long long)token);
         return -1;
     }
     g_snprintf(digits, sizeof digits, TOKEN_FORMAT, token);

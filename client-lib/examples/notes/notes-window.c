@@ -4,6 +4,7 @@
 #include "notes-window.h"
 
 #include <errno.h>
+#include <glib/gi18n.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <weblocks/weblocks.h>
@@ -47,16 +48,17 @@ notes_window_show(NotesWindow *self)
     gboolean editable = self->is_editable;
     g_autofree char *name = g_strconcat(unsaved, file, NULL);
     WebLocksLockInfo *info = web_locks_claim_get_holder(self->claim);
-    g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup("Nobody");
+    g_autofree char *holder = info != NULL ? notes_describe(info) : g_strdup(_("Nobody"));
     guint n_waiting = self->queue != NULL ? notes_queue_count_waiting(self->queue) : 0;
-    g_autofree char *state = g_strdup_printf("%s%s, %u waiting", editable ? "" : holder,
-                                             editable ? "Editing" : " is editing", n_waiting);
+    g_autofree char *state =
+        editable ? g_strdup_printf(_("Editing, %u waiting"), n_waiting)
+                 : g_strdup_printf(_("%s is editing, %u waiting"), holder, n_waiting);
     g_autofree char *title =
-        g_strdup_printf("%s – %s%s", name, editable ? "" : "Read only: ", state);
+        g_strdup_printf(editable ? "%s – %s" : _("%s – Read only: %s"), name, state);
 
     gtk_window_set_title(GTK_WINDOW(self), title);
     gtk_label_set_text(self->file_label, name);
-    gtk_label_set_text(self->state_label, editable ? state : "Read only");
+    gtk_label_set_text(self->state_label, editable ? state : _("Read only"));
     gtk_label_set_text(self->notice_label, self->notice);
     gtk_widget_set_visible(GTK_WIDGET(self->notice_label), self->notice != NULL);
     gtk_label_set_text(self->holder_label, state);
@@ -113,11 +115,11 @@ put_aside(NotesWindow *self)
     int fd = g_mkstemp(path);
 
     if (fd < 0 || close(fd) < 0 || !g_file_set_contents(path, text, -1, &error)) {
-        notes_window_notice(self, g_strdup_printf("Your text could not be kept: %s",
+        notes_window_notice(self, g_strdup_printf(_("Your text could not be kept: %s"),
                                                   error ? error->message : g_strerror(errno)));
         return FALSE;
     }
-    notes_window_notice(self, g_strdup_printf("Your unsaved text is in %s", path));
+    notes_window_notice(self, g_strdup_printf(_("Your unsaved text is in %s"), path));
     return TRUE;
 }
 
@@ -135,7 +137,7 @@ save(NotesWindow *self)
         /* If the token was refused, the lock was lost, and its signal will follow. */
         if (g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WRONG_ETAG))
             self->is_editable = FALSE;
-        notes_window_notice(self, g_strdup_printf("Not saved: %s", error->message));
+        notes_window_notice(self, g_strdup_printf(_("Not saved: %s"), error->message));
         return;
     }
     g_free(self->on_disk);
@@ -204,7 +206,7 @@ begin_editing(NotesWindow *self)
     } else {
         /* Another process may be able to open the file. */
         web_locks_claim_stop(self->claim);
-        notes_window_notice(self, g_strdup_printf("Not opened: %s", error->message));
+        notes_window_notice(self, g_strdup_printf(_("Not opened: %s"), error->message));
     }
 }
 
@@ -215,9 +217,9 @@ end_editing(NotesWindow *self)
     const char *news = error->message;
 
     if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN))
-        news = "Another window took over";
+        news = _("Another window took over");
     notes_window_notice(self, g_strdup_printf(gtk_text_buffer_get_modified(self->buffer)
-                                                  ? "%s; your text here is not saved"
+                                                  ? _("%s; your text here is not saved")
                                                   : "%s",
                                               news));
 }
@@ -240,7 +242,7 @@ on_state_changed(NotesWindow *self)
 static char *
 state_text(GtkListItem *item, gboolean held)
 {
-    return g_strdup(held ? "Editing" : "Waiting");
+    return g_strdup(held ? _("Editing") : _("Waiting"));
 }
 
 static char *
@@ -249,7 +251,7 @@ client_text(GtkListItem *item, WebLocksLockInfo *info)
     g_autofree char *name = info != NULL ? notes_describe(info) : g_strdup("");
     gboolean is_ours = info != NULL && web_locks_lock_info_get_pid(info) == (guint)getpid();
 
-    return g_strconcat(name, is_ours ? " – this one" : "", NULL);
+    return g_strconcat(name, is_ours ? _(" – this one") : "", NULL);
 }
 
 /* ---- the window */

@@ -4,6 +4,7 @@
 #include "queue.h"
 
 #include <gio/gdesktopappinfo.h>
+#include <glib/gi18n.h>
 
 /* GTK's list models can use the lists of a monitor directly: here both are concatenated, and
  * filtered by lock name. */
@@ -53,5 +54,5 @@ notes_describe(WebLocksLockInfo *info)
         name = g_app_info_get_display_name(G_APP_INFO(application));
     else if (*id == '\0')
         name = web_locks_lock_info_get_process(info);
-    return g_strdup_printf("%s (pid %u)", name, web_locks_lock_info_get_pid(info));
+    return g_strdup_printf(_("%s (pid %u)"), name, web_locks_lock_info_get_pid(info));
 }
