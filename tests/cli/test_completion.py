@@ -99,19 +99,26 @@ class Shell:
 class Completion:
     """The cases, for every shell. Where a completion goes on is up to the shell: ends are cut."""
 
+    shell = None
+
     def setUp(self):
         super().setUp()
+        self.client_a = self.client()
+        if self.shell is None:
+            self.start_once()
+
+    def start_once(self):
+        """One shell for all cases: each of them begins with an empty line."""
         directory = tempfile.TemporaryDirectory(prefix='weblocks-shell-')
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        self.addClassCleanup(directory.cleanup)
+        type(self).directory = directory.name
         commands = os.path.join(self.directory, 'bin')
         os.mkdir(commands)
         os.symlink(environment('WEBLOCKS_CLI'), os.path.join(commands, 'weblocks'))
-        self.client_a = self.client()
         env = self.env(TERM='xterm', LC_ALL='C.UTF-8', HOME=self.directory,
                        PATH=f'{commands}:{os.environ["PATH"]}')
-        self.shell = self.start_shell(env)
-        self.addCleanup(self.shell.end)
+        type(self).shell = self.start_shell(env)
+        self.addClassCleanup(self.shell.end)
 
     def check_completed(self, text, wanted):
         self.assertEqual(self.shell.complete(text).rstrip(), wanted, self.shell.shown)
