@@ -125,6 +125,35 @@ async void test_break(WebLocks.Manager manager) throws Error
     held = null;
 }
 
+delegate bool Condition();
+
+async void until(Condition condition)
+{
+    while (!condition()) {
+        Idle.add(until.callback);
+        yield;
+    }
+}
+
+async void test_claim(WebLocks.Manager manager, WebLocks.Manager other) throws Error
+{
+    var first = new WebLocks.Claim(manager, "claimed") { reclaim = true };
+    var second = new WebLocks.Claim(other, "claimed");
+
+    first.start();
+    yield until(() => first.held);
+    check(first.state == WebLocks.ClaimState.HELD, "a claim is held");
+    check(first.@lock.token == first.token, "with its lock");
+    check(yield second.take_over_async(null), "a claim is taken over");
+    yield until(() => first.holder != null);
+    check(first.error is WebLocks.Error.STOLEN, "and waits again, with the reason");
+    check(first.holder.token == second.token, "for the one that took it");
+    second.stop();
+    yield until(() => first.held);
+    check(first.error == null, "until it is held again");
+    first.stop();
+}
+
 async void test_all() throws Error
 {
     var manager = yield open_bucket("org.example.Vala");
@@ -135,6 +164,7 @@ async void test_all() throws Error
     yield test_break(manager);
     yield test_options(manager, other);
     yield test_many(manager);
+    yield test_claim(manager, other);
 }
 
 int main()

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""WebLocks.Claim and WebLocks.Request as PyGObject shows them."""
+
+import gc
+import weakref
+
+from gi.repository import GObject
+
+from harness_python import (Errors, Gio, GLib, PythonTestCase, WebLocks, main, run_async, wait_for)
+
+State = WebLocks.ClaimState
+
+
+class Claims(PythonTestCase):
+    def new_claim(self, manager=None, name='a', **properties):
+        """A claim, and the list of states that it notifies of."""
+        claim = WebLocks.Claim(manager=manager or self.manager, name=name, **properties)
+        states = []
+        claim.connect('notify::state', lambda claim, _pspec: states.append(claim.props.state))
+        self.addCleanup(claim.stop)
+        return claim, states
+
+    def wait_until(self, claim, state):
+        wait_for(lambda: claim.props.state == state, what=f'state {state.value_nick}')
+
+    def wait_in_queue(self, claim):
+        wait_for(lambda: claim.props.holder is not None, what='holder')
+
+    def test_held_and_stopped(self):
+        claim, states = self.new_claim(why='to test')
+        self.assertEqual((claim.props.state, claim.props.held, claim.props.lock, claim.props.token,
+                          claim.props.holder, claim.props.position, claim.props.error),
+                         (State.IDLE, False, None, 0, None, 0, None))
+        action = Gio.SimpleAction(name='save')
+        claim.bind_property('held', action, 'enabled', GObject.BindingFlags.SYNC_CREATE)
+        self.assertFalse(action.props.enabled)
+        claim.start()
+        self.wait_until(claim, State.HELD)
+        self.assertTrue(action.props.enabled)
+        self.assertEqual(claim.props.lock.get_token(), claim.props.token)
+        self.assertEqual(self.held(), ['a'])
+        claim.stop()
+        self.assertFalse(action.props.enabled)
+        self.assert_nothing_left()
+        self.assertEqual(states, [State.WAITING, State.HELD, State.IDLE])
+
+    def test_waits_and_takes_over(self):
+        first, first_states = self.new_claim(reclaim=True)
+        second, _ = self.new_claim(self.new_manager(), reclaim=True)
+        first.start()
+        self.wait_until(first, State.HELD)
+        second.start()
+        self.wait_in_queue(second)
+        self.assertEqual(second.props.position, 1)
+        self.assertEqual(second.props.holder.get_client_id(), self.agent.props.client_id)
+        self.assertTrue(run_async(lambda done: second.take_over_async(None, done),
+                                  second.take_over_finish))
+        self.assertTrue(second.props.held)
+        self.wait_in_queue(first)
+        self.assert_error_is(first.props.error, Errors.STOLEN)
+        self.assert_error_is(first.get_error(), Errors.STOLEN)
+        self.assertEqual(first_states, [State.WAITING, State.HELD, State.LOST, State.WAITING])
+        second.stop()
+        self.wait_until(first, State.HELD)
+        self.assertIsNone(first.props.error)
+
+    def test_fails(self):
+        claim, states = self.new_claim(name='-reserved')
+        claim.start()
+        self.wait_until(claim, State.FAILED)
+        self.assert_error_is(claim.props.error, Errors.NOT_SUPPORTED)
+        self.assertEqual(states, [State.WAITING, State.FAILED])
+
+    def test_ends_with_its_last_reference(self):
+        claim = WebLocks.Claim.new(self.manager, 'a')
+        claim.start()
+        self.wait_until(claim, State.HELD)
+        gone = weakref.ref(claim)
+        del claim
+        gc.collect()
+        self.assertIsNone(gone())
+        wait_for(lambda: not self.held(), what='release')
+
+    def test_request(self):
+        lock = self.new_manager().request_sync('a')
+        request = WebLocks.Request(manager=self.manager, name='a')
+        results = []
+        request.acquire_async(None, lambda request, result: results.append(
+            request.acquire_finish(result)))
+        wait_for(lambda: request.props.position == 1, what='position')
+        self.assertEqual(request.props.holder.get_token(), lock.get_token())
+        lock.release_sync()
+        wait_for(lambda: results, what='lock')
+        self.assertTrue(results[0].props.held)
+        wait_for(lambda: request.props.holder is None, what='end of the wait')
+
+    def test_names_of_documents(self):
+        name = WebLocks.document_name_for_file(Gio.File.new_for_path('/nonexistent/a b'))
+        self.assertEqual(name, GLib.filename_to_uri('/nonexistent/a b'))
+        self.assertEqual(WebLocks.DOCUMENTS_BUCKET, 'documents')
+
+
+if __name__ == '__main__':
+    main()
