@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Draws docs/images/terminals.svg: what two people see who run commands for the same lock.
+
+    terminals.py OUTPUT.svg
+
+The commands are run on a bus and terminals of their own; nothing in the picture is made up but the
+prompts. The environment is that of the tests (see tests/README.md), with WEBLOCKS_CLI_DIR.
+"""
+
+import fcntl
+import html
+import os
+import pty
+import re
+import signal
+import struct
+import sys
+import termios
+
+from buses import Bus, environment, readable
+from harness import Client, Service, wait_for
+
+COLUMNS, ROWS = 88, 9
+CHARACTER, LINE, PADDING, HEAD = 7.85, 19, 14, 32
+PROMPT = '$ '
+AGE_MS = 3000  # of the lock, in the picture
+
+
+class Terminal:
+    """A terminal in which one command after the other is run, and the lines on its screen."""
+
+    def __init__(self, env):
+        self.env = env
+        self.lines = []
+        self.is_overwritten = False  # the next text replaces the last line
+        self.fd = self.pid = None
+
+    def start(self, command):
+        self.lines += [PROMPT + command, '']
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe('sh', ['sh', '-c', command], self.env)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', ROWS, COLUMNS, 0, 0))
+
+    def read(self):
+        """Takes in what the command has written. False at its end."""
+        while readable(self.fd, 0):
+            try:
+                data = os.read(self.fd, 4096).decode()
+            except OSError:
+                return False
+            if not data:
+                return False
+            for part in re.findall(r'\x1b\[[0-9;?]*[a-zA-Z]|\r|\n|[^\x1b\r\n]+', data):
+                self._write(part)
+        return True
+
+    def _write(self, part):
+        if part == '\n':
+            self.lines.append('')
+            self.is_overwritten = False
+        elif part == '\r':
+            self.is_overwritten = True
+        elif not part.startswith('\x1b'):
+            self.lines[-1] = part if self.is_overwritten else self.lines[-1] + part
+            self.is_overwritten = False
+
+    def wait_for(self, text):
+        wait_for(lambda: (self.read(), text in '\n'.join(self.lines))[1], what=text)
+
+    def wait_end(self):
+        wait_for(lambda: not self.read(), what='end of the command')
+        os.waitpid(self.pid, 0)
+        self.pid = None
+        if self.lines[-1] == '':
+            self.lines.pop()
+
+
+def draw(terminals):
+    width = round(COLUMNS * CHARACTER + 2 * PADDING)
+    parts = []
+    top = 0
+    for title, lines in terminals:
+        height = HEAD + len(lines) * LINE + PADDING
+        parts.append(f'<rect y="{top}" width="{width}" height="{height}" rx="10" fill="#241f31"/>'
+                     f'<text x="{width // 2}" y="{top + 20}" text-anchor="middle" class="title">'
+                     f'{html.escape(title)}</text>')
+        for number, line in enumerate(lines):
+            style = ' class="typed"' if line.startswith(PROMPT) else ''
+            parts.append(f'<text xml:space="preserve" x="{PADDING}" y="{top + HEAD + 15 + number * LINE}"{style}>'
+                         f'{html.escape(line)}</text>')
+        top += height + PADDING
+    newline = '\n'
+    return f'''<?xml version="1.0" encoding="UTF-8"?>
+<!-- SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors -->
+<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->
+<!-- Made by tests/demo/terminals.py -->
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top - PADDING}">
+<style>text {{ font: 13px monospace; fill: #deddda; white-space: pre }}
+.typed {{ fill: #ffffff; font-weight: bold }} .title {{ fill: #9a9996 }}</style>
+{newline.join(parts)}
+</svg>
+'''
+
+
+def main():
+    bus = Bus('dbus-daemon').start()
+    control = Client(bus.address)
+    service = Service(bus).wait_ready(control)
+    env = {**bus.environment(), 'TERM': 'xterm', 'LC_ALL': 'C.UTF-8',
+           'PATH': environment('WEBLOCKS_CLI_DIR') + ':/usr/bin:/bin'}
+    if 'LD_LIBRARY_PATH' in os.environ:
+        env['LD_LIBRARY_PATH'] = os.environ['LD_LIBRARY_PATH']
+    one, other = Terminal(env), Terminal(env)
+    try:
+        one.start("weblocks run --why 'nightly copy' backup sleep 1000")
+        wait_for(lambda: control.query()[0], what='held lock')
+        wait_for(lambda: control.inspect()[0][0]['age'] >= AGE_MS, what='age of the lock')
+        other.start('weblocks list')
+        other.wait_end()
+        other.start('weblocks run backup echo checked')
+        other.wait_for('Waiting for')
+    finally:
+        for terminal in (one, other):
+            if terminal.pid is not None:
+                os.kill(terminal.pid, signal.SIGTERM)
+        service.end()
+        control.close()
+        bus.stop()
+    with open(sys.argv[1], 'w', encoding='utf-8') as file:
+        file.write(draw([('one terminal', one.lines), ('another', other.lines)]))
+
+
+if __name__ == '__main__':
+    main()
