@@ -3,6 +3,8 @@
 
 #include "lifecycle.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "bus-names.h"
@@ -144,6 +146,25 @@ lifecycle_is_name_taken(Server *server)
            sd_bus_message_read_basic(reply, 's', &owner) > 0 &&
            sd_bus_get_unique_name(server->bus.connection, &own_name) >= 0 &&
            !g_str_equal(owner, own_name);
+}
+
+gboolean
+lifecycle_is_owner_dead(Server *server)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    g_autoptr(SdBusMessage) reply = NULL;
+    gboolean has_no_owner;
+    guint32 pid;
+    int r = sd_bus_call_method(server->bus.connection, BUS_DRIVER_NAME, BUS_DRIVER_PATH,
+                               BUS_DRIVER_INTERFACE, "GetConnectionUnixProcessID", &error, &reply,
+                               "s", BUS_SERVICE_NAME);
+
+    has_no_owner = sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) > 0;
+    sd_bus_error_free(&error);
+    if (r < 0)
+        return has_no_owner;
+    return sd_bus_message_read_basic(reply, 'u', &pid) > 0 && pid != 0 && kill((pid_t)pid, 0) < 0 &&
+           errno == ESRCH;
 }
 
 int

@@ -62,12 +62,15 @@ struct Lifecycle {
 Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Subscribes to changes of the name's owner. Blocks, as do the next two, and so is for the start
+/* Subscribes to changes of the name's owner. Blocks, as do the next three, and so is for the start
  * only. Negative errno on failure. */
 int lifecycle_watch_name(Server *server);
 
 /* Whether another instance has the name. */
 gboolean lifecycle_is_name_taken(Server *server);
+
+/* Whether the process of that instance has ended: then the bus is about to notice it. */
+gboolean lifecycle_is_owner_dead(Server *server);
 
 /* Takes the name. Negative errno on failure: -EEXIST if another instance has it. */
 int lifecycle_take_name(Server *server);

@@ -24,7 +24,8 @@ struct Startup {
     StateOptions options;
     State *state; /* locked, and not restored yet */
     gboolean has_name;
-    gint64 deadline_us; /* of the wait for the lock */
+    guint name_timeout_id; /* while an instance that has ended still has the name */
+    gint64 deadline_us;    /* of the wait for the lock */
     guint retry_id;
     sd_bus_slot *list_names;
 };
@@ -189,12 +190,19 @@ on_retry(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+static void begin(Server *server);
+
 void
 startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free)
 {
+    Startup *self = server->startup;
+
     if (was_ours) {
         g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
         lifecycle_end(server, EXIT_SUCCESS);
+    } else if (is_free && self->name_timeout_id != 0) {
+        g_clear_handle_id(&self->name_timeout_id, g_source_remove);
+        begin(server);
     } else if (!is_free && !server->lifecycle->options.replace) {
         fail_for_name(server, -EEXIST);
     }
@@ -251,17 +259,30 @@ subscribe(Server *server)
     return r >= 0;
 }
 
+/* The name is free, or is to be replaced. */
 static void
-begin_with_state(Server *server)
+begin(Server *server)
 {
-    gboolean replace = server->lifecycle->options.replace;
+    Startup *self = server->startup;
 
-    if (!replace && lifecycle_is_name_taken(server)) {
-        fail_for_name(server, -EEXIST);
-    } else if (prepare_state(server) && (!replace || take_name(server))) {
-        set_deadline(server->startup);
+    if (self->directory == NULL) {
+        if (take_name(server))
+            finish(server);
+    } else if (prepare_state(server) &&
+               (!server->lifecycle->options.replace || take_name(server))) {
+        set_deadline(self);
         go_on(server);
     }
+}
+
+static gboolean
+on_name_timeout(gpointer data)
+{
+    Server *server = data;
+
+    server->startup->name_timeout_id = 0;
+    fail_for_name(server, -EEXIST);
+    return G_SOURCE_REMOVE;
 }
 
 void
@@ -274,10 +295,12 @@ startup_begin(Server *server, const char *state_directory)
     self->options.directory = self->directory;
     if (!subscribe(server))
         return;
-    if (self->directory != NULL)
-        begin_with_state(server);
-    else if (take_name(server))
-        finish(server);
+    if (server->lifecycle->options.replace || !lifecycle_is_name_taken(server))
+        begin(server);
+    else if (lifecycle_is_owner_dead(server))
+        self->name_timeout_id = g_timeout_add_seconds(PATIENCE_SECS, on_name_timeout, server);
+    else
+        fail_for_name(server, -EEXIST);
 }
 
 void
@@ -288,6 +311,7 @@ startup_free(Server *server)
     if (self == NULL)
         return;
     server->startup = NULL;
+    g_clear_handle_id(&self->name_timeout_id, g_source_remove);
     g_clear_handle_id(&self->retry_id, g_source_remove);
     g_clear_pointer(&self->list_names, sd_bus_slot_unref);
     g_clear_pointer(&self->state, state_free);

@@ -7,7 +7,9 @@
  * The steps are in this order, so that no disconnect of a client is missed and no lock is held
  * twice:
  *
- *   1. subscribe to disconnects of clients and to changes of the name's owner;
+ *   1. subscribe to disconnects of clients and to changes of the name's owner. Without --replace,
+ *      the name must be free. If its owner is a process that has ended, wait up to PATIENCE_SECS
+ *      until the bus has noticed that;
  *   2. with --replace, take the name: that is what makes the other instance leave. A state
  *      directory that can't be used is an error before that;
  *   3. take the lock of the state, which the other instance closes last;

@@ -11,6 +11,7 @@ import time
 import unittest
 
 from calls import LOCKS, bucket_path
+from handedover import HandedOver
 from harness import (FACTOR, PATIENCE, REPORTS, Bus, BusTestCase, DBusError, Gio, GLib, RawClient,
                      Service, diagnostic, environment, full_size, main, owner_of, service_with,
                      start_and_use, wait_for)
@@ -289,6 +290,28 @@ class Replace(OwnServices):
         client = self.client()
         client.request('x')
         self.assertEqual(client.query()[0], [('x', 'exclusive', client.name)])
+
+
+class OwnerHasEnded(OwnServices):
+    """A service that is restarted after a kill can be faster than the bus notices the kill. Here the name
+    is owned by a connection whose process has exited."""
+
+    def test_waits_for_the_name(self):
+        owner = HandedOver(self.bus.address)
+        self.addCleanup(owner.client.close)
+        flags = GLib.Variant('(su)', (NAME, 0))
+        owner.client.call('/org/freedesktop/DBus', 'org.freedesktop.DBus', 'RequestName', flags,
+                          destination='org.freedesktop.DBus')
+        owner.end()
+        start = self.monitor.position()
+        service = self.start(ready=False)
+        wait_for(lambda: any(message.get_member() == 'GetConnectionUnixProcessID'
+                             for message in self.monitor.messages(start, self.monitor.position())),
+                 what='question about the process')
+        self.assertEqual(owner_of(self.control), owner.client.name)
+        owner.client.close()
+        service.wait_ready(self.control)
+        self.assertEqual(service.stop(), 0, service.stderr())
 
 
 class Options(BusTestCase):
