@@ -397,7 +397,7 @@ test_buckets_apart(void)
 /* ---- options */
 
 typedef struct {
-    gboolean steal, if_available, shared, with_cancellable;
+    gboolean steal, if_available, shared;
     guint timeout_ms;
     gboolean is_invalid_argument; /* else NOT_SUPPORTED */
 } BadOptions;
@@ -408,8 +408,6 @@ test_bad_options(void)
     static const BadOptions rows[] = {
         {.steal = TRUE, .if_available = TRUE},
         {.steal = TRUE, .shared = TRUE},
-        {.steal = TRUE, .with_cancellable = TRUE},
-        {.if_available = TRUE, .with_cancellable = TRUE},
         {.if_available = TRUE, .timeout_ms = 5, .is_invalid_argument = TRUE},
     };
     g_autoptr(WebLocksManager) manager = test_manager_new();
@@ -420,10 +418,9 @@ test_bad_options(void)
             WEB_LOCKS_TYPE_OPTIONS, "steal", row->steal, "if-available", row->if_available, "mode",
             row->shared ? WEB_LOCKS_MODE_SHARED : WEB_LOCKS_MODE_EXCLUSIVE, "timeout",
             row->timeout_ms, NULL);
-        g_autoptr(GCancellable) cancellable = row->with_cancellable ? g_cancellable_new() : NULL;
         g_autoptr(GError) error = NULL;
         g_autoptr(WebLocksLock) lock =
-            web_locks_manager_request_sync(manager, "a", options, cancellable, &error);
+            web_locks_manager_request_sync(manager, "a", options, NULL, &error);
 
         g_assert_null(lock);
         if (row->is_invalid_argument)
