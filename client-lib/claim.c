@@ -35,7 +35,7 @@ typedef struct ClaimRef ClaimRef;
  *
  * While it waits, [property@WebLocks.Claim:holder] is who holds the lock, and
  * [property@WebLocks.Claim:position] the place in the queue. They follow the signals of the lock
- * service; nothing is polled.
+ * service, which are watched only then.
  *
  * A restart of the service changes nothing: what was held or requested still is.
  * With [property@WebLocks.Claim:reclaim] a lock that was lost is requested again.
@@ -698,9 +698,9 @@ web_locks_claim_get_position(WebLocksClaim *self)
  * web_locks_claim_get_error:
  * @self: a claim
  *
- * Gets why the lock was lost or the request failed: one of the errors of
- * web_locks_manager_request_finish(), or of web_locks_lock_release_finish() for a lost lock. With
- * [property@WebLocks.Claim:reclaim] it remains while the claim waits again.
+ * Gets why the lock was lost, see web_locks_lock_get_error(), or why the request failed, see
+ * web_locks_manager_request_finish(). With [property@WebLocks.Claim:reclaim] it remains while the
+ * claim waits again.
  *
  * Returns: (transfer none) (nullable): the error, or %NULL
  * Since: 0.1

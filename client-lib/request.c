@@ -23,8 +23,9 @@
  *
  * It is requested by web_locks_request_acquire_async(), as by
  * web_locks_manager_request_async() (section 4.1 of the standard). While it waits, the properties
- * follow the signals of the lock service; nothing is polled. They change in the main context that
- * was thread-default when the operation was started.
+ * follow the signals of the lock service. They change in the main context that was thread-default
+ * when the operation was started. An agent can watch 64 buckets; requests in further buckets have
+ * neither holder nor position.
  *
  * A program that wants a lock for as long as it runs, and needs no result of its own, is better
  * served by a [class@WebLocks.Claim].

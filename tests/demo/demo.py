@@ -98,6 +98,7 @@ class Stage:
         self.program = pathlib.Path(build_dir, "service", "weblocksd")
         self.service = self.start_service()
         self.weblocks = os.path.join(build_dir, "cli", "weblocks")
+        self.library = os.path.join(build_dir, "client-lib")
         self.environment = {**os.environ, "DBUS_SESSION_BUS_ADDRESS": self.address}
         self.people = []
 
@@ -294,6 +295,43 @@ def tell_command(stage):
     print(f"       exit status {status}: the lock was free")
 
 
+class Editor:
+    """A process with a claim on a document."""
+
+    def __init__(self, stage):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "editor.py"), stage.address, "file:///home/anna/letter"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**stage.environment, "LD_LIBRARY_PATH": stage.library,
+                 "GI_TYPELIB_PATH": stage.library})
+
+    def hear(self, what):
+        word, *rest = self.process.stdout.readline().split()
+        if word != what:
+            raise SystemExit(f"an editor said {word!r} where {what!r} was expected")
+        return [int(number) for number in rest]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def tell_claim(stage):
+    headline("9. Two editors have a document open, each with a claim: a WebLocksClaim of the library")
+    first = Editor(stage)
+    token, _ = first.hear("held")
+    print(f"     editor (pid {first.process.pid}) may edit, token {token}")
+    second = Editor(stage)
+    holder, = second.hear("waiting")
+    print(f"     editor (pid {second.process.pid}) is read-only: process {holder} edits")
+    killed_at = time.monotonic_ns()
+    first.end()
+    token, held_at = second.hear("held")
+    print(f"     {first.process.pid} is killed, and {second.process.pid} may edit "
+          f"{milliseconds(killed_at, held_at)} later, token {token}")
+    second.end()
+
+
 def print_lines_to_try(stage):
     call = f"busctl --user call org.w3.WebLocks {BUCKET} org.w3.WebLocks"
     headline("Bus and service keep running. In this or another shell:")
@@ -322,6 +360,8 @@ def tell(stage):
     readers, hugo = tell_shared(stage)
     tell_service_crash(stage, readers, hugo)
     tell_command(stage)
+    if os.path.exists(os.path.join(stage.library, "WebLocks-1.typelib")):
+        tell_claim(stage)
 
 
 def main():

@@ -58,7 +58,8 @@ class ExamplesTestCase(BusTestCase):
         try:
             wait_for(matches, what='windows', every=0.1)
         except TimeoutError as error:
-            raise TimeoutError(f'{error}: expected {patterns}, got {self.titles(process)}') from None
+            titles = self.titles(process)
+            raise TimeoutError(f'{error}: expected {patterns}, got {titles}') from None
 
 
 class TwoWindows(ExamplesTestCase):
