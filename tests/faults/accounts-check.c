@@ -3,8 +3,8 @@
 
 #include "accounts-check.h"
 
-#include "audit.h"
 #include "principal.h"
+#include "tests/lib/audit.h"
 
 /* Turns; so that thousands of clients still find it quick. */
 #define CHECK_EVERY 64

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/bus-names.h"
-#include "service/core/audit.h"
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
@@ -18,6 +17,7 @@
 #include "service/server/scheduler.h"
 #include "service/server/watches.h"
 #include "tests/fuzz/fuzz-bus.h"
+#include "tests/lib/audit.h"
 
 /* A service that has not come to rest by then never will. */
 #define TURNS_MAX 100000

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "service/core/agent.h"
-#include "service/core/audit.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/lock-request.h"
+#include "tests/lib/audit.h"
 #include "tests/unit/lock-world-private.h"
 
 const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {

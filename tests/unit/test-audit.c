@@ -1,15 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/audit and core/limit-accounts: random operations of several uids and their applications,
- * with limits so low that all of them are reached. Each result is compared with a second
- * implementation of the rules, which counts objects; the accounts match the objects; and at the end
- * they are zero.
+/* core/limit-accounts: random operations of several uids and their applications, with limits so low
+ * that all of them are reached. Each result is compared with a second implementation of the rules,
+ * which counts objects; the accounts match the objects (lib/audit); and at the end they are zero.
  *
  * A failure prints the seed, the world and the step: WEBLOCKS_TEST_SEED=seed repeats it. */
 
-#include "service/core/audit.h"
-
+#include "tests/lib/audit.h"
 #include "tests/unit/core-fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__

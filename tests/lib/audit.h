@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Recomputes the sums of all accounts and compares them. For tests, since it visits all objects. */
+/* Recomputes the sums of all accounts of the core, which visits all objects, and compares them. */
 
 #pragma once
 
 #include <glib.h>
 
-#include "core-types.h"
-#include "limit-accounts.h"
+#include "service/core/core-types.h"
+#include "service/core/limit-accounts.h"
 
 typedef struct {
     GHashTable *sums; /* LimitsAccount -> guint32[N_CHARGES] */

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "audit.h"
+#include "tests/lib/audit.h"
 
-#include "agent.h"
-#include "lock-manager.h"
-#include "lock-request.h"
-#include "principal.h"
-#include "user-agent.h"
+#include "service/core/agent.h"
+#include "service/core/lock-manager.h"
+#include "service/core/lock-request.h"
+#include "service/core/principal.h"
+#include "service/core/user-agent.h"
 
 static guint32 *
 get_sums(const Audit *audit, LimitsAccount *account)
