@@ -47,7 +47,7 @@ class AppClient(LineClient):
             say(error=[error.name, error.message])
 
     def do_again(self):
-        """Another connection of this process, which asks for something: the error's name or ''."""
+        """Makes a call on another connection of this process. Returns the error's name, or ''."""
         client = RawClient(self.address)
         try:
             client.query()
@@ -59,7 +59,7 @@ class AppClient(LineClient):
 
     @staticmethod
     def give(path, descriptor):
-        """To whoever listens there."""
+        """Sends a descriptor to the socket at that path."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
             socket.send_fds(sock, [b'x'], [descriptor])
@@ -68,17 +68,17 @@ class AppClient(LineClient):
         self.sock = open_socket(self.client)
 
     def do_give_socket(self, path):
-        """Hands its lock socket over."""
+        """Sends its lock socket there."""
         self.client.result(self.client.send(open_socket_call()))
         self.give(path, self.client.descriptors.pop())
 
     def do_give_connection(self, path):
-        """Hands a connection to the bus over that is begun here, and so is this application's."""
+        """Opens a connection to the bus, which belongs to this application, and sends it there."""
         with connect(self.address, descriptors=True) as sock:
             self.give(path, sock.fileno())
 
     def do_take_socket(self, path):
-        """Takes somebody else's from there."""
+        """Receives the lock socket of another client from there."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
             _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)
@@ -88,11 +88,11 @@ class AppClient(LineClient):
         return getattr(self.sock, member)(*arguments)
 
     def do_protect(self):
-        """As ssh-agent does: nobody but root may look into this process."""
+        """As ssh-agent does: only root can access this process."""
         _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
     def do_hang(self, path):
-        """A file system that nobody serves, at that path."""
+        """Mounts a file system that does not reply, at that path."""
         fuse = os.open('/dev/fuse', os.O_RDWR)
         self.others.append(fuse)
         options = f'fd={fuse},rootmode=100444,user_id=0,group_id=0'
@@ -105,7 +105,7 @@ class AppClient(LineClient):
         os.chdir('/')
 
     def do_hang_around(self, path):
-        """The same, but our root is a directory in it."""
+        """The same, with the root of this process in it."""
         try:
             self.others.append(fusedir.chroot_below(path))
         except OSError as error:

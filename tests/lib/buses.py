@@ -86,7 +86,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def environment(name):
-    """A variable that the build sets. Without it nothing is tested, which is a failure."""
+    """A variable that the build sets. It is an error if it is missing."""
     value = os.environ.get(name)
     if not value:
         raise RuntimeError(f'{name} is not set: see tests/README.md')
@@ -94,13 +94,13 @@ def environment(name):
 
 
 def full_size(quick, full):
-    """A size that a test reaches in full on request, as that takes minutes: see tests/README.md."""
+    """The size of a test, which is full on request only: see tests/README.md."""
     return full if FULL_SIZE else quick
 
 
 @functools.cache
 def can_be_others():
-    """Whether processes of other users can be made: root of a namespace of its own can't."""
+    """Whether processes of other users can be created, which root of a user namespace can't."""
     try:
         subprocess.run(['true'], user=NOBODY, group=NOBODY, extra_groups=[], check=True)
     except OSError:
@@ -120,7 +120,7 @@ def why_no_other_users():
 
 
 def die_with_parent():
-    """In a new child: a test that crashes must leave no processes."""
+    """For a new child process, which must not outlive a test that crashes."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
@@ -129,14 +129,14 @@ def spawn(argv, **options):
 
 
 def readable(fd, timeout):
-    """Waits for input; poll() rather than select(), which knows no descriptor above 1023."""
+    """Waits for input, with poll(), since select() supports no descriptors above 1023."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     return bool(poll.poll(max(0, timeout) * 1000))
 
 
 def wait_exit(process, timeout=PATIENCE):
-    """Waits for a child without polling; its exit code (minus the signal, if killed)."""
+    """Waits for a child without polling. Returns its exit code (minus the signal, if killed)."""
     if process.poll() is None:
         pidfd = os.pidfd_open(process.pid)
         try:
@@ -149,7 +149,7 @@ def wait_exit(process, timeout=PATIENCE):
 
 
 def end(process):
-    """Ends a child for good, whatever state it is in. Safe to call twice."""
+    """Kills and reaps a child, whatever state it is in. Can be called twice."""
     if process is None:
         return
     if process.poll() is None:
@@ -164,7 +164,7 @@ def end(process):
 
 
 def read_lines(process, count):
-    """The first lines a child prints, or an error if it ends or stalls before."""
+    """Returns the first lines that a child prints; raises an error if it ends or stalls before."""
     deadline = time.monotonic() + PATIENCE
     data = b''
     while data.count(b'\n') < count:
@@ -179,7 +179,7 @@ def read_lines(process, count):
 
 
 def process_stat(pid):
-    """The fields of /proc/PID/stat from the state on."""
+    """The fields of /proc/PID/stat from the third on, the state."""
     with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as file:
         return file.read().rpartition(')')[2].split()
 
@@ -260,7 +260,7 @@ class Bus:
         self.pid = int(pid)
 
     def environment(self):
-        """For every process on this bus: nothing of the user's own session."""
+        """The environment for processes on this bus, without the user's session."""
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(('DBUS_', 'XDG_', 'WEBLOCKS_'))}
         env.update(HOME=self.directory, XDG_RUNTIME_DIR=self.runtime)
@@ -269,7 +269,7 @@ class Bus:
         return env
 
     def add_service_file(self, command):
-        """Lets the bus start the service on demand (dbus-daemon only)."""
+        """Makes the bus start the service on demand (dbus-daemon only)."""
         path = os.path.join(self.services, 'org.w3.WebLocks.service')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(f'[D-BUS Service]\nName=org.w3.WebLocks\nExec={command}\n')
@@ -279,7 +279,7 @@ class Bus:
             return file.read()
 
     def pause(self):
-        """SIGSTOP, and wait until it has stopped; it may be no child of ours."""
+        """Sends SIGSTOP, and waits until it has stopped. It may not be a child of this process."""
         os.kill(self.pid, signal.SIGSTOP)
         deadline = time.monotonic() + PATIENCE
         while process_stat(self.pid)[0] != 'T':
@@ -291,7 +291,7 @@ class Bus:
         os.kill(self.pid, signal.SIGCONT)
 
     def kill(self):
-        """The bus dies without a word."""
+        """Kills the bus."""
         os.kill(self.pid, signal.SIGKILL)
 
     def stop(self):

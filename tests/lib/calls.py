@@ -39,7 +39,7 @@ class DBusError(Exception):
 
 
 class Event(collections.namedtuple('Event', 'signal path args sender at')):
-    """A signal as it came; `at` is the monotonic clock."""
+    """A signal as received; `at` is the monotonic time."""
 
     @classmethod
     def of(cls, signal, path, args, sender):
@@ -62,7 +62,7 @@ def encode_label(name):
 
 
 class Path(str):
-    """An object path, where the name of a bucket is expected otherwise."""
+    """An object path that is passed in place of the name of a bucket."""
 
 
 def bucket_path(name):
@@ -70,14 +70,14 @@ def bucket_path(name):
 
 
 def other_path(bucket='default', app=None, kind='flatpak', uid=None):
-    """The path of a bucket of somebody else: of an application, or a user, or both."""
+    """The path of a bucket of another principal: of an application, a user, or both."""
     user = '' if uid is None else f'/user/{uid}'
     application = '' if app is None else f'/{kind}/{encode_label(app)}'
     return Path(f'{ROOT}{user}{application}/bucket/{encode_label(bucket)}')
 
 
 def variants(types, values):
-    """Options by their contract's types; a GLib.Variant is taken as it is."""
+    """Options with the types of the contract; a GLib.Variant is used unchanged."""
     return {key: value if isinstance(value, GLib.Variant) else GLib.Variant(types[key], value)
             for key, value in values.items()}
 
@@ -158,7 +158,7 @@ class LockCalls:
         return found
 
     def granted(self, id_):
-        """Whether we were told that our request is granted: a watcher hears of others' too."""
+        """Whether Granted of this client has arrived; a watcher also receives those of others."""
         return any(event.args[3] == self.name for event in self.signals('Granted', id=id_))
 
     def wait_granted(self, id_):

@@ -166,19 +166,19 @@ class FakeBus:
                 raise TimeoutError('the service asks for no name')
 
     def wait_released(self):
-        """The service has given its name back, and been told so."""
+        """Waits until the service has released its name, and got the reply."""
         with self._condition:
             if not self._condition.wait_for(lambda: not self.is_owned, buses.PATIENCE):
                 raise TimeoutError('the service keeps its name')
 
     def let_go(self, answer):
-        """Answers what waits."""
+        """Replies to the calls that were held back."""
         waiting, self.waiting = self.waiting, []
         for message in waiting:
             self._tell(message, answer)
 
     def send_as(self, sender, message):
-        """The serial of a call that comes from there."""
+        """The serial of a call from that client."""
         return self._send(message, sender=sender)
 
     def has_reply(self, serial):

@@ -19,7 +19,7 @@ _LAST = 'last'
 
 
 def mount(path):
-    """The descriptor of one that nobody serves yet. OSError if there can be none here."""
+    """Returns the descriptor of a mount that is not served yet. OSError if FUSE is not available."""
     fuse = os.open('/dev/fuse', os.O_RDWR)
     options = f'fd={fuse},rootmode=40755,user_id=0,group_id=0'
     if _libc.mount(b'nobody', path.encode(), b'fuse', 0, options.encode()) < 0:
@@ -32,7 +32,7 @@ def _attributes(node):
 
 
 def _answer(kind, node, body):
-    """An error, and what there is to say."""
+    """A reply: an error, and data."""
     if kind == _INIT:
         return 0, struct.pack('<4I2H2I2H8I', 7, 31, 0, 0, 0, 0, 4096, 1, 0, 0, *[0] * 8)
     if kind == _GETATTR:

@@ -46,7 +46,7 @@ def error_name(short):
 
 
 def iterate(timeout):
-    """Lets GLib dispatch what is there; waits that long for something, if nothing is."""
+    """Dispatches pending events; waits up to this time if there are none."""
     context = GLib.MainContext.default()
     if context.iteration(False) or timeout <= 0:
         return
@@ -56,7 +56,7 @@ def iterate(timeout):
 
 
 def wait_for(condition, timeout=PATIENCE, what='condition', every=0.02):
-    """Waits until the condition holds; it is asked again whenever something happened."""
+    """Waits until the condition holds; it is evaluated again after each event."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
@@ -87,7 +87,7 @@ class Client(LockCalls):
         self.on_event(self.events[-1])
 
     def on_event(self, event):
-        """For tests that act from within the handler."""
+        """For tests that make calls in the handler."""
 
     def call(self, path, interface, member, body=None, destination=SERVICE, timeout=PATIENCE):
         try:
@@ -102,7 +102,7 @@ class Client(LockCalls):
         return result.unpack()
 
     def sync(self):
-        """Ping, and take in all signals that came before its answer."""
+        """Calls Ping, and records all signals that arrived before the reply."""
         self.ping()
         while GLib.MainContext.default().iteration(False):
             pass
@@ -120,7 +120,7 @@ class Client(LockCalls):
 
 
 class ProcessClient:
-    """A client in a process of its own, to be stopped or killed. See lineclient.py."""
+    """A client in a separate process, to be stopped or killed. See lineclient.py."""
 
     def __init__(self, address, env):
         self.process = spawn([sys.executable, os.path.join(HERE, 'lineclient.py'), address],
@@ -164,7 +164,7 @@ class ProcessClient:
             self._pump(left)
 
     def tell(self, command, **arguments):
-        """Sends a command that has no answer, or whose answer comes later."""
+        """Sends a command without a reply, or with a later one."""
         line = json.dumps({'do': command, **arguments}) + '\n'
         self.process.stdin.write(line.encode())
 
@@ -193,12 +193,12 @@ class ProcessClient:
         os.kill(self.pid, number)
 
     def stop(self):
-        """SIGSTOP, and wait until the kernel says that it stopped."""
+        """Sends SIGSTOP, and waits until it has stopped."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
 
     def kill(self):
-        """SIGKILL; returns the time of it."""
+        """Sends SIGKILL. Returns the time."""
         at = time.monotonic()
         self.signal(signal.SIGKILL)
         return at
@@ -217,7 +217,7 @@ def service_with(fault=None):
 
 
 class Service:
-    """A weblocksd process. Its stderr goes to a file, so that it can never block."""
+    """A weblocksd process. Its stderr is a file, so that it never blocks."""
 
     def __init__(self, bus, arguments=(), address_option=True, env=None, program=None):
         command = shlex.split(os.environ.get('WEBLOCKS_TEST_WRAPPER', ''))
@@ -232,7 +232,7 @@ class Service:
         self.name = None
 
     def wait_ready(self, control, timeout=PATIENCE):
-        """Waits until this process owns the name; remembers its unique name."""
+        """Waits until this process owns the name; stores its unique name."""
         def ready():
             if self.process.poll() is not None:
                 raise RuntimeError(f'weblocksd ended with {self.process.returncode} at start:\n'
@@ -256,7 +256,7 @@ class Service:
         self.process.send_signal(number)
 
     def pause(self):
-        """SIGSTOP: what is sent now, it will find all at once."""
+        """Sends SIGSTOP: it will receive everything that is sent meanwhile together."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
@@ -272,7 +272,7 @@ class Service:
                 and 'ERROR SUMMARY: 0 errors' not in line]
 
     def stop(self):
-        """Asks it to end, as a session would. Its exit code."""
+        """Sends SIGTERM. Returns the exit code."""
         if self.process.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
@@ -284,7 +284,7 @@ class Service:
 
 
 def owner_of(client, name=SERVICE):
-    """The unique name behind a name, or None."""
+    """The unique name of the owner of a name, or None."""
     try:
         return client.call(DRIVER_PATH, DRIVER, 'GetNameOwner', GLib.Variant('(s)', (name,)),
                            destination=DRIVER)[0]
@@ -318,11 +318,11 @@ def start_and_use(start, control, use):
 
 
 class TestTimeout(Exception):
-    """A test took longer than any healthy run."""
+    """Raised if a test takes longer than any normal run."""
 
 
 class BusTestCase(unittest.TestCase):
-    """Per class one bus, a monitor and, unless `service` is False, one service."""
+    """One bus, one monitor and, unless `service` is False, one service for each class."""
 
     arguments = ()
     service = True
@@ -363,7 +363,7 @@ class BusTestCase(unittest.TestCase):
 
     @classmethod
     def kill_and_restart(cls, *arguments):
-        """kill -9, and the class's next service, which may be without arguments of the class."""
+        """Kills the service of the class, and starts the next one with these arguments only."""
         cls.daemon.signal(signal.SIGKILL)
         cls.daemon.wait_exit()
         cls.daemon = cls.start_service(*arguments)
@@ -405,7 +405,7 @@ class BusTestCase(unittest.TestCase):
         self.addCleanup(self._settle)
 
     def _settle(self):
-        """The next test finds nothing of this one's clients."""
+        """Disconnects the clients of a test, so that the next one finds nothing of them."""
         self.wait_gone(*self._names)
 
     def unique(self, part='name'):
@@ -420,7 +420,7 @@ class BusTestCase(unittest.TestCase):
         return self._adopt(RawClient(self.bus.address, **kw))
 
     def lock_socket(self, client=None, **options):
-        """The lock socket of a raw client with descriptors, of a new one if none is given."""
+        """Opens the lock socket of a raw client with descriptors; of a new one by default."""
         sock = open_socket(client or self.raw_client(descriptors=True), **options)
         self.addCleanup(sock.close)
         # The monitor is sent the descriptor too, and until it has read that, a close is none.
@@ -428,7 +428,7 @@ class BusTestCase(unittest.TestCase):
         return sock
 
     def socket_client(self, **kw):
-        """Lock operations by a socket, all else by the bus."""
+        """A client with lock operations by socket and all others by the bus."""
         client = self._adopt(SocketClient(RawClient(self.bus.address, descriptors=True, **kw)))
         self.monitor.position()
         return client
@@ -448,7 +448,7 @@ class BusTestCase(unittest.TestCase):
         return self.raw_client(uid=uid, **kw)
 
     def wait_gone(self, *names):
-        """Waits until the bus knows none of these unique names, and the service saw it."""
+        """Waits until none of these unique names is on the bus, and the service has been notified."""
         def gone():
             known = self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
             return not set(names) & set(known)
@@ -473,7 +473,7 @@ class BusTestCase(unittest.TestCase):
         raise AssertionError(f'expected {short}, got the answer {result!r}')
 
     def report(self):
-        """For the diagnostics of a failed test."""
+        """Diagnostics of a failed test."""
         said = [f'{service.command} ({service.process.poll()}) said:\n{service.stderr()[-4000:]}'
                 for service in self.services]
         return '\n'.join(said + ['the bus said:', self.bus.log()[-2000:]])

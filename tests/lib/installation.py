@@ -13,7 +13,7 @@ from buses import die_with_parent, environment
 
 
 def run(*command, **options):
-    """The standard output of a command that must succeed."""
+    """Runs a command, which must succeed. Returns its standard output."""
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             stdin=subprocess.DEVNULL, check=False, preexec_fn=die_with_parent,
                             **options)

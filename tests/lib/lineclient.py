@@ -59,12 +59,12 @@ class LineClient:
         self.client.ping()
 
     def do_many(self, steps):
-        """Sends all, then collects all answers."""
+        """Sends all, then collects all replies."""
         serials = self.client.send_all([lock_call(step) for step in steps])
         return [self.client.result(serial) for serial in serials]
 
     def do_last_words(self, steps):
-        """Sends all and is killed at once, without having read anything."""
+        """Sends all and is killed immediately, without having read anything."""
         self.client.send_all([lock_call(step) for step in steps])
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -39,7 +39,7 @@ Closed = collections.namedtuple('Closed', 'reason')
 
 
 class LockError(Exception):
-    """An ANSWER with an error: `short` is the error's name, `message` the limit's."""
+    """An ANSWER with an error: `short` is the name of the error, `message` that of the limit."""
 
     def __init__(self, short, message=''):
         super().__init__(f'{short}: {message}')
@@ -76,7 +76,7 @@ def with_key(kind, serial, key, flags=0):
 
 
 def packets(messages):
-    """As many messages in each packet as it may have."""
+    """Packs as many messages into each packet as allowed."""
     packet = b''
     for data in messages:
         if len(packet) + len(data) > MAX_PACKET:
@@ -135,7 +135,7 @@ READERS = {ANSWER: _answer, GRANTED: _granted, ENDED: _ended, LIVE: _live, CLOSE
 
 
 def decode(packet):
-    """The messages of a packet from the service."""
+    """Parses the messages of a packet from the service."""
     at, found = 0, []
     while at < len(packet):
         kind, flags, size, serial = struct.unpack_from('=HHIQ', packet, at)
@@ -177,7 +177,7 @@ class LockSocket:
         return bool(poll.poll(max(0, timeout) * 1000))
 
     def pump(self, timeout=0.0):
-        """Takes in a packet, if there is one within that time."""
+        """Receives a packet, if there is one within that time."""
         if self.eof or not self._poll(select.POLLIN, timeout):
             return False
         try:
@@ -213,7 +213,7 @@ class LockSocket:
             self.events.append(found)
 
     def wait_for(self, condition, timeout=None, what='condition'):
-        """Reads until it holds."""
+        """Reads until the condition holds."""
         deadline = time.monotonic() + (self.patience if timeout is None else timeout)
         while not condition():
             left = deadline - time.monotonic()
@@ -227,17 +227,17 @@ class LockSocket:
         return self.live
 
     def read_to_end(self, timeout=None):
-        """Waits for the end of file. The reason of CLOSED, or None."""
+        """Waits for EOF. Returns the reason of CLOSED, or None."""
         self.wait_for(lambda: self.eof, timeout, 'end of the socket')
         return self.closed
 
     def granted(self, key):
-        """The token, when GRANTED has come."""
+        """Waits for GRANTED. Returns the token."""
         return next((event.token for event in self.events
                      if isinstance(event, Granted) and event.key == key), None)
 
     def ended(self, key):
-        """The reason, when ENDED has come."""
+        """Waits for ENDED. Returns the reason."""
         return next((event.reason for event in self.events
                      if isinstance(event, Ended) and event.key == key), None)
 
@@ -252,7 +252,7 @@ class LockSocket:
     # ---- what is sent
 
     def send_packet(self, packet):
-        """Reads while there is no room: a client that does not read is not read."""
+        """Reads while the socket is full, since the service doesn't read from a client that doesn't read."""
         deadline = time.monotonic() + self.patience
         while True:
             try:
@@ -277,7 +277,7 @@ class LockSocket:
         return self.serial
 
     def bind(self, name):
-        """The bucket's number, and the message that binds it unless it is bound already."""
+        """Returns the bucket's number, and the message that binds it unless it is bound already."""
         if name in self._buckets:
             return self._buckets[name], b''
         number = len(self._buckets)
@@ -289,7 +289,7 @@ class LockSocket:
 
     def encode_request(self, name, bucket='default', key=None, mode='exclusive', timeout=0, why='',
                        **options):
-        """(the bytes, serial, key); options are ifAvailable, steal, signal."""
+        """Returns (bytes, serial, key); options are ifAvailable, steal, signal."""
         number, binding = self.bind(bucket)
         if key is None:
             self.key += 1
@@ -301,12 +301,12 @@ class LockSocket:
                 serial, key)
 
     def encode(self, kind, key=None):
-        """(the bytes, serial) of any other call."""
+        """Returns (bytes, serial) of any other call."""
         serial = self.next_serial()
         return (message(kind, serial) if key is None else with_key(kind, serial, key)), serial
 
     def answer(self, serial, timeout=None):
-        """Waits for it; an error is raised."""
+        """Waits for the answer; raises an error."""
         self.wait_for(lambda: serial in self._answers, timeout, f'answer to {serial}')
         answer = self._answers.pop(serial)
         if answer.error:
@@ -324,14 +324,14 @@ class LockSocket:
     # ---- calls that wait for their answer
 
     def request(self, name, bucket='default', **options):
-        """(key, token): the token is 0 if it waits; the key too if it was not available."""
+        """Returns (key, token): the token is 0 if it is pending; the key, too, if it was not available."""
         data, serial, key = self.encode_request(name, bucket, **options)
         self.send(data)
         answer = self.answer(serial)
         return (0 if answer.state == NONE else key), answer.token
 
     def request_all(self, names, bucket='default', **options):
-        """In as few packets as possible. (key, token) of each."""
+        """Sends them in as few packets as possible. Returns (key, token) of each."""
         calls = [self.encode_request(name, bucket, **options) for name in names]
         self.send_all(data for data, _, _ in calls)
         return [(key, self.answer(serial).token) for _, serial, key in calls]

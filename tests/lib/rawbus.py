@@ -48,7 +48,7 @@ def read_line(sock):
 
 
 def connect(address, uid=None, descriptors=False):
-    """A socket that has said hello in SASL; as another user if root asks so."""
+    """Returns a socket after SASL authentication; as another user if requested, for root only."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(buses.PATIENCE)
     own = os.geteuid()
@@ -96,7 +96,7 @@ def lock_call(member, subject=None, bucket='default', reply=True, **kw):
 
 
 def split(data):
-    """Cuts whole messages off a bytearray; yields their bytes."""
+    """Removes complete messages from a bytearray; yields their bytes."""
     while len(data) >= 16:
         size = Gio.DBusMessage.bytes_needed(bytes(data[:16]))
         if len(data) < size:
@@ -116,7 +116,7 @@ def unpack(message):
 
 
 class RawClient(LockCalls):
-    """A connection in the hands of the test. `log` holds every message as it came."""
+    """A connection that the test controls. `log` has every message as received."""
 
     # As a binding does by itself; whoever doesn't is served only so many calls by the bus.
     answers_pings = True
@@ -130,7 +130,7 @@ class RawClient(LockCalls):
 
     @classmethod
     def on_socket(cls, sock):
-        """On a connection that somebody else has begun, with all but Hello."""
+        """On a connection that another process has opened and authenticated, before Hello."""
         self = cls.__new__(cls)
         sock.settimeout(buses.PATIENCE)
         self._begin(sock)
@@ -156,7 +156,7 @@ class RawClient(LockCalls):
         return self.serial
 
     def encode(self, message):
-        """The bytes of a message, with a serial of its own."""
+        """The bytes of a message, with a new serial."""
         message.set_serial(self.next_serial())
         return message.to_blob(_CAPABILITIES), self.serial
 
@@ -166,7 +166,7 @@ class RawClient(LockCalls):
         return serial
 
     def send_all(self, messages):
-        """Many messages in one write, so that they arrive together. Their serials."""
+        """Sends many messages in one write, so that they arrive together. Returns their serials."""
         pairs = [self.encode(message) for message in messages]
         self.socket.sendall(b''.join(blob for blob, _ in pairs))
         return [serial for _, serial in pairs]
@@ -182,7 +182,7 @@ class RawClient(LockCalls):
         return serial
 
     def pump(self, timeout=0.0):
-        """Takes in what has arrived; waits for something if a timeout is given."""
+        """Reads what has arrived; waits for something if a timeout is given."""
         if not buses.readable(self.socket, timeout):
             return False
         chunk, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 16)
@@ -195,7 +195,7 @@ class RawClient(LockCalls):
         return True
 
     def take_bytes(self, blob):
-        """For tests that want to see a message as it came."""
+        """For tests that need each message as received."""
         self._take(parse(blob))
 
     def watch(self, *arguments, **kw):
@@ -249,7 +249,7 @@ class RawClient(LockCalls):
         return self.call(DRIVER_PATH, interface, member, body, destination=DRIVER)
 
     def pings(self):
-        """What the service has asked, to know how far we have read."""
+        """The service's Pings."""
         return [message for message in self.log if message.get_member() == 'Ping']
 
     def answer_pings(self):
@@ -260,7 +260,7 @@ class RawClient(LockCalls):
             self.send(reply)
 
     def forget(self):
-        """Keeps nothing of what has come; Pings among it have been answered, or will not be."""
+        """Drops all messages; Pings among them have been answered, or will not be."""
         self.log.clear()
         self.answered = 0
 
@@ -285,14 +285,14 @@ class RawClient(LockCalls):
 
 
 class Judge:
-    """Whether each signal went to whom it is for; is told the messages in their order."""
+    """Checks that each signal went to its right recipient. Gets all messages in order."""
 
     def __init__(self, address):
         self._address = address
         self._watches = set()
 
     def take(self, message, services, others_broadcast):
-        """None, or what is wrong, as text."""
+        """Returns None, or a description of the violation."""
         if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
             why = self._look_at_signal(message, services, others_broadcast)
             return f'{why}: {message.print_(0)}' if why is not None else None
@@ -302,7 +302,7 @@ class Judge:
         return None
 
     def _look_at_signal(self, message, services, others_broadcast):
-        """None, or what is wrong with it."""
+        """Returns None, or a description of the violation."""
         to = message.get_destination()
         if message.get_sender() == DRIVER:
             return None
@@ -322,7 +322,7 @@ class Judge:
         return None
 
     def _may_observe(self, to, about, path):
-        """Whether it may, and is told so from the path of its own for that bucket."""
+        """Whether it may observe the bucket, and the signal has the path that this observer uses."""
         (uid, app), (about_uid, about_app) = self._principal(to), self._principal(about)
         if (uid, app) == (about_uid, about_app):
             return path.startswith(f'{ROOT}/bucket/')
@@ -341,7 +341,7 @@ class Judge:
 
 
 class Monitor:
-    """Sees every message on the bus, in the order in which the bus handled them."""
+    """Receives every message on the bus, in the order in which the bus handled them."""
 
     MARK = 'org.example.Test.Mark'
 
@@ -385,7 +385,7 @@ class Monitor:
                 self._arrived.notify_all()
 
     def position(self):
-        """A barrier: how many messages there were up to now, all of them seen."""
+        """A barrier. Returns the number of messages up to now, all of which have been received."""
         self._marks += 1
         mark = str(self._marks)
         signal = Gio.DBusMessage.new_signal('/', self.MARK, 'Mark')
@@ -430,7 +430,7 @@ class Monitor:
         return [problem for problem in problems if problem is not None]
 
     def forget(self):
-        """Keeps nothing of what told_too_much() has looked at: there may be very much of it."""
+        """Drops what told_too_much() has checked, which may be very much."""
         with self._lock:
             del self._blobs[:self._judged]
             self._marked = max(0, self._marked - self._judged)

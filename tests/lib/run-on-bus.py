@@ -47,7 +47,7 @@ class Launcher:
 
 
 def serve(launcher, sock, process):
-    """Answers questions until the program ends."""
+    """Serves requests until the program ends."""
     pidfd = os.pidfd_open(process.pid)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)

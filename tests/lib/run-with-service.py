@@ -26,7 +26,7 @@ TIME_LIMIT = 90.0
 
 
 def test_environment(bus):
-    """The bus's environment with what the build told us."""
+    """The bus's environment with the variables of the build."""
     env = bus.environment()
     for name in ('WEBLOCKSD', 'WEBLOCKS_TEST_TIMEOUT_FACTOR'):
         if name in os.environ:
@@ -35,7 +35,7 @@ def test_environment(bus):
 
 
 def run_program(bus, command):
-    """Passes its TAP on. Its exit code, its last test number, its complaints."""
+    """Prints its TAP. Returns its exit code, its last test number, its warnings."""
     count = 0
     planned = None
     with tempfile.TemporaryFile() as errors:

@@ -35,7 +35,7 @@ def info(app_id, group='Application'):
 
 @functools.cache
 def why_no_sandbox():
-    """Why there can be none here; '' if there can."""
+    """Returns why there can be no sandbox; '' if there can."""
     for tool in ('bwrap', 'xdg-dbus-proxy'):
         if shutil.which(tool) is None:
             return f'needs {tool}'
@@ -45,7 +45,7 @@ def why_no_sandbox():
 
 
 def memory_file(data):
-    """A descriptor to read the data from."""
+    """Returns a descriptor to read the data from."""
     fd = os.memfd_create('data')
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)
@@ -53,7 +53,7 @@ def memory_file(data):
 
 
 def links_and_binds():
-    """The programs, as bwrap is told of them."""
+    """The arguments of bwrap for the programs."""
     for name in ('bin', 'lib', 'lib32', 'lib64', 'sbin'):
         path = f'/{name}'
         if os.path.islink(path):
@@ -63,7 +63,7 @@ def links_and_binds():
 
 
 def as_user(uid):
-    """For a new process that is to be somebody else."""
+    """For a new process, which becomes another user."""
     return {} if uid is None else {'user': uid, 'group': uid, 'extra_groups': []}
 
 
@@ -97,7 +97,7 @@ class AppProcess(ProcessClient):
         return self.call('query', bucket)
 
     def clients(self, bucket='default'):
-        """Who is to be seen there."""
+        """The clients that it can see."""
         return sorted(entry['clientId'] for entry in self.call('inspect', bucket)[0])
 
     def close(self):
@@ -106,7 +106,7 @@ class AppProcess(ProcessClient):
 
 
 class Sandboxes:
-    """Makes them, for a case with a bus."""
+    """Creates sandboxed clients, for a case with a bus."""
 
     # A directory that they and the host have in common, beside the bus's.
     shared = None
@@ -134,13 +134,13 @@ class Sandboxes:
         return [*command, *more]
 
     def app_in(self, *more, address=None, descriptors=(), uid=None, **kw):
-        """A client in a sandbox that has these things too."""
+        """A client in a sandbox with these additional mounts."""
         app = AppProcess(address or self.bus.address, self.bus.environment(),
                          self.bwrap(*more, **kw), descriptors, uid)
         return self._adopt(app)
 
     def app(self, data=info(APP), **kw):
-        """A client in a sandbox of Flatpak's making, with such a file; data may be an id."""
+        """A client in a sandbox as Flatpak makes it, with this file; data can be an application id."""
         if isinstance(data, str):
             data = info(data)
         one, two = memory_file(data), memory_file(data)
@@ -149,7 +149,7 @@ class Sandboxes:
                            descriptors=(one, two), **kw)
 
     def proxy(self, data, uid=None):
-        """The address of a proxy in a sandbox, as Flatpak starts it; maybe for another user."""
+        """Returns the address of a proxy in a sandbox, as Flatpak starts it; optionally of another user."""
         data_fd = memory_file(data)
         self._counter += 1
         path = os.path.join(self.shared, f'{self._testMethodName}.{self._counter}')
@@ -181,11 +181,11 @@ class Sandboxes:
         return self.app(app_id, address=self.proxy(info(app_id), uid), uid=uid, **kw)
 
     def plain(self, uid=None, command=()):
-        """A client of a user, in no sandbox."""
+        """An unsandboxed client of a user."""
         return self._adopt(AppProcess(self.bus.address, self.bus.environment(), command, uid=uid))
 
     def listen(self):
-        """A path at which a sandbox finds us, and our socket there."""
+        """A path that is visible in a sandbox, with a listening socket of this process."""
         path = os.path.join(self.shared, self.unique('socket'))
         sock = socket.socket(socket.AF_UNIX)
         sock.bind(path)
@@ -195,7 +195,7 @@ class Sandboxes:
         return path, sock
 
     def descriptor_of(self, app, command):
-        """The descriptor that the application gives us when it is told this."""
+        """Returns the descriptor that the application sends after this command."""
         path, sock = self.listen()
         app.tell(command, path=path)
         connection, _ = sock.accept()
@@ -208,7 +208,7 @@ class Sandboxes:
         return pid_of(self.control, client.name)
 
     def kill_and_wait(self, app):
-        """The process that is on the bus is killed, and has gone, with all of its sandbox."""
+        """Kills the process that is on the bus, and waits until its sandbox has ended."""
         pid = self.pid_on_bus(app)
         pidfd = os.pidfd_open(pid)
         os.kill(pid, 9)
@@ -218,14 +218,14 @@ class Sandboxes:
         wait_for(lambda: not os.path.exists(f'/proc/{pid}'), what='end of the process')
 
     def assert_refused(self, app):
-        """Everything that it asks for, and each time anew."""
+        """Every call is refused, each time."""
         for member, *arguments in (('request', 'x'), ('query',), ('inspect',), ('buckets',),
                                    ('resync',), ('release', 1), ('watch',), ('request', 'x')):
             self.assert_error('Security', app.call, member, *arguments)
         self.assert_error('Security', app.ask, 'open_socket')
 
     def assert_together(self, one, two):
-        """They see each other."""
+        """Checks that they see each other."""
         lock = one.call('request', 'n')
         self.assertNotEqual(lock[1], 0)
         self.assertEqual(two.clients(), [one.name])

@@ -34,7 +34,7 @@ def has_own_mounts():
 
 
 def namespace():
-    """The command that gives a program mounts of its own; None if nothing does."""
+    """The command that runs a program in a new mount namespace; None if that is not possible."""
     command = ['unshare', '--mount'] if os.geteuid() == 0 else ['unshare', '--mount',
                                                                 '--map-root-user']
     if shutil.which('unshare') is None or shutil.which('mount') is None:
@@ -45,7 +45,7 @@ def namespace():
 
 
 def take_own_mounts():
-    """Runs this program anew with mounts of its own, if it has none yet and can have them."""
+    """Executes this program again in a new mount namespace, if possible and not done yet."""
     prefix = None if has_own_mounts() else namespace()
     if prefix is not None:
         os.environ[INSIDE] = '1'
@@ -53,7 +53,7 @@ def take_own_mounts():
 
 
 class SmallFileSystem:
-    """Of so many bytes, in the empty folder `path`."""
+    """A file system of this many bytes, in the empty folder `path`."""
 
     def __init__(self, path, size):
         self.path = path
@@ -65,13 +65,13 @@ class SmallFileSystem:
         return self._filler is not None
 
     def fill(self):
-        """Another process takes what is left."""
+        """Another process uses up the free space."""
         self._filler = spawn([sys.executable, '-c', FILLER, self.path], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, bufsize=0)
         read_lines(self._filler, 1)
 
     def empty(self):
-        """It gives that back."""
+        """Frees that space."""
         self._filler.stdin.close()
         wait_exit(self._filler)
         end(self._filler)

@@ -66,7 +66,7 @@ def flood(socks, packet, without=()):
 
 
 class _EventSocket(LockSocket):
-    """Passes grants and ends on."""
+    """Reports grants and ends."""
 
     def __init__(self, descriptor, on_event):
         super().__init__(descriptor, buses.PATIENCE)
@@ -99,7 +99,7 @@ class SocketClient(LockCalls):
         self.socket.read_live()
 
     def reopen(self):
-        """Another socket, and the keys go on; what is live."""
+        """Opens another socket; keys continue. Returns what is live."""
         old = self.socket
         self._open()
         self.socket.key = old.key
@@ -118,7 +118,7 @@ class SocketClient(LockCalls):
         """As of Client, in harness.py."""
 
     def __getattr__(self, name):
-        """Whatever else a raw client has."""
+        """Other attributes of a raw client."""
         if name.startswith('_') or name == 'bus':
             raise AttributeError(name)
         return getattr(self.bus, name)
@@ -140,7 +140,7 @@ class SocketClient(LockCalls):
         return self.socket.abort(id_)
 
     def pump(self, timeout=0.0):
-        """Both ways."""
+        """Reads from bus and socket."""
         poll = select.poll()
         for sock in (self.bus.socket, self.socket.socket):
             poll.register(sock, select.POLLIN)
@@ -156,12 +156,12 @@ class SocketClient(LockCalls):
             self.pump(left)
 
     def sync(self):
-        """All that the service sent before has arrived, either way."""
+        """A barrier: everything that the service sent before has arrived, by bus and socket."""
         self.ping()
         self.socket.sync()
 
     def close(self):
-        """Both, so that it leaves the bus."""
+        """Closes both, so that it disconnects from the bus."""
         self.socket.close()
         self.bus.close()
 

@@ -16,7 +16,7 @@ GONE = ('NoReply', 'ServiceUnknown', 'NameHasNoOwner', 'Disconnected')
 
 
 def bus_id(client):
-    """What the bus calls itself."""
+    """The id of the bus."""
     return client._driver('GetId')[0]
 
 
@@ -29,7 +29,7 @@ def without(entry, *keys):
 
 
 class StateCase(BusTestCase):
-    """Each case starts its services by itself, on a directory of its own."""
+    """Each case starts its services, with a separate state directory."""
 
     service = False
 
@@ -58,7 +58,7 @@ class StateCase(BusTestCase):
         return service
 
     def crash(self):
-        """kill -9, and the bus has noticed."""
+        """Kills the service, and waits until the bus has noticed."""
         self.current.end()
         self.wait_free()
 
@@ -70,7 +70,7 @@ class StateCase(BusTestCase):
         return os.path.join(self.directory, f'{bus_id(self.control)}.{suffix}')
 
     def files(self):
-        """What is in the directory, without the bus's id."""
+        """The files in the directory, without the bus's id."""
         return sorted(name.replace(bus_id(self.control), 'BUS')
                       for name in os.listdir(self.directory))
 
