@@ -18,6 +18,7 @@ import tempfile
 
 import buses
 from buses import die_with_parent, end, wait_exit
+from flatpak import proxy_options
 from harness import BusTestCase, ProcessClient, pid_of, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -163,7 +164,7 @@ class Sandboxes:
                 command += [bind, f'/{name}', f'/{name}']
         command += ['--perms', '0600', '--file', str(data_fd), '/.flatpak-info', '--',
                     'xdg-dbus-proxy', f'--fd={writer}', self.bus.address, path, '--filter',
-                    '--talk=org.w3.WebLocks']
+                    *proxy_options()]
         process = subprocess.Popen(command, pass_fds=(data_fd, writer), stdin=subprocess.DEVNULL,
                                    env=self.bus.environment(), preexec_fn=die_with_parent,
                                    **as_user(uid))
