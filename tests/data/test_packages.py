@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The Debian packages divide among them what `meson install` installs, and the module of the Flatpak
+has only the library. `./dev package` builds and tries the packages, which needs a network; this needs
+only the build."""
+
+import fnmatch
+import glob
+import json
+import os
+import re
+import tempfile
+import unittest
+
+import tap
+from buses import environment
+from flatpak import manifest
+from installation import meson
+
+SOURCE = environment('WEBLOCKS_SOURCE_DIR')
+DEBIAN = os.path.join(SOURCE, 'debian')
+
+
+def introspect(build):
+    return json.loads(meson('introspect', '--buildoptions', '--installed', '--projectinfo', build))
+
+
+def read(*parts):
+    with open(os.path.join(DEBIAN, *parts), encoding='utf-8') as file:
+        return file.read()
+
+
+def paragraphs(text):
+    """The paragraphs of a control file, as [{field: value}]."""
+    found = []
+    for paragraph in re.split(r'\n{2,}', text.strip()):
+        fields = re.findall(r'^([\w-]+):[ \t]*((?:.*)(?:\n[ \t].*)*)', paragraph, re.MULTILINE)
+        found.append(dict(fields))
+    return found
+
+
+@unittest.skipUnless(os.path.isdir(DEBIAN), 'debian/ is not in the tarball')
+class Packages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.source, *cls.packages = paragraphs(read('control'))
+        cls.names = [package['Package'] for package in cls.packages]
+        cls.patterns = {}
+        for path in glob.glob(os.path.join(DEBIAN, '*.install')):
+            package = os.path.basename(path).removesuffix('.install')
+            cls.patterns[package] = read(path).split()
+
+        build = introspect(environment('WEBLOCKS_BUILD_DIR'))
+        cls.version = build['projectinfo']['version']
+        options = {option['name']: option['value'] for option in build['buildoptions']}
+        cls.complete = all(options[name] == 'enabled' for name in
+                           ('docs', 'introspection', 'vapi', 'viewer'))
+        # For the prefix /usr. Debian 12 has the units of the system in /lib, others in /usr/lib.
+        prefix = options['prefix'].rstrip('/') + '/'
+        paths = {'usr/' + path.removeprefix(prefix) if path.startswith(prefix)
+                 else path.lstrip('/') for path in build['installed'].values()}
+        cls.paths = {re.sub(r'^usr/lib/systemd/system/', 'lib/systemd/system/', path)
+                     for path in paths}
+
+    @staticmethod
+    def matches(path, pattern):
+        """As dh_install has it: * doesn't match a slash, and a directory stands for what is in it."""
+        parts, wanted = path.split('/'), pattern.split('/')
+        return len(parts) >= len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
+
+    def test_each_installed_file_is_in_one_package(self):
+        used = set()
+        for path in sorted(self.paths):
+            found = [(package, pattern) for package, patterns in self.patterns.items()
+                     for pattern in patterns if self.matches(path, pattern)]
+            self.assertEqual(len(found), 1, f'{path} is in {found}; see debian/*.install')
+            used.update(found)
+        if self.complete:
+            self.assertEqual(used, {(package, pattern) for package, patterns in
+                                    self.patterns.items() for pattern in patterns})
+
+    def test_each_package_is_described_and_has_files(self):
+        self.assertEqual(sorted(self.patterns), sorted(self.names))
+        for package in self.packages:
+            with self.subTest(package['Package']):
+                self.assertLessEqual({'Architecture', 'Depends', 'Description'}, set(package))
+                summary, *lines = package['Description'].splitlines()
+                self.assertLess(len(summary), 80)
+                self.assertTrue(lines)
+
+    def test_version_is_that_of_the_project(self):
+        version = re.match(r'weblocks \(([^)]+)-\d+\) ', read('changelog'))[1]
+        self.assertEqual(version, self.version)
+
+    def test_the_library_is_named_after_its_soname(self):
+        soname, = (match for match in (re.search(r'/lib(weblocks-\d+)\.so\.(\d+)$', path)
+                                       for path in self.paths) if match)
+        self.assertIn(f'lib{soname[1]}-{soname[2]}', self.names)
+        self.assertTrue(read(f'lib{soname[1]}-{soname[2]}.symbols').startswith(
+            f'lib{soname[1]}.so.{soname[2]} '))
+
+
+class Flatpak(unittest.TestCase):
+    def test_the_module_is_only_the_library(self):
+        module, = manifest()['modules']
+        with tempfile.TemporaryDirectory(prefix='weblocks-flatpak-') as build:
+            # Introspection data depend on no other option, and take long.
+            meson('setup', build, SOURCE, '--prefix=/app', '--libdir=lib', '--buildtype=plain',
+                  *module['config-opts'], '-Dintrospection=disabled')
+            meson('compile', '-C', build)
+            paths = set(introspect(build)['installed'].values())
+        kept = {path for path in paths
+                if not path.startswith(tuple(f'/app{folder}/' for folder in module['cleanup']))}
+        self.assertIn('/app/lib/libweblocks-1.so.0', kept)
+        self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', kept)
+        for path in kept:
+            self.assertRegex(path, '^/app/(lib/libweblocks-1.so|share/(weblocks-1/gjs|locale)/)')
+
+
+if __name__ == '__main__':
+    tap.main()

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# try-packages.sh DIRECTORY TEST: in a root that is thrown away, installs the packages in DIRECTORY,
+# runs TEST, and removes them: then there must be the same files and users as before.
+# `./dev package` runs it; it needs a Debian mirror.
+set -eu
+directory=$1
+test=$2
+export DEBIAN_FRONTEND=noninteractive
+set -- "$directory"/*.deb
+
+state() {
+    find / \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /var/cache -o \
+        -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/log -o -path "$directory" \) -prune \
+        -o -print | sort
+    getent passwd
+    getent group
+    dpkg-query -W
+}
+
+# What the packages need comes first, since other packages leave files behind too.
+names=$(for package; do dpkg-deb -f "$package" Package; done)
+needed=$(for package; do dpkg-deb -f "$package" Depends | sed 's/, */\n/g'; done |
+    grep . | grep -vwFe "$names" | sort -u | paste -sd,)
+apt-get -q -y update
+apt-get -q -y --no-install-recommends satisfy "$needed"
+state >/tmp/before
+
+apt-get -q -y --no-install-recommends install "$@"
+"$test"
+# shellcheck disable=SC2086 # one word for each package
+apt-get -q -y purge $names
+state >/tmp/after
+diff -U 0 /tmp/before /tmp/after
+echo 'nothing is left'
