@@ -14,16 +14,28 @@ WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
                                                      gboolean held);
 
 /* From one entry of Inspect: "a{sv}". NULL: it is not of this contract. */
-WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor);
+WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry);
 
-/* Sets the bucket. */
-void web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager);
+/* The value of the filter `after` of Inspect for the page after this entry. */
+guint64 web_locks_lock_info_get_cursor(WebLocksLockInfo *self);
 
 /* The key of the request, if it is one of the caller; otherwise 0. */
 guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 
-/* Whether both describe the same request, with equal properties. */
-gboolean web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other);
+/* Sets the bucket. `rank` is its place among the buckets of a monitor. */
+void
+web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager, guint64 rank);
+
+/* A copy of a pending request as the lock that has just been granted. */
+WebLocksLockInfo *web_locks_lock_info_new_granted(WebLocksLockInfo *self, guint64 token);
+
+/* A copy with another place in the queue, or a reference to the same object if it is the same. */
+WebLocksLockInfo *web_locks_lock_info_new_queued(WebLocksLockInfo *self,
+                                                 guint position,
+                                                 const char *const *blocked_by);
+
+/* The order of a monitor's lists: by bucket, then in the order in which they were requested. */
+int web_locks_lock_info_compare(WebLocksLockInfo *self, WebLocksLockInfo *other);
 
 /* Whether both describe the same lock or request, and nothing but its age has changed. */
 gboolean web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other);

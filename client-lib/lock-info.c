@@ -36,6 +36,8 @@ struct _WebLocksLockInfo {
     guint uid;
     guint position;
     char **blocked_by;
+    guint64 cursor;
+    guint64 rank; /* of the bucket, if this is of a monitor */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
@@ -124,7 +126,7 @@ has_right_types(GVariant *entry)
 }
 
 WebLocksLockInfo *
-web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
+web_locks_lock_info_new_from_inspect(GVariant *entry)
 {
     WebLocksLockInfo *self;
     const char *word;
@@ -151,7 +153,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
             g_get_real_time() - (gint64)MIN(self->age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
     g_variant_lookup(entry, "pid", "u", &self->pid);
     g_variant_lookup(entry, "position", "u", &self->position);
-    g_variant_lookup(entry, "cursor", "t", out_cursor);
+    g_variant_lookup(entry, "cursor", "t", &self->cursor);
     if (g_variant_lookup(entry, "mode", "&s", &word))
         self->mode = mode_from_wire(word);
     if (g_variant_lookup(entry, "state", "&s", &word))
@@ -159,10 +161,10 @@ web_locks_lock_info_new_from_inspect(GVariant *entry, guint64 *out_cursor)
     return self;
 }
 
-void
-web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager)
+guint64
+web_locks_lock_info_get_cursor(WebLocksLockInfo *self)
 {
-    g_set_object(&self->manager, manager);
+    return self->cursor;
 }
 
 guint64
@@ -171,18 +173,91 @@ web_locks_lock_info_get_key(WebLocksLockInfo *self)
     return self->key;
 }
 
-gboolean
-web_locks_lock_info_equal(WebLocksLockInfo *self, WebLocksLockInfo *other)
+/* ---- for monitors */
+
+void
+web_locks_lock_info_set_manager(WebLocksLockInfo *self, WebLocksManager *manager, guint64 rank)
 {
-    return self->held == other->held && self->mode == other->mode &&
-           strcmp(self->name, other->name) == 0 && strcmp(self->client_id, other->client_id) == 0;
+    g_set_object(&self->manager, manager);
+    self->rank = rank;
+}
+
+static WebLocksLockInfo *
+copy(const WebLocksLockInfo *self, guint position, const char *const *blocked_by)
+{
+    WebLocksLockInfo *copy = g_object_new(WEB_LOCKS_TYPE_LOCK_INFO, NULL);
+
+    web_locks_lock_info_set_manager(copy, self->manager, self->rank);
+    g_free(copy->name);
+    copy->name = g_strdup(self->name);
+    copy->mode = self->mode;
+    copy->held = self->held;
+    g_free(copy->client_id);
+    copy->client_id = g_strdup(self->client_id);
+    g_free(copy->why);
+    copy->why = g_strdup(self->why);
+    copy->id = self->id;
+    copy->age_ms = self->age_ms;
+    copy->since_us = self->since_us;
+    copy->pid = self->pid;
+    g_free(copy->process);
+    copy->process = g_strdup(self->process);
+    g_free(copy->application);
+    copy->application = g_strdup(self->application);
+    copy->uid = self->uid;
+    copy->position = position;
+    g_strfreev(copy->blocked_by);
+    copy->blocked_by = g_strdupv((char **)blocked_by);
+    copy->cursor = self->cursor;
+    copy->key = self->key;
+    return copy;
+}
+
+WebLocksLockInfo *
+web_locks_lock_info_new_granted(WebLocksLockInfo *self, guint64 token)
+{
+    static const char *const none[] = {NULL};
+    WebLocksLockInfo *granted = copy(self, 0, none);
+
+    granted->held = TRUE;
+    granted->token = token;
+    granted->age_ms = 0;
+    granted->since_us = g_get_real_time();
+    return granted;
+}
+
+WebLocksLockInfo *
+web_locks_lock_info_new_queued(WebLocksLockInfo *self,
+                               guint position,
+                               const char *const *blocked_by)
+{
+    if (self->position == position &&
+        g_strv_equal((const char *const *)self->blocked_by, blocked_by))
+        return g_object_ref(self);
+    return copy(self, position, blocked_by);
+}
+
+static int
+compare_numbers(guint64 a, guint64 b)
+{
+    return (a > b) - (a < b);
+}
+
+int
+web_locks_lock_info_compare(WebLocksLockInfo *self, WebLocksLockInfo *other)
+{
+    if (self->rank != other->rank)
+        return compare_numbers(self->rank, other->rank);
+    return compare_numbers(self->cursor, other->cursor);
 }
 
 gboolean
 web_locks_lock_info_is_unchanged(WebLocksLockInfo *self, WebLocksLockInfo *other)
 {
-    return web_locks_lock_info_equal(self, other) && self->id == other->id &&
+    return self->held == other->held && self->mode == other->mode && self->id == other->id &&
            self->token == other->token && self->position == other->position &&
+           web_locks_lock_info_compare(self, other) == 0 && strcmp(self->name, other->name) == 0 &&
+           strcmp(self->client_id, other->client_id) == 0 &&
            g_strv_equal((const char *const *)self->blocked_by,
                         (const char *const *)other->blocked_by);
 }

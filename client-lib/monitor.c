@@ -3,19 +3,20 @@
 
 #include "client-lib/agent-private.h"
 #include "client-lib/engine/connection.h"
-#include "client-lib/lock-info-private.h"
+#include "client-lib/list-change.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
 #include "client-lib/survey.h"
 
-/* Every change of a bucket causes a signal to watchers. A signal, Missed, or another owner of the
- * service's name starts a look (see survey.h), unless one is going on; a change during a look
- * starts another one after it. So the lists always show a state that each bucket had, with all
- * details, and nothing is polled. */
+/* Every change of a bucket causes a signal to watchers, which is applied to the survey (see
+ * survey.h) when it arrives, and then to the lists. If something has to be read for that, a look
+ * starts, unless one is going on; a change during a look starts another one after it. Nothing is
+ * polled. */
 
 /* The delay after a failed look although there is a service. */
 #define RETRY_MS 1000
-/* The delay after a change during a look, so that bursts of signals cause few calls. */
+/* The delay after a signal. Signals of one change, such as the end of a stolen lock and its new
+ * holder, arrive within this time, and bursts of signals cause few calls. */
 #define BURST_MS 20
 
 typedef enum {
@@ -103,7 +104,7 @@ struct MonitorRef {
     Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
     GMainContext *context;
-    int is_told; /* atomic: a change was reported, and a look is scheduled */
+    int is_told; /* atomic: a change was reported, and the timer will run */
 };
 
 static MonitorRef *
@@ -173,7 +174,10 @@ typedef struct {
 static void
 change_run(SessionDelivery *delivery)
 {
-    refresh_if_alive(((Change *)delivery)->ref);
+    g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&((Change *)delivery)->ref->monitor);
+
+    if (self != NULL)
+        refresh_in(self, BURST_MS);
 }
 
 static void
@@ -185,13 +189,15 @@ change_free(SessionDelivery *delivery)
 
 /* Called with the session lock held, so no list may change here. */
 static void
-on_changed(const char *path, gpointer data)
+on_changed(GDBusMessage *signal, gpointer data)
 {
     MonitorRef *ref = data;
     Change *change;
 
-    if (path != NULL)
-        survey_note(ref->survey, path);
+    if (signal != NULL)
+        survey_signal(ref->survey, signal);
+    else
+        survey_invalidate(ref->survey);
     if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
         return;
     change = g_new0(Change, 1);
@@ -203,33 +209,24 @@ on_changed(const char *path, gpointer data)
 
 /* ---- looking */
 
-static gboolean
-is_same(GListModel *a, guint at_a, GListModel *b, guint at_b)
+static void
+update_lists(WebLocksMonitor *self)
 {
-    g_autoptr(WebLocksLockInfo) info_a = g_list_model_get_item(a, at_a);
-    g_autoptr(WebLocksLockInfo) info_b = g_list_model_get_item(b, at_b);
+    Session *session = self->ref->session;
+    g_autoptr(GArray) changes = NULL;
 
-    return web_locks_lock_info_is_unchanged(info_a, info_b);
+    session_enter(session);
+    changes = survey_collect(self->survey);
+    session_leave(session);
+    list_changes_apply(changes, self->held, self->pending);
 }
 
-/* Only items that differ are replaced, so that a view keeps its scroll position. */
-static void
-update_store(GListStore *store, GListModel *now)
+/* Called with the session lock held. */
+static gboolean
+is_watched(WebLocksMonitor *self)
 {
-    const guint n_before = g_list_model_get_n_items(G_LIST_MODEL(store));
-    const guint n_now = g_list_model_get_n_items(now);
-    guint n_first = 0, n_last = 0;
-    g_autoptr(GPtrArray) added = g_ptr_array_new_with_free_func(g_object_unref);
-
-    while (n_first < MIN(n_before, n_now) && is_same(G_LIST_MODEL(store), n_first, now, n_first))
-        n_first++;
-    while (n_last < MIN(n_before, n_now) - n_first &&
-           is_same(G_LIST_MODEL(store), n_before - 1 - n_last, now, n_now - 1 - n_last))
-        n_last++;
-    for (guint i = n_first; i < n_now - n_last; i++)
-        g_ptr_array_add(added, g_list_model_get_item(now, i));
-    if (added->len > 0 || n_before > n_first + n_last)
-        g_list_store_splice(store, n_first, n_before - n_first - n_last, added->pdata, added->len);
+    return self->is_watched &&
+           self->watched_owner == connection_count_owner_changes(get_connection(self));
 }
 
 static MethodCallMessage
@@ -237,29 +234,33 @@ build_refresh(gpointer monitor)
 {
     WebLocksMonitor *self = monitor;
 
-    if (self->is_watched &&
-        self->watched_owner == connection_count_owner_changes(get_connection(self)))
+    if (is_watched(self))
         return survey_build(self->survey);
     self->is_watched = FALSE;
     self->is_watch_asked = TRUE;
     return survey_build_watch(self->survey);
 }
 
-/* Returns NULL without an error if another call has to follow. */
+/* The result is not used. Returns NULL without an error if another call has to follow. */
 static gpointer
 read_refresh(GVariant *body, gpointer monitor, GError **error)
 {
     WebLocksMonitor *self = monitor;
 
     if (self->is_watched)
-        return survey_read(body, self->survey, error);
+        return survey_read(self->survey, body, error) ? self : NULL;
     self->is_watched = TRUE;
     self->watched_owner = connection_count_owner_changes(get_connection(self));
-    survey_reset(self->survey); /* what an earlier service replied is dropped */
+    survey_invalidate(self->survey);
     return NULL;
 }
 
-static const MethodCallKind refresh_kind = {build_refresh, read_refresh, g_object_unref};
+static void
+free_nothing(gpointer data)
+{
+}
+
+static const MethodCallKind refresh_kind = {build_refresh, read_refresh, free_nothing};
 
 static void
 tell_looked(WebLocksMonitor *self)
@@ -284,23 +285,28 @@ end_look(WebLocksMonitor *self, guint next_ms)
 static void
 on_refresh_failed(WebLocksMonitor *self, const GError *error)
 {
+    Session *session = self->ref->session;
+
     g_debug("%s can't be seen: %s", survey_get_path(self->survey), error->message);
+    session_enter(session);
     self->is_watched = FALSE;
+    session_leave(session);
     if (connection_is_served(get_connection(self))) {
         end_look(self, RETRY_MS); /* it is slow or shutting down: the lists may still be right */
         return;
     }
-    g_list_store_remove_all(self->held);
-    g_list_store_remove_all(self->pending);
+    session_enter(session);
+    survey_clear(self->survey);
+    session_leave(session);
+    update_lists(self);
     end_look(self, 0);
     tell_looked(self);
 }
 
 static void
-take_in(WebLocksMonitor *self, WebLocksSnapshot *snapshot)
+take_in(WebLocksMonitor *self)
 {
-    update_store(self->held, web_locks_snapshot_get_held(snapshot));
-    update_store(self->pending, web_locks_snapshot_get_pending(snapshot));
+    update_lists(self);
     end_look(self, 0);
     tell_looked(self);
 }
@@ -309,35 +315,54 @@ static void
 on_refreshed(GObject *source, GAsyncResult *result, gpointer data)
 {
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(source);
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
     g_autoptr(GTask) ready = g_steal_pointer(&self->ready);
     g_autoptr(GError) error = NULL;
+    gboolean is_done = g_task_propagate_pointer(G_TASK(result), &error) != NULL;
 
-    snapshot = g_task_propagate_pointer(G_TASK(result), &error);
-    if (snapshot != NULL)
-        take_in(self, snapshot);
+    if (is_done)
+        take_in(self);
     else if (ready == NULL)
         on_refresh_failed(self, error);
 
-    if (ready != NULL && snapshot != NULL)
+    if (ready != NULL && is_done)
         g_task_return_pointer(ready, g_object_ref(self), g_object_unref);
     else if (ready != NULL)
         g_task_return_error(ready, g_steal_pointer(&error));
 }
 
+static gboolean
+wants_look(WebLocksMonitor *self)
+{
+    Session *session = self->ref->session;
+    gboolean is_wanted;
+
+    session_enter(session);
+    is_wanted = !is_watched(self) || survey_wants_call(self->survey);
+    session_leave(session);
+    return is_wanted;
+}
+
+static void
+start_look(WebLocksMonitor *self)
+{
+    GTask *task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
+                             on_refreshed, NULL);
+
+    connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
+}
+
 static void
 refresh(WebLocksMonitor *self)
 {
-    GTask *task;
-
     while (!g_atomic_int_compare_and_exchange(&self->look, LOOK_IDLE, LOOK_GOING_ON))
         if (g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_STALE) ||
             g_atomic_int_get(&self->look) == LOOK_STALE)
             return;
     stop_timer(self);
-    task = g_task_new(self, self->ready != NULL ? g_task_get_cancellable(self->ready) : NULL,
-                      on_refreshed, NULL);
-    connection_call(get_connection(self), &refresh_kind, self, caller_of_task(task));
+    if (wants_look(self))
+        start_look(self);
+    else
+        take_in(self);
 }
 
 /* ---- making one */
@@ -412,15 +437,13 @@ monitor_new_wait(WebLocksAgent *agent,
                  GError **error)
 {
     g_autoptr(WebLocksMonitor) self = monitor_new_in_agents_context(agent, manager);
-    g_autoptr(WebLocksSnapshot) snapshot = NULL;
     SyncCall sync;
 
     self->look = LOOK_GOING_ON;
     connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
-    snapshot = sync_call_wait(&sync, error);
-    if (snapshot == NULL)
+    if (sync_call_wait(&sync, error) == NULL)
         return NULL;
-    take_in(self, snapshot);
+    take_in(self);
     return g_steal_pointer(&self);
 }
 

@@ -143,59 +143,25 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 
 /* ---- inspect */
 
-/* The service replies to Inspect in pages, which are collected here. */
-struct Inspection {
-    WebLocksManager *manager;
-    GListStore *held;
-    GListStore *pending;
-    char *name; /* NULL: all names */
-    guint64 after;
-};
-
-void
-inspection_free(gpointer data)
-{
-    Inspection *self = data;
-
-    g_object_unref(self->manager);
-    g_object_unref(self->held);
-    g_object_unref(self->pending);
-    g_free(self->name);
-    g_free(self);
-}
-
-Inspection *
-inspection_new(WebLocksManager *manager, const char *name)
-{
-    Inspection *self = g_new0(Inspection, 1);
-
-    self->manager = g_object_ref(manager);
-    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-    self->name = g_strdup(name);
-    return self;
-}
-
 MethodCallMessage
-inspection_build(gpointer inspection)
+inspect_page_build(WebLocksManager *manager, const char *name, guint64 after)
 {
-    const Inspection *self = inspection;
     GVariantBuilder filters;
 
     g_variant_builder_init(&filters, G_VARIANT_TYPE_VARDICT);
-    if (self->name != NULL)
-        g_variant_builder_add(&filters, "{sv}", BUS_FILTER_NAME, g_variant_new_string(self->name));
-    g_variant_builder_add(&filters, "{sv}", BUS_FILTER_AFTER, g_variant_new_uint64(self->after));
-    return (MethodCallMessage){web_locks_manager_get_path(self->manager), BUS_LOCKS_INTERFACE,
-                               "Inspect", g_variant_new("(a{sv})", &filters)};
+    if (name != NULL)
+        g_variant_builder_add(&filters, "{sv}", BUS_FILTER_NAME, g_variant_new_string(name));
+    g_variant_builder_add(&filters, "{sv}", BUS_FILTER_AFTER, g_variant_new_uint64(after));
+    return (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Inspect",
+                               g_variant_new("(a{sv})", &filters)};
 }
 
-gpointer
-inspection_read(GVariant *body, gpointer inspection, GError **error)
+GPtrArray *
+inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GError **error)
 {
-    Inspection *self = inspection;
-    const guint64 before = self->after;
+    g_autoptr(GPtrArray) infos = g_ptr_array_new_with_free_func(g_object_unref);
     g_autoptr(GVariant) list = NULL;
+    guint64 after = *inout_after;
     GVariantIter iter;
     gboolean more;
 
@@ -207,24 +173,86 @@ inspection_read(GVariant *body, gpointer inspection, GError **error)
     g_variant_iter_init(&iter, list);
     for (gsize n = g_variant_iter_n_children(&iter); n > 0; n--) {
         g_autoptr(GVariant) entry = g_variant_iter_next_value(&iter);
-        g_autoptr(WebLocksLockInfo) info =
-            web_locks_lock_info_new_from_inspect(entry, &self->after);
+        WebLocksLockInfo *info = web_locks_lock_info_new_from_inspect(entry);
 
         if (info == NULL) {
             g_propagate_error(error, error_new_unreadable());
             return NULL;
         }
-        g_list_store_append(web_locks_lock_info_get_held(info) ? self->held : self->pending, info);
+        g_ptr_array_add(infos, info);
+        after = MAX(after, web_locks_lock_info_get_cursor(info));
     }
-    if (more && self->after == before) {
+    if (more && after == *inout_after) {
         g_propagate_error(error, error_new_unreadable());
         return NULL;
     }
-    return more ? NULL
-                : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
+    *inout_after = after;
+    *out_more = more;
+    return g_steal_pointer(&infos);
 }
 
-static const MethodCallKind inspect_kind = {inspection_build, inspection_read, g_object_unref};
+/* The pages that have been read. */
+typedef struct {
+    WebLocksManager *manager;
+    GListStore *held;
+    GListStore *pending;
+    char *name; /* NULL: all names */
+    guint64 after;
+} Inspection;
+
+static void
+inspection_free(gpointer data)
+{
+    Inspection *self = data;
+
+    g_object_unref(self->manager);
+    g_object_unref(self->held);
+    g_object_unref(self->pending);
+    g_free(self->name);
+    g_free(self);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Inspection, inspection_free)
+
+static Inspection *
+inspection_new(WebLocksManager *manager, const char *name)
+{
+    Inspection *self = g_new0(Inspection, 1);
+
+    self->manager = g_object_ref(manager);
+    self->held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    self->name = g_strdup(name);
+    return self;
+}
+
+static MethodCallMessage
+build_inspect(gpointer inspection)
+{
+    const Inspection *self = inspection;
+
+    return inspect_page_build(self->manager, self->name, self->after);
+}
+
+/* Returns NULL without an error if there are more pages. */
+static gpointer
+read_inspect(GVariant *body, gpointer inspection, GError **error)
+{
+    Inspection *self = inspection;
+    gboolean more;
+    g_autoptr(GPtrArray) infos = inspect_page_read(body, &self->after, &more, error);
+
+    for (guint i = 0; infos != NULL && i < infos->len; i++) {
+        GListStore *list =
+            web_locks_lock_info_get_held(infos->pdata[i]) ? self->held : self->pending;
+
+        g_list_store_append(list, infos->pdata[i]);
+    }
+    return infos == NULL || more
+               ? NULL
+               : web_locks_snapshot_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
+}
+
+static const MethodCallKind inspect_kind = {build_inspect, read_inspect, g_object_unref};
 
 /**
  * web_locks_manager_inspect_async:

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Calling Inspect page by page, shared with the monitor. */
+/* One page of Inspect, shared with the monitor. */
 
 #pragma once
 
@@ -9,15 +9,10 @@
 
 #include "client-lib/engine/method-call.h"
 
-/* The pages that have been read. */
-typedef struct Inspection Inspection;
+/* The call for the page after the cursor `after`; `name` may be NULL: all names. */
+MethodCallMessage inspect_page_build(WebLocksManager *manager, const char *name, guint64 after);
 
-/* `name` may be NULL: all names. */
-Inspection *inspection_new(WebLocksManager *manager, const char *name);
-void inspection_free(gpointer inspection);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(Inspection, inspection_free)
-
-/* For MethodCallKind.build and .read, with an Inspection as data: the call for the next page, and a
- * snapshot (owned) after the last one. */
-MethodCallMessage inspection_build(gpointer inspection);
-gpointer inspection_read(GVariant *body, gpointer inspection, GError **error);
+/* Returns an owned array of WebLocksLockInfo and whether there are more pages, and moves the cursor
+ * to the end of the page; or returns NULL and an error. */
+GPtrArray *
+inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GError **error);

@@ -3,42 +3,38 @@
 
 #include "client-lib/survey.h"
 
-#include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/observe.h"
-#include "client-lib/queries.h"
-#include "client-lib/snapshot-private.h"
+#include "client-lib/watched-bucket.h"
 #include "common/bus-names.h"
 
-/* If more buckets than these have changed since the last look, all are inspected. */
-#define CHANGED_MAX 1024
-
-typedef struct {
-    WebLocksManager *manager;
-    WebLocksSnapshot *snapshot; /* NULL: to be inspected */
-} Part;
+/* The buckets of others come after the own ones. */
+#define RANK_OF_OTHERS (G_GUINT64_CONSTANT(1) << 63)
 
 struct Survey {
     WebLocksAgent *agent;     /* borrowed */
     WebLocksManager *manager; /* borrowed; NULL: all buckets */
     const char *name;         /* borrowed; NULL: all names */
-    Inspection *inspection;   /* the Inspect that is going on */
+    GPtrArray *buckets;       /* of WatchedBucket */
+    GHashTable *by_path;      /* the same, by object path */
+    guint64 n_added;          /* how many buckets there have ever been */
+    gboolean is_list_stale;   /* there may be buckets that are not in `buckets` */
+    GArray *changes;          /* of ListChange, that have been collected from buckets */
 
-    /* Of all buckets. */
-    GPtrArray *parts;        /* of Part, in the order of Observable */
-    guint at;                /* the part that is being inspected */
-    GHashTable *changed;     /* object paths from which a signal has come */
-    gboolean is_all_changed; /* or all of them */
+    /* The look. */
+    gboolean is_listing;    /* the last call was Observable */
+    WatchedBucket *reading; /* or Inspect of this bucket */
+    guint at;               /* buckets before this one have been read */
 };
 
 static void
-part_free(gpointer data)
+add_bucket(Survey *self, WebLocksManager *manager)
 {
-    Part *part = data;
+    guint64 rank = ++self->n_added | (web_locks_manager_get_observed(manager) ? RANK_OF_OTHERS : 0);
+    WatchedBucket *bucket = watched_bucket_new(manager, self->name, rank);
 
-    g_object_unref(part->manager);
-    g_clear_object(&part->snapshot);
-    g_free(part);
+    g_ptr_array_add(self->buckets, bucket);
+    g_hash_table_insert(self->by_path, (gpointer)web_locks_manager_get_path(manager), bucket);
 }
 
 Survey *
@@ -49,18 +45,21 @@ survey_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name)
     self->agent = agent;
     self->manager = manager;
     self->name = name;
-    self->parts = g_ptr_array_new_with_free_func(part_free);
-    self->changed = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    self->is_all_changed = TRUE;
+    self->buckets = g_ptr_array_new_with_free_func((GDestroyNotify)watched_bucket_free);
+    self->by_path = g_hash_table_new(g_str_hash, g_str_equal);
+    self->changes = list_changes_new();
+    self->is_list_stale = manager == NULL;
+    if (manager != NULL)
+        add_bucket(self, manager);
     return self;
 }
 
 void
 survey_free(Survey *self)
 {
-    g_clear_pointer(&self->inspection, inspection_free);
-    g_ptr_array_unref(self->parts);
-    g_hash_table_unref(self->changed);
+    g_hash_table_unref(self->by_path);
+    g_ptr_array_unref(self->buckets);
+    g_array_unref(self->changes);
     g_free(self);
 }
 
@@ -78,164 +77,171 @@ survey_build_watch(const Survey *self)
                                "Watch", g_variant_new("(b)", TRUE)};
 }
 
+void
+survey_invalidate(Survey *self)
+{
+    self->is_list_stale = self->manager == NULL;
+    self->is_listing = FALSE;
+    self->reading = NULL;
+    self->at = 0;
+    for (guint i = 0; i < self->buckets->len; i++)
+        watched_bucket_invalidate(self->buckets->pdata[i]);
+}
+
+void
+survey_clear(Survey *self)
+{
+    survey_invalidate(self);
+    for (guint i = 0; i < self->buckets->len; i++) {
+        watched_bucket_clear(self->buckets->pdata[i]);
+        watched_bucket_collect(self->buckets->pdata[i], self->changes);
+    }
+}
+
+void
+survey_signal(Survey *self, GDBusMessage *signal)
+{
+    const char *path = g_dbus_message_get_path(signal);
+    const char *member = g_dbus_message_get_member(signal);
+    WatchedBucket *bucket = g_hash_table_lookup(self->by_path, path);
+
+    if (bucket != NULL) {
+        watched_bucket_signal(bucket, member, g_dbus_message_get_body(signal));
+    } else if (self->manager == NULL && g_str_equal(path, BUS_SERVICE_PATH)) {
+        /* It is Missed. */
+        self->is_list_stale = TRUE;
+        for (guint i = 0; i < self->buckets->len; i++)
+            watched_bucket_invalidate(self->buckets->pdata[i]);
+    } else if (self->manager == NULL && !g_str_equal(member, "Released")) {
+        self->is_list_stale = TRUE;
+    }
+}
+
+/* ---- all buckets */
+
+/* The bucket is empty. */
 static void
-note_all(Survey *self)
+drop_bucket(Survey *self, guint at)
 {
-    self->is_all_changed = TRUE;
-    g_hash_table_remove_all(self->changed);
+    WatchedBucket *bucket = self->buckets->pdata[at];
+
+    watched_bucket_clear(bucket);
+    watched_bucket_collect(bucket, self->changes);
+    g_hash_table_remove(self->by_path,
+                        web_locks_manager_get_path(watched_bucket_get_manager(bucket)));
+    g_ptr_array_remove_index(self->buckets, at);
 }
 
-void
-survey_note(Survey *self, const char *path)
+/* Takes the reply to Observable. A bucket keeps its place and its manager as long as it is listed.
+ */
+static void
+take_managers(Survey *self, GPtrArray *managers)
 {
-    if (self->is_all_changed)
-        return;
-    if (g_str_equal(path, BUS_SERVICE_PATH) || g_hash_table_size(self->changed) == CHANGED_MAX)
-        note_all(self); /* the signal is Missed */
-    else
-        g_hash_table_add(self->changed, g_strdup(path));
+    g_autoptr(GHashTable) listed = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (guint i = 0; i < managers->len; i++)
+        g_hash_table_add(listed, (gpointer)web_locks_manager_get_path(managers->pdata[i]));
+    for (guint i = self->buckets->len; i > 0; i--) {
+        const WatchedBucket *bucket = self->buckets->pdata[i - 1];
+        WebLocksManager *manager = watched_bucket_get_manager(bucket);
+
+        if (!g_hash_table_contains(listed, web_locks_manager_get_path(manager)))
+            drop_bucket(self, i - 1);
+    }
+    for (guint i = 0; i < managers->len; i++)
+        if (!g_hash_table_contains(self->by_path, web_locks_manager_get_path(managers->pdata[i])))
+            add_bucket(self, managers->pdata[i]);
+    /* A bucket of which a signal has come before the reply is in the list, or empty again. */
+    self->is_list_stale = FALSE;
 }
 
-void
-survey_reset(Survey *self)
+/* ---- calls and replies */
+
+/* The next bucket of the look; NULL: there is none. */
+static WatchedBucket *
+find_next(Survey *self)
 {
-    g_clear_pointer(&self->inspection, inspection_free);
-    note_all(self);
+    for (; self->at < self->buckets->len; self->at++)
+        if (watched_bucket_wants_call(self->buckets->pdata[self->at]))
+            return self->buckets->pdata[self->at];
+    return NULL;
+}
+
+gboolean
+survey_wants_call(const Survey *self)
+{
+    if (self->is_list_stale)
+        return TRUE;
+    for (guint i = 0; i < self->buckets->len; i++)
+        if (watched_bucket_wants_call(self->buckets->pdata[i]))
+            return TRUE;
+    return FALSE;
 }
 
 MethodCallMessage
 survey_build(Survey *self)
 {
-    if (self->inspection == NULL && self->manager == NULL)
-        return observable_build(self->agent);
-    if (self->inspection == NULL)
-        self->inspection = inspection_new(self->manager, self->name);
-    return inspection_build(self->inspection);
+    /* It may be called again for the same call. */
+    if (!self->is_listing && self->reading == NULL) {
+        self->reading = self->is_list_stale ? NULL : find_next(self);
+        self->is_listing = self->reading == NULL && self->manager == NULL;
+        /* If there is nothing to read any more, that does no harm. */
+        if (self->reading == NULL && !self->is_listing)
+            self->reading = self->buckets->pdata[0];
+    }
+    return self->is_listing ? observable_build(self->agent) : watched_bucket_build(self->reading);
 }
-
-/* ---- all buckets */
 
 static gboolean
-is_changed(const Survey *self, const char *path)
+read_list(Survey *self, GVariant *body, GError **error)
 {
-    return self->is_all_changed || g_hash_table_contains(self->changed, path);
-}
+    g_autoptr(GPtrArray) managers = observable_read(body, self->agent, error);
 
-/* Takes the reply to Observable. Parts that have not changed keep their snapshots; parts of buckets
- * that are empty now are dropped. A bucket keeps its manager. */
-static void
-take_managers(Survey *self, GPtrArray *managers)
-{
-    g_autoptr(GHashTable) before = g_hash_table_new(g_str_hash, g_str_equal);
-    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(part_free);
-
-    for (guint i = 0; i < self->parts->len; i++) {
-        Part *part = self->parts->pdata[i];
-
-        g_hash_table_insert(before, (gpointer)web_locks_manager_get_path(part->manager), part);
-    }
-    for (guint i = 0; i < managers->len; i++) {
-        const char *path = web_locks_manager_get_path(managers->pdata[i]);
-        const Part *old = g_hash_table_lookup(before, path);
-        Part *part = g_new0(Part, 1);
-
-        part->manager = g_object_ref(old != NULL ? old->manager : managers->pdata[i]);
-        if (old != NULL && old->snapshot != NULL && !is_changed(self, path))
-            part->snapshot = g_object_ref(old->snapshot);
-        g_ptr_array_add(parts, part);
-    }
-    g_hash_table_remove_all(before);
-    g_ptr_array_unref(self->parts);
-    self->parts = g_steal_pointer(&parts);
+    if (managers == NULL)
+        return FALSE;
+    self->is_listing = FALSE;
+    take_managers(self, managers);
     self->at = 0;
-    /* A signal that has come before the reply is included in the list, and in what Inspect returns
-     * later. */
-    self->is_all_changed = FALSE;
-    g_hash_table_remove_all(self->changed);
+    return TRUE;
 }
 
-static void
-append_list(GListStore *store, GListModel *list)
+static gboolean
+read_bucket(Survey *self, GVariant *body, GError **error)
 {
-    const guint n = g_list_model_get_n_items(list);
+    gboolean more;
 
-    for (guint i = 0; i < n; i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
-
-        g_list_store_append(store, info);
+    if (!watched_bucket_read(self->reading, body, &more, error))
+        return FALSE;
+    if (more)
+        return TRUE;
+    /* What is new since the call is read in the next look. */
+    if (!watched_bucket_is_stale(self->reading)) {
+        watched_bucket_collect(self->reading, self->changes);
+        self->at++;
     }
+    self->reading = NULL;
+    return TRUE;
 }
 
-static WebLocksSnapshot *
-join_parts(const Survey *self)
+gboolean
+survey_read(Survey *self, GVariant *body, GError **error)
 {
-    g_autoptr(GListStore) held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-    g_autoptr(GListStore) pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
-
-    for (guint i = 0; i < self->parts->len; i++) {
-        const Part *part = self->parts->pdata[i];
-
-        append_list(held, web_locks_snapshot_get_held(part->snapshot));
-        append_list(pending, web_locks_snapshot_get_pending(part->snapshot));
-    }
-    return web_locks_snapshot_new(G_LIST_MODEL(held), G_LIST_MODEL(pending));
+    if (!(self->is_listing ? read_list(self, body, error) : read_bucket(self, body, error)))
+        return FALSE;
+    if (self->reading != NULL || find_next(self) != NULL)
+        return FALSE;
+    self->at = 0;
+    return TRUE;
 }
 
-/* Begins the next Inspect, or returns the result of the look. */
-static gpointer
-go_on(Survey *self)
+GArray *
+survey_collect(Survey *self)
 {
-    for (; self->at < self->parts->len; self->at++) {
-        const Part *part = self->parts->pdata[self->at];
+    GArray *changes = g_steal_pointer(&self->changes);
 
-        if (part->snapshot == NULL) {
-            self->inspection = inspection_new(part->manager, NULL);
-            return NULL;
-        }
-    }
-    return join_parts(self);
-}
-
-/* ---- replies */
-
-static void
-set_manager(GListModel *list, WebLocksManager *manager)
-{
-    const guint n = g_list_model_get_n_items(list);
-
-    for (guint i = 0; i < n; i++) {
-        g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
-
-        web_locks_lock_info_set_manager(info, manager);
-    }
-}
-
-gpointer
-survey_read(GVariant *body, Survey *self, GError **error)
-{
-    WebLocksSnapshot *snapshot;
-    WebLocksManager *manager = self->manager;
-    Part *part;
-
-    if (self->inspection == NULL) {
-        g_autoptr(GPtrArray) managers = observable_read(body, self->agent, error);
-
-        if (managers == NULL)
-            return NULL;
-        take_managers(self, managers);
-        return go_on(self);
-    }
-    snapshot = inspection_read(body, self->inspection, error);
-    if (snapshot == NULL)
-        return NULL;
-    g_clear_pointer(&self->inspection, inspection_free);
-    part = manager == NULL ? self->parts->pdata[self->at] : NULL;
-    if (part != NULL)
-        manager = part->manager;
-    set_manager(web_locks_snapshot_get_held(snapshot), manager);
-    set_manager(web_locks_snapshot_get_pending(snapshot), manager);
-    if (part == NULL)
-        return snapshot;
-    part->snapshot = snapshot;
-    return go_on(self);
+    self->changes = list_changes_new();
+    for (guint i = 0; i < self->buckets->len; i++)
+        if (!watched_bucket_wants_call(self->buckets->pdata[i]))
+            watched_bucket_collect(self->buckets->pdata[i], changes);
+    return changes;
 }

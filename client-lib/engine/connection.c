@@ -143,17 +143,19 @@ is_of_all_buckets(const ConnectionWatch *watch)
     return strcmp(watch->path, BUS_SERVICE_PATH) == 0;
 }
 
-/* `path` and `name` of a signal; NULL: it concerns all. */
+/* `signal` and the resource name that it is about; NULL: it concerns all. */
 static void
-tell_watches(Connection *self, const char *path, const char *name)
+tell_watches(Connection *self, GDBusMessage *signal, const char *name)
 {
+    const char *path = signal != NULL ? g_dbus_message_get_path(signal) : NULL;
+
     for (GList *link = self->watches.head; link != NULL; link = link->next) {
         const ConnectionWatch *watch = link->data;
 
         if (path != NULL && !is_of_all_buckets(watch) && strcmp(watch->path, path) != 0)
             continue;
         if (name == NULL || watch->name == NULL || strcmp(watch->name, name) == 0)
-            watch->changed(path, watch->data);
+            watch->changed(signal, watch->data);
     }
 }
 
@@ -455,8 +457,7 @@ on_signal(GDBusMessage *signal, gpointer data)
         name = g_variant_get_child_value(body, 1);
     if (name != NULL && !g_variant_is_of_type(name, G_VARIANT_TYPE_STRING))
         g_clear_pointer(&name, g_variant_unref);
-    tell_watches(data, g_dbus_message_get_path(signal),
-                 name != NULL ? g_variant_get_string(name, NULL) : NULL);
+    tell_watches(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
 }
 
 /* If it was never connected, the next operation tries again. */

@@ -66,15 +66,14 @@ void connection_refuse(Connection *self, GError *error, Caller caller);
 
 /* ---- watching buckets */
 
-/* `changed` is called with the session lock held for each signal of the bucket at `path`, when the
- * owner of the service's name changes, and when the connection ends. If `path` is that of the
- * service, it is called for the signals of all buckets. With a `name`, signals about other resource
- * names are left out. `path` of the function is that of the signal; NULL: there is none. The caller
- * owns the struct. */
+/* `changed` is called with the session lock held for each signal of the bucket at `path`; and with
+ * `signal` NULL when the owner of the service's name changes, and when the connection ends. If
+ * `path` is that of the service, it is called for the signals of all buckets. With a `name`,
+ * signals about other resource names are left out. The caller owns the struct. */
 typedef struct {
     const char *path;
     const char *name; /* NULL: all names */
-    void (*changed)(const char *path, gpointer data);
+    void (*changed)(GDBusMessage *signal, gpointer data);
     gpointer data;
     GList link;
 } ConnectionWatch;
