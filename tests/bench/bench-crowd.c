@@ -32,7 +32,7 @@ typedef struct {
     BenchSamples *samples;
 } Bench;
 
-/* ---- grants: who is granted the name, hands it on */
+/* ---- grants: each holder releases the name to the next request */
 
 static void
 on_released(GObject *source, GAsyncResult *result, gpointer data)

@@ -49,7 +49,7 @@ typedef struct {
 } BenchWay;
 int bench_main_of_two(int argc, char **argv, const BenchWay ways[2]);
 
-/* fork(), whose child dies with its parent. */
+/* fork() with a child that is killed when its parent ends. */
 pid_t bench_fork(void);
 /* One byte from process to process, over a socketpair of the type that lock sockets have. */
 void bench_tell(int fd);

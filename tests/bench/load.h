@@ -13,7 +13,7 @@ typedef struct {
     guint n_pairs;   /* of each client; G_MAXUINT for ever */
 } Load;
 
-/* Connects, whatever that takes, and returns what `run` gets. `index` tells clients apart. */
+/* Connects, and returns the data for `run`. `index` is the client's number. */
 typedef gpointer (*LoadConnect)(const Load *load, guint index);
 typedef void (*LoadRun)(const Load *load, gpointer client);
 

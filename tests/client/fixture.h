@@ -12,7 +12,7 @@
 
 /* ---- the program */
 
-/* Runs the tests on a bus of their own; `limits` is for the service. The exit status. */
+/* Runs the tests on a private bus; `limits` is for the service. Returns the exit status. */
 int test_run(const char *const *limits);
 /* The same without a service. */
 int test_run_on_bus(void);
@@ -28,7 +28,7 @@ void test_service_start_with(const char *option);
 void test_service_stop(void);
 /* By SIGKILL; returns when the bus has noticed. */
 void test_service_kill(void);
-/* The process stands still; what it is sent, it finds at once when it goes on. */
+/* Stops the process; it reads everything sent meanwhile when it continues. */
 void test_service_pause(void);
 void test_service_resume(void);
 
@@ -114,7 +114,7 @@ typedef struct {
     GThread *thread;
 } Losses;
 
-/* Records what the lock tells, as long as it lives. */
+/* Records the signals and notifications of the lock. */
 void losses_watch(Losses *losses, WebLocksLock *lock);
 void losses_clear(Losses *losses);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Losses, losses_clear)

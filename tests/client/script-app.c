@@ -178,7 +178,7 @@ script_clear_app(Script *s)
     g_clear_object(&s->agent);
 }
 
-/* ---- what it is told */
+/* ---- results */
 
 static const char *
 describe_error(const GError *error)
@@ -278,7 +278,7 @@ do_released(Script *s, char **words)
     check_result(s, &script_get_label(s, words[1])->release, words + 2);
 }
 
-/* LABEL [release]: nothing has been told yet. */
+/* LABEL [release]: there is no result yet. */
 static void
 do_waiting(Script *s, char **words)
 {
@@ -355,7 +355,7 @@ do_pass(Script *s, char **words)
         test_iterate();
 }
 
-/* MILLISECONDS in which nobody runs, as if the process stood still */
+/* MILLISECONDS in which no main context is iterated, as if the process were stopped */
 static void
 do_stall(Script *s, char **words)
 {

@@ -259,7 +259,7 @@ describe(Script *s, const PacketHead *head)
     return g_string_free(words, FALSE);
 }
 
-/* The first message about a request tells its key. */
+/* The first message about a request has its key. */
 static void
 learn_key(Script *s, const PacketRequest *request, Label *label)
 {

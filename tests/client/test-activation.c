@@ -52,7 +52,7 @@ is_back(gpointer data)
     return pid != 0 && pid != self->old_pid;
 }
 
-/* And waits until somebody has called it back. */
+/* And waits until an agent has started it again. */
 static void
 kill_service(const PrivateBus *bus)
 {
@@ -63,7 +63,7 @@ kill_service(const PrivateBus *bus)
     test_wait_for(is_back, &back, "the service's return");
 }
 
-/* Nobody says a word after its death; yet it comes back, with all that was there. */
+/* Nobody sends anything after the kill; yet the service is started again, with its state. */
 static void
 test_called_back(void)
 {

@@ -521,7 +521,7 @@ is_empty(gpointer list)
     return g_list_model_get_n_items(list) == 0;
 }
 
-/* A bus of its own, to be ended. */
+/* A separate bus, which is ended. */
 static void
 test_bus_dies(void)
 {

@@ -174,7 +174,7 @@ test_beside(void)
     g_dbus_connection_close_sync(emitter, NULL, NULL);
 }
 
-/* The first thing that is done with it, each in a connection of its own. */
+/* The first operation of an agent, each with a separate connection. */
 static void
 test_first_use(void)
 {
@@ -295,7 +295,7 @@ test_end_while_away(gconstpointer how)
     connection_end(connection);
 }
 
-/* The next agent of the connection begins before the last one has told the service of its end. */
+/* The next agent of the connection starts before the last one has sent END. */
 static void
 test_next_while_away(gconstpointer how)
 {
@@ -321,7 +321,7 @@ test_next_while_away(gconstpointer how)
     connection_end(connection);
 }
 
-/* It ends with the service standing still: what it was sent is read when it goes on. */
+/* The agent ends while the service is stopped, which reads its messages when it continues. */
 static void
 test_end_while_stopped(gconstpointer how)
 {

@@ -8,7 +8,7 @@
 
 #include "tests/client/fixture.h"
 
-/* ---- what a claim tells */
+/* ---- the properties of a claim */
 
 typedef struct {
     WebLocksClaim *claim; /* NULL: gone */

@@ -240,7 +240,7 @@ on_lost_thread(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
     g_atomic_int_set(&lost->n_lost, 1);
 }
 
-/* It is told where the agent is at home, whoever asked for the lock. */
+/* The signal is emitted in the agent's main context, whichever thread requested the lock. */
 static void
 test_lost_at_home(void)
 {

@@ -125,7 +125,7 @@ test_with_gdbus(void)
     g_dbus_connection_close_sync(connection, NULL, NULL);
 }
 
-/* ---- somebody on the bus who is not the service */
+/* ---- forged messages of another client */
 
 #define N_FORGERIES 10000
 /* The bus keeps what the agent has not read yet: it reads after so many. */

@@ -29,7 +29,7 @@ __lsan_is_turned_off(void)
 }
 /* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
-/* What the child does; its exit status. It has no g_test: only the parent tells. */
+/* Runs in the child; returns its exit status. The child doesn't use g_test. */
 typedef int (*Child)(Parent *parent);
 
 static void
@@ -220,7 +220,7 @@ test_iterate_child(void)
     fork_and_check(iterate, FALSE);
 }
 
-/* With an agent of its own, the child is somebody else. */
+/* With a new agent, the child is another client. */
 static int
 use_own(Parent *parent)
 {

@@ -270,7 +270,7 @@ release_in_thread(gpointer data)
     return NULL;
 }
 
-/* Whoever releases it: it tells that it is not held any more. */
+/* However it is released, it notifies that it is not held any more. */
 static void
 test_release_in_thread(void)
 {

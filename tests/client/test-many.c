@@ -286,7 +286,7 @@ test_closed_meanwhile(void)
     test_wait_for_state(holder, "b | ");
 }
 
-/* ---- nobody waits for ever */
+/* ---- no deadlocks */
 
 #define ROUNDS 200
 

@@ -132,7 +132,7 @@ test_own_locks(void)
     g_assert_cmpuint(losses.n_lost, ==, 0); /* though it was told of the release as a watcher */
 }
 
-/* Those who give up. */
+/* Cancelled requests. */
 static void
 test_waits_end(void)
 {
@@ -197,7 +197,7 @@ test_service_restart(void)
     wait_until(monitor, " | ");
 }
 
-/* So quickly that the watcher hears of the end and of the return at once. */
+/* So quickly that the name watcher is notified of the end and of the return together. */
 static void
 test_service_quick_restart(void)
 {
@@ -307,7 +307,7 @@ test_several(void)
     wait_until(third, "a b | ");
 }
 
-/* Whether the service still tells the agent: a limit of one watched bucket shows it. */
+/* Whether the agent still watches a bucket: detected by a limit of one watched bucket. */
 static void
 test_watch_ends(void)
 {

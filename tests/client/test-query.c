@@ -226,7 +226,7 @@ test_large(void)
     g_assert_cmpstr(web_locks_lock_info_get_name(first), ==, "0");
 }
 
-/* What a snapshot says, it goes on saying. */
+/* A snapshot doesn't change. */
 static void
 test_snapshot_stays(void)
 {

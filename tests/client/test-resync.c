@@ -115,7 +115,7 @@ test_granted_meanwhile(void)
     assert_taken(holder, "a");
 }
 
-/* The holder dies with the service. */
+/* The holder is killed together with the service. */
 static void
 test_holder_dies(void)
 {
@@ -161,7 +161,7 @@ test_timeout(void)
     answer_clear(&waiting[1]);
 }
 
-/* ---- what is under way; the service stands still, so it has not read it when it dies */
+/* ---- operations in flight: the service is stopped, so it is killed before it reads them */
 
 static void
 test_request_in_flight(void)
@@ -299,7 +299,7 @@ wait_sync(gpointer data)
     return NULL;
 }
 
-/* Two of one agent, whose main context nobody runs. */
+/* Two requests of one agent, whose main context is not iterated. */
 static void
 test_sync(void)
 {
@@ -326,7 +326,7 @@ test_sync(void)
     g_object_unref(wait.manager);
 }
 
-/* ---- all at once: each in turn, while the service dies again and again */
+/* ---- all of these in turn, while the service is killed repeatedly */
 
 typedef struct {
     int n_inside; /* atomic, as are the others */

@@ -130,7 +130,7 @@ check_lost(Losses *losses, WebLocksLock *lock)
     g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST);
 }
 
-/* The same agent goes on with the next service. */
+/* The same agent continues with the next service. */
 static void
 load_check_again(Load *load)
 {
@@ -212,7 +212,7 @@ test_stopped(void)
     load_end(&load);
 }
 
-/* One that keeps nothing says so before it leaves. */
+/* A service without stored state notifies clients of their losses before it exits. */
 static void
 test_stopped_without_state(void)
 {
@@ -268,7 +268,7 @@ test_missing(void)
     lock = test_lock(manager, "a");
 }
 
-/* Those who were dropped or given up are no burden for it. */
+/* Dropped and cancelled requests are not sent again. */
 static void
 test_killed_with_dropped(void)
 {

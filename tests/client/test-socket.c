@@ -354,7 +354,8 @@ test_threads(void)
 
 /* ---- a main loop that doesn't run */
 
-/* What was dropped has left: another one gets it, though nobody runs the first one's loop. */
+/* A dropped lock is released: another agent gets it, although the first one's context is not
+ * iterated. */
 static void
 assert_free(WebLocksManager *other)
 {
@@ -426,9 +427,9 @@ test_blocked_async(void)
     }
 }
 
-/* ---- a service that stands still, or dies */
+/* ---- a service that is stopped or killed */
 
-/* It dies before it has answered, and before it stood still. */
+/* It is killed before it has replied, and before it was stopped. */
 static void
 test_stopped_and_killed(void)
 {

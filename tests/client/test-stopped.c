@@ -117,7 +117,8 @@ test_many(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* A request that is cancelled is over at once; without a main context it is given back too. */
+/* A cancelled request completes immediately; its late grant is released, also without a main
+ * context. */
 static gpointer
 cancel(gpointer cancellable)
 {

@@ -99,7 +99,7 @@ start_bus(PrivateBus *bus, const char *question)
     bus->directory = g_strdup(words[1]);
 }
 
-/* ---- who is there */
+/* ---- names on the bus */
 
 static void
 on_name_owner_changed(GDBusConnection *connection,

@@ -45,7 +45,7 @@ GDBusConnection *private_bus_connect(PrivateBus *bus);
  * bus says that it is gone. */
 void private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data);
 
-/* Cuts the connection as if its process had died, and waits until the bus says so. */
+/* Closes the connection as if its process had been killed, and waits until the bus has noticed. */
 void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);
 
 /* The object path of a bucket. */

@@ -19,7 +19,7 @@
 
 #define APP "org.example.App"
 
-/* ---- what it says */
+/* ---- contents */
 
 typedef struct {
     const char *text;
@@ -178,7 +178,7 @@ root_write(Root *root, const char *name, const char *text)
     return path;
 }
 
-/* It says so at once: nothing that lies there makes us wait. */
+/* The result is immediate: no kind of file blocks. */
 static void
 assert_read(Root *root, FlatpakInfo expected, const char *expected_id)
 {
@@ -272,7 +272,7 @@ test_dangling_symlink(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* Nobody writes to it, nobody ever will. */
+/* A FIFO without a writer. */
 static void
 test_fifo(Root *root, gconstpointer data)
 {

@@ -178,7 +178,7 @@ start_process(void)
     return pid;
 }
 
-/* A zombie runs no more, and nothing is found in its directory when it is gone. */
+/* A zombie is not running, and its directory is empty when it is reaped. */
 static void
 test_ended(void)
 {
@@ -206,7 +206,7 @@ test_ended(void)
     g_assert_false(process_is_running(&process));
 }
 
-/* The pid is that of the pidfd, whatever else is said. */
+/* The pidfd takes precedence over the pid. */
 static void
 test_pidfd(void)
 {

@@ -41,7 +41,7 @@ gpointer bus_session_get_client(gpointer self, char letter);
 gpointer bus_session_remove_client(gpointer self, char letter);
 void bus_session_free_client(gpointer client);
 
-/* '?' for an id that nobody has had. */
+/* '?' for an id that was never issued. */
 char bus_session_find_letter(const BusSession *self, const char *id);
 
 /* Appends "NAME MODE AGENT" for each row of an answer to Query. */

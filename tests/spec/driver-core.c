@@ -55,7 +55,8 @@ join(gpointer self, char letter)
     principal_unref(principal);
 }
 
-/* As the bus's edge tells it: nobody of what he did himself, or had in the reply. */
+/* As the server does: clients are not notified of their own operations or of what is in the reply.
+ */
 static void
 take_effects(Core *core, const LockRequest *granted_in_reply)
 {

@@ -44,7 +44,7 @@ typedef struct {
     char *lost; /* the reason; NULL: it wasn't */
 } Request;
 
-/* ---- what can't be said */
+/* ---- cases that can't be expressed */
 
 static const char foreign_ids[] = "the library shows no ids, so there are none to try on others";
 static const char own_keys[] = "the library chooses the keys";
@@ -410,7 +410,7 @@ request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *
         answer->id = request->number;
 }
 
-/* Of that agent and bucket, else the case says what the library can't. */
+/* The request must be of this agent and bucket; the library can't express others. */
 static Request *
 find_request(const Session *session, char letter, const char *bucket, guint64 number)
 {

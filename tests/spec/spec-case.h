@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-/* What a request asks for; what isn't said isn't sent. */
+/* The options of a request; those that are not set are not sent. */
 typedef struct {
     char *name;
     char *bucket;

@@ -20,7 +20,7 @@ typedef struct {
     gboolean aborted;
 } SpecAnswer;
 
-/* What an agent was told. */
+/* A notification of an agent. */
 typedef struct {
     gboolean is_granted; /* else released */
     guint64 id;
@@ -84,5 +84,5 @@ void spec_event_free(SpecEvent *event);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SpecAnswer, spec_answer_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SpecEvent, spec_event_free)
 
-/* FALSE, and the test has failed with a word about it, unless all went as the case says. */
+/* Returns FALSE, and fails the test with a message, unless everything was as the case expects. */
 gboolean spec_run_case(const SpecDriver *driver, const SpecCase *spec);

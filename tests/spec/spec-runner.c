@@ -304,7 +304,7 @@ compare_text(gconstpointer a, gconstpointer b)
     return g_strcmp0(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* By name only: one name's requests stand in their order, of different names nothing is said. */
+/* Sorts by name only: requests of one name are in order, the order of names is not specified. */
 static void
 sort_by_name(GPtrArray *entries)
 {
@@ -485,7 +485,7 @@ run_step(Run *run)
     return TRUE;
 }
 
-/* FALSE if it can't be told: then once more. */
+/* Returns FALSE if the result is uncertain: then it is tried again. */
 static gboolean
 try_case(const SpecDriver *driver, const SpecCase *spec, gboolean may_be_void, gboolean *out_good)
 {

@@ -46,7 +46,7 @@ typedef struct {
 
 /* ---- what is damaged */
 
-/* Names that say who they are of, so that mixed records are seen. */
+/* Names that contain their owner, so that mixed records are detected. */
 static void
 fill(World *world, guint n_requests)
 {

@@ -37,7 +37,7 @@
 #define META_BYTES          8192 /* LMDB's first two pages */
 #define PAGE_STATES_SKIPPED 20
 
-/* What the process tells, in memory that outlives it. */
+/* The progress of the process, in shared memory. */
 typedef struct {
     guint n_opened;   /* state_begin() has returned so many times */
     guint committing; /* the turn that it is in, from 1 */
@@ -196,7 +196,8 @@ fail(const Sweep *sweep, const char *what, guint64 where, const char *found)
     exit(EXIT_FAILURE);
 }
 
-/* A successor starts with the last commit or the one under way, and goes on with new tokens. */
+/* The next process starts with the last commit or the one in progress, and continues with new
+ * tokens. */
 static void
 check_killed(Sweep *sweep, const char *what, guint64 where)
 {
@@ -238,7 +239,7 @@ begin_again(Sweep *sweep)
     sweep->said->is_in_commit = FALSE;
 }
 
-/* It has stopped, before it has begun. -1: nobody may be traced here. */
+/* Returns the child, stopped before it starts. -1: tracing is not permitted. */
 static pid_t
 start(Sweep *sweep, guint stop_at, guint restart_after)
 {
@@ -338,7 +339,7 @@ must_go_on(pid_t pid, int request, int *signal_number)
     g_assert_true(goes_on);
 }
 
-/* How many there are from before the commit of that turn until it is said. */
+/* The number of instructions from before the commit of that turn until it is reported. */
 static guint
 count_instructions(Sweep *sweep, guint turn)
 {
@@ -390,7 +391,7 @@ sweep_instructions(Sweep *sweep, guint seconds)
     report(sweep, "instructions of a commit");
 }
 
-/* What a process leaves that is killed now, in a directory of its own. */
+/* Copies the files that a process would leave if it were killed now. */
 static void
 check_as_killed(Sweep *sweep, guint n)
 {

@@ -369,7 +369,7 @@ describe_agent(const Agent *agent, GString *text)
         describe_request(link->data, text);
 }
 
-/* Those who never asked for anything are not written. */
+/* Agents that never made a request are not stored. */
 char *
 world_describe(World *world)
 {

@@ -29,7 +29,7 @@ typedef struct {
     GString *lost;               /* of state_restore(): "A3 name, ..." */
 } World;
 
-/* A directory of its own, owned; and without it again, with all that is in it. */
+/* Create a directory, whose path is owned, and remove it with its contents. */
 char *world_new_directory(void);
 void world_remove_directory(const char *directory);
 
@@ -51,7 +51,7 @@ void world_open_at(World *world,
                    gint64 monotonic_us,
                    gint64 realtime_us);
 
-/* FALSE if it can't; without an error, if somebody else has the lock. */
+/* Returns FALSE on failure; without an error, if another process has the lock. */
 gboolean world_try_open(World *world,
                         const char *directory,
                         guint8 bus,
@@ -84,5 +84,5 @@ char *world_describe(World *world);
 /* The same of the contents of a file; NULL if it contradicts itself. */
 char *world_describe_contents(const StateContents *contents);
 
-/* The same of the file at `path`; "" is none, "damaged" is that; "busy": it can't be told now. */
+/* The same of the file at `path`; "": no file; "damaged"; "busy": it can't be read now. */
 char *world_describe_file(const char *path);

@@ -415,7 +415,7 @@ test_tokens_of_a_good_header(Fixture *fixture, gconstpointer data)
     world_close(&world);
 }
 
-/* ---- a header that tells of something else */
+/* ---- a header that doesn't match */
 
 static void
 test_wrong_sum(Fixture *fixture, gconstpointer data)

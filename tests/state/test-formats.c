@@ -97,7 +97,7 @@ test_this_format(void)
     world_remove_directory(directory);
 }
 
-/* Whatever it is: it is kept, one line tells of it, and locks work. */
+/* The file is renamed, there is one line in the log, and locks work. */
 static void
 test_other_format(gconstpointer data)
 {

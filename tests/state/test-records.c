@@ -61,7 +61,7 @@ write_agent(const AgentRecord *record)
     return bytes;
 }
 
-/* A copy with nothing behind it, so that a sanitizer sees who reads on. */
+/* A copy without anything behind it, so that a sanitizer detects a read beyond it. */
 static gpointer
 exact(const guint8 *bytes, gsize size)
 {

@@ -105,7 +105,7 @@ visit(const void *key, gsize key_size, const void *value, gsize value_size, gpoi
     return TRUE;
 }
 
-/* "1 a, 2 b": what the file has, with a header that says so. */
+/* "1 a, 2 b": the contents of the file, which match its header. */
 static char *
 read_file(const Fixture *fixture)
 {
@@ -247,7 +247,7 @@ test_step_back(Fixture *fixture, gconstpointer data)
     g_assert_false(store_step_back(other, &number));
 }
 
-/* As it goes on from there, if there is no room for a new file. */
+/* Continues with the old file, as if there were no space for a new one. */
 static void
 test_open_after_step_back(Fixture *fixture, gconstpointer data)
 {

@@ -5,7 +5,7 @@
 
 #include <stdarg.h>
 
-/* How many records around a violation are told. */
+/* The number of records around a violation that are printed. */
 #define LINES_MAX 40
 #define MS        G_GUINT64_CONSTANT(1000000)
 

@@ -241,7 +241,7 @@ update_live(GPtrArray *live, const GPtrArray *seen, guint *n_seen, guint64 now)
             g_ptr_array_add(live, seen->pdata[*n_seen]);
 }
 
-/* ---- what the dead have said */
+/* ---- messages of clients that were killed */
 
 static const StoryQuery *
 first_query_after(const StoryLock *lock, guint64 time)
@@ -311,7 +311,7 @@ check_queries(Checker *self, const StoryLock *lock)
             check_last_words(self, lock, lock->requests->pdata[i], array);
 }
 
-/* Rows of names that nobody has asked for. */
+/* Rows of names that were never requested. */
 void
 check_strangers(Checker *self)
 {

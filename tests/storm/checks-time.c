@@ -8,7 +8,7 @@
 
 #define MS G_GUINT64_CONSTANT(1000000)
 
-/* ---- a lock that somebody waits for and nobody has */
+/* ---- a lock that is requested and not held */
 
 static void
 add_span(GArray *spans, guint64 from, guint64 to)
@@ -107,7 +107,7 @@ may_be_unreachable(const Story *story, guint64 from, guint64 to)
            span_set_covers(story->down, from - MIN(from, story->patience), to) > 0;
 }
 
-/* That it was stolen, nobody may know who was told so only by a service that died. */
+/* If only a killed service notified the holder, the theft may be unknown to all others. */
 static gboolean
 is_loss(HistoryOutcome outcome)
 {
@@ -152,7 +152,7 @@ check_outcomes(Checker *self, const StoryRequest *request)
 /* How often the kernel is asked again. */
 #define ORACLE_RETRY (10 * MS)
 
-/* Whether one who had the kernel's lock is not done with dying. */
+/* Whether a process that had the kernel's lock has not ended completely. */
 static gboolean
 is_dying(const StoryClient *client, guint name, guint64 time)
 {

@@ -18,7 +18,7 @@ G_BEGIN_DECLS
 #define HISTORY_NEVER   G_MAXUINT64
 #define HISTORY_N_NAMES 8
 
-/* Names are few, so a number says which. */
+/* There are few names, so they are numbered. */
 #define HISTORY_ALL_NAMES ((1u << HISTORY_N_NAMES) - 1)
 
 typedef enum {
@@ -122,7 +122,8 @@ G_STATIC_ASSERT(sizeof(HistoryHeader) == 64);
 
 guint64 history_now(void);
 
-/* A client's file. Its memory is there from the start: a full disk kills nobody later. */
+/* A client's file. Its space is allocated at the start, so a full disk can't kill the client later.
+ */
 typedef struct HistoryLog HistoryLog;
 
 HistoryLog *
@@ -130,14 +131,14 @@ history_log_new(const char *path, guint capacity, const HistoryHeader *header, G
 void history_log_free(HistoryLog *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryLog, history_log_free)
 
-/* From then on rows of queries can be told to be this client's. */
+/* From then on rows of queries can be attributed to this client. */
 void history_log_set_unique(HistoryLog *self, guint32 unique);
 
 /* Notes it, with the time of now and the writer's number. False when there is no room. */
 gboolean history_log_write(HistoryLog *self, const HistoryRecord *record);
 guint history_log_get_room(HistoryLog *self);
 
-/* Anybody's file, when nobody writes to it any more. */
+/* Any file that is complete. */
 typedef struct {
     HistoryHeader header;
     const HistoryRecord *records;
@@ -145,7 +146,7 @@ typedef struct {
     GMappedFile *file;
 } HistoryFile;
 
-/* Of one who was killed before it could write, the header's magic is 0. */
+/* If the client was killed before it wrote, the header's magic is 0. */
 HistoryFile *history_file_open(const char *path, GError **error);
 void history_file_free(HistoryFile *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryFile, history_file_free)

@@ -288,7 +288,7 @@ on_settle_again(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Quiet is who has no call open, and of whom the service has shown whatever waits. */
+/* A client is quiet if it has no unanswered call, and all its pending requests have been listed. */
 static void
 settle(Client *self)
 {
@@ -563,7 +563,7 @@ client_exit(Client *self, guint flags)
     _exit(0);
 }
 
-/* Says much at once and is dead before it can be served. */
+/* Sends many calls and is killed before they can be served. */
 static void
 client_burst(Client *self)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MS G_GUINT64_CONSTANT(1000000)
-/* A library that says a request again, says how many ms are left of its time. */
+/* When the library repeats a request, it sends the remaining time-out. */
 #define TIMEOUT_SLACK (5 * MS)
 
 /* How long after its time-out the library ends a request if the service has not. */
@@ -90,7 +90,7 @@ compare_records(gconstpointer a, gconstpointer b, gpointer data)
     return one->time < other->time ? -1 : one->time > other->time;
 }
 
-/* The supervisor notes some things when it hears of them, with the time at which they happened. */
+/* The supervisor records some events later, with the time at which they happened. */
 static void
 add_supervisor(Story *self, const HistoryRecord *records, guint n)
 {
@@ -592,7 +592,7 @@ story_count_candidates(const StoryQuery *query,
     return n;
 }
 
-/* What an answer shows is there; it was said only because a restart would not undo it. */
+/* What a reply shows has been committed, so a restart doesn't undo it. */
 static void
 learn_from_queries(Story *self)
 {
@@ -686,7 +686,7 @@ steal_end(const StoryRequest *steal)
     return MIN(MIN(steal->enter, steal->end), steal->client->gone);
 }
 
-/* Since when somebody may have stolen what the request held with that token; 0: with any. */
+/* Since when the lock with that token may have been stolen; 0: with any token. */
 static guint64
 first_steal(const GPtrArray *steals,
             const GArray *latest,

@@ -97,10 +97,10 @@ char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
 
 #define assert_state(fixture, expected) assert_state_of(fixture, 'A', FIXTURE_BUCKET, expected)
 
-/* So much, or a twentieth where the environment's WEBLOCKS_TEST_SLOW says that all takes long. */
+/* Returns this number, or a twentieth of it if WEBLOCKS_TEST_SLOW is set in the environment. */
 guint fixture_get_size(guint full);
 
-/* From the environment's WEBLOCKS_TEST_SEED, else from g_test's --seed; told in the log. */
+/* From WEBLOCKS_TEST_SEED in the environment, or g_test's --seed; printed to the log. */
 guint32 fixture_get_seed(void);
 
 /* Whether the environment's WEBLOCKS_FULL_SIZE asks for tests that take minutes. */

@@ -233,7 +233,7 @@ do_new_agent(World *world, guint slot)
     world->agents[slot]->server_data = GUINT_TO_POINTER(world->model_agent[slot]);
 }
 
-/* ---- the service dies, and the next one has what it had */
+/* ---- the service is killed, and the next one restores its state */
 
 static UserAgent *
 new_core(const Limits *limits, gint64 now_us)

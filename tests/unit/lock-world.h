@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct LockWorld LockWorld;
 
-/* `seed` only is what a failure tells. Tells each operation if `is_loud`. */
+/* `seed` is only printed on failure. Prints each operation if `is_loud`. */
 LockWorld *lock_world_new(const char *seed, gboolean is_loud);
 
 /* All leave, and nothing may remain. */

@@ -102,7 +102,7 @@ test_counts_clients(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 0);
 }
 
-/* At the limit it is fine, one more is not, and who leaves makes room. */
+/* The limit is reached, not exceeded, and a client that disconnects is discharged. */
 static void
 test_client_limit(CoreFixture *f, gconstpointer data)
 {
@@ -122,7 +122,7 @@ test_client_limit(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_new_agent(f, 'E'), ==, lock_result_limit(LIMIT_CLIENTS_PER_UID));
 }
 
-/* Who comes back is somebody else. */
+/* A client that connects again is another agent. */
 static void
 test_comes_back(CoreFixture *f, gconstpointer data)
 {

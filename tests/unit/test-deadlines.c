@@ -142,7 +142,7 @@ test_remove(void)
     g_assert_cmpuint(due->len, ==, 1);
 }
 
-/* Of one moment, who came first goes first, by whatever levels they came. */
+/* Requests with the same deadline expire in order, whatever levels they were in. */
 static void
 test_order_of_one_moment(void)
 {

@@ -23,7 +23,7 @@ test_order(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(effects_get_length(effects), ==, 0);
 }
 
-/* An effect can be told when request, name, bucket and agent are all gone. */
+/* An effect is valid when request, name, bucket and agent have ended. */
 static void
 test_keeps_alive(CoreFixture *f, gconstpointer data)
 {

@@ -85,7 +85,7 @@ test_filters(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "", .client_id = "X");
 }
 
-/* Pages, put together, are the whole; and a page that ends with the last entry says so. */
+/* All pages together are the whole list; a page that ends with the last entry has no `more`. */
 static void
 test_pages(CoreFixture *f, gconstpointer data)
 {

@@ -197,7 +197,7 @@ test_at_each_limit(Tree *tree, gconstpointer data)
             }
 }
 
-/* Many at once are all or nothing. */
+/* Several are charged together or not at all. */
 static void
 test_many_at_once(Tree *tree, gconstpointer data)
 {
@@ -273,7 +273,7 @@ test_never_below_zero(Tree *tree, gconstpointer data)
 
 /* ---- shares */
 
-/* Three quarters are for who comes first; of the last one, nobody gets more than the others. */
+/* Three quarters are first come, first served; the last one is shared equally. */
 static void
 test_share(Tree *tree, gconstpointer data)
 {
@@ -322,7 +322,7 @@ test_share_grows_small(Tree *tree, gconstpointer data)
     }
 }
 
-/* With the limits as they are, whatever one uid does, another has a quarter of its own. */
+/* With the default limits, one uid always leaves a quarter to another. */
 static void
 test_share_of_defaults(Tree *tree, gconstpointer data)
 {
@@ -345,7 +345,7 @@ test_share_of_defaults(Tree *tree, gconstpointer data)
     }
 }
 
-/* An application leaves a quarter to its user, who has no such bound. */
+/* An application leaves a quarter to its user, who is not subject to the application's limit. */
 static void
 test_share_of_app(Tree *tree, gconstpointer data)
 {
@@ -625,7 +625,7 @@ test_total(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(f, 'E', "m", "", NULL), ==, full);
 }
 
-/* The nearest limit is the one that is told. */
+/* The innermost limit is reported. */
 static void
 test_order_of_checks(CoreFixture *f, gconstpointer data)
 {

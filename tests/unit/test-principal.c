@@ -158,7 +158,7 @@ test_apart(CoreFixture *f, gconstpointer data)
     assert_state(f, "n X A1 | -");
 }
 
-/* It lives as long as an effect tells of it. */
+/* It exists as long as an effect refers to it. */
 static void
 test_lifetime(CoreFixture *f, gconstpointer data)
 {

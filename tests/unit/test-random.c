@@ -47,7 +47,7 @@ do_all(const Run *run, gboolean is_loud)
     lock_world_free(world);
 }
 
-/* How much the child says. */
+/* How much the child prints. */
 typedef enum {
     SAYS_NOTHING,
     SAYS_WHAT_DIFFERS,

@@ -39,7 +39,7 @@ shared(LockRequestParts parts)
     return parts;
 }
 
-/* To the agent of that letter, whose ids may have gone up to 100. */
+/* For the agent of that letter, whose last id is at least 100. */
 static LockRequest *
 restore_in(CoreFixture *fixture,
            char letter,
@@ -111,7 +111,7 @@ test_process_all(CoreFixture *fixture, gconstpointer data)
     assert_effects(fixture, "");
 }
 
-/* The queue goes on from there in the order that it had, with newcomers behind. */
+/* The queue continues in its order, with new requests at the end. */
 static void
 test_order(CoreFixture *fixture, gconstpointer data)
 {
@@ -138,7 +138,7 @@ test_ids_go_on(CoreFixture *fixture, gconstpointer data)
     g_assert_cmpuint(fixture_request(fixture, 'A', "y", ""), ==, 301);
 }
 
-/* Above what is restored, whatever the clock says. */
+/* Tokens are above the restored ones, whatever the time is. */
 static void
 test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
 {
@@ -182,7 +182,7 @@ test_deadlines(CoreFixture *fixture, gconstpointer data)
     assert_effects(fixture, "");
 }
 
-/* A lock waits no more, whatever its record says of a deadline. */
+/* A held lock has no deadline, even if its record has one. */
 static void
 test_a_lock_has_no_deadline(CoreFixture *fixture, gconstpointer data)
 {
@@ -268,7 +268,7 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
     g_assert_nonnull(restore_in(fixture, 'B', "other", "x", &first));
 }
 
-/* A manager is of one principal, and so are who asks it. */
+/* A manager and its agents have one principal. */
 static void
 test_of_another_principal(CoreFixture *fixture, gconstpointer data)
 {
@@ -281,7 +281,7 @@ test_of_another_principal(CoreFixture *fixture, gconstpointer data)
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 0);
 }
 
-/* Limits are for those who ask now. */
+/* Limits do not apply to restored requests. */
 static void
 test_limits_do_not_matter(CoreFixture *fixture, gconstpointer data)
 {

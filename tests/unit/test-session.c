@@ -77,7 +77,7 @@ identify(Fixture *f, Client *client, guint32 uid)
     client_set_agent(client, agent);
 }
 
-/* A copy says what the call said, and refers to nothing of it. */
+/* A copy has the same contents, and refers to nothing of the original. */
 static void
 test_copy(Fixture *f, gconstpointer data)
 {

@@ -7,7 +7,7 @@
 
 /* ---- termination */
 
-/* Its connection goes on as another agent, which has nothing, and whose ids are new. */
+/* Its connection continues as a new agent without requests, whose ids continue. */
 static void
 test_replace(CoreFixture *f, gconstpointer data)
 {
@@ -170,7 +170,7 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     assert_effects(f, "waits B2, waits C2, timedout B2, granted C2");
 }
 
-/* A steal leaves those who wait where they are, with the time they have left. */
+/* A steal doesn't change pending requests or their remaining time. */
 static void
 test_timeout_and_steal(CoreFixture *f, gconstpointer data)
 {
