@@ -269,8 +269,10 @@ class AtStart(OutOfMemory):
                 self.crash()
                 self.memory.fail(number)
                 service = self.start(env=self.memory.environment(), ready=False)
+                # It can own the name, and end since it cannot read the bus's reply.
                 wait_for(lambda s=service: s.process.poll() is not None
-                         or owner_of(self.control), what='service or its end')
+                         or (owner_of(self.control) and self.answers()),
+                         what='service that answers or has ended')
                 self.memory.spare()
                 if service.process.poll() is not None:
                     self.allow_end()
