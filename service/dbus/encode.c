@@ -92,12 +92,6 @@ encode_error(Client *client, const LockCall *call, const char *name, const char 
 }
 
 void
-encode_refusal(Client *client, const LockCall *call)
-{
-    encode_error(client, call, call->refusal_name, call->refusal_text);
-}
-
-void
 encode_errno(Client *client, const LockCall *call, int r)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;

@@ -20,10 +20,8 @@ sd_bus_message *encode_new_reply(const Client *client, const LockCall *call);
 void encode_done(Client *client, const LockCall *call);
 
 /* Send error replies, if the call wants a reply: for a result other than LOCK_RESULT_OK and
- * _UNAVAILABLE, for a call that could not be decoded, for a negative errno of sd-bus, and for a
- * given name and text. */
+ * _UNAVAILABLE, for a negative errno of sd-bus, and for a given name and text. */
 void encode_result(Client *client, const LockCall *call, LockResult result);
-void encode_refusal(Client *client, const LockCall *call);
 void encode_errno(Client *client, const LockCall *call, int r);
 void encode_error(Client *client, const LockCall *call, const char *name, const char *text);
 

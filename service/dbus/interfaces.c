@@ -32,54 +32,32 @@ refuse_method(sd_bus_message *call, void *userdata, sd_bus_error *error)
     return sd_bus_error_set(error, BUS_ERROR_UNKNOWN_METHOD, "there is no such method");
 }
 
+#define METHOD(member, in, in_names, out, out_names)                              \
+    SD_BUS_METHOD_WITH_NAMES(member, in, in_names, out, out_names, refuse_method, \
+                             SD_BUS_VTABLE_UNPRIVILEGED)
+
 static const sd_bus_vtable lock_manager_vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_METHOD_WITH_NAMES("Request",
-                             "sa{sv}",
-                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
-                             "tt",
-                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Steal",
-                             "sa{sv}",
-                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
-                             "tt",
-                             SD_BUS_PARAM(id) SD_BUS_PARAM(token),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES(
-        "Release", "t", SD_BUS_PARAM(id), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Abort",
-                             "t",
-                             SD_BUS_PARAM(id),
-                             "b",
-                             SD_BUS_PARAM(aborted),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Query",
-                             "",
-                             ,
-                             "a(sss)a(sss)",
-                             SD_BUS_PARAM(held) SD_BUS_PARAM(pending),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Inspect",
-                             "a{sv}",
-                             SD_BUS_PARAM(filter),
-                             "aa{sv}b",
-                             SD_BUS_PARAM(entries) SD_BUS_PARAM(more),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES(
-        "Watch", "b", SD_BUS_PARAM(enable), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Break",
-                             "sa{sv}",
-                             SD_BUS_PARAM(name) SD_BUS_PARAM(options),
-                             "u",
-                             SD_BUS_PARAM(count),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
+    METHOD("Request",
+           "sa{sv}",
+           SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+           "tt",
+           SD_BUS_PARAM(id) SD_BUS_PARAM(token)),
+    METHOD("Steal",
+           "sa{sv}",
+           SD_BUS_PARAM(name) SD_BUS_PARAM(options),
+           "tt",
+           SD_BUS_PARAM(id) SD_BUS_PARAM(token)),
+    METHOD("Release", "t", SD_BUS_PARAM(id), "", ),
+    METHOD("Abort", "t", SD_BUS_PARAM(id), "b", SD_BUS_PARAM(aborted)),
+    METHOD("Query", "", , "a(sss)a(sss)", SD_BUS_PARAM(held) SD_BUS_PARAM(pending)),
+    METHOD("Inspect",
+           "a{sv}",
+           SD_BUS_PARAM(filter),
+           "aa{sv}b",
+           SD_BUS_PARAM(entries) SD_BUS_PARAM(more)),
+    METHOD("Watch", "b", SD_BUS_PARAM(enable), "", ),
+    METHOD("Break", "sa{sv}", SD_BUS_PARAM(name) SD_BUS_PARAM(options), "u", SD_BUS_PARAM(count)),
     SD_BUS_SIGNAL_WITH_NAMES("Waiting",
                              "tsss",
                              SD_BUS_PARAM(id) SD_BUS_PARAM(name) SD_BUS_PARAM(mode)
@@ -100,45 +78,31 @@ static const sd_bus_vtable lock_manager_vtable[] = {
 };
 
 static int
-get_version(sd_bus *bus,
-            const char *path,
-            const char *interface,
-            const char *property,
-            sd_bus_message *reply,
-            void *userdata,
-            sd_bus_error *error)
+append_limits(sd_bus_message *reply, const Limits *limits)
 {
-    return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
-}
-
-static int
-get_interface_version(sd_bus *bus,
-                      const char *path,
-                      const char *interface,
-                      const char *property,
-                      sd_bus_message *reply,
-                      void *userdata,
-                      sd_bus_error *error)
-{
-    return sd_bus_message_append(reply, "u", BUS_INTERFACE_VERSION);
-}
-
-static int
-get_limits(sd_bus *bus,
-           const char *path,
-           const char *interface,
-           const char *property,
-           sd_bus_message *reply,
-           void *userdata,
-           sd_bus_error *error)
-{
-    const Bus *self = userdata;
     int r = sd_bus_message_open_container(reply, 'a', "{st}");
 
     for (guint i = 0; i < N_LIMITS && r >= 0; i++)
-        r = sd_bus_message_append(reply, "{st}", limit_id_get_name(i),
-                                  (uint64_t)self->session->user_agent.limits.max[i]);
+        r = sd_bus_message_append(reply, "{st}", limit_id_get_name(i), (uint64_t)limits->max[i]);
     return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int
+get_property(sd_bus *bus,
+             const char *path,
+             const char *interface,
+             const char *property,
+             sd_bus_message *reply,
+             void *userdata,
+             sd_bus_error *error)
+{
+    const Bus *self = userdata;
+
+    if (g_str_equal(property, "Version"))
+        return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
+    if (g_str_equal(property, "InterfaceVersion"))
+        return sd_bus_message_append(reply, "u", BUS_INTERFACE_VERSION);
+    return append_limits(reply, &self->session->user_agent.limits);
 }
 
 /* The node above the buckets exists for introspection only; it is not a bucket. */
@@ -168,35 +132,18 @@ enumerate_buckets(
 
 static const sd_bus_vtable service_vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_METHOD_WITH_NAMES(
-        "Buckets", "", , "as", SD_BUS_PARAM(names), refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Observable",
-                             "",
-                             ,
-                             "a(oa{sv})",
-                             SD_BUS_PARAM(buckets),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES(
-        "Watch", "b", SD_BUS_PARAM(enable), "", , refuse_method, SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("OpenSocket",
-                             "a{sv}",
-                             SD_BUS_PARAM(options),
-                             "ha{sv}",
-                             SD_BUS_PARAM(socket) SD_BUS_PARAM(parameters),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_NAMES("Resync",
-                             "",
-                             ,
-                             "a(sttsstt)",
-                             SD_BUS_PARAM(requests),
-                             refuse_method,
-                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_PROPERTY("Version", "s", get_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY(
-        "InterfaceVersion", "u", get_interface_version, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Limits", "a{st}", get_limits, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    METHOD("Buckets", "", , "as", SD_BUS_PARAM(names)),
+    METHOD("Observable", "", , "a(oa{sv})", SD_BUS_PARAM(buckets)),
+    METHOD("Watch", "b", SD_BUS_PARAM(enable), "", ),
+    METHOD("OpenSocket",
+           "a{sv}",
+           SD_BUS_PARAM(options),
+           "ha{sv}",
+           SD_BUS_PARAM(socket) SD_BUS_PARAM(parameters)),
+    METHOD("Resync", "", , "a(sttsstt)", SD_BUS_PARAM(requests)),
+    SD_BUS_PROPERTY("Version", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("InterfaceVersion", "u", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Limits", "a{st}", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_VTABLE_END,
 };
 

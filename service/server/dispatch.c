@@ -321,7 +321,7 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
         encode_error(client, call, BUS_ERROR_SECURITY,
                      "the caller is not permitted to do this on this path");
     else if (call->refusal_name != NULL)
-        encode_refusal(client, call);
+        encode_error(client, call, call->refusal_name, call->refusal_text);
     else if (call->kind == LOCK_CALL_OTHER)
         encode_result(client, call, lock_result_limit(LIMIT_CALLS_WAITING));
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
