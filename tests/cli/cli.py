@@ -19,7 +19,7 @@ TALKER = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
 
 
 class Job:
-    """A process, `weblocks` unless told otherwise, that goes on while the test does something else."""
+    """A process, `weblocks` by default, that runs while the test continues."""
 
     def __init__(self, arguments, env, ignoring='', program=None, **options):
         command = [program or environment('WEBLOCKS_CLI'), *arguments]
@@ -37,7 +37,7 @@ class Job:
         return self.process.pid
 
     def line(self, timeout=PATIENCE):
-        """The next line of its standard output, without the end; None at the end."""
+        """The next line of its standard output, without the newline; None at EOF."""
         deadline = time.monotonic() + timeout
         while b'\n' not in self._data:
             left = deadline - time.monotonic()
@@ -138,7 +138,7 @@ class Terminal:
 
 
 class CliTestCase(BusTestCase):
-    """With a bus and a service for the class, and `weblocks` processes that see no other bus."""
+    """A class with a bus, a service, and `weblocks` processes on that bus only."""
 
     def setUp(self):
         super().setUp()
@@ -149,7 +149,7 @@ class CliTestCase(BusTestCase):
         return {**self.bus.environment(), 'DBUS_SYSTEM_BUS_ADDRESS': 'unix:path=/nowhere', **more}
 
     def weblocks(self, *arguments, env=None, **options):
-        """Runs it to its end; the result has returncode, stdout and stderr."""
+        """Runs it until it exits; the result has returncode, stdout and stderr."""
         options.setdefault('stdin', subprocess.DEVNULL)
         options.setdefault('text', True)
         return subprocess.run([environment('WEBLOCKS_CLI'), *arguments], env=env or self.env(),
@@ -168,7 +168,7 @@ class CliTestCase(BusTestCase):
         return job
 
     def running(self, *arguments, command=TALKER, **options):
-        """`weblocks run` with a command that has said 'on' already."""
+        """`weblocks run` with a command that has already printed 'on'."""
         job = self.job('run', *arguments, *command, **options)
         line = job.line()
         self.assertEqual(line, 'on', job.said())
@@ -206,7 +206,7 @@ class CliTestCase(BusTestCase):
         wait_for(lambda: not self.held(name, bucket), what=f'{name} to be free')
 
     def entry(self, name, bucket='default'):
-        """What Inspect tells of the only lock or request of that name."""
+        """The entry of Inspect for the only lock or request of that name."""
         entries, _ = self.locks.inspect(bucket, name=name)
         self.assertEqual(len(entries), 1, entries)
         return entries[0]

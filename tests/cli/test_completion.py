@@ -51,7 +51,7 @@ end
 
 
 class Shell:
-    """An interactive shell on a terminal of its own."""
+    """An interactive shell on a separate terminal."""
 
     def __init__(self, argv, env, directory):
         fifo = os.path.join(directory, 'lines')
@@ -85,7 +85,7 @@ class Shell:
         return line.decode()
 
     def complete(self, text):
-        """What becomes of the text on the command line when Tab is pressed."""
+        """The command line after Tab is pressed."""
         os.write(self.fd, b'\x15' + text.encode() + b'\t\x14')
         return self.line()
 

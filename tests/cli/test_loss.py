@@ -92,7 +92,7 @@ class Stolen(CliTestCase):
         self.assertEqual(job.wait(), 75)
 
     def test_noticed_at_the_end_only(self):
-        """The command ends well, but by then the lock was another's."""
+        """The command succeeds, but its lock was stolen."""
         for option, status in (('--on-loss=kill', 75), ('--on-loss=ignore', 3)):
             name = self.unique()
             job = self.running(option, name, command=('sh', '-c', 'echo on; read x; exit 3'))
@@ -107,7 +107,7 @@ class Stolen(CliTestCase):
             self.assertIn(f"weblocks: the lock '{name}' was ", job.said())
 
     def test_before_the_command_began(self):
-        """Granted and stolen while we were not looking: the command never runs."""
+        """Granted and stolen before the grant is processed: the command never runs."""
         holder = self.client()
         lock, _ = holder.request(self.name)
         for option in ('--on-loss=kill', '--on-loss=ignore'):
@@ -139,7 +139,7 @@ class Stolen(CliTestCase):
 
 
 class ServiceGone(CliTestCase):
-    """Each test has a service of its own, and ends it."""
+    """Each test has a separate service, and ends it."""
 
     service = False
 
@@ -168,7 +168,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
 
     def test_killed_and_back(self):
-        """A pause of which neither command hears."""
+        """A pause that neither command notices."""
         self.start_all()
         for _ in range(3):
             self.kill()
@@ -184,7 +184,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual(self.ignoring.said(), '')
 
     def test_killed_and_back_without_its_state(self):
-        """What was held is lost; who waits waits on, and is granted."""
+        """Held locks are lost; pending requests continue, and are granted."""
         self.start_all()
         self.kill()
         self.own = self.start_service('--no-state')
@@ -192,7 +192,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual((self.waiting.line(), self.waiting.wait()), ('ran', 0))
 
     def test_killed_and_not_back(self):
-        """The command goes on, and its end is the end."""
+        """The command continues, and its exit status is returned."""
         self.start_all()
         self.kill()
         self.holding.tell()
@@ -200,7 +200,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual(self.holding.said(), 'weblocks: the service does not answer\n')
 
     def test_told_to_end(self):
-        """One that keeps nothing says so; nobody is there to ask again."""
+        """A service without stored state notifies of the loss; there is no next one."""
         self.own.stop()
         self.own = self.start_service('--no-state')
         self.start_all()
@@ -243,7 +243,7 @@ class Nothing(CliTestCase):
         self.check_all(DBUS_SESSION_BUS_ADDRESS='unix:path=/no/such/socket')
 
     def check_says(self, message, *arguments, **env):
-        """What is missing, and what to do, whether it connects synchronously or not."""
+        """The message says what is missing, and what to do, with synchronous and asynchronous connections."""
         for line in (('query',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x')):
             done = self.weblocks(*line[:1], *arguments, *line[1:], env={'HOME': '/', **env})
             self.assertEqual((done.returncode, done.stdout), (69, ''), line)

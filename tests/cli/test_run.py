@@ -20,7 +20,7 @@ from sockets import packets
 
 
 class Status(CliTestCase):
-    """What `run` ends with, and that the lock is free then."""
+    """The exit status of `run`, and that the lock is released."""
 
     def run_sh(self, status, script):
         name = self.unique()
@@ -331,7 +331,7 @@ class TimeAskedFor(CliTestCase):
 
 
 class Command(CliTestCase):
-    """What the command gets from us, which is nothing of ours."""
+    """The command inherits nothing from `run`."""
 
     def test_arguments_are_its_own(self):
         name = self.unique()
@@ -357,7 +357,7 @@ class Command(CliTestCase):
         self.assertEqual(job.wait(), 0)
 
     def compare(self, script, **options):
-        """What a process sees is the same under `weblocks run` and without it."""
+        """The environment of a process is the same with and without `weblocks run`."""
         command = [sys.executable, '-c', script]
         plain = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                env=self.env(), check=True, **options).stdout
@@ -383,7 +383,7 @@ class Command(CliTestCase):
             self.assertEqual(file.read().strip(), b'2')
 
     def compare_signals(self, prepare):
-        """grep looks, for Python changes some of its own signals."""
+        """Uses grep, since Python changes some signal handlers."""
         command = ['grep', '^S[ih][gd][^Q]', '/proc/self/status']
         options = {'stdin': subprocess.DEVNULL, 'capture_output': True, 'text': True,
                    'env': self.env(), 'check': True, 'preexec_fn': prepare,
@@ -404,7 +404,7 @@ class Command(CliTestCase):
             signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2}))
 
     def test_nobody_reads_what_we_say(self):
-        """A lock is not lost because nobody listens."""
+        """A lock is not lost if the output can't be written."""
         name = self.unique()
         reader, writer = os.pipe()
         os.close(reader)

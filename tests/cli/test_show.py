@@ -26,13 +26,13 @@ PID = str(os.getpid())
 
 
 def is_safe(text):
-    """Whether a terminal shows these characters and does nothing else."""
+    """Whether a terminal only prints these characters."""
     return all(unicodedata.category(character) not in ('Cc', 'Cf', 'Cs', 'Co', 'Cn', 'Zl', 'Zp')
                for character in text)
 
 
 def unescape(text):
-    """The text again that was written out for people."""
+    """Decodes the text that was escaped for terminals."""
     def one(match):
         code = match.group(1)
         return {'n': '\n', 't': '\t', '\\': '\\'}.get(code) or chr(int(code[2:-1], 16))
@@ -59,7 +59,7 @@ class ShowTestCase(CliTestCase):
                 for line in out.removesuffix('\n').split('\n') if line or out]
 
     def screen(self, *arguments, **env):
-        """What a terminal is sent, line by line."""
+        """The output to a terminal, in lines."""
         terminal = self.terminal(*arguments, '--bucket', self.bucket, **env)
         self.assertEqual(terminal.wait(), 0, terminal.text)
         text = terminal.read()
@@ -159,7 +159,7 @@ class Query(ShowTestCase):
         self.assertIn(f'{escaped}\ty\texclusive\theld\t{self.b.name}', out)
 
     def test_many(self):
-        """More than fits in one pipe, or one page of the service's answers."""
+        """More than the size of a pipe, or one page of Inspect."""
         clients = [self.client() for _ in range(3)]
         for client in clients:
             for number in range(700):
@@ -338,7 +338,7 @@ class Watch(ShowTestCase):
                 'uid': os.getuid() if uid is None else uid}
 
     def test_all(self):
-        """Also buckets that come later, and go again."""
+        """Also buckets that are created later, and end again."""
         later = self.unique('later\n')
         buckets = (self.bucket, later)
         self.a.request('x', self.bucket)
@@ -423,7 +423,7 @@ class Watch(ShowTestCase):
         self.assertEqual(self.changes(job, 1), [self.change('removed', 'pending', 'x', self.b)])
 
     def test_only_what_changed(self):
-        """Many go at once, from between those that stay."""
+        """Many end at the same time, between those that remain."""
         for number in range(9):
             (self.a if number % 2 else self.b).request(str(number), self.bucket)
         job = self.job('watch', '--json', '-b', self.bucket)
@@ -642,7 +642,7 @@ class Break(ShowTestCase):
         self.assertNotEqual(self.weblocks('break', '-b', self.bucket, '--', '-x').returncode, 0)
 
     def test_another_user(self):
-        """Only root sees and breaks it."""
+        """Only root can list and break it."""
         stranger = self.other_uid_client()
         if os.getuid() != 0:
             self.skipTest('needs root')

@@ -93,7 +93,7 @@ class WhileWaiting(CliTestCase):
         wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
 
     def test_a_service_that_never_answers_in_time(self):
-        """Neither one that has the request, nor one that has not even answered for a socket."""
+        """Neither a service with the request, nor one that has not replied to OpenSocket."""
         job = self.job('run', '-w', '2', self.name, 'echo', 'ran')
         self.wait_pending(self.name)
         self.daemon.pause()
@@ -165,7 +165,7 @@ class WhileRunning(CliTestCase):
         self.assertEqual(job.wait(), 4)
 
     def test_we_are_killed(self):
-        """The lock is free at once, and the command is told to end."""
+        """The lock is released immediately, and the command gets SIGTERM."""
         job = self.running(self.name, command=LISTEN)
         waiter = self.client()
         id_, _ = waiter.request(self.name)
@@ -190,7 +190,7 @@ class WhileRunning(CliTestCase):
         self.assertIsNone(job.line())
 
     def test_started_without_sigchld(self):
-        """Who ignores it passes that on; the end of the command is noticed all the same."""
+        """An ignored signal stays ignored in the command, whose end is detected nevertheless."""
         with tempfile.TemporaryFile() as file:
             job = self.job('run', self.name, *TALKER, restore_signals=False, stdout=file)
             job.tell('6')

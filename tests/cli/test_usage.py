@@ -22,7 +22,7 @@ def data_file(name):
 
 
 class Wrong(CliTestCase):
-    """What is wrong is said, with status 64, and nothing happens: there is no bus to be had."""
+    """Usage errors: a message and status 64. No bus is needed."""
 
     def setUp(self):
         super().setUp()
@@ -113,7 +113,7 @@ class Right(CliTestCase):
 
 
 class Told(CliTestCase):
-    """Whoever adds an option and forgets to tell of it is reminded here."""
+    """Every option is in help, manual page and completions."""
 
     service = False
 

@@ -102,7 +102,7 @@ def settings(kind, wanted='[Service]'):
 
 class Units(unittest.TestCase):
     def analyze(self, path):
-        """(whether it is exposed at most so much, the table)"""
+        """Returns (whether the exposure is at most this, the table)."""
         analyze = shutil.which('systemd-analyze')
         if not analyze:
             self.skipTest('no systemd-analyze')
@@ -119,7 +119,7 @@ class Units(unittest.TestCase):
         self.assertTrue(good, table)
 
     def test_an_unhardened_unit_is_exposed(self):
-        """The same without what EACH has: it is these lines that count."""
+        """The same unit without the lines of EACH."""
         with open(unit_of('system'), encoding='utf-8') as file:
             lines = [line for line in file if line.partition('=')[0] not in
                      {*EACH['system'], 'SystemCallFilter'}]
@@ -157,7 +157,7 @@ class Units(unittest.TestCase):
 
 
 def problems(policies, user):
-    """What is wrong with the <policy> elements of a file, as a list of sentences."""
+    """The mistakes in the <policy> elements of a file, as a list of sentences."""
     found = []
     owners = []
     opened = []
@@ -195,7 +195,7 @@ def problems(policies, user):
 
 
 class Policy(unittest.TestCase):
-    """The rules of the system bus: each names us."""
+    """The rules of the system bus: each has the service's name."""
 
     MISTAKES = {
         'anybody may own it': ('default', '<allow own="org.w3.WebLocks"/>'),
@@ -236,7 +236,7 @@ class Policy(unittest.TestCase):
         self.assertEqual(problems(self.root.findall('policy'), self.user), [])
 
     def test_mistakes_are_found(self):
-        """Each of them, if somebody made it."""
+        """Each of these mistakes is detected."""
         for what, (where, rule) in self.MISTAKES.items():
             with self.subTest(what):
                 root = copy.deepcopy(self.root)

@@ -132,7 +132,7 @@ class Staged(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """Activation, units, user: every file in its place, saying what it should."""
+    """Activation, units, user: every file is in its place, with the right contents."""
 
     @staticmethod
     def service_file(directory):
@@ -328,7 +328,7 @@ class SystemBus(unittest.TestCase):
         wait_for(lambda: owner_of(cls.control), what='weblocksd on the bus', every=0.005)
 
     def call(self, user, destination, path, member, *args):
-        """A call in the name of a user; what dbus-send says of the answer."""
+        """Makes a call as a user. Returns dbus-send's output."""
         entry = pwd.getpwnam(user)
         result = subprocess.run(
             [self.dbus_send, f'--bus={self.address}', '--print-reply', f'--dest={destination}',

@@ -47,14 +47,14 @@ class Display:
         self.name = ':' + data.decode().strip()
 
     def xdotool(self, *arguments):
-        """What it says, or None if it fails: it does when it finds no window."""
+        """Its output, or None if it fails, which it does if it finds no window."""
         result = subprocess.run(['xdotool', *map(str, arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, encoding='utf-8', check=False,
                                 env={**os.environ, 'DISPLAY': self.name}, timeout=PATIENCE)
         return result.stdout.strip() if result.returncode == 0 else None
 
     def stop(self):
-        """It leaves a lock file and a socket in /tmp unless it is asked to end."""
+        """It must get SIGTERM, since it leaves a lock file and a socket in /tmp otherwise."""
         if self.process.poll() is None:
             self.process.terminate()
             wait_exit(self.process)
@@ -122,7 +122,7 @@ class Notes:
         return bool(state) and not state['read_only']
 
     def wait_state(self, **wanted):
-        """Waits until the title says so: file, read_only, unsaved, holder, pid, waiting."""
+        """Waits until the title matches: file, read_only, unsaved, holder, pid, waiting."""
         def holds():
             state = self.state()
             return state and all(

@@ -69,7 +69,7 @@ class NotesTestCase(BusTestCase):
         return texts
 
     def entries(self, state):
-        """(pid, token) of this file's locks, as the service tells them to others."""
+        """(pid, token) of this file's locks, from Inspect."""
         name = 'file://' + self.path
         return [(entry['pid'], entry['token'])
                 for entry in self.outside.inspect(BUCKET, name=name, state=state)[0]]
@@ -255,7 +255,7 @@ class Saving(NotesTestCase):
         self.assertEqual(self.put_aside(), ['bread\n1'])
 
     def test_the_file_refuses_an_older_token(self):
-        """As if somebody had taken over, and this window had not heard of it."""
+        """As if another window had taken over, and this one had not been notified."""
         a = self.open()
         a.wait_editing()
         ((_, token),) = self.entries('held')

@@ -40,7 +40,7 @@ class PythonTestCase(BusTestCase):
         return self.new_agent().get_manager(self.bucket)
 
     def state(self):
-        """What the service says of the bucket: (name, mode, clientId) of held and pending."""
+        """The service's Query of the bucket: (name, mode, clientId) of held and pending."""
         return self.other.query(self.bucket)
 
     def held(self):
@@ -83,7 +83,7 @@ class PythonTestCase(BusTestCase):
 
 
 def run_async(start, finish):
-    """Calls start(callback), runs the main context until it came, returns finish(result)."""
+    """Calls start(callback), iterates the main context until the callback, returns finish(result)."""
     results = []
     start(lambda _source, result, *_data: results.append(result))
     wait_for(lambda: results, what='callback')

@@ -19,7 +19,7 @@ STORM_TASKS = 300
 
 class AsyncTestCase(PythonTestCase):
     def run_async(self, coroutine):
-        """asyncio.run(), and nothing stays of it."""
+        """asyncio.run(), after which nothing remains."""
         result = asyncio.run(asyncio.wait_for(coroutine, 50 * FACTOR))
         self.assertEqual(override.pumps, {})
         context = GLib.MainContext.default()
@@ -27,7 +27,7 @@ class AsyncTestCase(PythonTestCase):
         return result
 
     async def until(self, condition):
-        """Asks the service from another thread, while the loop goes on."""
+        """Queries the service in another thread, while the loop runs."""
         deadline = time.monotonic() + 20 * FACTOR
         while not condition():
             self.assertLess(time.monotonic(), deadline, f'state: {self.state()}')

@@ -20,7 +20,7 @@ class Apart(SandboxCase):
     """The same names in the same buckets, by applications and the host."""
 
     def check_apart(self, one, two, host):
-        """Three clients, each a principal of its own."""
+        """Three clients of different principals."""
         mine, yours = self.unique('bucket'), self.unique('bucket')
         clients = {'one': one, 'two': two, 'host': host}
         held = {}
@@ -72,7 +72,7 @@ class Apart(SandboxCase):
         self.check_apart(self.proxied_app(APP), self.proxied_app(OTHER_APP), self.host())
 
     def test_watchers(self):
-        """Nobody is told of another's."""
+        """No client is notified of another's locks."""
         app, other, host = self.app(APP), self.proxied_app(OTHER_APP), self.host()
         for client in (app, other, host):
             client.call('watch')
@@ -102,7 +102,7 @@ class Apart(SandboxCase):
 
 
 class Together(SandboxCase):
-    """What is one principal."""
+    """Clients of one principal."""
 
     def check_together(self, one, two):
         first = one.call('request', 'n')
@@ -125,7 +125,7 @@ class Together(SandboxCase):
         self.check_together(self.app(APP), self.proxied_app(APP))
 
     def test_sandbox_without_an_app(self):
-        """bubblewrap alone makes no application: it is the user's own."""
+        """bubblewrap alone doesn't make an application: such a client is unsandboxed."""
         app = self.app_in()
         app.call('request', 'n')
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
@@ -139,7 +139,7 @@ class Together(SandboxCase):
 
 
 class BadFiles(SandboxCase):
-    """Whatever lies there instead of the file: nobody knows who that is."""
+    """Other objects in place of the file: the client can't be identified."""
 
     def bad(self, *arguments, **kw):
         app = self.app_in(*arguments, **kw)
@@ -177,7 +177,7 @@ class BadFiles(SandboxCase):
         self.bad('--dev-bind', '/dev/zero', '/.flatpak-info')
 
     def test_file_system_that_never_answers(self):
-        """Everybody else is answered meanwhile."""
+        """Other clients are served meanwhile."""
         if os.geteuid() != 0 or not os.path.exists('/dev/fuse'):
             self.skipTest('needs root and /dev/fuse')
         self.assertTrue(stat.S_ISCHR(os.stat('/dev/fuse').st_mode))
@@ -195,7 +195,7 @@ class BadFiles(SandboxCase):
 
 
 class Chroots(SandboxCase):
-    """The service has mounts of its own, and so may others."""
+    """The service has a private mount namespace, and clients may have one."""
 
     @classmethod
     def start(cls):
@@ -255,7 +255,7 @@ class Chroots(SandboxCase):
 
 
 class LockSockets(SandboxCase):
-    """A process that has it acts for the client that opened it."""
+    """A process with the socket acts for the client that opened it."""
 
     def test_of_an_app_in_the_hands_of_the_host(self):
         app, twin = self.app(APP), self.app(APP)
@@ -292,7 +292,7 @@ class LockSockets(SandboxCase):
 
 
 class Restored(SandboxCase):
-    """The service is killed: everybody is who they were, and nobody is asked again."""
+    """The service is killed: all clients keep their identity, and are not identified again."""
 
     @classmethod
     def start(cls):

@@ -33,7 +33,7 @@ def label(text, end_=b'\0'):
 
 
 class Directory:
-    """What Service wants of a bus."""
+    """The interface of a bus for Service."""
 
     def __init__(self, path, address):
         self.path, self.address = path, address
@@ -78,7 +78,7 @@ class CredentialsCase(unittest.TestCase):
     # ---- processes
 
     def sleeper(self, app_id=None):
-        """A process that does nothing, in the sandbox of that application; its pid."""
+        """Starts an idle process in the sandbox of that application. Returns its pid."""
         command, fds = ['sleep', '1000'], ()
         if app_id is not None:
             one, two = memory_file(info(app_id)), memory_file(info(app_id))
@@ -148,7 +148,7 @@ class CredentialsCase(unittest.TestCase):
 
 class Credentials(CredentialsCase):
     def test_pidfd_wins(self):
-        """The bus has a pidfd of one, and the pid, by now, of another."""
+        """The bus returns a pidfd of one process, and the pid of another."""
         app, other = self.sleeper(APP), self.sleeper(OTHER_APP)
         one = self.assert_known(self.told(other, ProcessFD=self.pidfd(app)))
         two = self.assert_known(*[self.told(other)] * 2)
@@ -173,7 +173,7 @@ class Credentials(CredentialsCase):
         self.assertEqual(self.seen(self.client([self.told(app)] * 2)), [name])
 
     def test_pidfd_of_one_that_has_ended(self):
-        """Though its pid is that of one who runs."""
+        """Although its pid is that of a running process."""
         pid = self.sleeper()
         fd = self.pidfd(pid)
         os.kill(pid, 9)
@@ -185,7 +185,7 @@ class Credentials(CredentialsCase):
             self.assert_refused(self.told(os.getpid(), ProcessFD=file.fileno()))
 
     def test_asked_again(self):
-        """The bus says something else the second time, or nothing."""
+        """The second reply of the bus is different, or an error."""
         app = self.sleeper(APP)
         for second in (self.told(os.getpid()), self.told(app, uid=12345), self.told(), None,
                        self.told(app, LinuxSecurityLabel=label('unconfined'))):
@@ -219,7 +219,8 @@ class Credentials(CredentialsCase):
         self.assertEqual(self.seen(self.host), [name])
 
     def test_labels(self):
-        """A Snap, all of whose programs and instances are one; and what only looks like one."""
+        """A Snap, all of whose programs and instances are one principal; and labels that only look
+        like one."""
         def labelled(*args, **kw):
             return [self.told(os.getpid(), LinuxSecurityLabel=label(*args, **kw))] * 2
         fox = self.assert_known(*labelled('snap.firefox.firefox (enforce)'))
@@ -242,14 +243,14 @@ class Credentials(CredentialsCase):
             self.call(name, 'Release', lock[0])
 
     def test_label_and_file(self):
-        """Marked in both ways: nobody's."""
+        """Both markers: the client can't be identified."""
         app = self.sleeper(APP)
         self.assert_refused(*[self.told(app, LinuxSecurityLabel=label(
             'snap.firefox.firefox (enforce)'))] * 2)
         self.assert_known(*[self.told(app, LinuxSecurityLabel=label('unconfined'))] * 2)
 
     def test_ended_before_second_answer(self):
-        """It is there when it is looked at, and not any more when the bus confirms it."""
+        """The process ends between its identification and the second reply of the bus."""
         app = self.sleeper(APP)
         name = self.client([])
         told = self.told(app)
@@ -269,7 +270,7 @@ class Credentials(CredentialsCase):
         self.assertEqual(caught.exception.short, 'Security')
 
     def test_refused_may_ask_again(self):
-        """An answer that was none is not remembered."""
+        """A failed identification is not stored."""
         name = self.client([None, self.told(os.getpid()), self.told(os.getpid())])
         with self.assertRaises(DBusError):
             self.call(name, 'Request', 'x')
@@ -279,7 +280,7 @@ class Credentials(CredentialsCase):
 
 
 class End(CredentialsCase):
-    """The service ends, and calls go on coming to its unique name."""
+    """The service shuts down, while calls to its unique name continue."""
 
     arguments = ()
 
@@ -287,7 +288,7 @@ class End(CredentialsCase):
         self.assertEqual(self.service.complaints(), [])
 
     def test_nobody_new_is_asked_about(self):
-        """Or it would never end: who is refused may be asked about with each call."""
+        """Otherwise it might never end, since a refused client is identified again at each call."""
         told = self.told(os.getpid())
         one, two = self.client([LATER, told]), self.client([None])
         before = self.bus.send_as(one, lock_call('Request', 'x'))
@@ -352,12 +353,12 @@ class Many(CredentialsCase):
         self.bus.let_go(told)
 
     def errors(self, serials):
-        """The names of the errors, and how many calls were served."""
+        """Returns the names of the errors, and the number of served calls."""
         errors = [self.bus.reply_to(serial).get_error_name() for serial in serials]
         return set(errors) - {None}, errors.count(None)
 
     def test_lookups(self):
-        """The others wait until there is room."""
+        """The others are deferred until descriptors are available."""
         names, serials, told = self.begin()
         self.assertEqual([serial for serial in serials if self.bus.has_reply(serial)], [])
         self.let_go(names, told)
@@ -365,7 +366,7 @@ class Many(CredentialsCase):
         self.assertEqual(sorted(self.seen(self.host)), sorted(names))
 
     def test_lookups_that_do_not_end(self):
-        """The others are refused after a while, with an error that doesn't blame them."""
+        """The others are refused after a while with LimitsExceeded, not Security."""
         names, serials, told = self.begin()
         unserved = [serial for serial, name in zip(serials, names)
                     if self.bus.asked.count(name) < 2]

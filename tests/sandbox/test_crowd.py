@@ -45,12 +45,12 @@ class Crowd(SandboxCase):
         return self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
 
     def wait_quiet(self, names):
-        """Until the bus has nobody but these, and the service has heard of it."""
+        """Waits until only these are on the bus, and the service has been notified."""
         wait_for(lambda: set(self.names()) <= set(names), what='end of the crowd', every=0.05)
         self.control.ping()
 
     def n_asked(self, begin):
-        """How often the service wanted to know of somebody who they are."""
+        """The number of the service's GetConnectionCredentials calls."""
         end = self.monitor.position()
         with self.monitor._lock:
             blobs = self.monitor._blobs[begin:end]
@@ -60,7 +60,7 @@ class Crowd(SandboxCase):
         return status_kib(self.daemon.process.pid, 'RssAnon:')
 
     def room(self):
-        """How many more clients the service takes: it counts those that it knows."""
+        """The number of further clients that the service accepts."""
         clients = []
         try:
             while True:

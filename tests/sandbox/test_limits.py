@@ -57,7 +57,7 @@ class Limits(SandboxCase):
         self.check('watchesPerApp', LIMITS['watchesPerApp'], 'call', 'watch', True, UNIQUE)
 
     def test_lock_sockets(self):
-        """There are as many as clients, and a client has one at a time."""
+        """As many sockets as clients are allowed, and one for each client."""
         def take(*clients):
             return self.take('clientsPerApp', clients, len(clients), 'open_socket')
         apps = [self.app(APP), self.proxied_app(APP), self.app(APP), self.app(APP)]
@@ -70,7 +70,7 @@ class Limits(SandboxCase):
         self.assertEqual(take(apps[-1]), 1)
 
     def test_clients(self):
-        """Those are connections: each that has ever called."""
+        """Every connection that has made a call counts."""
         apps = [self.app(APP), self.proxied_app(APP), self.app(APP)]
         for app in apps:
             app.call('query')

@@ -21,14 +21,14 @@ OPENS = ('/proc/PID', 'mountinfo', 'root', 'fdinfo', '.flatpak-info', 'comm')
 
 
 class Killed(SandboxCase):
-    """The service is stopped in the middle of it, for as long as it takes to kill the client."""
+    """The service is stopped during an identification, until the client is killed."""
 
     @classmethod
     def start(cls):
         return None
 
     def begin(self, step):
-        """A service that stops there at each lookup; watchers that it knows already."""
+        """Starts a service that stops there at each lookup, with watchers that it has identified already."""
         cls = type(self)
         if cls.daemon is not None:
             self.assertEqual(cls.daemon.stop(), 0)
@@ -53,7 +53,7 @@ class Killed(SandboxCase):
         os.waitid(os.P_PID, self.daemon.process.pid, os.WSTOPPED)
 
     def told(self, client):
-        """What a watcher has been told by now."""
+        """The signals that a watcher has received by now."""
         client.sync()
         return [(event.signal, event.args[3]) for event in client.signals()]
 
@@ -99,7 +99,7 @@ class Killed(SandboxCase):
 
 
 class Errors(SandboxCase):
-    """The system refuses one thing or another."""
+    """System calls fail."""
 
     def setUp(self):
         super().setUp()
@@ -113,7 +113,7 @@ class Errors(SandboxCase):
             return next(line.split()[1] for line in file if line.startswith('TracerPid'))
 
     def inject(self, call, error, when=1):
-        """From now on; a function that ends it."""
+        """Makes calls fail from now on. Returns a function that ends it."""
         process = subprocess.Popen(
             ['strace', '-p', str(self.daemon_pid), '-o', '/dev/null', '-e', f'trace={call}',
              '-e', f'inject={call}:error={error}:when={when}'],
@@ -133,7 +133,7 @@ class Errors(SandboxCase):
         return stop
 
     def with_error(self, client, call, error, when=1):
-        """What becomes of a new connection of that process."""
+        """The result of a call of a new connection of that process."""
         stop = self.inject(call, error, when)
         try:
             return client.ask('again')
@@ -158,14 +158,14 @@ class Errors(SandboxCase):
                    ('ENOENT', '.flatpak-info') else 'Security')
 
     def test_opens_for_no_app(self):
-        """A root that it may not open is its own: that is enough."""
+        """A root that the service may not open is accepted if it is the service's own."""
         fine = (('EACCES', 'root'), ('EPERM', 'root'), ('ENOENT', '.flatpak-info'))
         plain = self.plain()
         self.check(plain, lambda error, name: '' if name == 'comm' or (error, name) in fine
                    else 'Security')
 
     def test_no_pidfds(self):
-        """A kernel without, or a filter."""
+        """A kernel without the call, or a filter."""
         plain = self.plain()
         for client in (plain, self.app(APP)):
             for error in ('ENOSYS', 'EPERM', 'EMFILE', 'EINVAL', 'ESRCH'):

@@ -64,7 +64,7 @@ class ObserveCase(SandboxCase):
 
 class Observers(ObserveCase):
     def check_observed(self, observer, path):
-        """It sees the locks of APP of USER there, hears of them, and can end one."""
+        """It can query, watch and break the locks of APP of USER there."""
         holder, waiter = self.who(APP), self.who(APP)
         observer.watch_all()
         held, _ = holder.request('n')
@@ -102,7 +102,7 @@ class Observers(ObserveCase):
             self.assert_error('Security', stranger.query, path)
 
     def check_blind(self, ask, own):
-        """An application's view: nothing but its own, and one answer for all that is not."""
+        """An application sees only its own locks, and gets one error for all others."""
         answers = set()
         for path in (other_path('b', OTHER_APP), other_path('none', 'org.example.None'),
                      other_path('b', APP), other_path('b', 'snap', kind='snap'),
@@ -139,7 +139,7 @@ class Observers(ObserveCase):
                          {other_path('b', OTHER_APP), other_path('mine', APP)})
 
     def test_root_of_a_user_namespace(self):
-        """Is a user like any other."""
+        """Root of a user namespace is a user like any other."""
         self.who(APP).request('n', 'b')
         self.who(uid=OTHER_USER).request('n', 'b')
         paths = [other_path('b', uid=OTHER_USER), other_path('b', uid=0), other_path('b', APP)]
@@ -157,13 +157,13 @@ class Observers(ObserveCase):
 
 
 class Model(ObserveCase):
-    """Observable beside a model: two users, with two applications each."""
+    """Observable compared with a model: two users, with two applications each."""
 
     STEPS = full_size(300, 3000)
 
     @staticmethod
     def path(observer, owner, bucket):
-        """By which it addresses the bucket; None: it may not."""
+        """The path by which it addresses the bucket; None: not permitted."""
         (app, uid), (owner_app, owner_uid) = observer, owner
         if observer == owner:
             return bucket_path(bucket)

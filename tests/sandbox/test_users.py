@@ -28,7 +28,7 @@ class Users(SandboxCase):
 
 
 class Unprivileged(Users):
-    """The service is of a user of its own."""
+    """The service runs as a separate user."""
 
     # What is done to it before it gives up its privileges: a shell's words.
     mounts = ''
@@ -49,10 +49,10 @@ class Unprivileged(Users):
 
 
 class WithoutPrivileges(Unprivileged):
-    """What it can know of others then."""
+    """How it identifies other users' clients."""
 
     def test_it_may_not_look(self):
-        """Else these cases show nothing."""
+        """Otherwise these cases would test nothing."""
         tried = subprocess.run(['setpriv', f'--reuid={SERVICE_UID}', '--clear-groups', 'ls',
                                 f'/proc/{os.getpid()}/root/'], capture_output=True, check=False)
         self.assertNotEqual(tried.returncode, 0)
@@ -70,7 +70,7 @@ class WithoutPrivileges(Unprivileged):
         self.assert_refused(self.app(APP))
 
     def test_app_behind_a_proxy(self):
-        """Its proxy has the file in its root, where no mount tells of it."""
+        """Its proxy has the file in its root, where it is not a mount."""
         self.assert_refused(self.proxied_app(APP))
 
     def test_another_root(self):
@@ -79,26 +79,26 @@ class WithoutPrivileges(Unprivileged):
         self.assert_refused(self.app_in())
 
     def test_same_root_in_other_mounts(self):
-        """As services have that systemd protects."""
+        """As services of systemd units have it."""
         one = self.plain(command=['unshare', '--mount', '--propagation', 'private', 'sh', '-c',
                                   'mount --bind /usr /usr && exec "$@"', 'sh'])
         self.assert_together(one, self.plain())
 
     def test_app_of_its_own_user(self):
-        """That it may look into."""
+        """A root that the service may access."""
         app, twin = self.app(APP, uid=SERVICE_UID), self.app(APP, uid=SERVICE_UID)
         self.assert_together(app, twin)
         self.assert_apart(app, self.plain(SERVICE_UID))
 
     def test_protected_process(self):
-        """Of its own user, who may not look into it all the same."""
+        """A root of the service's own user, which it still may not access."""
         one, two = self.plain(SERVICE_UID), self.plain(SERVICE_UID)
         one.ask('protect')
         self.assertEqual(os.stat(f'/proc/{one.pid}/status').st_uid, 0, 'it is not protected')
         self.assert_together(one, two)
 
     def test_protected_app(self):
-        """Who made the sandbox may look into all of it."""
+        """The user who made the sandbox may access it."""
         app, twin = self.app(APP, uid=SERVICE_UID), self.app(APP, uid=SERVICE_UID)
         app.ask('protect')
         self.assert_together(app, twin)
@@ -112,7 +112,7 @@ class ProtectedService(WithoutPrivileges):
 
 
 class HiddenProcesses(Unprivileged):
-    """What can't be seen is refused, whoever it is."""
+    """A client whose root can't be accessed is refused."""
 
     mounts = 'mount -t proc -o hidepid=invisible proc /proc && exec'
 

@@ -31,7 +31,7 @@ def listed(text, title):
 
 
 def look(top):
-    """Yields (whether it is there, what)."""
+    """Yields (whether it exists, its name)."""
     text = (top / 'docs/security.md').read_text(encoding='utf-8')
     for word, name in named(text):
         path = top / 'tests' / name

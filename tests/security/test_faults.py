@@ -72,7 +72,7 @@ def run(program, cases, fault):
 
 
 def notices(done, words):
-    """It fails, and by what it is there for."""
+    """The test fails, with an assertion for this fault."""
     failed = [line for line in done.stdout.splitlines() if line.startswith('not ok')]
     return done.returncode == 1 and failed and (
         words in done.stdout if ' ' in words else any(words in line for line in failed))

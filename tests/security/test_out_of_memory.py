@@ -25,7 +25,7 @@ ENDS = (-signal.SIGABRT, 1)
 
 
 class Memory:
-    """What the service and the test share."""
+    """The memory that the service and the test share."""
 
     def __init__(self):
         self.file = tempfile.NamedTemporaryFile(prefix='weblocks-memory-')
@@ -43,7 +43,7 @@ class Memory:
         return struct.unpack_from('Q', self.map, 24)[0]
 
     def fail(self, after, times=1):
-        """The allocation after so many more fails, and the next ones, so many in all."""
+        """Lets the n-th allocation from now on fail, and the following ones, `times` in total."""
         struct.pack_into('QQ', self.map, 8, self.count() + after + 1, times)
 
     def spare(self):
@@ -55,7 +55,7 @@ class Memory:
 
 
 class OutOfMemory(StateCase):
-    """`keeper` holds a lock and `waiter` waits for it, whatever happens."""
+    """`keeper` holds a lock and `waiter` has a pending request for it, all the time."""
 
     time_limit = 240.0
     SAMPLES = 14
@@ -106,7 +106,7 @@ class OutOfMemory(StateCase):
             return False
 
     def check(self):
-        """Nothing that was acknowledged is gone, and nothing was given twice."""
+        """Nothing that was acknowledged is lost, and nothing was granted twice."""
         self.assertEqual((self.see_resync(self.keeper), self.see_resync(self.waiter)), self.before)
         self.assertEqual(self.waiter.events, [])
         self.assertEqual(self.keeper.events, [])
@@ -116,7 +116,7 @@ class OutOfMemory(StateCase):
             self.assertEqual(len(exclusive), len(set(exclusive)), held)
 
     def quick(self, client):
-        """Waits no longer than needed for what may not come."""
+        """Waits for a reply that may not come."""
         call = client.call
         client.call = lambda *args, **kw: call(*args, **{'timeout': SHORT, **kw})
         return client
@@ -187,7 +187,7 @@ class OutOfMemory(StateCase):
         two.wait_for(lambda: two.signals('Granted'), SHORT, 'grant')
 
     def scene(self, do):
-        """Does it. How many allocations it took."""
+        """Makes the call. Returns the number of allocations."""
         pair = [self.raw_client(descriptors=True) for _ in range(2)]
         for client in pair:
             client.request('first', 'scene', mode='shared')
@@ -208,7 +208,7 @@ class OutOfMemory(StateCase):
         return taken
 
     def check_all_gone(self):
-        """Who has left is forgotten."""
+        """Disconnected clients are removed."""
         try:
             wait_for(lambda: self.keeper.query('scene') == ([], []), what='end of their locks',
                      timeout=4 * SHORT)
@@ -258,7 +258,7 @@ class AtStart(OutOfMemory):
     SAMPLES = 40
 
     def test_start(self):
-        """It comes up with all there was, or ends; the next one does."""
+        """It starts with the whole state, or exits; then the next one does."""
         self.crash()
         before = self.memory.count()
         self.begin()

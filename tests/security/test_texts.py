@@ -74,7 +74,7 @@ def arguments(text, at):
 
 
 def look(directory):
-    """Yields (what is wrong, or None; where; the text)."""
+    """Yields (the mistake, or None; the place; the text)."""
     for path in sorted(glob.glob(os.path.join(directory, '**', '*.c'), recursive=True)):
         name = os.path.join('service', os.path.relpath(path, directory))
         with open(path, encoding='utf-8') as file:

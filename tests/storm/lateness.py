@@ -13,7 +13,7 @@ NOTICED = 0.05
 
 
 class Lateness:
-    """A thread that wants to be woken, and notes when that was late. Ends with stop()."""
+    """A thread that sleeps, and records when it wakes up late. Ends with stop()."""
 
     def __init__(self):
         self._lates = []  # (when it was woken, how late that was), in order
@@ -30,7 +30,7 @@ class Lateness:
             self._due = time.monotonic() + STEP
 
     def _now(self):
-        """How late it is at this moment."""
+        """The present lateness."""
         late = time.monotonic() - self._due
         return late if late > NOTICED else 0.0
 
@@ -39,12 +39,12 @@ class Lateness:
         self._thread.join()
 
     def since(self, begin):
-        """Of all the time since then, how much was lost."""
+        """The time that was lost since then."""
         # In this order: what is noted meanwhile is counted twice rather than not at all.
         late = self._now()
         return late + sum(length for woken, length in self._lates if woken > begin)
 
     def worst(self, window):
-        """The most that was lost within so many seconds."""
+        """The maximum that was lost within so many seconds."""
         return max((sum(length for woken, length in self._lates if at - window < woken <= at)
                     for at, _ in self._lates), default=0.0)

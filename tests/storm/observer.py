@@ -46,7 +46,7 @@ class Observer:
         return self.control.socket.fileno()
 
     def update(self):
-        """Takes in what has come; whether the service has another owner now."""
+        """Reads what has arrived. Returns whether the name has a new owner."""
         before = self.owner
         while self.control.pump():
             pass
@@ -78,7 +78,7 @@ class Observer:
         return set(self.control._driver('ListNames')[0])
 
     def wait_gone(self, unique_names, timeout):
-        """Until the bus knows none of them; so the service has been told, if there is one."""
+        """Waits until none of them is on the bus; so the service has been notified, if there is one."""
         deadline = time.monotonic() + timeout
         while left := unique_names & self.names():
             if time.monotonic() > deadline:
@@ -86,7 +86,7 @@ class Observer:
             time.sleep(0.001)
 
     def ping(self):
-        """The service has read what the bus had for it; False if it is not there."""
+        """Waits until the service has read what the bus had for it; False if there is no service."""
         try:
             self.control.ping()
         except DBusError:

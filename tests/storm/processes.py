@@ -19,7 +19,7 @@ OTHER_UID = 65534
 
 
 class ClientProcess:
-    """One storm-client. Whoever makes it watches `pidfd` and `output`."""
+    """One storm-client. Its creator polls `pidfd` and `output`."""
 
     def __init__(self, storm, number, slot):
         self.storm = storm
@@ -53,7 +53,7 @@ class ClientProcess:
             pass
 
     def read(self):
-        """What it says; the last word is what counts."""
+        """Reads its output; returns the last word."""
         for line in os.read(self.output, 4096).decode().splitlines():
             if line.startswith('quiet '):
                 self.settled = int(line.split()[1])
@@ -74,12 +74,12 @@ class ClientProcess:
             self.stopped = False
 
     def resume_if_there(self):
-        """When its time is over; it may be dead, or have been let go before."""
+        """Continues the client, which may have ended or been continued before."""
         if self.storm.clients.get(self.slot) is self and not self.storm.is_paused:
             self.resume()
 
     def reap(self):
-        """Of one that is dead: its unique name, if it had one."""
+        """The unique name of a client that has ended, if it had one."""
         self.process.wait()
         self.storm.log.note(Kind.REAPED, subject=self.number)
         self.resume_note()
@@ -98,7 +98,7 @@ class ClientProcess:
         self.shorten()
 
     def shorten(self):
-        """Gives back what the file has room for and does not need."""
+        """Truncates the file to the part that is used."""
         try:
             with open(self.path, 'r+b') as file:
                 data = file.read()
@@ -111,7 +111,7 @@ class ClientProcess:
 
 
 class WatcherProcess:
-    """watcher.py on the present bus. Whoever makes it reads `output`."""
+    """watcher.py on the present bus. Its creator reads `output`."""
 
     def __init__(self, storm):
         argv = [sys.executable, os.path.join(HERE, 'watcher.py'), storm.bus.address]
@@ -155,7 +155,7 @@ class WatcherProcess:
 
 
 class Killer:
-    """kill-at-syscall on its way to a service."""
+    """A kill-at-syscall process for a service."""
 
     def __init__(self, storm, pid, calls, patience_ms, sends_only):
         self.storm = storm
@@ -164,7 +164,7 @@ class Killer:
                              stdout=subprocess.PIPE, stderr=storm.noise)
 
     def end(self):
-        """When the service is dead: notes when and where it was killed. False if it was not."""
+        """After the service has ended: records when and where it was killed. False if it was not."""
         output = self.process.communicate()[0].decode().split()
         if len(output) == 4 and output[0] == 'ready':
             at, call, before_send = (int(word) for word in output[1:])
@@ -175,7 +175,7 @@ class Killer:
 
 
 class ServiceProcess:
-    """The service, whoever started it."""
+    """The process of the service, started by the supervisor or the bus."""
 
     def __init__(self, pid, process=None):
         self.pid = pid

@@ -94,7 +94,7 @@ def needs(options, seconds):
 
 
 def scratch(options):
-    """Memory is better than a disk for what many processes write to all the time."""
+    """A directory in memory, since many processes write to it all the time."""
     place = options.directory
     if place is None and os.access('/dev/shm', os.W_OK) and \
             shutil.disk_usage('/dev/shm').free > 1 << 30:
@@ -103,7 +103,7 @@ def scratch(options):
 
 
 def check(options, directory, least, patience):
-    """The checker's verdict, and what it says."""
+    """The checker's verdict and output."""
     argv = [os.path.join(options.build, 'tests', 'storm', 'storm-check'), directory,
             f'--patience={int(patience * 1000)}']
     if options.activation:
@@ -125,7 +125,7 @@ def power_of(report):
 
 
 class Outcome:
-    """Of all rounds up to now."""
+    """The sums of all rounds up to now."""
 
     def __init__(self):
         self.verdict = 'void'
@@ -151,7 +151,7 @@ class Outcome:
 
 
 def raise_storm(options, say=print):
-    """Rounds until the time is over, or one fails. An Outcome."""
+    """Runs rounds until the time is over, or one fails. Returns an Outcome."""
     from supervisor import Storm
     outcome = Outcome()
     total = needs(options, options.seconds)

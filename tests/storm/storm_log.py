@@ -61,7 +61,7 @@ class Log:
 
     def note(self, kind, at=None, request=0, token=0, detail=0, subject=0, name=0, mode=0,
              flags=0, outcome=0, position=0):
-        """At a time that was before, if somebody else tells us of it."""
+        """`at` is an earlier time, if the event was reported by another process."""
         self._count += 1
         self._file.write(RECORD.pack(now() if at is None else at, request, token, detail, 0,
                                      subject, kind, name, mode, flags, outcome, position,
@@ -72,7 +72,7 @@ class Log:
 
 
 def unique_of(path):
-    """The unique name that a client had, from its file; None if it came to none."""
+    """The unique name of a client, from its file; None if it had none."""
     try:
         with open(path, 'rb') as file:
             fields = HEADER.unpack(file.read(HEADER.size))

@@ -18,7 +18,7 @@ SEED = os.environ.get('WEBLOCKS_TEST_SEED')
 
 
 class StormCase(unittest.TestCase):
-    """A failure says the seed and the shortest window, and leaves the files."""
+    """A failure prints the seed and the shortest interval, and keeps the files."""
 
     def raise_storm(self, *arguments):
         argv = [environment('WEBLOCKS_BUILD'), *arguments]

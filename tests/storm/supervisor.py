@@ -34,11 +34,11 @@ SMALL_BYTES = 2 << 20
 
 
 class StormError(Exception):
-    """The storm itself went wrong: it has shown nothing about the service."""
+    """The storm itself failed: it shows nothing about the service."""
 
 
 class Storm:
-    """One round. `options` are those of storm.py; `directory` takes the files."""
+    """One round. `options` are those of storm.py; `directory` is for the files."""
 
     def __init__(self, options, directory, seed):
         self.options = options
@@ -97,7 +97,7 @@ class Storm:
         heapq.heappush(self.timers, (time.monotonic() + seconds, self.timer_count, function))
 
     def every(self, rate, function):
-        """At random, so many times a second."""
+        """Whether to act now: at random, so many times a second."""
         def again():
             if self.is_ending:
                 return
@@ -108,7 +108,7 @@ class Storm:
             self.at(self.random.expovariate(rate), again)
 
     def step(self, timeout):
-        """Whatever there is to do now; waits for it that long."""
+        """Handles events; waits for them up to this time."""
         if self.timers:
             timeout = min(timeout, self.timers[0][0] - time.monotonic())
         for key, _ in self.selector.select(max(0, timeout)):
@@ -130,11 +130,11 @@ class Storm:
         return True
 
     def time_left(self, begin, timeout):
-        """Until then, and longer if the machine has stood still since."""
+        """Runs until then, and longer if the machine stood still meanwhile."""
         return begin + timeout + self.lateness.since(begin) - time.monotonic()
 
     def patience(self):
-        """How long what is due may have taken, on this machine."""
+        """The patience of the checker, on this machine."""
         return PATIENCE + self.lateness.worst(4 * PATIENCE)
 
     # ---- the service
@@ -180,7 +180,7 @@ class Storm:
             self.adopt_owner()
 
     def adopt_owner(self):
-        """The bus has started one, or has not noticed yet that one is dead."""
+        """The bus has started a service, or has not noticed yet that one has ended."""
         pid = self.observer.owner_pid()
         if pid is not None and (self.service is None or pid != self.service.pid):
             with contextlib.suppress(ProcessLookupError):
@@ -190,7 +190,7 @@ class Storm:
         return bool(self.observer.owner) and self.service is not None and not self.service.dead
 
     def kill_service_now(self):
-        """And everything that follows from it, but for the next one."""
+        """Kills the service unless it has ended, and handles its end; does not start the next one."""
         if not self.service.dead:
             self.service.kill(self)
             if not self.service.is_dead(FOR_EVER):
@@ -221,7 +221,7 @@ class Storm:
         self.start_service()
 
     def check_killer(self, service):
-        """Where nobody may trace, all kills come at random times."""
+        """If tracing is not permitted, all kills are at random times."""
         killer = service.killer
         if killer is not None and not service.is_dead() and killer.process.poll() is not None:
             self.can_trace = killer.end()
@@ -300,7 +300,7 @@ class Storm:
             self.fill_slots()
 
     def barrier(self):
-        """Whoever is dead by now, bus and service know to be dead."""
+        """Waits until bus and service have noticed all clients that have ended."""
         begin = now()
         self.observer.wait_gone(self.dead_names, FOR_EVER)
         if self.observer.ping():
@@ -339,7 +339,7 @@ class Storm:
             self.watched.update(answer)
 
     def check_watchers(self):
-        """What they have rebuilt from signals is what the service says."""
+        """The state that watchers have rebuilt from signals is what Query returns."""
         self.watcher.resume()
         number = self.watcher.check()
         if not self.run_until(lambda: self.watcher_answer == number, FOR_EVER):
@@ -359,7 +359,7 @@ class Storm:
     # ---- being quiet
 
     def settle(self):
-        """Has all clients come to rest with nothing on its way; what doesn't is noted."""
+        """Pauses all clients without operations in flight; records those that don't pause."""
         self.pauses += 1
         begin = now()
         for client in self.clients.values():
@@ -373,7 +373,7 @@ class Storm:
                     self.log.note(Kind.UNSETTLED, subject=client.number, detail=begin)
 
     def on_quiet(self):
-        """What is asked for and what the service shows are the same, also after its death."""
+        """The clients' requests and the service's replies are the same, also after a kill."""
         with self.paused():
             self.drop_killer()
             self.resume_all()
@@ -404,7 +404,7 @@ class Storm:
         self.look()
 
     def drop_killer(self):
-        """A kill at a system call that is under way: it comes or it has come."""
+        """Waits for a kill at a system call that has been started."""
         if self.service is not None and not self.service.dead and self.service.killer is not None:
             self.run_until(lambda: self.service.dead or self.service.killer is None, 5.0)
             if not self.service.dead and self.service.killer is not None:
@@ -436,7 +436,7 @@ class Storm:
     # ---- the bus
 
     def start_bus(self):
-        """All unique names begin again; the state directory stays."""
+        """Starts another bus, with new unique names; the state directory is the same."""
         self.bus_number += 1
         self.bus = Bus(self.options.bus)
         self.bus.start()
@@ -461,7 +461,7 @@ class Storm:
         self.bus = None
 
     def on_restart_bus(self):
-        """The whole session dies and comes back, but for what the service has kept."""
+        """Kills bus, service and clients, and starts them again with the same state directory."""
         if self.is_ending:
             return
         if self.is_paused:
@@ -492,7 +492,7 @@ class Storm:
         return os.path.join(self.small.path if self.small else self.directory, 'state')
 
     def on_fill(self):
-        """Another process takes all that is left there, for a while."""
+        """Another process uses up the file system for a while."""
         if not self.small.is_full():
             self.small.fill()
             self.at(self.random.uniform(0.05, 0.5), self.small.empty)
@@ -512,7 +512,7 @@ class Storm:
                     self.on_restart_bus)
 
     def end_clients(self):
-        """Some leave, some are killed."""
+        """Ends some clients, and kills others."""
         self.is_ending = True
         self.log.note(Kind.STORM_END)
         for client in list(self.clients.values()):
@@ -524,7 +524,7 @@ class Storm:
             raise StormError('clients do not end')
 
     def check_empty(self, what):
-        """Within a second nothing is left of all that."""
+        """Checks that nothing is left within a second."""
         begin = time.monotonic()
         while True:
             left = self.time_left(begin, FACTOR)
@@ -551,7 +551,7 @@ class Storm:
         self.check_empty(Left.STATE)
 
     def run(self):
-        """Leaves the files behind; raises StormError if they are worth nothing."""
+        """Runs the round and keeps its files; raises StormError if they can't be used."""
         try:
             self.start_bus()
             self.start_service()

@@ -15,7 +15,7 @@ ROUND = 4
 
 
 class Faults(StormCase):
-    """Each in the weather that it likes least."""
+    """Each fault in the storm that is most likely to reveal it."""
 
     def catch(self, fault, *arguments):
         outcome = self.raise_storm(f'--seconds={SECONDS}', f'--round={ROUND}', f'--fault={fault}',
@@ -67,7 +67,7 @@ class Faults(StormCase):
 
 
 class Sums(StormCase):
-    """What the accounts of the service say is right in a storm, too."""
+    """The accounts of the service are right in a storm, too."""
 
     def test_sums(self):
         outcome = self.raise_storm('--seconds=4', '--fault=accounts-checked')
@@ -75,7 +75,7 @@ class Sums(StormCase):
         self.assertEqual(outcome.verdict, 'pass')
 
     def test_that_keeps_nothing(self):
-        """What there was before, is noticed too."""
+        """Differences in restored state are detected, too."""
         outcome = self.raise_storm('--seconds=4', '--service-option=--no-state')
         self.assertEqual(outcome.verdict, 'violation')
         self.assertIn('VIOLATION of not-lost', outcome.report)

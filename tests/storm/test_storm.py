@@ -19,7 +19,7 @@ LONGER_SECONDS = full_size(8, 60)
 
 
 class Storms(StormCase):
-    """Each with service and clients killed, on either bus."""
+    """Storms with kills of service and clients, on both buses."""
 
     def weather(self, *arguments, seconds=SECONDS):
         outcome = self.raise_storm(f'--seconds={seconds}', f'--round={seconds}', *arguments)
@@ -47,13 +47,13 @@ class Storms(StormCase):
 
     @unittest.skipUnless(has_own_mounts(), 'needs to be root for mounts of its own')
     def test_without_room(self):
-        """Somebody else fills the file system of the state, again and again."""
+        """Another process fills the file system of the state repeatedly."""
         outcome = self.weather('--bus=dbus-daemon', '--full=3', seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['starts_while_full'], 0)
 
 
 class Notes(StormCase):
-    """Two languages write the same files."""
+    """The records written in C and in Python have the same format."""
 
     def test_kinds(self):
         with open(os.path.join(HERE, 'history.h'), encoding='utf-8') as file:

@@ -52,7 +52,7 @@ def read_service(path):
 
 @functools.cache
 def groups():
-    """What systemd calls by one name: {group: [system call or group, ...]}."""
+    """systemd's groups: {group: [system call or group, ...]}."""
     text = subprocess.run(['systemd-analyze', 'syscall-filter'], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     found, members = {}, []
@@ -72,7 +72,7 @@ def calls_of(word):
 
 
 def allowed_calls(lines):
-    """As systemd adds up the lines of SystemCallFilter=; the first says what is allowed."""
+    """Combines the lines of SystemCallFilter= as systemd does; the first one decides the default."""
     allowed = calls_of('@default')
     for line in lines:
         names = set().union(*map(calls_of, line.lstrip('~').split()))
@@ -90,7 +90,7 @@ def load_filter(action, rules):
 
 
 def forbid(*rules):
-    """A filter of its own, as systemd makes them: what several say of a call, all have to allow."""
+    """A separate filter, as systemd makes them: a call must be permitted by all filters."""
     load_filter(seccomp.ALLOW, [(seccomp.KILL_PROCESS, *rule) for rule in rules])
 
 

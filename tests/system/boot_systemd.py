@@ -113,7 +113,7 @@ class Groups:
 
     @staticmethod
     def _sweep(place):
-        """Away with groups whose maker was killed."""
+        """Removes groups whose creator was killed."""
         for name in os.listdir(place):
             pid = name.removeprefix('weblocks-systemd-')
             path = os.path.join(place, name)
@@ -210,7 +210,7 @@ def make_root(root, tree, shared, groups):
 
 
 def copy_tree(source, target):
-    """Files and links, as root's."""
+    """Copies files and links, owned by root."""
     for folder, folders, names in os.walk(source):
         there = target + folder.removeprefix(source)
         for name in [*folders, *names]:

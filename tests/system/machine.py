@@ -53,7 +53,7 @@ Wants=dbus.socket
 
 
 def why_not():
-    """Why there can be no such machine here; '' if it may be tried."""
+    """Returns why there can be no such machine; '' if it can be tried."""
     if why_no_other_users():
         return why_no_other_users()
     if not os.path.exists('/lib/systemd/systemd'):
@@ -65,11 +65,11 @@ def why_not():
 
 
 class Refused(Exception):
-    """There can be no machine here, and why."""
+    """No machine can be started; the message is the reason."""
 
 
 class Machine:
-    """One that runs. `installation` is staged; each of `shared` is seen in it, read-only."""
+    """A running machine. `installation` is staged; each of `shared` is visible in it, read-only."""
 
     def __init__(self, installation, kind, shared=()):
         self.directory = tempfile.mkdtemp(prefix='weblocks-machine-')

@@ -32,7 +32,7 @@ INSIDE = 'WEBLOCKS_MACHINE'
 
 
 def main():
-    """Of a test program: begins a machine, and becomes what its process there tells."""
+    """For a test program: starts a machine, and prints what its process there prints."""
     if os.environ.get(INSIDE):
         tap.main()
         return
@@ -76,7 +76,7 @@ def of_user(uid):
 
 
 def run(*command, uid=None):
-    """Its output; of a command that must succeed."""
+    """Runs a command, which must succeed. Returns its output."""
     return installation.run(*command, **of_user(uid))
 
 
@@ -92,7 +92,7 @@ class Unit:
         return run('systemctl', '--no-pager', *self.scope, *words, uid=self.uid)
 
     def show(self, unit=UNIT):
-        """All that the manager knows of it."""
+        """All properties of the unit."""
         return dict(line.split('=', 1) for line in self.systemctl('show', unit).splitlines())
 
     def get(self, *keys):
@@ -127,7 +127,7 @@ class Unit:
             return re.search(rf'(?m)^{key}=(.*)$', file.read())[1]
 
     def journal(self, since=''):
-        """What its processes said, and what the manager said of it; since that place."""
+        """The log of its processes, and of the manager about it, since that position."""
         kind = 'UNIT' if self.uid is None else 'USER_UNIT'
         place = [f'--after-cursor={since}'] if since else []
         return run('journalctl', '--no-pager', '--output=short-monotonic', *place,
@@ -163,13 +163,13 @@ class MachineBus:
 
 
 class Group:
-    """The control group of a unit, by what the kernel says of it."""
+    """The control group of a unit, as the kernel reports it."""
 
     def __init__(self, path):
         self.path = path
 
     def read(self, controller, name_1, name_2):
-        """What a file says, by its name in either version; None if there is no such controller."""
+        """The contents of a file, by its name in either version; None without the controller."""
         for root, name in ((f'/sys/fs/cgroup/{controller}', name_1), ('/sys/fs/cgroup', name_2)):
             try:
                 with open(f'{root}{self.path}/{name}', encoding='ascii') as file:
@@ -198,7 +198,7 @@ class Group:
 
 @unittest.skipUnless(os.environ.get(INSIDE), 'it is for a machine of its own')
 class MachineCase(BusTestCase):
-    """On the system bus. Each case finds the service not running, and without a lock."""
+    """On the system bus. Each case starts without a running service, and without locks."""
 
     service = False
     # What the unit is to say otherwise for this class.
@@ -250,7 +250,7 @@ class MachineCase(BusTestCase):
     expected_failures = 0
 
     def end_service(self):
-        """And nothing happened to it meanwhile that the case doesn't know."""
+        """Checks that the service has failed exactly as often as the case expects."""
         self.unit.systemctl('stop', UNIT)
         run('journalctl', '--sync')
         said = self.unit.journal(self.begin_of_journal)
@@ -285,7 +285,7 @@ class Ended:
 
 
 class UnitChecks(ContractChecks, MachineCase):
-    """What several classes here want of the unit of the system."""
+    """Cases that several classes share."""
 
     otherwise = KILL
     users = (ALICE, BOB, 0)
