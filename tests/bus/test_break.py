@@ -159,6 +159,8 @@ class WatchAll(BreakCase):
         self.assert_error('LimitsExceeded', self.c.watch_all, mentions='watchesPerClient')
 
     def test_missed(self):
+        for number in range(7):
+            self.a.request('busy', f'bucket{number}')
         slow = self.raw_client()
         slow.answers_pings = False
         slow.watch_all()
@@ -167,7 +169,7 @@ class WatchAll(BreakCase):
         count = 3000
         for number in range(1, count // 2 + 1):
             writer.request('busy', f'bucket{number % 7}')
-            writer.release(number, f'bucket{number % 7}')
+            writer.abort(number, f'bucket{number % 7}')
         slow.ping()
         got = len(slow.events)
         self.assertGreater(got, 0)

@@ -53,6 +53,17 @@ FAULTS = [
     # Who watches a bucket hears of all that have that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
      'does not watch'),
+    # A user can look at the locks of other users, or end them.
+    ('path-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
+     'Paths.test_a_user_looks_at_own_applications_only'),
+    ('break-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
+     'Paths.test_a_user_looks_at_own_applications_only'),
+    ('observable-unfiltered', 'bus/test_break.py',
+     ['Paths.test_a_user_looks_at_own_applications_only'],
+     'Paths.test_a_user_looks_at_own_applications_only'),
+    # Waiting is sent to clients that do not watch, or is dropped without being counted.
+    ('waiting-unwatched', 'bus/test_signals.py', ['Owners.test_timeout'], 'does not watch'),
+    ('waiting-not-missed', 'bus/test_break.py', ['WatchAll.test_missed'], 'WatchAll.test_missed'),
     # It leaves when idle with calls unread.
     ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
      'IdleExitRace.test_no_call_is_lost'),
