@@ -5,6 +5,7 @@
  * of them, such as the synchronization with a server. The instance that holds the claim does it.
  * When it ends, for whatever reason, the next one goes on. */
 
+#include <glib/gi18n.h>
 #include <gtk/gtk.h>
 #include <weblocks/weblocks.h>
 
@@ -24,11 +25,11 @@ show(App *app)
     g_autofree char *title = NULL;
 
     if (app->job_id != 0)
-        title = g_strdup_printf("Synchronized %u times", app->n_done);
+        title = g_strdup_printf(_("Synchronizations: %u"), app->n_done);
     else if (holder != NULL)
-        title = g_strdup_printf("Process %u synchronizes", web_locks_lock_info_get_pid(holder));
+        title = g_strdup_printf(_("Process %u synchronizes"), web_locks_lock_info_get_pid(holder));
     else
-        title = g_strdup("Nobody synchronizes");
+        title = g_strdup(_("Nobody synchronizes"));
     gtk_window_set_title(app->window, title);
 }
 
@@ -86,6 +87,8 @@ main(int argc, char **argv)
         gtk_application_new(APPLICATION_ID, G_APPLICATION_NON_UNIQUE);
     App app = {0};
 
+    bindtextdomain(GETTEXT_PACKAGE, EXAMPLES_LOCALEDIR);
+    textdomain(GETTEXT_PACKAGE);
     g_signal_connect(application, "activate", G_CALLBACK(on_activate), &app);
     return g_application_run(G_APPLICATION(application), argc, argv);
 }

@@ -7,6 +7,7 @@
  *
  * There is no code for that but property bindings. The claim ends with its window. */
 
+#include <glib/gi18n.h>
 #include <gtk/gtk.h>
 #include <weblocks/weblocks.h>
 
@@ -14,7 +15,7 @@
 static gboolean
 make_title(GBinding *binding, const GValue *held, GValue *title, gpointer name)
 {
-    const char *state = g_value_get_boolean(held) ? "Editing" : "Read only";
+    const char *state = g_value_get_boolean(held) ? _("Editing") : _("Read only");
 
     g_value_take_string(title, g_strdup_printf("%s – %s", (const char *)name, state));
     return TRUE;
@@ -44,7 +45,7 @@ open_window(GtkApplication *application, GFile *file)
     g_autoptr(WebLocksClaim) claim = claim_new(file);
     GtkWidget *window = gtk_application_window_new(application);
     GtkWidget *view = gtk_text_view_new(), *bar = gtk_header_bar_new();
-    GtkWidget *take_over = gtk_button_new_with_mnemonic("_Take over");
+    GtkWidget *take_over = gtk_button_new_with_mnemonic(_("_Take over"));
     g_autofree char *text = NULL;
 
     if (g_file_load_contents(file, NULL, &text, NULL, NULL, NULL))
@@ -76,7 +77,7 @@ on_open(GtkApplication *application, GFile **files, int n_files)
 static void
 on_activate(GtkApplication *application)
 {
-    g_printerr("usage: weblocks-two-windows FILE...\n");
+    g_printerr("%s weblocks-two-windows FILE...\n", _("usage:"));
 }
 
 int
@@ -85,6 +86,8 @@ main(int argc, char **argv)
     g_autoptr(GtkApplication) application =
         gtk_application_new("org.w3.WebLocks.TwoWindows", G_APPLICATION_HANDLES_OPEN);
 
+    bindtextdomain(GETTEXT_PACKAGE, EXAMPLES_LOCALEDIR);
+    textdomain(GETTEXT_PACKAGE);
     g_signal_connect(application, "activate", G_CALLBACK(on_activate), NULL);
     g_signal_connect(application, "open", G_CALLBACK(on_open), NULL);
     return g_application_run(G_APPLICATION(application), argc, argv);

@@ -487,11 +487,14 @@ test_bad_names(void)
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autofree char *long_name = g_strnfill(1025, 'a'), *endless = g_strnfill(40000, 'a');
     g_autoptr(WebLocksClaim) empty = web_locks_claim_new(manager, "");
+    g_autoptr(WebLocksManager) nowhere = g_object_new(
+        WEB_LOCKS_TYPE_MANAGER, "agent", web_locks_manager_get_agent(manager), "bucket", "", NULL);
 
     expect_failure(manager, "-a", WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
     expect_failure(manager, long_name, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     expect_failure(manager, endless, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     expect_failure(manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
+    expect_failure(nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     web_locks_claim_start(empty); /* a name like any other */
     test_wait(is_held, empty);
 }

@@ -88,12 +88,12 @@ class TwoWindows(ExamplesTestCase):
 class SyncJob(ExamplesTestCase):
     def test_one_instance_does_the_job(self):
         first = self.start('sync-job')
-        self.wait_titles(first, 'Synchronized [1-9][0-9]* times')
+        self.wait_titles(first, 'Synchronizations: [1-9][0-9]*')
         second = self.start('sync-job')
         self.wait_titles(second, f'Process {first.pid} synchronizes')
         first.kill()
         first.wait()
-        self.wait_titles(second, 'Synchronized [1-9][0-9]* times')
+        self.wait_titles(second, 'Synchronizations: [1-9][0-9]*')
 
 
 if __name__ == '__main__':

@@ -53,7 +53,7 @@ main(int argc, char **argv)
 {
     g_autoptr(GtkApplication) application = NULL;
 
-    bindtextdomain(GETTEXT_PACKAGE, NOTES_LOCALEDIR);
+    bindtextdomain(GETTEXT_PACKAGE, EXAMPLES_LOCALEDIR);
     bind_textdomain_codeset(GETTEXT_PACKAGE, "UTF-8");
     textdomain(GETTEXT_PACKAGE);
 
