@@ -190,7 +190,7 @@ class WhileRunning(CliTestCase):
         self.assertIsNone(job.line())
 
     def test_started_without_sigchld(self):
-        """An ignored signal stays ignored in the command, whose end is detected nevertheless."""
+        """An ignored SIGCHLD is inherited; the end of the command is detected nevertheless."""
         with tempfile.TemporaryFile() as file:
             job = self.job('run', self.name, *TALKER, restore_signals=False, stdout=file)
             job.tell('6')
