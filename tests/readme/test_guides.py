@@ -6,7 +6,7 @@
 test_guides.py GUIDES [TEST]...
 
 In a guide, a block of code with a language is a whole program, and the block without one that
-follows it is what it prints.
+follows it is what it prints. A program in C or Vala begins with the command that compiles and runs it.
 """
 
 import os
@@ -28,6 +28,11 @@ LANGUAGES = {
     'python': ([sys.executable], 'program.py'),
     'sh': (['sh', '-u'], 'program.sh'),
 }
+# The first line of others: the command, and in it the name of the file.
+COMPILED = {
+    'c': r'/\* (cc .* (\w+\.c) .*) \*/\n',
+    'vala': r'// (valac .* (\w+\.vala) .*)\n',
+}
 # The installation directory according to the guides.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 
@@ -45,25 +50,40 @@ def programs(guide):
 class Guides(BusTestCase):
     def check(self, guide):
         library = environment('WEBLOCKS_LIBRARY_DIR')
+        directory = os.path.join(self.bus.directory, self._testMethodName)
         env = {**self.bus.environment(),
                'PATH': ':'.join([environment('WEBLOCKS_CLI_DIR'), os.environ['PATH']]),
                'GI_TYPELIB_PATH': library, 'LD_LIBRARY_PATH': library,
+               'PKG_CONFIG_PATH': environment('WEBLOCKS_PKG_CONFIG_DIR'),
+               'XDG_DATA_DIRS': f'{directory}/share:/usr/local/share:/usr/share',
                'PYTHONPATH': environment('WEBLOCKS_PYTHON_DIR')}
-        directory = os.path.join(self.bus.directory, self._testMethodName)
-        os.mkdir(directory)
+        os.makedirs(os.path.join(directory, 'share', 'vala'))
+        # Where valac looks for bindings.
+        os.symlink(library, os.path.join(directory, 'share', 'vala', 'vapi'))
         found = programs(guide)
         self.assertTrue(found, f'{guide} has no program')
         for number, (language, text, printed) in enumerate(found):
-            command, name = LANGUAGES[language]
-            if shutil.which(command[0]) is None:
-                self.skipTest(f'there is no {command[0]}')
+            if language in COMPILED:
+                line, name = re.match(COMPILED[language], text).groups()
+                command = ['sh', '-c', line]
+                tool = line.split()[0]
+            else:
+                command, name = LANGUAGES[language]
+                tool, command = command[0], [*command, name]
+            if language == 'vala' and not os.path.exists(f'{library}/weblocks-1.vapi'):
+                self.skipTest('built without the Vala binding')
+            if shutil.which(tool) is None:
+                self.skipTest(f'there is no {tool}')
             with open(os.path.join(directory, name), 'w', encoding='utf-8') as file:
                 file.write(text.replace(JS_INSTALLED, f"file://{environment('WEBLOCKS_GJS_DIR')}/"))
             with self.subTest(program=number + 1):
-                result = subprocess.run([*command, name], cwd=directory, env=env, text=True,
+                result = subprocess.run(command, cwd=directory, env=env, text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
                 self.assertEqual((result.stdout, result.returncode), (printed, 0), result.stderr)
+
+    def test_c(self):
+        self.check(os.path.join(GUIDES, 'c.md'))
 
     def test_fencing(self):
         self.check(os.path.join(GUIDES, 'fencing.md'))
@@ -79,6 +99,9 @@ class Guides(BusTestCase):
 
     def test_shell(self):
         self.check(os.path.join(GUIDES, 'shell.md'))
+
+    def test_vala(self):
+        self.check(os.path.join(GUIDES, 'vala.md'))
 
     def test_each_guide_with_programs_has_a_test(self):
         for guide in glob(os.path.join(GUIDES, '*.md')):
