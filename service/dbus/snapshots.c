@@ -114,8 +114,8 @@ append_entry(const InspectEntry *entry, gpointer data)
     note(writer, sd_bus_message_open_container(writer->message, 'a', "{sv}"));
     note(writer,
          sd_bus_message_append(
-             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id", "t",
-             request->id, "name", "s", request->queue->name, "mode", "s",
+             writer->message, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "id",
+             "t", request->id, "name", "s", request->queue->name, "mode", "s",
              lock_mode_to_string(request->mode), "state", "s",
              held ? BUS_STATE_HELD : BUS_STATE_PENDING, "clientId", "s", request->agent->client_id,
              "token", "t", request->token, "why", "s", request->why != NULL ? request->why : "",
