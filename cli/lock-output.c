@@ -180,10 +180,10 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
     age = lock_output_age(age_now(info));
     blockers = list_blockers(info, clients);
     table_add(table, age);
-    table_add(table, program_of(info));
+    table_add_optional(table, program_of(info));
     table_add_number(table, web_locks_lock_info_get_pid(info));
-    table_add(table, blockers);
-    table_add(table, or_empty(web_locks_lock_info_get_why(info)));
+    table_add_optional(table, blockers);
+    table_add_optional(table, or_empty(web_locks_lock_info_get_why(info)));
 }
 
 char *

@@ -54,6 +54,15 @@ table_add(Table *self, const char *text)
 }
 
 void
+table_add_optional(Table *self, const char *text)
+{
+    if (self->terminal && *text == '\0')
+        g_ptr_array_add(self->cells, g_strdup("-"));
+    else
+        table_add(self, text);
+}
+
+void
 table_add_number(Table *self, guint64 number)
 {
     g_ptr_array_add(self->cells, g_strdup_printf("%" G_GUINT64_FORMAT, number));

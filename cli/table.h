@@ -20,6 +20,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
 /* Appends a cell to the last row; if the row is full, begins a new one. */
 void table_add(Table *self, const char *text);
+/* Likewise; a terminal shows "-" for an empty text. */
+void table_add_optional(Table *self, const char *text);
 void table_add_number(Table *self, guint64 number);
 
 /* Returns owned lines; on a terminal, the first line is the heading. */

@@ -231,7 +231,7 @@ class Inspect(ShowTestCase):
         lines = self.screen('inspect', 'x')
         self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'AGE', 'WHO', 'PID',
                                             'WAITS-BEHIND', 'WHY'])
-        self.assertTrue(lines[1].endswith('  two words'), lines[1])
+        self.assertTrue(lines[1].endswith('  -             two words'), lines[1])
 
     def test_hostile_reasons(self):
         for number, why in enumerate(HOSTILE):

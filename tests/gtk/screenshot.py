@@ -1,10 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Makes docs/images/notes.png: two windows of weblocks-notes on one file, and a third not shown.
+"""Makes the pictures of the documentation:
+
+  screenshot.py notes docs/images/notes.png     two windows of weblocks-notes, and a third not shown
+  screenshot.py viewer docs/images/viewer.png   weblocks-viewer, of these and of commands
 
   WEBLOCKSD=build/service/weblocksd WEBLOCKS_NOTES=build/client-lib/examples/weblocks-notes \\
-  LD_LIBRARY_PATH=build/client-lib /usr/bin/python3 tests/gtk/screenshot.py docs/images/notes.png
+  WEBLOCKS_VIEWER=build/viewer/weblocks-viewer WEBLOCKS_CLI=build/cli/weblocks \\
+  LD_LIBRARY_PATH=build/client-lib PYTHONPATH=tests/lib \\
+  /usr/bin/python3 tests/gtk/screenshot.py notes docs/images/notes.png
 
 Needs what the tests need, and ImageMagick, the fonts of fonts-cantarell, and adwaita-icon-theme.
 """
@@ -13,8 +18,11 @@ import os
 import subprocess
 import sys
 
+from accessibility import AccessibilityBus
+from buses import environment, spawn
 from desktop import Display, Notes
 from harness import Bus, RawClient, Service, wait_for
+from viewer import Viewer
 
 TEXT = '''Saturday
 
@@ -29,6 +37,10 @@ gtk-cursor-blink=false
 '''
 
 
+# Two applications; the notes' and the two commands' locks, and those who wait, twice.
+N_ROWS = 9
+
+
 def is_still(display, window):
     """Whether two looks at it show the same."""
     def look():
@@ -39,41 +51,67 @@ def is_still(display, window):
 
 def take(display, windows, target):
     pictures = []
-    for notes in windows:
-        wait_for(lambda window=notes.window: is_still(display, window), what='a still picture')
+    for window in windows:
+        wait_for(lambda window=window: is_still(display, window), what='a still picture')
         # Without the frame, which is only there because there is no window manager.
-        pictures += ['(', f'x:{notes.window}', '-shave', '4x4', '-bordercolor', '#8d8a88',
+        pictures += ['(', f'x:{window}', '-shave', '4x4', '-bordercolor', '#8d8a88',
                      '-border', '1', ')']
     subprocess.run(['convert', '-display', display.name, *pictures, '-background', '#ffffff',
                     '+smush', '20', '-bordercolor', '#ffffff', '-border', '12', '-strip',
                     '-define', 'png:compression-level=9', 'PNG24:' + target], check=True)
 
 
+def open_notes(display, bus, count):
+    path = os.path.join(bus.directory, 'notes.txt')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(TEXT)
+    windows = []
+    for waiting in range(count):
+        windows.append(Notes(display, bus, path))
+        windows[-1].wait_state(read_only=waiting > 0, waiting=waiting)
+    # Each where no other covers it.
+    for place, notes in enumerate(windows):
+        notes.wait_state(waiting=count - 1)
+        display.xdotool('windowmove', '--sync', notes.window, 600 * place, 20)
+    return windows
+
+
+def take_notes(display, bus, target):
+    windows = open_notes(display, bus, 3)
+    windows[0].press('ctrl+End')
+    windows[0].type('mend the red bicycle')
+    windows[0].wait_editing(unsaved=True)
+    take(display, [notes.window for notes in windows[:2]], target)
+
+
+def take_viewer(display, bus, target):
+    accessibility = AccessibilityBus(display)
+    try:
+        open_notes(display, bus, 2)
+        for why, name in (('nightly copy', 'backup'), ('copy before the update', 'backup'),
+                          ('to print a page', 'printer')):
+            spawn([environment('WEBLOCKS_CLI'), 'run', '--why', why, name, 'sleep', '1000'],
+                  env=bus.environment())
+        viewer = Viewer(display, accessibility, bus)
+        viewer.wait_for(lambda: len(viewer.rows()) == N_ROWS, 'rows')
+        viewer.wait_text('5 s')
+        take(display, [viewer.window()], target)
+        viewer.close()
+    finally:
+        accessibility.stop()
+
+
 def main():
-    target = sys.argv[1]
+    what, target = sys.argv[1:]
     bus = Bus('dbus-daemon').start()
-    display = Display(size='1800x600')
+    display = Display(size='1800x1000')
     try:
         config = os.path.join(bus.directory, '.config', 'gtk-4.0')
         os.makedirs(config)
         with open(os.path.join(config, 'settings.ini'), 'w', encoding='utf-8') as file:
             file.write(SETTINGS)
-        path = os.path.join(bus.directory, 'notes.txt')
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(TEXT)
         Service(bus).wait_ready(RawClient(bus.address))
-        windows = []
-        for waiting in range(3):
-            windows.append(Notes(display, bus, path))
-            windows[-1].wait_state(read_only=waiting > 0, waiting=waiting)
-        # Each where no other covers it.
-        for place, notes in enumerate(windows):
-            notes.wait_state(waiting=2)
-            display.xdotool('windowmove', '--sync', notes.window, 600 * place, 20)
-        windows[0].press('ctrl+End')
-        windows[0].type('mend the red bicycle')
-        windows[0].wait_editing(unsaved=True)
-        take(display, windows[:2], target)
+        {'notes': take_notes, 'viewer': take_viewer}[what](display, bus, target)
     finally:
         display.stop()
         bus.stop()
