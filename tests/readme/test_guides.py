@@ -33,8 +33,9 @@ COMPILED = {
     'c': r'/\* (cc .* (\w+\.c) .*) \*/\n',
     'vala': r'// (valac .* (\w+\.vala) .*)\n',
 }
-# The installation directory according to the guides.
+# Where the guides say that things are installed.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
+SERVICES_INSTALLED = '/usr/share/dbus-1/services'
 
 
 def programs(guide):
@@ -75,12 +76,21 @@ class Guides(BusTestCase):
             if shutil.which(tool) is None:
                 self.skipTest(f'there is no {tool}')
             with open(os.path.join(directory, name), 'w', encoding='utf-8') as file:
-                file.write(text.replace(JS_INSTALLED, f"file://{environment('WEBLOCKS_GJS_DIR')}/"))
+                file.write(text
+                           .replace(JS_INSTALLED, f"file://{environment('WEBLOCKS_GJS_DIR')}/")
+                           .replace(SERVICES_INSTALLED, self.service_file(directory)))
             with self.subTest(program=number + 1):
                 result = subprocess.run(command, cwd=directory, env=env, text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
                 self.assertEqual((result.stdout, result.returncode), (printed, 0), result.stderr)
+
+    @staticmethod
+    def service_file(directory):
+        with open(os.path.join(directory, 'org.w3.WebLocks.service'), 'w', encoding='utf-8') as file:
+            file.write('[D-BUS Service]\nName=org.w3.WebLocks\n'
+                       f"Exec={environment('WEBLOCKSD')} --session\n")
+        return directory
 
     def test_c(self):
         self.check(os.path.join(GUIDES, 'c.md'))
@@ -99,6 +109,9 @@ class Guides(BusTestCase):
 
     def test_shell(self):
         self.check(os.path.join(GUIDES, 'shell.md'))
+
+    def test_testing(self):
+        self.check(os.path.join(GUIDES, 'testing.md'))
 
     def test_vala(self):
         self.check(os.path.join(GUIDES, 'vala.md'))
