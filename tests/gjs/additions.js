@@ -104,6 +104,30 @@ test('a stuck lock can be broken', async t => {
     await assert.rejects(holder.done, 'AbortError');
 });
 
+test('a monitor of all buckets follows them', async t => {
+    const name = t.name();
+    const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
+    const monitor = WebLocks.Monitor.new_all_sync(agent, null);
+    const find = () => [...monitor.held].find(info => info.name === name);
+    const next = () => new Promise(resolve => {
+        const id = monitor.held.connect('items-changed', () => {
+            monitor.held.disconnect(id);
+            resolve();
+        });
+    });
+    assert.equal(monitor.manager, null);
+    const holder = await t.hold(locks, name);
+    while (!find())
+        await next();
+    const info = find();
+    assert.equal(info.manager.bucket, 'default');
+    assert.equal(info.token, (await holder.granted).token);
+    assert.equal(info.manager.break_sync(name, info, null), 1);
+    await assert.rejects(holder.done, 'AbortError');
+    while (find())
+        await next();
+});
+
 test('a manager can be constructed', async t => {
     const name = t.name();
     const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);

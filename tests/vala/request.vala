@@ -135,6 +135,18 @@ async void until(Condition condition)
     }
 }
 
+async void test_monitor(WebLocks.Manager manager, WebLocks.Manager other) throws Error
+{
+    var held = yield other.request_async("shown", null, null);
+    var monitor = yield new WebLocks.Monitor.all_async(manager.agent, null);
+    var info = (WebLocks.LockInfo) monitor.held.get_item(0);
+
+    check(monitor.manager == null, "a monitor of all buckets");
+    check_text(info.name + info.manager.bucket, "shown" + manager.bucket, "shows a held lock");
+    held = null;
+    yield until(() => monitor.held.get_n_items() == 0);
+}
+
 async void test_claim(WebLocks.Manager manager, WebLocks.Manager other) throws Error
 {
     var first = new WebLocks.Claim(manager, "claimed") { reclaim = true };
@@ -164,6 +176,7 @@ async void test_all() throws Error
     yield test_break(manager);
     yield test_options(manager, other);
     yield test_many(manager);
+    yield test_monitor(manager, other);
     yield test_claim(manager, other);
 }
 
