@@ -220,8 +220,8 @@ is_same_error(const GError *a, const GError *b)
     return g_error_matches(a, b->domain, b->code) && g_str_equal(a->message, b->message);
 }
 
-/* Enters a state with all that belongs to it. `object` is the request when waiting, and the lock
- * when held. Takes the error. */
+/* Enters a state with all that belongs to it. `object` is the request when waiting, the lock when
+ * held, and NULL otherwise. Takes the error. */
 static void
 change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *error)
 {
@@ -234,9 +234,9 @@ change(WebLocksClaim *self, WebLocksClaimState state, gpointer object, GError *e
     g_object_freeze_notify(G_OBJECT(self));
     drop_request(self);
     drop_lock(self);
-    if (state == WEB_LOCKS_CLAIM_STATE_WAITING)
+    if (object != NULL && state == WEB_LOCKS_CLAIM_STATE_WAITING)
         take_request(self, object);
-    if (state == WEB_LOCKS_CLAIM_STATE_HELD)
+    else if (object != NULL)
         take_lock(self, object);
     self->state = state;
     g_clear_error(&self->error);
