@@ -36,6 +36,8 @@ COMPILED = {
 # Where the guides say that things are installed.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 SERVICES_INSTALLED = '/usr/share/dbus-1/services'
+# Its program opens a window: tests/gtk/test_guide.py runs it.
+NOT_HERE = 'window.md'
 
 
 def programs(guide):
@@ -117,10 +119,11 @@ class Guides(BusTestCase):
         self.check(os.path.join(GUIDES, 'vala.md'))
 
     def test_each_guide_with_programs_has_a_test(self):
-        for guide in glob(os.path.join(GUIDES, '*.md')):
-            name = os.path.basename(guide).removesuffix('.md').replace('-', '_')
+        for guide in set(glob('*.md', root_dir=GUIDES)) - {NOT_HERE}:
+            name = guide.removesuffix('.md').replace('-', '_')
             with self.subTest(name):
-                self.assertEqual(bool(programs(guide)), hasattr(self, f'test_{name}'))
+                self.assertEqual(bool(programs(os.path.join(GUIDES, guide))),
+                                 hasattr(self, f'test_{name}'))
 
 
 if __name__ == '__main__':
