@@ -107,7 +107,7 @@ async function release() {
         end(0, 'released');
 }
 
-bus.on('message', message => {
+function onMessage(message) {
     if (message.sender === 'org.freedesktop.DBus' && message.member === 'NameOwnerChanged' &&
         message.body[0] === SERVICE) {
         onOwner();
@@ -119,7 +119,11 @@ bus.on('message', message => {
         else if (message.member === 'Released')
             end(1, `lost ${message.body[4]}`);
     }
-});
+}
+
+// A promise is resolved after all messages that have arrived together with its reply. So a signal
+// must wait, too, or Granted would overtake the reply of the request that it is about.
+bus.on('message', message => setImmediate(onMessage, message));
 
 await call({...DRIVER, member: 'AddMatch', signature: 's', body: [
     `type='signal',sender='${DRIVER.destination}',member='NameOwnerChanged',arg0='${SERVICE}'`]});

@@ -23,6 +23,7 @@ from unitcase import ContractChecks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
+DOCS = os.path.join(os.path.dirname(TESTS), 'docs')  # what a Flatpak may do: see flatpak.py
 ALICE, BOB = USERS['alice'], USERS['bob']
 UNIT = 'weblocksd.service'
 # What a filter of system calls refuses ends the service, so that none goes unnoticed.
@@ -47,7 +48,7 @@ def main():
         print(f'1..0 # SKIP {reason}')
         return
     try:
-        machine = Machine(staged(), kind, [TESTS])
+        machine = Machine(staged(), kind, [TESTS, DOCS])
     except Refused as error:
         print(f'1..0 # SKIP no machine of its own: {error}')
         return
