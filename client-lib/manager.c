@@ -43,7 +43,7 @@ struct _WebLocksManager {
     WebLocksAgent *agent;
     GRefString *bucket;
     char *path;        /* NULL: the bucket's name is not valid */
-    char *application; /* NULL: of the user, or of the caller itself */
+    char *application; /* NULL: of a user, or the manager is not of an observed bucket */
     guint uid;
     gboolean is_observed; /* the bucket is another principal's */
 };
@@ -291,7 +291,7 @@ web_locks_manager_get_bucket(WebLocksManager *self)
  * web_locks_agent_list_observable_finish().
  *
  * Returns: (transfer none) (nullable): an application id; %NULL if the bucket is that of a user, or
- *   of the caller
+ *   if the manager is one of web_locks_agent_get_manager()
  * Since: 0.1
  */
 const char *

@@ -34,6 +34,7 @@ struct BusStream {
     gboolean is_begun;    /* BEGIN has been sent; messages follow */
     gboolean passes_fds;
 
+    GByteArray *held_back; /* messages until BEGIN is sent */
     GByteArray *out;
     gsize n_sent;
     GByteArray *in;
@@ -68,6 +69,7 @@ bus_stream_unref(BusStream *self)
     if (--self->n_refs > 0)
         return;
     g_object_unref(self->connection);
+    g_byte_array_unref(self->held_back);
     g_byte_array_unref(self->out);
     g_byte_array_unref(self->in);
     close_fds(self->fds);
@@ -131,8 +133,9 @@ bus_stream_send(BusStream *self, GDBusMessage *message)
         return;
     blob = g_dbus_message_to_blob(message, &size, G_DBUS_CAPABILITY_FLAGS_NONE, &error);
     g_assert_no_error(error); /* the caller has checked all strings */
-    g_byte_array_append(self->out, blob, (guint)size);
-    flush(self);
+    g_byte_array_append(self->is_begun ? self->out : self->held_back, blob, (guint)size);
+    if (self->is_begun)
+        flush(self);
 }
 
 /* ---- authentication */
@@ -141,9 +144,23 @@ bus_stream_send(BusStream *self, GDBusMessage *message)
 static void
 authenticate(BusStream *self)
 {
-    static const char text[] = "\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n";
+    static const char text[] = "\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\n";
 
     g_byte_array_append(self->out, (const guint8 *)text, sizeof text - 1);
+    flush(self);
+}
+
+/* Only after the last reply of the bus: once xdg-dbus-proxy has received BEGIN, it takes all that
+ * the bus sends for messages. */
+static void
+begin(BusStream *self)
+{
+    static const char text[] = "BEGIN\r\n";
+
+    self->is_begun = TRUE;
+    g_byte_array_append(self->out, (const guint8 *)text, sizeof text - 1);
+    g_byte_array_append(self->out, self->held_back->data, self->held_back->len);
+    g_byte_array_set_size(self->held_back, 0);
     flush(self);
 }
 
@@ -155,7 +172,7 @@ take_line(BusStream *self, const char *line)
     } else if (self->is_accepted &&
                (g_str_equal(line, "AGREE_UNIX_FD") || g_str_has_prefix(line, "ERROR"))) {
         self->passes_fds = line[0] == 'A';
-        self->is_begun = TRUE;
+        begin(self);
     } else if (!g_str_has_prefix(line, "DATA")) {
         end(self, _("the bus has rejected the authentication"));
     }
@@ -331,6 +348,7 @@ bus_stream_new(Session *session,
     self->funcs = funcs;
     self->data = data;
     self->connection = G_SOCKET_CONNECTION(g_steal_pointer(&stream));
+    self->held_back = g_byte_array_new();
     self->out = g_byte_array_new();
     self->in = g_byte_array_new();
     self->fds = g_array_new(FALSE, FALSE, sizeof(int));

@@ -140,14 +140,17 @@ class Sandboxes:
                          self.bwrap(*more, **kw), descriptors, uid)
         return self._adopt(app)
 
+    @staticmethod
+    def info_mounts(data):
+        """The arguments of bwrap for /.flatpak-info with this content, and the descriptors they name."""
+        one, two = memory_file(data), memory_file(data)
+        return ('--perms', '0600', '--file', str(one), '/.flatpak-info',
+                '--ro-bind-data', str(two), '/.flatpak-info'), (one, two)
+
     def app(self, data=info(APP), **kw):
         """A client in a sandbox as Flatpak makes it, with this file; data can be an application id."""
-        if isinstance(data, str):
-            data = info(data)
-        one, two = memory_file(data), memory_file(data)
-        return self.app_in('--perms', '0600', '--file', str(one), '/.flatpak-info',
-                           '--ro-bind-data', str(two), '/.flatpak-info',
-                           descriptors=(one, two), **kw)
+        mounts, descriptors = self.info_mounts(info(data) if isinstance(data, str) else data)
+        return self.app_in(*mounts, descriptors=descriptors, **kw)
 
     def proxy(self, data, uid=None):
         """Returns the address of a proxy in a sandbox, as Flatpak starts it; optionally of another user."""
