@@ -196,6 +196,24 @@ class DbusNext(HolderCases, StateCase):
         return [node, os.path.join(directory, 'hold-dbus-next.mjs')]
 
 
+class Go(HolderCases, StateCase):
+    """With Debian's golang-dbus-dev, where it is there."""
+
+    PACKAGES = '/usr/share/gocode'
+
+    def command(self):
+        if shutil.which('go') is None or not os.path.isdir(
+                os.path.join(self.PACKAGES, 'src/github.com/godbus/dbus')):
+            self.skipTest('no Go with godbus')
+        program = os.path.join(self.bus.directory, 'hold')
+        if not os.path.exists(program):
+            env = {**self.bus.environment(), 'GO111MODULE': 'off', 'GOPATH': self.PACKAGES,
+                   'GOCACHE': os.path.join(self.bus.directory, 'go')}
+            subprocess.run(['go', 'build', '-o', program, os.path.join(CLIENTS, 'hold.go')],
+                           env=env, check=True)
+        return [program]
+
+
 class Shell(BusTestCase):
     def test_who(self):
         for tool in ('busctl', 'jq'):
