@@ -64,14 +64,14 @@ listener_free(gpointer data, GClosure *closure)
 
 static SpecEvent *
 add_event(const Listener *listener,
-          gboolean is_granted,
+          SpecVerb kind,
           guint64 id,
           const char *name,
           const char *mode,
           const char *client_id)
 {
     SpecEvent *event =
-        spec_event_new(is_granted, id, bus_session_find_letter(listener->session, client_id));
+        spec_event_new(kind, id, bus_session_find_letter(listener->session, client_id));
 
     event->bucket = g_strdup(listener->bucket);
     event->name = g_strdup(name);
@@ -89,7 +89,7 @@ on_granted(WlWebLocks *proxy,
            guint64 token,
            gpointer data)
 {
-    add_event(data, TRUE, id, name, mode, client_id)->token = token;
+    add_event(data, SPEC_GRANTED, id, name, mode, client_id)->token = token;
 }
 
 static void
@@ -101,7 +101,18 @@ on_released(WlWebLocks *proxy,
             const char *reason,
             gpointer data)
 {
-    add_event(data, FALSE, id, name, mode, client_id)->reason = g_strdup(reason);
+    add_event(data, SPEC_RELEASED, id, name, mode, client_id)->reason = g_strdup(reason);
+}
+
+static void
+on_waiting(WlWebLocks *proxy,
+           guint64 id,
+           const char *name,
+           const char *mode,
+           const char *client_id,
+           gpointer data)
+{
+    add_event(data, SPEC_WAITING, id, name, mode, client_id);
 }
 
 static void
@@ -110,7 +121,9 @@ listen(BusSession *session, Client *client, const char *bucket, WlWebLocks *prox
     static const struct {
         const char *signal;
         GCallback callback;
-    } signals[] = {{"granted", G_CALLBACK(on_granted)}, {"released", G_CALLBACK(on_released)}};
+    } signals[] = {{"granted", G_CALLBACK(on_granted)},
+                   {"released", G_CALLBACK(on_released)},
+                   {"waiting", G_CALLBACK(on_waiting)}};
 
     for (guint i = 0; i < G_N_ELEMENTS(signals); i++) {
         Listener *listener = g_new0(Listener, 1);
@@ -243,6 +256,15 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
     bus_session_append_rows(self, pending_entries, pending);
 }
 
+static void
+watch(gpointer self, char letter, const char *bucket)
+{
+    g_autoptr(GError) error = NULL;
+
+    wl_web_locks_call_watch_sync(get_proxy(self, letter, bucket), TRUE, NULL, &error);
+    g_assert_no_error(error);
+}
+
 /* ---- time */
 
 /* The answer to a ping comes after all that the service sent before it; and GDBus hands over what
@@ -290,6 +312,7 @@ const SpecDriver spec_driver_bus = {
     .abort = abort_request,
     .break_locks = break_locks,
     .query = query,
+    .watch = watch,
     .settle = settle,
     .await = await,
     .take_event = bus_session_take_event,

@@ -14,6 +14,7 @@ typedef struct {
     UserAgent user_agent;
     Agent *agents[SPEC_AGENTS];
     GQueue events[SPEC_AGENTS]; /* of SpecEvent */
+    char *watched[SPEC_AGENTS]; /* the bucket that it watches, or NULL */
 } Core;
 
 static gpointer
@@ -36,8 +37,10 @@ stop(gpointer self)
 {
     Core *core = self;
 
-    for (guint i = 0; i < SPEC_AGENTS; i++)
+    for (guint i = 0; i < SPEC_AGENTS; i++) {
         g_queue_clear_full(&core->events[i], (GDestroyNotify)spec_event_free);
+        g_free(core->watched[i]);
+    }
     user_agent_fini(&core->user_agent);
     g_free(core);
 }
@@ -55,35 +58,55 @@ join(gpointer self, char letter)
     principal_unref(principal);
 }
 
-/* As the server does: clients are not notified of their own operations or of what is in the reply.
- */
+static void
+add_event(Core *core, char agent, const Effect *effect)
+{
+    static const char *const reasons[N_EFFECT_KINDS] = {
+        [EFFECT_RELEASED] = "released",     [EFFECT_ABORTED] = "aborted",
+        [EFFECT_STOLEN] = "stolen",         [EFFECT_TIMED_OUT] = "timeout",
+        [EFFECT_TERMINATED] = "terminated",
+    };
+    const LockRequest *request = effect->request;
+    SpecVerb kind = SPEC_RELEASED;
+    SpecEvent *event;
+
+    if (effect->kind == EFFECT_WAITING)
+        kind = SPEC_WAITING;
+    else if (effect->kind == EFFECT_GRANTED)
+        kind = SPEC_GRANTED;
+    event = spec_event_new(kind, request->id, request->agent->client_id[0]);
+    event->token = request->token;
+    event->bucket = g_strdup(request->queue->manager->bucket);
+    event->name = g_strdup(request->queue->name);
+    event->mode = g_strdup(lock_mode_to_string(request->mode));
+    event->reason = g_strdup(reasons[effect->kind]);
+    g_queue_push_tail(&core->events[agent - 'A'], event);
+}
+
+/* As the server does: clients are not notified of their own operations or of what is in the reply,
+ * unless they watch the bucket. */
 static void
 take_effects(Core *core, const LockRequest *granted_in_reply)
 {
-    static const char *const reasons[N_EFFECT_KINDS] = {
-        [EFFECT_STOLEN] = "stolen",
-        [EFFECT_TIMED_OUT] = "timeout",
-    };
     Effects *effects = &core->user_agent.effects;
 
     for (guint i = 0; i < effects_get_length(effects); i++) {
         const Effect *effect = effects_get(effects, i);
         const LockRequest *request = effect->request;
-        gboolean is_granted = effect->kind == EFFECT_GRANTED;
         char client = request->agent->client_id[0];
-        SpecEvent *event;
+        gboolean is_for_client = effect->kind == EFFECT_STOLEN ||
+                                 effect->kind == EFFECT_TIMED_OUT ||
+                                 (effect->kind == EFFECT_GRANTED && request != granted_in_reply);
 
-        if (!is_granted && reasons[effect->kind] == NULL)
-            continue;
-        if (is_granted && granted_in_reply != NULL && request == granted_in_reply)
-            continue;
-        event = spec_event_new(is_granted, request->id, client);
-        event->token = request->token;
-        event->bucket = g_strdup(request->queue->manager->bucket);
-        event->name = g_strdup(request->queue->name);
-        event->mode = g_strdup(lock_mode_to_string(request->mode));
-        event->reason = g_strdup(reasons[effect->kind]);
-        g_queue_push_tail(&core->events[client - 'A'], event);
+        if (is_for_client)
+            add_event(core, client, effect);
+        for (guint k = 0; k < SPEC_AGENTS; k++) {
+            const char agent = (char)('A' + k);
+
+            if (g_strcmp0(core->watched[k], request->queue->manager->bucket) == 0 &&
+                !(is_for_client && agent == client))
+                add_event(core, agent, effect);
+        }
     }
     effects_clear(effects);
 }
@@ -95,6 +118,7 @@ die(gpointer self, char letter)
     Agent *agent = g_steal_pointer(&core->agents[letter - 'A']);
     guint n_told = core->events[letter - 'A'].length;
 
+    g_clear_pointer(&core->watched[letter - 'A'], g_free);
     user_agent_terminate(&core->user_agent, agent);
     agent_unref(agent);
     take_effects(core, NULL);
@@ -214,6 +238,15 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 }
 
 static void
+watch(gpointer self, char letter, const char *bucket)
+{
+    Core *core = self;
+
+    g_free(core->watched[letter - 'A']);
+    core->watched[letter - 'A'] = g_strdup(bucket);
+}
+
+static void
 settle(gpointer self)
 {
 }
@@ -262,6 +295,7 @@ const SpecDriver spec_driver_core = {
     .abort = abort_request,
     .break_locks = break_locks,
     .query = query,
+    .watch = watch,
     .settle = settle,
     .await = await,
     .get_time_us = get_time_us,

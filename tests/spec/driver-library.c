@@ -75,6 +75,9 @@ why_not(const SpecCase *spec)
     for (guint i = 0; i < G_N_ELEMENTS(unsayable); i++)
         if (g_str_equal(unsayable[i].name, spec->name))
             return unsayable[i].reason;
+    for (guint i = 0; i < spec->steps->len; i++)
+        if (((const SpecStep *)spec->steps->pdata[i])->verb == SPEC_WATCH)
+            return "the library shows watchers lists, not events";
     return NULL;
 }
 
@@ -258,9 +261,9 @@ name_mode(WebLocksMode mode)
 }
 
 static SpecEvent *
-add_event(Request *request, gboolean is_granted)
+add_event(Request *request, SpecVerb kind)
 {
-    SpecEvent *event = spec_event_new(is_granted, request->number, request->letter);
+    SpecEvent *event = spec_event_new(kind, request->number, request->letter);
 
     event->bucket = g_strdup(request->wanted->bucket);
     if (request->lock != NULL) {
@@ -285,7 +288,7 @@ on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
     g_assert_cmpstr(request->lost, ==, NULL); /* it is told once */
     request->lost = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
     if (request->client != NULL)
-        add_event(request, FALSE)->reason = g_strdup(request->lost);
+        add_event(request, SPEC_RELEASED)->reason = g_strdup(request->lost);
 }
 
 static void
@@ -310,11 +313,11 @@ on_requested(GObject *source, GAsyncResult *result, gpointer data)
     if (!request->waits || request->client == NULL)
         return;
     if (request->lock != NULL)
-        add_event(request, TRUE)->token = web_locks_lock_get_token(request->lock);
+        add_event(request, SPEC_GRANTED)->token = web_locks_lock_get_token(request->lock);
     else if (g_error_matches(request->error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
-        add_event(request, FALSE)->reason = g_strdup("timeout");
+        add_event(request, SPEC_RELEASED)->reason = g_strdup("timeout");
     else if (!g_error_matches(request->error, G_IO_ERROR, G_IO_ERROR_CANCELLED))
-        add_event(request, FALSE)->reason =
+        add_event(request, SPEC_RELEASED)->reason =
             g_strdup(request->error != NULL ? name_error(request->error) : "unavailable");
 }
 

@@ -39,6 +39,8 @@ why_not_step(const SpecStep *step)
         if (g_strcmp0(step->label, "0") == 0)
             return "key 0 is malformed";
     }
+    if (step->verb == SPEC_WATCH)
+        return "signals for watchers are sent on the bus, in no order with packets";
     if (mode != NULL && !g_str_equal(mode, "shared") && !g_str_equal(mode, "exclusive"))
         return "a mode is a number";
     return NULL;
@@ -96,10 +98,10 @@ die(gpointer self, char letter)
 /* ---- messages of the service */
 
 static SpecEvent *
-add_event(Client *client, gboolean is_granted, guint64 key)
+add_event(Client *client, SpecVerb kind, guint64 key)
 {
     const SpecRequest *request = g_hash_table_lookup(client->requests, &key);
-    SpecEvent *event = spec_event_new(is_granted, key, client->base.letter);
+    SpecEvent *event = spec_event_new(kind, key, client->base.letter);
 
     g_assert_nonnull(request);
     event->bucket = g_strdup(request->bucket);
@@ -122,13 +124,13 @@ take_event_message(Client *client, const PacketHead *head)
     if (head->kind == PACKET_GRANTED) {
         const PacketGranted *granted = (const PacketGranted *)head;
 
-        add_event(client, TRUE, granted->key)->token = granted->token;
+        add_event(client, SPEC_GRANTED, granted->key)->token = granted->token;
     } else {
         const PacketEnded *ended = (const PacketEnded *)head;
 
         g_assert_cmpuint(head->kind, ==, PACKET_ENDED);
         g_assert_cmpuint(ended->reason, <, G_N_ELEMENTS(reasons));
-        add_event(client, FALSE, ended->key)->reason = g_strdup(reasons[ended->reason]);
+        add_event(client, SPEC_RELEASED, ended->key)->reason = g_strdup(reasons[ended->reason]);
     }
 }
 
@@ -320,7 +322,7 @@ take_event(gpointer self, char letter)
     Client *client = bus_session_get_client(self, letter);
     SpecEvent *event = bus_session_take_event(self, letter);
 
-    if (event != NULL && !event->is_granted)
+    if (event != NULL && event->kind == SPEC_RELEASED)
         g_hash_table_remove(client->requests, &event->id);
     return event;
 }

@@ -121,10 +121,10 @@ parse_verb(SpecStep *step, const char *word)
         const char *word;
         SpecVerb verb;
     } verbs[] = {
-        {"request", SPEC_REQUEST},   {"steal", SPEC_REQUEST}, {"release", SPEC_RELEASE},
-        {"break", SPEC_BREAK},       {"abort", SPEC_ABORT},   {"query", SPEC_QUERY},
-        {"die", SPEC_DIE},           {"back", SPEC_BACK},     {"granted", SPEC_GRANTED},
-        {"released", SPEC_RELEASED},
+        {"request", SPEC_REQUEST},   {"steal", SPEC_REQUEST},   {"release", SPEC_RELEASE},
+        {"break", SPEC_BREAK},       {"abort", SPEC_ABORT},     {"query", SPEC_QUERY},
+        {"die", SPEC_DIE},           {"back", SPEC_BACK},       {"granted", SPEC_GRANTED},
+        {"released", SPEC_RELEASED}, {"waiting", SPEC_WAITING}, {"watch", SPEC_WATCH},
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(verbs); i++) {
@@ -154,7 +154,8 @@ parse_agent_step(SpecStep *step, char **words, GError **error)
     if (step->verb == SPEC_REQUEST) {
         if (!parse_request(step, &words[i], error))
             return FALSE;
-    } else if (step->verb != SPEC_QUERY && step->verb != SPEC_DIE && step->verb != SPEC_BACK) {
+    } else if (step->verb != SPEC_QUERY && step->verb != SPEC_WATCH && step->verb != SPEC_DIE &&
+               step->verb != SPEC_BACK) {
         if (words[i] == NULL)
             return refuse(error, step->line, "of which request?");
         step->label = g_strdup(words[i++]);

@@ -27,10 +27,12 @@ typedef enum {
     SPEC_ABORT,
     SPEC_BREAK, /* `label` is the name */
     SPEC_QUERY,
+    SPEC_WATCH,
     SPEC_DIE,
     SPEC_BACK,
     SPEC_GRANTED,  /* an event that has arrived */
     SPEC_RELEASED, /* the same */
+    SPEC_WAITING,  /* the same, of a watcher */
     SPEC_TOKENS,
 } SpecVerb;
 
@@ -41,7 +43,7 @@ typedef struct {
     char agent;
     gboolean await;      /* of an event: time passes until it comes */
     char *label;         /* of the request it makes or means; or an id in digits */
-    char *bucket;        /* of release, abort, query; NULL is the label's, or the default */
+    char *bucket;        /* of release, abort, query, watch; NULL is the label's, or the default */
     SpecRequest request; /* of SPEC_REQUEST */
     char **outcome;      /* the words after "->"; of the other verbs what follows them */
 } SpecStep;

@@ -22,7 +22,7 @@ typedef struct {
 
 /* A notification of an agent. */
 typedef struct {
-    gboolean is_granted; /* else released */
+    SpecVerb kind; /* SPEC_GRANTED, SPEC_RELEASED or SPEC_WAITING */
     guint64 id;
     guint64 token; /* if granted */
     char client;   /* letter of the clientId */
@@ -61,6 +61,9 @@ typedef struct {
     void (*query)(
         gpointer self, char agent, const char *bucket, GPtrArray *held, GPtrArray *pending);
 
+    /* All events of the bucket, of all agents, from now on. */
+    void (*watch)(gpointer self, char agent, const char *bucket);
+
     /* On return all has arrived, at every agent, that was sent before. */
     void (*settle)(gpointer self);
 
@@ -79,7 +82,7 @@ extern const SpecDriver spec_driver_socket;
 extern const SpecDriver spec_driver_library;
 
 void spec_answer_clear(SpecAnswer *answer);
-SpecEvent *spec_event_new(gboolean is_granted, guint64 id, char client);
+SpecEvent *spec_event_new(SpecVerb kind, guint64 id, char client);
 void spec_event_free(SpecEvent *event);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SpecAnswer, spec_answer_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SpecEvent, spec_event_free)

@@ -21,7 +21,8 @@ typedef struct {
     const SpecCase *spec;
     const SpecStep *step;
     gboolean there[SPEC_AGENTS];
-    GHashTable *known; /* label -> Known */
+    gboolean watches[SPEC_AGENTS]; /* it has a watch, and so is told of other agents */
+    GHashTable *known;             /* label -> Known */
     gboolean may_be_void;
     gboolean is_void; /* it went otherwise, but we were too slow to tell anything from it */
 } Run;
@@ -37,11 +38,11 @@ spec_answer_clear(SpecAnswer *answer)
 }
 
 SpecEvent *
-spec_event_new(gboolean is_granted, guint64 id, char client)
+spec_event_new(SpecVerb kind, guint64 id, char client)
 {
     SpecEvent *event = g_new0(SpecEvent, 1);
 
-    event->is_granted = is_granted;
+    event->kind = kind;
     event->id = id;
     event->client = client;
     return event;
@@ -119,13 +120,20 @@ differ(Run *run, const char *format, ...)
     return FALSE;
 }
 
+static const char *
+name_kind(SpecVerb kind)
+{
+    if (kind == SPEC_WAITING)
+        return "waiting";
+    return kind == SPEC_GRANTED ? "granted" : "released";
+}
+
 static char *
 describe_event(const SpecEvent *event)
 {
     return g_strdup_printf("%s id %" G_GUINT64_FORMAT " '%s' %s of %c in %s%s%s",
-                           event->is_granted ? "granted" : "released", event->id, event->name,
-                           event->mode, event->client, event->bucket,
-                           event->reason != NULL ? ": " : "",
+                           name_kind(event->kind), event->id, event->name, event->mode,
+                           event->client, event->bucket, event->reason != NULL ? ": " : "",
                            event->reason != NULL ? event->reason : "");
 }
 
@@ -394,15 +402,19 @@ check_event(Run *run, const SpecEvent *event, Known *known)
     g_autofree char *text = describe_event(event);
     gint64 waited_us = get_time_us(run) - known->begun_us;
 
-    if (event->is_granted != (run->step->verb == SPEC_GRANTED) || event->id != known->id ||
-        event->client != known->agent || g_strcmp0(event->bucket, request->bucket) != 0 ||
+    if (event->kind != run->step->verb || event->id != known->id || event->client != known->agent ||
+        g_strcmp0(event->bucket, request->bucket) != 0 ||
         g_strcmp0(event->name, request->name) != 0 || g_strcmp0(event->mode, mode) != 0)
         return differ(run, "%s", text);
 
+    if (event->kind == SPEC_WAITING)
+        return TRUE;
     known->is_over = TRUE;
-    if (event->is_granted) {
+    if (event->kind == SPEC_GRANTED) {
+        if (event->token == 0 || (known->token != 0 && known->token != event->token))
+            return differ(run, "token %" G_GUINT64_FORMAT, event->token);
         known->token = event->token;
-        return event->token != 0 || differ(run, "without a token");
+        return TRUE;
     }
     if (g_strcmp0(event->reason, run->step->outcome[0]) != 0)
         return differ(run, "%s", text);
@@ -418,7 +430,7 @@ run_event(Run *run)
     Known *known = g_hash_table_lookup(run->known, step->label);
     g_autoptr(SpecEvent) event = NULL;
 
-    if (known == NULL || known->agent != step->agent)
+    if (known == NULL || (known->agent != step->agent && !run->watches[step->agent - 'A']))
         return differ(run, "%s is not a request of %c", step->label, step->agent);
     if (step->verb == SPEC_RELEASED && step->outcome[0] == NULL)
         return differ(run, "for what reason?");
@@ -462,7 +474,7 @@ run_step(Run *run)
     if (verb == SPEC_BACK && run->there[step->agent - 'A'])
         return differ(run, "it is still there");
     ensure_there(run, step->agent);
-    if (verb == SPEC_GRANTED || verb == SPEC_RELEASED)
+    if (verb == SPEC_GRANTED || verb == SPEC_RELEASED || verb == SPEC_WAITING)
         return run_event(run);
     if (!check_nothing_left(run))
         return FALSE;
@@ -477,8 +489,13 @@ run_step(Run *run)
         return run_break(run);
     if (verb == SPEC_QUERY)
         return run_query(run);
+    if (verb == SPEC_WATCH) {
+        run->driver->watch(run->self, step->agent, step->bucket != NULL ? step->bucket : "default");
+        run->watches[step->agent - 'A'] = TRUE;
+    }
     if (verb == SPEC_DIE) {
         run->driver->die(run->self, step->agent);
+        run->watches[step->agent - 'A'] = FALSE;
         end_requests(run, 0, step->agent);
         run->there[step->agent - 'A'] = FALSE;
     }
