@@ -595,6 +595,7 @@ class End(SocketCase):
         sock.request('x', other_bucket)
         mine, _ = self.other.request('x', self.bucket)
         ids = [line[1] for line in self.raw.resync()]
+        self.other.ping()  # what it has been told until now is there
         self.other.events.clear()
         sock.end()
         self.assertEqual(sock.events, [])
