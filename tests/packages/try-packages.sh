@@ -2,12 +2,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# try-packages.sh DIRECTORY TEST: in a root that is thrown away, installs the packages in DIRECTORY,
-# runs TEST, and removes them: then there must be the same files and users as before.
+# try-packages.sh DIRECTORY SOURCE: in a root that is thrown away, installs the packages in DIRECTORY,
+# tries them, and removes them: then there must be the same files and users as before. At last,
+# installs them again, with a desktop's packages, for the guide. SOURCE is the source package.
 # `./dev package` runs it; it needs a Debian mirror.
 set -eu
 directory=$1
-test=$2
+source=$2
 export DEBIAN_FRONTEND=noninteractive
 set -- "$directory"/*.deb
 
@@ -29,9 +30,12 @@ apt-get -q -y --no-install-recommends satisfy "$needed"
 state >/tmp/before
 
 apt-get -q -y --no-install-recommends install "$@"
-"$test"
+"$source/debian/tests/activation"
 # shellcheck disable=SC2086 # one word for each package
 apt-get -q -y purge $names
 state >/tmp/after
 diff -U 0 /tmp/before /tmp/after
 echo 'nothing is left'
+
+apt-get -q -y --no-install-recommends install "$@" gir1.2-gtk-4.0 python3-gi xvfb xdotool
+"$source/tests/packages/try-guide.sh" "$source/docs/guides/window.md"
