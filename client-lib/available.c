@@ -25,7 +25,12 @@ free_nothing(gpointer data)
 {
 }
 
-static const MethodCallKind available_kind = {build_call, read_reply, free_nothing};
+static const MethodCallKind available_kind = {
+    .build = build_call,
+    .read = read_reply,
+    .result_free = free_nothing,
+    .fails_if_absent = TRUE,
+};
 
 /* Takes the error of the call. */
 static gboolean

@@ -153,7 +153,7 @@ on_answered(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpoint
         method_call_wait(self, WAIT_CHANGE, error);
         break;
     case BUS_ABSENT:
-        if (self->was_served) {
+        if (self->was_served && !self->kind->fails_if_absent) {
             method_call_wait(self, WAIT_OWNER, error);
             break;
         }

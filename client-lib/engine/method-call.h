@@ -29,6 +29,9 @@ typedef struct {
     /* Like `read`, for the bytes of a large reply; may be NULL. If it returns NULL without an
      * error, `read` is called instead. */
     gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
+    /* Whether the call fails immediately if the service has just left. Other calls wait for the
+     * next one then, until they time out. */
+    gboolean fails_if_absent;
 } MethodCallKind;
 
 typedef struct MethodCalls MethodCalls;
