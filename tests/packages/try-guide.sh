@@ -15,6 +15,10 @@ directory=$(mktemp -d)
 # shellcheck disable=SC2016 # no command is to be run
 sed -n '/^```python$/,/^```$/p' "$1" | sed '1d;$d' >"$directory/edit.py"
 Xvfb :99 -screen 0 800x600x24 -nolisten tcp >/dev/null 2>&1 &
+display=$!
+first='' second='' job=''
+# shellcheck disable=SC2086 # those that have been started, one word each
+trap 'kill $first $second $job $display 2>/dev/null || true' EXIT
 export DISPLAY=:99 GDK_BACKEND=x11 GSK_RENDERER=cairo GSETTINGS_BACKEND=memory GTK_A11Y=none
 
 # wait_for COMMAND...: tries for a minute.
@@ -58,4 +62,3 @@ in_list "$second" >/dev/null
 kill -9 "$first"
 wait_for has_title "$second" Editing
 echo 'the other window edits'
-kill "$second" "$job"
