@@ -115,12 +115,25 @@ build_detail(WebLocksLockInfo *info, gboolean is_sandboxed)
     return g_strdup_printf(is_sandboxed ? _("Sandboxed, of user %s") : _("Of user %s"), user);
 }
 
+/* What is not in a desktop entry. */
+static char *
+build_name(WebLocksLockInfo *info)
+{
+    const char *sandboxed = web_locks_lock_info_get_application(info);
+    const char *process = web_locks_lock_info_get_process(info);
+
+    if (*sandboxed != '\0')
+        return g_strdup(sandboxed);
+    if (*process != '\0')
+        return g_strdup(process);
+    /* Translators: a process whose name is not known; %u is its process id. */
+    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+}
+
 static ViewerApplication *
-viewer_application_new(WebLocksLockInfo *info, const char *key, const char *id)
+viewer_application_new(WebLocksLockInfo *info, const char *key, GDesktopAppInfo *entry)
 {
     ViewerApplication *self = g_object_new(VIEWER_TYPE_APPLICATION, NULL);
-    g_autoptr(GDesktopAppInfo) entry = id != NULL ? find_desktop_entry(id) : NULL;
-    const char *process = web_locks_lock_info_get_process(info);
 
     self->key = g_strdup(key);
     self->is_sandboxed = *web_locks_lock_info_get_application(info) != '\0';
@@ -128,18 +141,11 @@ viewer_application_new(WebLocksLockInfo *info, const char *key, const char *id)
     if (entry != NULL) {
         self->name = g_strdup(g_app_info_get_display_name(G_APP_INFO(entry)));
         g_set_object(&self->icon, g_app_info_get_icon(G_APP_INFO(entry)));
-    } else if (id != NULL && self->is_sandboxed) {
-        self->name = g_strdup(id);
     } else {
-        /* Translators: a process whose name is not known; %u is its process id. */
-        self->name = *process != '\0'
-                         ? g_strdup(process)
-                         : g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+        self->name = build_name(info);
     }
     if (self->icon == NULL)
         self->icon = g_themed_icon_new("application-x-executable");
-    if (applications == NULL)
-        applications = g_hash_table_new(g_str_hash, g_str_equal);
     g_hash_table_insert(applications, self->key, self);
     return self;
 }
@@ -152,31 +158,55 @@ build_key(WebLocksLockInfo *info, const char *kind, const char *id)
     return g_strdup_printf("%p %u %s %s", agent, web_locks_lock_info_get_uid(info), kind, id);
 }
 
-ViewerApplication *
-viewer_application_of(WebLocksLockInfo *info)
+/* Returns an owned reference, or NULL if there is none yet. */
+static ViewerApplication *
+find(const char *key)
+{
+    ViewerApplication *known;
+
+    if (applications == NULL)
+        applications = g_hash_table_new(g_str_hash, g_str_equal);
+    known = g_hash_table_lookup(applications, key);
+    return known != NULL ? g_object_ref(known) : NULL;
+}
+
+/* An application in a sandbox, or one with a desktop entry; otherwise NULL: a terminal or a service
+ * manager gives its own unit's name to what it starts. The entry is only read for the first lock.
+ */
+static ViewerApplication *
+find_by_id(WebLocksLockInfo *info)
 {
     const char *sandboxed = web_locks_lock_info_get_application(info);
-    g_autofree char *id = NULL;
+    const gboolean is_sandboxed = *sandboxed != '\0';
+    g_autofree char *id =
+        is_sandboxed ? g_strdup(sandboxed) : read_application_id(web_locks_lock_info_get_pid(info));
+    g_autoptr(GDesktopAppInfo) entry = NULL;
     g_autofree char *key = NULL;
     ViewerApplication *known;
 
-    id = *sandboxed != '\0' ? g_strdup(sandboxed)
-                            : read_application_id(web_locks_lock_info_get_pid(info));
-    if (*sandboxed == '\0' && id != NULL) {
-        /* A terminal or a service manager gives its own unit's name to what it starts. */
-        g_autoptr(GDesktopAppInfo) entry = find_desktop_entry(id);
+    if (id == NULL)
+        return NULL;
+    key = build_key(info, is_sandboxed ? "sandbox" : "desktop", id);
+    known = find(key);
+    if (known != NULL)
+        return known;
+    entry = find_desktop_entry(id);
+    return entry != NULL || is_sandboxed ? viewer_application_new(info, key, entry) : NULL;
+}
 
-        if (entry == NULL)
-            g_clear_pointer(&id, g_free);
-    }
-    if (id != NULL)
-        key = build_key(info, *sandboxed != '\0' ? "sandbox" : "desktop", id);
-    else if (*web_locks_lock_info_get_process(info) != '\0')
-        key = build_key(info, "process", web_locks_lock_info_get_process(info));
-    else
-        key = build_key(info, "client", web_locks_lock_info_get_client_id(info));
-    known = applications != NULL ? g_hash_table_lookup(applications, key) : NULL;
-    return known != NULL ? g_object_ref(known) : viewer_application_new(info, key, id);
+ViewerApplication *
+viewer_application_of(WebLocksLockInfo *info)
+{
+    const char *process = web_locks_lock_info_get_process(info);
+    ViewerApplication *self = find_by_id(info);
+    g_autofree char *key = NULL;
+
+    if (self != NULL)
+        return self;
+    key = *process != '\0' ? build_key(info, "process", process)
+                           : build_key(info, "client", web_locks_lock_info_get_client_id(info));
+    self = find(key);
+    return self != NULL ? self : viewer_application_new(info, key, NULL);
 }
 
 /* ---- what is known of it */

@@ -59,13 +59,20 @@ add_line(GString *text, const char *line)
 }
 
 static void
+show_age(ViewerEntryRow *self)
+{
+    g_autofree char *age = viewer_describe_age(viewer_entry_get_info(self->entry));
+
+    gtk_label_set_text(self->age, age);
+}
+
+static void
 show(ViewerEntryRow *self)
 {
     WebLocksLockInfo *info = viewer_entry_get_info(self->entry);
     ViewerApplication *application = viewer_entry_get_application(self->entry);
     g_autofree char *process = viewer_describe_process(info);
     g_autofree char *state = viewer_describe_state(info);
-    g_autofree char *age = viewer_describe_age(info);
     g_autoptr(GString) text = g_string_new(NULL);
     const gboolean is_held = web_locks_lock_info_get_held(info);
 
@@ -92,7 +99,7 @@ show(ViewerEntryRow *self)
     adw_preferences_row_set_title(ADW_PREFERENCES_ROW(self),
                                   viewer_application_get_name(application));
     adw_action_row_set_subtitle(ADW_ACTION_ROW(self), text->str);
-    gtk_label_set_text(self->age, age);
+    show_age(self);
     gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
     gtk_widget_set_visible(self->copy_button, is_held);
     gtk_widget_set_visible(self->end_button, is_held);
@@ -101,7 +108,7 @@ show(ViewerEntryRow *self)
 static gboolean
 on_second(gpointer data)
 {
-    show(data);
+    show_age(data);
     return G_SOURCE_CONTINUE;
 }
 
