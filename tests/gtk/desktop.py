@@ -1,16 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A private display with weblocks-notes on it, used by keyboard."""
+"""A private display, the programs on it, and the test cases that have one; weblocks-notes, used by
+keyboard."""
 
 import os
 import re
 import shutil
 import signal
 import subprocess
+import unittest
 
 from buses import end, environment, readable, spawn, wait_exit, PATIENCE
-from harness import wait_for
+from harness import BusTestCase, wait_for
 
 TOOLS = ('Xvfb', 'xdotool')
 
@@ -71,23 +73,35 @@ def gtk_environment(display, bus):
             'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'}
 
 
-class Notes:
-    """One weblocks-notes process, and its window."""
+class DisplayTestCase(BusTestCase):
+    time_limit = 120.0
+    others_broadcast = True  # GApplication tells the whole bus of its actions
 
-    TITLE = re.compile(r'(?P<unsaved>• )?(?P<file>.*?) – (?P<read_only>Read only: )?'
-                       r'(?P<holder>.*?)(?: \(pid (?P<pid>[0-9]+)\) is editing)?,'
-                       r' (?P<waiting>[0-9]+) waiting$')
+    @classmethod
+    def missing(cls):
+        """What the tests need and is not there."""
+        return missing_tools()
 
-    def __init__(self, display, bus, path, **environ):
+    @classmethod
+    def setUpClass(cls):
+        missing = cls.missing()
+        if missing:
+            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
+        super().setUpClass()
+        cls.display = Display()
+        cls.addClassCleanup(cls.display.stop)
+
+
+class Program:
+    """One process with a window. What it writes goes to a file."""
+
+    def __init__(self, command, display, bus, env):
         self.display = display
-        self.path = path
-        self.log_path = os.path.join(bus.directory, f'notes-{os.urandom(4).hex()}.log')
+        self.name = os.path.basename(command[0])
+        self.log_path = os.path.join(bus.directory, f'{self.name}-{os.urandom(4).hex()}.log')
         self._log = open(self.log_path, 'wb')
-        self.process = spawn(
-            [environment('WEBLOCKS_NOTES'), path], stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log,
-            env={**gtk_environment(display, bus), **environ})
-        self.window = self.wait_for(self._find_window, 'window')
+        self.process = spawn(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+                             env=env)
 
     @property
     def pid(self):
@@ -100,14 +114,32 @@ class Notes:
     def wait_for(self, condition, what):
         def check():
             if self.process.poll() is not None:
-                raise RuntimeError(f'weblocks-notes ({self.pid}) ended with '
+                raise RuntimeError(f'{self.name} ({self.pid}) ended with '
                                    f'{self.process.returncode}, waiting for {what}:\n{self.log()}')
             return condition()
-        return wait_for(check, what=f'{what} of weblocks-notes ({self.pid})', every=0.1)
+        return wait_for(check, what=f'{what} of {self.name} ({self.pid})', every=0.1)
 
-    def _find_window(self):
+    def find_window(self):
         found = self.display.xdotool('search', '--onlyvisible', '--pid', self.pid)
         return found.splitlines()[-1] if found else None
+
+    def close(self):
+        end(self.process)
+        self._log.close()
+
+
+class Notes(Program):
+    """One weblocks-notes process, and its window."""
+
+    TITLE = re.compile(r'(?P<unsaved>• )?(?P<file>.*?) – (?P<read_only>Read only: )?'
+                       r'(?P<holder>.*?)(?: \(pid (?P<pid>[0-9]+)\) is editing)?,'
+                       r' (?P<waiting>[0-9]+) waiting$')
+
+    def __init__(self, display, bus, path, **environ):
+        super().__init__([environment('WEBLOCKS_NOTES'), path], display, bus,
+                         {**gtk_environment(display, bus), **environ})
+        self.path = path
+        self.window = self.wait_for(self.find_window, 'window')
 
     def title(self):
         return self.display.xdotool('getwindowname', self.window) or ''
@@ -166,7 +198,3 @@ class Notes:
         """As the end of a session does; its exit code."""
         self.process.terminate()
         return wait_exit(self.process)
-
-    def close(self):
-        end(self.process)
-        self._log.close()

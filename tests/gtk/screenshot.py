@@ -95,7 +95,7 @@ def take_viewer(display, bus, target):
         viewer = Viewer(display, accessibility, bus)
         viewer.wait_for(lambda: len(viewer.rows()) == N_ROWS, 'rows')
         viewer.wait_text('5 s')
-        take(display, [viewer.window()], target)
+        take(display, [viewer.find_window()], target)
         viewer.close()
     finally:
         accessibility.stop()

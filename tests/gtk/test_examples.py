@@ -7,28 +7,15 @@ instances does. Observed by the titles of their windows."""
 import os
 import re
 import subprocess
-import unittest
 
 from buses import PATIENCE, end, environment, spawn
-from desktop import Display, gtk_environment, missing_tools
-from harness import BusTestCase, main, wait_for
+from desktop import DisplayTestCase, gtk_environment
+from harness import main, wait_for
 
 EXAMPLES = environment('WEBLOCKS_EXAMPLES_DIR')
 
 
-class ExamplesTestCase(BusTestCase):
-    time_limit = 120.0
-    others_broadcast = True  # GApplication broadcasts its actions
-
-    @classmethod
-    def setUpClass(cls):
-        missing = missing_tools()
-        if missing:
-            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
-        super().setUpClass()
-        cls.display = Display()
-        cls.addClassCleanup(cls.display.stop)
-
+class ExamplesTestCase(DisplayTestCase):
     def setUp(self):
         super().setUp()
         self.processes = []

@@ -11,32 +11,24 @@ import os
 import re
 import subprocess
 import sys
-import unittest
 
-from buses import end, environment, spawn
-from desktop import Display, missing_tools
-from harness import BusTestCase, main, wait_for
+import gi
+
+from buses import environment
+from desktop import DisplayTestCase, Program, gtk_environment
+from harness import main
 
 GUIDE = os.path.abspath(sys.argv.pop(1))
 
 
-class Guide(BusTestCase):
-    time_limit = 120.0
-    others_broadcast = True  # GApplication tells the whole bus of its actions
-
+class Guide(DisplayTestCase):
     @classmethod
-    def setUpClass(cls):
-        missing = missing_tools()
+    def missing(cls):
         try:
-            import gi
             gi.require_version('Gtk', '4.0')
         except ValueError:
-            missing.append('gir1.2-gtk-4.0')
-        if missing:
-            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
-        super().setUpClass()
-        cls.display = Display()
-        cls.addClassCleanup(cls.display.stop)
+            return super().missing() + ['gir1.2-gtk-4.0']
+        return super().missing()
 
     def setUp(self):
         super().setUp()
@@ -46,23 +38,19 @@ class Guide(BusTestCase):
         with open(self.script, 'w', encoding='utf-8') as file:
             file.write(program)
         library = environment('WEBLOCKS_LIBRARY_DIR')
-        self.env = {**self.bus.environment(), 'DISPLAY': self.display.name, 'GDK_BACKEND': 'x11',
-                    'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
-                    'GTK_IM_MODULE': 'gtk-im-context-simple', 'GI_TYPELIB_PATH': library,
+        self.env = {**gtk_environment(self.display, self.bus), 'GI_TYPELIB_PATH': library,
                     'LD_LIBRARY_PATH': library}
 
     def open(self):
-        process = spawn([sys.executable, self.script, os.path.join(self.bus.directory, 'notes.txt')],
-                        env=self.env, stdin=subprocess.DEVNULL)
-        self.addCleanup(end, process)
-        return process
+        window = Program([sys.executable, self.script,
+                          os.path.join(self.bus.directory, 'notes.txt')],
+                         self.display, self.bus, self.env)
+        self.addCleanup(window.close)
+        return window
 
-    def wait_title(self, process, title):
-        def has_title():
-            self.assertIsNone(process.poll(), 'the program has ended')
-            found = self.display.xdotool('search', '--onlyvisible', '--pid', process.pid)
-            return found and self.display.xdotool('getwindowname', found.splitlines()[-1]) == title
-        wait_for(has_title, what=f'title {title!r}', every=0.1)
+    def wait_title(self, window, title):
+        window.wait_for(lambda: self.display.xdotool('getwindowname', window.find_window())
+                        == title, f'title {title!r}')
 
     def test_one_edits_and_the_other_takes_over(self):
         first = self.open()
@@ -73,7 +61,7 @@ class Guide(BusTestCase):
                                 env=self.env, check=True, stdout=subprocess.PIPE, text=True).stdout
         for process, state in ((first, 'held'), (second, 'pending')):
             self.assertRegex(listed, rf'(?m)\t{state}\t.*\t{process.pid}\t')
-        first.kill()
+        first.process.kill()
         self.wait_title(second, 'Editing')
 
 

@@ -9,27 +9,14 @@ soon as the title shows unsaved text, all of it is there.
 
 import glob
 import os
-import unittest
 
-from desktop import Display, Notes, missing_tools
-from harness import BusTestCase, main, wait_for
+from desktop import DisplayTestCase, Notes
+from harness import main, wait_for
 
 BUCKET = 'documents'
 
 
-class NotesTestCase(BusTestCase):
-    time_limit = 120.0
-    others_broadcast = True  # GApplication tells the whole bus of its actions
-
-    @classmethod
-    def setUpClass(cls):
-        missing = missing_tools()
-        if missing:
-            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
-        super().setUpClass()
-        cls.display = Display()
-        cls.addClassCleanup(cls.display.stop)
-
+class NotesTestCase(DisplayTestCase):
     def setUp(self):
         super().setUp()
         self.directory = os.path.join(self.bus.directory, self._testMethodName)

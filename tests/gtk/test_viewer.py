@@ -6,28 +6,23 @@ does: each page, and that the list follows what happens to locks, service and bu
 
 import os
 import shlex
-import unittest
 
 from accessibility import CONFIG, REGISTRY, AccessibilityBus
-from desktop import Display, missing_tools
-from harness import BusTestCase, main
+from desktop import DisplayTestCase
+from harness import main
 from viewer import Viewer
 
 NO_LOCKS = 'No Locks'
 
 
-class ViewerTestCase(BusTestCase):
-    time_limit = 120.0
-    others_broadcast = True  # GApplication tells the whole bus of its actions
+class ViewerTestCase(DisplayTestCase):
+    @classmethod
+    def missing(cls):
+        return super().missing() + [file for file in (CONFIG, REGISTRY) if not os.path.exists(file)]
 
     @classmethod
     def setUpClass(cls):
-        missing = missing_tools() + [file for file in (CONFIG, REGISTRY) if not os.path.exists(file)]
-        if missing:
-            raise unittest.SkipTest(f'not installed: {", ".join(missing)}')
         super().setUpClass()
-        cls.display = Display()
-        cls.addClassCleanup(cls.display.stop)
         cls.accessibility = AccessibilityBus(cls.display)
         cls.addClassCleanup(cls.accessibility.stop)
 

@@ -3,54 +3,34 @@
 
 """One weblocks-viewer process, seen by its accessibility tree and used by keyboard."""
 
-import os
 import re
-import subprocess
 
 from accessibility import STATE_FOCUSED
-from buses import end, environment, spawn
-from harness import wait_for
+from buses import environment
+from desktop import Program, gtk_environment
 
 AGE = re.compile(r'[0-9]+ (s|min)')
 
 
-class Viewer:
+class Viewer(Program):
     def __init__(self, display, accessibility, bus, **environ):
+        env = {**gtk_environment(display, bus), 'GTK_A11Y': 'atspi',
+               'AT_SPI_BUS_ADDRESS': accessibility.address, 'GTK_USE_PORTAL': '0',
+               'ADW_DISABLE_PORTAL': '1', 'DBUS_SYSTEM_BUS_ADDRESS': 'disabled:', **environ}
+        del env['GTK_THEME']  # libadwaita has its own
+        super().__init__([environment('WEBLOCKS_VIEWER')], display, bus, env)
         self.accessibility = accessibility
-        self.display = display
-        self.log_path = os.path.join(bus.directory, f'viewer-{os.urandom(4).hex()}.log')
-        self._log = open(self.log_path, 'wb')
-        self.process = spawn(
-            [environment('WEBLOCKS_VIEWER')], stdin=subprocess.DEVNULL, stdout=self._log,
-            stderr=self._log,
-            env={**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
-                 'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory',
-                 'AT_SPI_BUS_ADDRESS': accessibility.address, 'GTK_IM_MODULE': 'gtk-im-context-simple',
-                 'DBUS_SYSTEM_BUS_ADDRESS': 'disabled:', 'G_DEBUG': 'fatal-criticals',
-                 'ADW_DISABLE_PORTAL': '1', 'GTK_USE_PORTAL': '0',
-                 # GTK and what it uses keep things to the end.
-                 'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0',
-                 **environ})
         self.application = None
         self._list = None
         self.wait_for(self._find, 'accessible application')
 
     def _find(self):
-        self.application = self.accessibility.find_application(self.process.pid)
+        self.application = self.accessibility.find_application(self.pid)
         return self.application
 
-    def log(self):
-        with open(self.log_path, encoding='utf-8', errors='replace') as file:
-            return file.read()
-
     def wait_for(self, condition, what):
-        def check():
-            if self.process.poll() is not None:
-                raise RuntimeError(f'weblocks-viewer ended with {self.process.returncode}, waiting '
-                                   f'for {what}:\n{self.log()}')
-            return condition()
         try:
-            return wait_for(check, what=what, every=0.1)
+            return super().wait_for(condition, what)
         except TimeoutError as error:
             raise TimeoutError(f'{error}; it shows {self.texts()}\n{self.log()}') from None
 
@@ -91,12 +71,8 @@ class Viewer:
         """Presses the first one of that name, in any window."""
         self.wait_for(lambda: self.find(role, name), f'{role} {name!r}').press()
 
-    def window(self):
-        found = self.display.xdotool('search', '--onlyvisible', '--pid', self.process.pid)
-        return found.splitlines()[-1]
-
     def key(self, keys):
-        self.display.xdotool('windowfocus', '--sync', self.window())
+        self.display.xdotool('windowfocus', '--sync', self.find_window())
         self.display.xdotool('key', *keys.split())
 
     def entry(self):
@@ -109,7 +85,3 @@ class Viewer:
 
     def type(self, text):
         self.display.xdotool('type', '--delay', 5, text)
-
-    def close(self):
-        end(self.process)
-        self._log.close()
