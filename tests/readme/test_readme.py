@@ -148,14 +148,13 @@ class Readme(BusTestCase):
         command = re.match(r'/\* cc -o (\S+) (\S+) \$\(pkg-config --cflags --libs weblocks-1\) \*/\n',
                            text)
         self.assertIsNotNone(command, text)
-        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'gio-2.0'], check=True,
-                               stdout=subprocess.PIPE, text=True).stdout.split()
+        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'weblocks-1'], check=True,
+                               stdout=subprocess.PIPE, text=True, env={
+                                   **self.env, 'PKG_CONFIG_PATH':
+                                   environment('WEBLOCKS_PKG_CONFIG_DIR')}).stdout
         program = self.path(command[1])
         built = subprocess.run([*compiler, '-Wall', '-Wextra', '-Werror', '-o', program,
-                                self.write(command[2], text),
-                                '-I', environment('WEBLOCKS_INCLUDE_DIR'),
-                                '-I', environment('WEBLOCKS_BUILT_INCLUDE_DIR'),
-                                '-L', environment('WEBLOCKS_LIBRARY_DIR'), '-lweblocks-1', *flags],
+                                self.write(command[2], text), *shlex.split(flags)],
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(built.returncode, 0, built.stdout)
         self.assertEqual(self.run_against_a_contender([program]), '')
