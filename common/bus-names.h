@@ -15,6 +15,9 @@
 #define BUS_SERVICE_INTERFACE "org.w3.WebLocks.Service"
 #define BUS_INTERFACE_VERSION 1u
 
+/* What the names of buckets that several machines share begin with. */
+#define BUS_CLUSTER_PREFIX "cluster:"
+
 #define BUS_BUCKET_BYTES_MAX    255
 #define BUS_APP_BYTES_MAX       255
 #define BUS_CLIENT_ID_BYTES_MAX 255

@@ -21,6 +21,8 @@ typedef enum {
     LOCK_RESULT_NO_LOOKUP,
     /* Not from the core: a string has a character that is not valid in D-Bus. */
     LOCK_RESULT_NOT_CARRIABLE,
+    /* Not from the core: a bucket of several machines, and this one is not configured for it. */
+    LOCK_RESULT_NO_CLUSTER,
     LOCK_RESULT_NAME_RESERVED,
     LOCK_RESULT_STEAL_IF_AVAILABLE,
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,

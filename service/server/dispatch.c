@@ -24,6 +24,14 @@ find_manager(const Client *client, const LockCall *call)
     return lock_manager_find(client->agent->principal, call->bucket);
 }
 
+/* Whether a call is about a bucket of a cluster that this service can't serve. A local lock must
+ * never look like one that several machines share. */
+static gboolean
+is_without_cluster(const LockCall *call)
+{
+    return call->bucket != NULL && g_str_has_prefix(call->bucket, BUS_CLUSTER_PREFIX);
+}
+
 /* ---- lock operations */
 
 static void
@@ -35,7 +43,9 @@ request(Client *client, const Channel *channel, const LockCall *call)
     LockRequest *live = NULL;
     LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
 
-    if (call->refusal_name == NULL) {
+    if (call->refusal_name == NULL && is_without_cluster(call)) {
+        reply.result = LOCK_RESULT_NO_CLUSTER;
+    } else if (call->refusal_name == NULL) {
         if (server->state != NULL)
             server->session.user_agent.is_full =
                 !state_has_room(server->state, strlen(call->name) + strlen(options.why));
@@ -327,6 +337,8 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
+    else if (is_without_cluster(call))
+        encode_result(client, call, LOCK_RESULT_NO_CLUSTER);
     else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
         return TRUE;
     else if (is_too_late(client, call))

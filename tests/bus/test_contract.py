@@ -228,5 +228,38 @@ class Paths(BusTestCase):
         self.assertEqual(encode_label(''), '_')
 
 
+class Clusters(BusTestCase):
+    """A bucket whose name begins with `cluster:` is never one of this machine alone."""
+
+    def test_every_method_is_refused(self):
+        client, observer = self.client(), self.client()
+        observer.watch_all()
+        for bucket in ('cluster:', 'cluster:farm', 'cluster:' + 'x' * 247):
+            for call, *args in ((client.request, 'a'), (client.steal, 'a'), (client.query,),
+                                (client.inspect,), (client.watch, True), (client.watch, False),
+                                (client.break_locks, 'a'), (client.release, 1), (client.abort, 1)):
+                with self.subTest(call.__name__, bucket=bucket):
+                    self.assert_error('NotSupported', call, *args, bucket=bucket,
+                                      mentions='cluster')
+        self.assert_error('NotSupported', client.request, '-', bucket='cluster:a',
+                          mentions='cluster')
+        self.assert_error('InvalidArgs', client.request, 'a', bucket='cluster:a',
+                          mode=GLib.Variant('u', 1))
+        self.assertEqual(client.buckets(), [])
+        self.assertEqual(observer.observable(), [])
+        self.assertEqual(observer.signals(), [])
+
+    def test_other_names_are_not(self):
+        client = self.client()
+        for bucket in ('cluster', 'Cluster:a', 'acluster:', ' cluster:a', 'cluster;a'):
+            self.assertNotEqual(client.request('a', bucket=bucket)[1], 0, bucket)
+
+    def test_on_a_socket(self):
+        client = self.socket_client()
+        for options in ({}, {'ifAvailable': True}, {'steal': True}):
+            self.assert_error('NotSupported', client.request, 'a', 'cluster:farm', **options)
+        self.assertNotEqual(client.request('a', self.unique('bucket'))[1], 0)
+
+
 if __name__ == '__main__':
     main()
