@@ -1,0 +1,210 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A session with an ensemble of ZooKeeper servers, and the operations that lock claims need.
+ *
+ * An Engine is one session: when it has ended, the Engine is freed and another one is made, so no
+ * operation of one session can reach the next. Everything runs in one thread, on the GMainContext
+ * that was the thread's default when the Engine was made.
+ *
+ * Operations are asynchronous. Each is answered exactly once: from the main loop, or with
+ * ENGINE_SESSION_LOST by engine_free(). No callback is called before the function that takes it has
+ * returned. An answer and everything in it is valid during the callback. Operations are carried out
+ * in the order in which they were started, and a read shows at least all that this session wrote
+ * before it; of other sessions it may show an old state, unless an engine_sync() precedes it.
+ *
+ * A callback may start operations and may free the Engine.
+ *
+ * The connection: a server that does not answer for a fifth of the session's timeout is left for
+ * the next one, with the same session; a server that answers pings may still be cut off from the
+ * others, and only an answered operation proves that it is not. Nothing in here blocks except
+ * engine_new(), which looks up host names (addresses need no look-up), and engine_free() while
+ * connected, which waits at most 4.5 s until the server has closed the session.
+ *
+ * Paths: a lock name has a node, whose path engine_path_name() makes; a claim is a child of it. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "paths.h"
+
+typedef struct Engine Engine;
+
+typedef enum {
+    ENGINE_OK,
+    ENGINE_NO_NODE,         /* the node that the operation is about does not exist */
+    ENGINE_NODE_EXISTS,     /* the node that would be created exists */
+    ENGINE_BAD_VERSION,     /* the name's node has another version than the one given */
+    ENGINE_CONNECTION_LOST, /* the outcome is not known */
+    ENGINE_SESSION_LOST,    /* the session has ended; the outcome is not known */
+    ENGINE_DENIED,          /* the nodes are not accessible with this credential */
+    ENGINE_OTHER,           /* the nodes are not as they must be, or a bug; logged */
+} EngineResult;
+
+typedef enum {
+    ENGINE_CONNECTING, /* also while another server is looked for; the session may live or not */
+    ENGINE_CONNECTED,
+    ENGINE_ENDED, /* expired, or the credential was refused; this is the last state */
+} EngineState;
+
+/* Reattaches to a session after a restart. Secret: who has it can delete what the session made. */
+typedef struct {
+    guint64 id;
+    guint8 password[16];
+} EngineSession;
+
+/* One claim, as found by a scan. */
+typedef struct {
+    char *name_path;
+    char *bucket;
+    guint32 uid;
+    char *name; /* the full lock name */
+    char *node; /* the claim's node name */
+    char *text; /* the claim's data; NULL unless asked for */
+} EngineClaim;
+
+typedef struct {
+    EngineResult result;
+    /* CLOCK_BOOTTIME in us, at or before the moment the operation was sent. */
+    gint64 sent_us;
+    /* The rest is set only if the result is ENGINE_OK, and as the operation's comment says. */
+    gint32 version;
+    guint64 block;
+    const char *node;
+    const char *text;
+    const char *const *children;
+    GPtrArray *claims; /* (element-type EngineClaim) */
+} EngineAnswer;
+
+typedef void (*EngineCallback)(const EngineAnswer *answer, gpointer data);
+
+typedef struct {
+    /* Called after each change of the state. Operations that the change ended have been answered.
+     */
+    void (*state_changed)(EngineState state, gpointer data);
+    /* A watch fired, and is gone: children of the name changed (`claim` is NULL), or the claim with
+     * this node name was deleted. May be called when nothing has changed, too. */
+    void (*changed)(const char *name_path, const char *claim, gpointer data);
+} EngineEvents;
+
+typedef struct {
+    const char *servers;          /* "host:port,host:port" */
+    const char *root;             /* "/weblocks"; see engine_path_is_root() */
+    const char *credential;       /* "user:password" for the digest scheme; NULL: nodes are open */
+    guint timeout_ms;             /* of the session, as asked for */
+    const EngineSession *session; /* to reattach to; NULL: a new session */
+} EngineConfig;
+
+/* Returns NULL and sets `error` (G_IO_ERROR-free: G_FILE_ERROR, by errno) if the servers can't be
+ * parsed or looked up. The connection is made by the main loop. `events` is borrowed. */
+Engine *
+engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data, GError **error);
+
+/* Ends the session, so that its claims disappear; with `keeps_session`, it only closes the
+ * connection, and the session can be reattached to until its timeout. Answers what is pending. */
+void engine_free(Engine *self, gboolean keeps_session);
+
+EngineState engine_get_state(const Engine *self);
+
+/* These are known once the state has been ENGINE_CONNECTED. */
+const EngineSession *engine_get_session(const Engine *self);
+guint engine_get_timeout_ms(const Engine *self); /* as negotiated */
+
+/* "address:port" of the server in use; NULL if there is none. Valid until the next call. */
+const char *engine_get_server(const Engine *self);
+
+/* Makes the nodes that everything else needs and the session's node below /hosts. It must have been
+ * answered with ENGINE_OK before engine_grant(), engine_steal(), engine_renew() and
+ * engine_next_block() are called; done again, it changes nothing. The root's data identifies the
+ * data of the ensemble: if `instance` is not NULL and not the same, nothing is made, and the result
+ * is ENGINE_BAD_VERSION. OK: `text` is the identification. */
+void engine_join(
+    Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
+
+/* Makes the node of a lock name, and those above it, unless they exist. The server deletes it some
+ * time after its last claim. */
+void engine_ensure_name(Engine *self,
+                        const char *bucket,
+                        guint32 uid,
+                        const char *name,
+                        EngineCallback callback,
+                        gpointer data);
+
+/* Creates a claim with the next sequence number, which ends with the session. OK: `node` is its
+ * name, `prefix` and ten digits. NO_NODE: the name's node is gone, ensure it. */
+void engine_create_claim(Engine *self,
+                         const char *name_path,
+                         const char *prefix,
+                         const char *text,
+                         EngineCallback callback,
+                         gpointer data);
+
+/* OK: `children` are the claims' node names in no order, `version` is that of the name's node. With
+ * `watches`, `changed` is called once when a child comes or goes. */
+void engine_list(
+    Engine *self, const char *name_path, gboolean watches, EngineCallback callback, gpointer data);
+
+/* OK: `text` is the claim's data, and `changed` is called once when it is deleted. NO_NODE: it
+ * doesn't exist, and nothing is watched. */
+void engine_watch_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
+
+/* Grants a claim of one's own if it exists and the name's node still has the version of the list on
+ * which this is based. OK: `block` is the bucket's next block of tokens, `version` that of the
+ * name's node. NO_NODE: the claim is gone. */
+void engine_grant(Engine *self,
+                  const char *name_path,
+                  const char *claim,
+                  gint32 version,
+                  EngineCallback callback,
+                  gpointer data);
+
+/* Deletes the claims `holders` and creates the claim `claim` (full node name) of one's own, granted
+ * at once; with a NULL `claim`, only deletes. OK: `block` (if there is a claim) and `version` as
+ * for engine_grant(). NO_NODE: one of the holders, or the name, is gone. */
+void engine_steal(Engine *self,
+                  const char *name_path,
+                  gint32 version,
+                  const char *const *holders,
+                  const char *claim,
+                  const char *text,
+                  EngineCallback callback,
+                  gpointer data);
+
+/* NO_NODE: it doesn't exist. */
+void engine_delete_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
+
+/* Deletes a claim and creates the next, both or none. OK: `node` as for engine_create_claim(). */
+void engine_swap(Engine *self,
+                 const char *name_path,
+                 const char *claim,
+                 const char *prefix,
+                 const char *text,
+                 EngineCallback callback,
+                 gpointer data);
+
+/* A committed write, which proves that the session lived when it was sent. */
+void engine_renew(Engine *self, EngineCallback callback, gpointer data);
+
+/* OK: `block` is the bucket's next block of tokens. Renews as well. */
+void engine_next_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
+
+/* Reads that are started after this one show everything committed before it. */
+void engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer data);
+
+/* OK: `children` are the hosts that have joined: see engine_path_parse_host(). */
+void engine_list_hosts(Engine *self, EngineCallback callback, gpointer data);
+
+/* Reads the claims of a bucket (NULL: of all) and of a user (-1: of all users; else a uid) of which
+ * the node name contains `part` (NULL: any). With `with_text`, the data of each. It is not a
+ * snapshot. OK: `claims`, at most `limit` of them. */
+void engine_scan(Engine *self,
+                 const char *bucket,
+                 gint64 uid,
+                 const char *part,
+                 gboolean with_text,
+                 guint limit,
+                 EngineCallback callback,
+                 gpointer data);

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The nodes in ZooKeeper:
+ *
+ *     ROOT                              data: identifies the ensemble's data
+ *     ROOT/hosts/HOST-SESSION           ephemeral; HOST and the session's id in 16 hex digits
+ *     ROOT/buckets/BUCKET               its version is the last block of tokens
+ *     ROOT/buckets/BUCKET/UID/HASH      container; HASH is the lock name's, data: the lock name
+ *     ROOT/buckets/BUCKET/UID/HASH/...  claims, ephemeral */
+
+#pragma once
+
+#include <glib.h>
+
+/* A path such as "/weblocks" or "/site/weblocks", of valid components. */
+gboolean engine_path_is_root(const char *path);
+
+/* Whether a string can be a bucket's or a host's name: UTF-8 without control characters and "/", of
+ * 1 to 255 bytes, and not "." or "..". */
+gboolean engine_path_is_component(const char *text);
+
+/* All of these return new strings. */
+char *engine_path_host(const char *root, const char *host, guint64 session);
+char *engine_path_bucket(const char *root, const char *bucket);
+char *engine_path_name(const char *root, const char *bucket, guint32 uid, const char *name);
+char *engine_path_bucket_of(const char *name_path);
+
+/* Parses the name of a node below ROOT/hosts. `host` may be NULL, else it is a new string. */
+gboolean engine_path_parse_host(const char *node, char **host, guint64 *session);
