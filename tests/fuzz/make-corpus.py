@@ -16,6 +16,7 @@ import gi
 gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
+import clusterlink as link
 import packetclient as packets
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from rawbus import lock_call, method_call
@@ -70,6 +71,30 @@ def packet_inputs():
     yield 'padding', one[:-1] + b'\1'
     yield 'not-utf-8', one.replace(b'xyz', b'x\xc3z')
     yield 'half-a-character', packets.request(1, 1, 0, 'x', why='z').replace(b'xz', b'\xc3\xa4')
+
+
+def cluster_packet_inputs():
+    one = link.demand(1, 'frame 1', want=link.EXCLUSIVE, undecided=link.STEAL, flags=2, n_waiting=3)
+    row = link.row(link.SHARED, link.HOLDS, 'node1', 'x', 's-1', 17)
+    for number, data in enumerate((
+            link.hello(bytes(range(16))), one, link.packet(link.READY), link.ack(7), link.list_(7),
+            link.break_(7, 'x', 'e-1'), link.lease(7, 5000000), link.permit(1, 2, 5000000, 12),
+            link.yield_(1, 1), link.revoked(1, link.LOST), link.of_handle(link.BUSY, 1),
+            link.of_handle(link.GONE, 1), link.packet(link.SYNCED), link.tokens(13),
+            link.rows(7, row, link.row(link.EXCLUSIVE, link.WAITS, 'node2', '', 'e-2', 18)),
+            link.status(link.SUSPECT, 'zk1:2181', ('node1', 'node2')), link.broken(7, 2, 1))):
+        yield f'message-{number}', data
+    yield 'empty', b''
+    yield 'half', one[:-8]
+    yield 'two', one + one
+    yield 'size-0', bytes(8)
+    yield 'padding', one[:-1] + b'\1'
+    yield 'no-nul', one.replace(b'b\0', b'bb')
+    yield 'not-utf-8', one.replace(b'frame', b'fr\xc3me')
+    yield 'noncharacter', link.demand(1, '\uffff')
+    yield 'long', link.demand(2 ** 64 - 1, 'n' * 4096, 'b' * 64)
+    yield 'rows-wrap', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
+    yield 'turn-over-while-held', link.demand(1, 'x', held=link.SHARED, flags=link.TURN_OVER)
 
 
 # Of fuzz-socket.c: the steps, in their order there, and some of what they take.
@@ -361,6 +386,8 @@ def main():
         write('socket', name, data)
     for name, data in packet_inputs():
         write('packets', name, data)
+    for name, data in cluster_packet_inputs():
+        write('cluster-packets', name, data)
     for name, data in query_reply_inputs():
         write('query-reply', name, data)
     for name, manner, data in state_inputs():

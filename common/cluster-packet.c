@@ -1,0 +1,629 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cluster-packet.h"
+
+#include <string.h>
+
+#include "bus-string.h"
+
+G_STATIC_ASSERT(sizeof(ClusterHead) == 8);
+G_STATIC_ASSERT(sizeof(ClusterHello) == 32);
+G_STATIC_ASSERT(sizeof(ClusterDemand) == 32);
+G_STATIC_ASSERT(sizeof(ClusterAck) == 16);
+G_STATIC_ASSERT(sizeof(ClusterList) == 24);
+G_STATIC_ASSERT(sizeof(ClusterBreak) == 32);
+G_STATIC_ASSERT(sizeof(ClusterLease) == 32);
+G_STATIC_ASSERT(sizeof(ClusterPermit) == 40);
+G_STATIC_ASSERT(sizeof(ClusterYield) == 24);
+G_STATIC_ASSERT(sizeof(ClusterRevoked) == 24);
+G_STATIC_ASSERT(sizeof(ClusterHandle) == 16);
+G_STATIC_ASSERT(sizeof(ClusterTokens) == 24);
+G_STATIC_ASSERT(sizeof(ClusterRow) == 16);
+G_STATIC_ASSERT(sizeof(ClusterRows) == 24);
+G_STATIC_ASSERT(sizeof(ClusterStatus) == 16);
+G_STATIC_ASSERT(sizeof(ClusterBroken) == 24);
+G_STATIC_ASSERT(CLUSTER_PACKET_BYTES_MAX <= G_MAXUINT16 + 1);
+
+static gsize
+align(gsize size)
+{
+    return (size + CLUSTER_PACKET_ALIGNMENT - 1) & ~(gsize)(CLUSTER_PACKET_ALIGNMENT - 1);
+}
+
+/* ---- reading */
+
+/* Reads the texts at the end of a message, one after the other. */
+typedef struct {
+    const char *at;
+    const char *end;
+    gboolean is_valid;
+} Texts;
+
+static Texts
+begin_texts(const void *text, const void *end)
+{
+    return (Texts){.at = text, .end = end, .is_valid = TRUE};
+}
+
+static void
+check_text(Texts *texts, gsize length, gsize min, gsize max)
+{
+    if (!texts->is_valid)
+        return;
+    texts->is_valid = length >= min && length <= max && length < (gsize)(texts->end - texts->at) &&
+                      memchr(texts->at, '\0', length + 1) == texts->at + length &&
+                      bus_string_is_valid(texts->at);
+    if (texts->is_valid)
+        texts->at += length + 1;
+}
+
+static void
+check_bucket(Texts *texts, gsize length)
+{
+    check_text(texts, length, 1, CLUSTER_BUCKET_BYTES_MAX);
+}
+
+static void
+check_name(Texts *texts, gsize length)
+{
+    check_text(texts, length, 0, CLUSTER_NAME_BYTES_MAX);
+}
+
+/* Skips the zeros after the last text of `message`. */
+static gboolean
+end_texts(Texts *texts, const void *message)
+{
+    const char *end;
+
+    if (!texts->is_valid)
+        return FALSE;
+    end = (const char *)message + align((gsize)(texts->at - (const char *)message));
+    if (end > texts->end)
+        return FALSE;
+    for (; texts->at < end; texts->at++)
+        if (*texts->at != '\0')
+            return FALSE;
+    return TRUE;
+}
+
+/* Whether `texts` ends where the message does. */
+static gboolean
+end_message(Texts *texts, const ClusterHead *head)
+{
+    return end_texts(texts, head) && texts->at == texts->end;
+}
+
+static const void *
+get_end(const ClusterHead *head)
+{
+    return (const char *)head + head->size;
+}
+
+static gboolean
+check_hello(const ClusterHead *head)
+{
+    const ClusterHello *self = (const ClusterHello *)head;
+
+    return head->size == sizeof *self && self->reserved == 0;
+}
+
+static gboolean
+check_demand(const ClusterHead *head)
+{
+    const ClusterDemand *self = (const ClusterDemand *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || self->handle == 0 || self->want > PERMIT_EXCLUSIVE ||
+        self->held > PERMIT_EXCLUSIVE || self->undecided > CLUSTER_UNDECIDED_STEAL ||
+        (self->flags & ~CLUSTER_DEMAND_FLAGS_ALL) != 0 ||
+        (self->undecided != CLUSTER_UNDECIDED_NONE && self->want == PERMIT_NONE) ||
+        (self->held != PERMIT_NONE && (self->flags & CLUSTER_DEMAND_TURN_OVER) != 0))
+        return FALSE;
+    texts = begin_texts(self->text, get_end(head));
+    check_bucket(&texts, self->bucket_length);
+    check_name(&texts, self->name_length);
+    return end_message(&texts, head);
+}
+
+static gboolean
+check_list(const ClusterHead *head)
+{
+    const ClusterList *self = (const ClusterList *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || self->reserved != 0)
+        return FALSE;
+    texts = begin_texts(self->text, get_end(head));
+    check_bucket(&texts, self->bucket_length);
+    return end_message(&texts, head);
+}
+
+static gboolean
+check_break(const ClusterHead *head)
+{
+    const ClusterBreak *self = (const ClusterBreak *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || self->reserved[0] != 0 || self->reserved[1] != 0 ||
+        self->reserved[2] != 0)
+        return FALSE;
+    texts = begin_texts(self->text, get_end(head));
+    check_bucket(&texts, self->bucket_length);
+    check_name(&texts, self->name_length);
+    check_text(&texts, self->claim_length, 0, CLUSTER_CLAIM_BYTES_MAX);
+    return end_message(&texts, head);
+}
+
+static gboolean
+check_from_service(const ClusterHead *head)
+{
+    switch (head->kind) {
+    case CLUSTER_PACKET_HELLO:
+        return check_hello(head);
+    case CLUSTER_PACKET_DEMAND:
+        return check_demand(head);
+    case CLUSTER_PACKET_READY:
+        return head->size == sizeof *head;
+    case CLUSTER_PACKET_ACK:
+        return head->size == sizeof(ClusterAck);
+    case CLUSTER_PACKET_LIST:
+        return check_list(head);
+    case CLUSTER_PACKET_BREAK:
+        return check_break(head);
+    default:
+        return FALSE;
+    }
+}
+
+static gboolean
+is_state(guint32 state)
+{
+    return state >= CLUSTER_STATE_CONNECTING && state <= CLUSTER_STATE_LOST;
+}
+
+static gboolean
+check_lease(const ClusterHead *head)
+{
+    const ClusterLease *self = (const ClusterLease *)head;
+
+    return head->size == sizeof *self && is_state(self->state) && self->reserved == 0 &&
+           self->deadline_us >= 0;
+}
+
+static gboolean
+check_permit(const ClusterHead *head)
+{
+    const ClusterPermit *self = (const ClusterPermit *)head;
+
+    return head->size == sizeof *self && self->handle != 0 && self->mode >= PERMIT_SHARED &&
+           self->mode <= PERMIT_EXCLUSIVE && self->reserved == 0 && self->deadline_us > 0 &&
+           self->block > 0 && self->block <= CLUSTER_BLOCK_MAX;
+}
+
+static gboolean
+check_yield(const ClusterHead *head)
+{
+    const ClusterYield *self = (const ClusterYield *)head;
+
+    return head->size == sizeof *self && self->handle != 0 && self->now <= 1 && self->reserved == 0;
+}
+
+static gboolean
+check_revoked(const ClusterHead *head)
+{
+    const ClusterRevoked *self = (const ClusterRevoked *)head;
+
+    return head->size == sizeof *self && self->handle != 0 && self->reserved == 0 &&
+           (self->reason == CLUSTER_REVOKED_STOLEN || self->reason == CLUSTER_REVOKED_LOST);
+}
+
+static gboolean
+check_tokens(const ClusterHead *head)
+{
+    const ClusterTokens *self = (const ClusterTokens *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || self->block == 0 || self->block > CLUSTER_BLOCK_MAX ||
+        self->reserved != 0)
+        return FALSE;
+    texts = begin_texts(self->text, get_end(head));
+    check_bucket(&texts, self->bucket_length);
+    return end_message(&texts, head);
+}
+
+static gboolean
+check_row(Texts *texts)
+{
+    const ClusterRow *row = (const ClusterRow *)texts->at;
+
+    if ((gsize)(texts->end - texts->at) < sizeof *row || row->mode < PERMIT_SHARED ||
+        row->mode > PERMIT_EXCLUSIVE ||
+        (row->state != CLUSTER_ROW_HOLDS && row->state != CLUSTER_ROW_WAITS) || row->since_us < 0)
+        return FALSE;
+    texts->at = row->text;
+    check_text(texts, row->host_length, 1, CLUSTER_HOST_BYTES_MAX);
+    check_name(texts, row->name_length);
+    check_text(texts, row->claim_length, 1, CLUSTER_CLAIM_BYTES_MAX);
+    return end_texts(texts, row);
+}
+
+static gboolean
+check_rows(const ClusterHead *head)
+{
+    const ClusterRows *self = (const ClusterRows *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || self->more > 1)
+        return FALSE;
+    texts = begin_texts(self->rows, get_end(head));
+    for (guint32 i = 0; i < self->n_rows; i++)
+        if (!check_row(&texts))
+            return FALSE;
+    return texts.at == texts.end;
+}
+
+static gboolean
+check_status(const ClusterHead *head)
+{
+    const ClusterStatus *self = (const ClusterStatus *)head;
+    Texts texts;
+
+    if (head->size < sizeof *self || !is_state(self->state))
+        return FALSE;
+    texts = begin_texts(self->text, get_end(head));
+    check_text(&texts, self->engine_length, 0, CLUSTER_PACKET_BYTES_MAX);
+    check_text(&texts, self->hosts_length, 0, CLUSTER_PACKET_BYTES_MAX);
+    return end_message(&texts, head);
+}
+
+static gboolean
+check_from_gateway(const ClusterHead *head)
+{
+    switch (head->kind) {
+    case CLUSTER_PACKET_LEASE:
+        return check_lease(head);
+    case CLUSTER_PACKET_PERMIT:
+        return check_permit(head);
+    case CLUSTER_PACKET_YIELD:
+        return check_yield(head);
+    case CLUSTER_PACKET_REVOKED:
+        return check_revoked(head);
+    case CLUSTER_PACKET_BUSY:
+    case CLUSTER_PACKET_GONE:
+        return head->size == sizeof(ClusterHandle) && ((const ClusterHandle *)head)->handle != 0;
+    case CLUSTER_PACKET_SYNCED:
+        return head->size == sizeof *head;
+    case CLUSTER_PACKET_TOKENS:
+        return check_tokens(head);
+    case CLUSTER_PACKET_ROWS:
+        return check_rows(head);
+    case CLUSTER_PACKET_STATE:
+        return check_status(head);
+    case CLUSTER_PACKET_BROKEN:
+        return head->size == sizeof(ClusterBroken) && ((const ClusterBroken *)head)->failed <= 1;
+    default:
+        return FALSE;
+    }
+}
+
+static const ClusterHead *
+read_message(const void *packet, gsize size, gboolean (*check)(const ClusterHead *head))
+{
+    const ClusterHead *head = packet;
+
+    if (size < sizeof *head || size > CLUSTER_PACKET_BYTES_MAX || head->size != size ||
+        size % CLUSTER_PACKET_ALIGNMENT != 0 || head->flags != 0 || !check(head))
+        return NULL;
+    return head;
+}
+
+const ClusterHead *
+cluster_packet_read_from_service(const void *packet, gsize size)
+{
+    return read_message(packet, size, check_from_service);
+}
+
+const ClusterHead *
+cluster_packet_read_from_gateway(const void *packet, gsize size)
+{
+    return read_message(packet, size, check_from_gateway);
+}
+
+static gsize
+get_row_size(gsize host_length, gsize name_length, gsize claim_length)
+{
+    return align(sizeof(ClusterRow) + host_length + name_length + claim_length + 3);
+}
+
+const ClusterRow *
+cluster_rows_next(const ClusterRows *rows, const ClusterRow *row)
+{
+    if (row == NULL)
+        return (const ClusterRow *)rows->rows;
+    return (const ClusterRow *)((const char *)row + get_row_size(row->host_length, row->name_length,
+                                                                 row->claim_length));
+}
+
+/* ---- writing */
+
+static ClusterHead
+make_head(ClusterPacketKind kind, gsize size)
+{
+    return (ClusterHead){.kind = (guint16)kind, .size = (guint32)align(size)};
+}
+
+static void
+append(GByteArray *bytes, const void *data, gsize size)
+{
+    g_byte_array_append(bytes, data, (guint)size);
+}
+
+static void
+append_text(GByteArray *bytes, const char *text)
+{
+    append(bytes, text, strlen(text) + 1);
+}
+
+static void
+append_padding(GByteArray *bytes)
+{
+    static const guint8 zeros[CLUSTER_PACKET_ALIGNMENT];
+
+    append(bytes, zeros, align(bytes->len) - bytes->len);
+}
+
+void
+cluster_packet_write_hello(GByteArray *bytes, const guint8 *boot_id)
+{
+    ClusterHello message = {
+        .head = make_head(CLUSTER_PACKET_HELLO, sizeof message),
+        .version = CLUSTER_PACKET_VERSION,
+    };
+
+    memcpy(message.boot_id, boot_id, sizeof message.boot_id);
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_demand(GByteArray *bytes,
+                            const ClusterDemand *demand,
+                            const char *bucket,
+                            const char *name)
+{
+    ClusterDemand message = *demand;
+    const gsize bucket_length = strlen(bucket), name_length = strlen(name);
+
+    message.head =
+        make_head(CLUSTER_PACKET_DEMAND, sizeof message + bucket_length + 1 + name_length + 1);
+    message.bucket_length = (guint16)bucket_length;
+    message.name_length = (guint16)name_length;
+    append(bytes, &message, sizeof message);
+    append_text(bytes, bucket);
+    append_text(bytes, name);
+    append_padding(bytes);
+}
+
+void
+cluster_packet_write_head(GByteArray *bytes, ClusterPacketKind kind)
+{
+    const ClusterHead head = make_head(kind, sizeof head);
+
+    append(bytes, &head, sizeof head);
+}
+
+void
+cluster_packet_write_ack(GByteArray *bytes, guint64 serial)
+{
+    const ClusterAck message = {
+        .head = make_head(CLUSTER_PACKET_ACK, sizeof message),
+        .serial = serial,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_list(GByteArray *bytes, guint64 serial, guint32 uid, const char *bucket)
+{
+    const gsize bucket_length = strlen(bucket);
+    const ClusterList message = {
+        .head = make_head(CLUSTER_PACKET_LIST, sizeof message + bucket_length + 1),
+        .serial = serial,
+        .uid = uid,
+        .bucket_length = (guint16)bucket_length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append_text(bytes, bucket);
+    append_padding(bytes);
+}
+
+void
+cluster_packet_write_break(GByteArray *bytes,
+                           guint64 serial,
+                           guint32 uid,
+                           const char *bucket,
+                           const char *name,
+                           const char *claim)
+{
+    const char *which = claim != NULL ? claim : "";
+    const gsize bucket_length = strlen(bucket), name_length = strlen(name);
+    const gsize claim_length = strlen(which);
+    const ClusterBreak message = {
+        .head = make_head(CLUSTER_PACKET_BREAK,
+                          sizeof message + bucket_length + name_length + claim_length + 3),
+        .serial = serial,
+        .uid = uid,
+        .bucket_length = (guint16)bucket_length,
+        .name_length = (guint16)name_length,
+        .claim_length = (guint16)claim_length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append_text(bytes, bucket);
+    append_text(bytes, name);
+    append_text(bytes, which);
+    append_padding(bytes);
+}
+
+void
+cluster_packet_write_lease(GByteArray *bytes,
+                           guint64 serial,
+                           gint64 deadline_us,
+                           ClusterState state)
+{
+    const ClusterLease message = {
+        .head = make_head(CLUSTER_PACKET_LEASE, sizeof message),
+        .serial = serial,
+        .deadline_us = deadline_us,
+        .state = state,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_permit(
+    GByteArray *bytes, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
+{
+    const ClusterPermit message = {
+        .head = make_head(CLUSTER_PACKET_PERMIT, sizeof message),
+        .handle = handle,
+        .mode = mode,
+        .deadline_us = deadline_us,
+        .block = block,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_yield(GByteArray *bytes, guint64 handle, gboolean now)
+{
+    const ClusterYield message = {
+        .head = make_head(CLUSTER_PACKET_YIELD, sizeof message),
+        .handle = handle,
+        .now = now ? 1 : 0,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_revoked(GByteArray *bytes, guint64 handle, ClusterRevokedReason reason)
+{
+    const ClusterRevoked message = {
+        .head = make_head(CLUSTER_PACKET_REVOKED, sizeof message),
+        .handle = handle,
+        .reason = reason,
+    };
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_handle(GByteArray *bytes, ClusterPacketKind kind, guint64 handle)
+{
+    const ClusterHandle message = {.head = make_head(kind, sizeof message), .handle = handle};
+
+    append(bytes, &message, sizeof message);
+}
+
+void
+cluster_packet_write_tokens(GByteArray *bytes, guint32 uid, const char *bucket, guint64 block)
+{
+    const gsize bucket_length = strlen(bucket);
+    const ClusterTokens message = {
+        .head = make_head(CLUSTER_PACKET_TOKENS, sizeof message + bucket_length + 1),
+        .block = block,
+        .uid = uid,
+        .bucket_length = (guint16)bucket_length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append_text(bytes, bucket);
+    append_padding(bytes);
+}
+
+guint
+cluster_packet_begin_rows(GByteArray *bytes, guint64 serial)
+{
+    const ClusterRows message = {
+        .head = make_head(CLUSTER_PACKET_ROWS, sizeof message),
+        .serial = serial,
+    };
+
+    append(bytes, &message, sizeof message);
+    return bytes->len - (guint)sizeof message;
+}
+
+void
+cluster_packet_add_row(GByteArray *bytes,
+                       guint *offset,
+                       PermitMode mode,
+                       ClusterRowState state,
+                       gint64 since_us,
+                       const char *host,
+                       const char *name,
+                       const char *claim)
+{
+    const ClusterRow row = {
+        .mode = (guint8)mode,
+        .state = (guint8)state,
+        .host_length = (guint16)strlen(host),
+        .name_length = (guint16)strlen(name),
+        .claim_length = (guint16)strlen(claim),
+        .since_us = since_us,
+    };
+    const gsize size = get_row_size(row.host_length, row.name_length, row.claim_length);
+    ClusterRows *rows = (ClusterRows *)(bytes->data + *offset);
+
+    if (rows->head.size + size > CLUSTER_PACKET_BYTES_MAX) {
+        const guint64 serial = rows->serial;
+
+        rows->more = 1;
+        *offset = cluster_packet_begin_rows(bytes, serial);
+        rows = (ClusterRows *)(bytes->data + *offset);
+    }
+    rows->n_rows++;
+    rows->head.size += (guint32)size;
+    append(bytes, &row, sizeof row);
+    append_text(bytes, host);
+    append_text(bytes, name);
+    append_text(bytes, claim);
+    append_padding(bytes);
+}
+
+void
+cluster_packet_write_status(GByteArray *bytes,
+                            ClusterState state,
+                            const char *engine,
+                            const char *hosts)
+{
+    const gsize engine_length = strlen(engine), hosts_length = strlen(hosts);
+    const ClusterStatus message = {
+        .head = make_head(CLUSTER_PACKET_STATE, sizeof message + engine_length + hosts_length + 2),
+        .state = state,
+        .engine_length = (guint16)engine_length,
+        .hosts_length = (guint16)hosts_length,
+    };
+
+    append(bytes, &message, sizeof message);
+    append_text(bytes, engine);
+    append_text(bytes, hosts);
+    append_padding(bytes);
+}
+
+void
+cluster_packet_write_broken(GByteArray *bytes, guint64 serial, guint32 count, gboolean failed)
+{
+    const ClusterBroken message = {
+        .head = make_head(CLUSTER_PACKET_BROKEN, sizeof message),
+        .serial = serial,
+        .count = count,
+        .failed = failed ? 1 : 0,
+    };
+
+    append(bytes, &message, sizeof message);
+}

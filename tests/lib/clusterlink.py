@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The packets between weblocksd and its gateway to a cluster, written from common/cluster-packet.h alone."""
+
+import collections
+import struct
+
+HELLO, DEMAND, READY, ACK, LIST, BREAK = range(1, 7)
+(LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, TOKENS, ROWS, STATE, BROKEN) = range(65, 76)
+NONE, SHARED, EXCLUSIVE = range(3)
+IF_AVAILABLE, STEAL = 1, 2
+TURN_OVER, TOKENS_LOW = 1, 2
+CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
+STOLEN, LOST = 1, 2
+HOLDS, WAITS = 1, 2
+MAX_PACKET = 65536
+
+Hello = collections.namedtuple('Hello', 'version boot_id')
+Demand = collections.namedtuple('Demand', 'handle uid want held undecided flags bucket name n_waiting')
+Ready = collections.namedtuple('Ready', '')
+Ack = collections.namedtuple('Ack', 'serial')
+List = collections.namedtuple('List', 'serial uid bucket')
+Break = collections.namedtuple('Break', 'serial uid bucket name claim')
+
+
+def pad(data):
+    return data + bytes(-len(data) % 8)
+
+
+def packet(kind, fields=b'', *texts):
+    body = pad(fields + b''.join(text.encode() + b'\0' for text in texts))
+    return struct.pack('=HHI', kind, 0, 8 + len(body)) + body
+
+
+def lengths(*texts):
+    return [len(text.encode()) for text in texts]
+
+
+# ---- from weblocksd
+
+def hello(boot_id=bytes(16), version=1):
+    return packet(HELLO, struct.pack('=II16s', version, 0, boot_id))
+
+
+def demand(handle, name, bucket='b', uid=0, want=NONE, held=NONE, undecided=0, flags=0, n_waiting=0):
+    return packet(DEMAND, struct.pack('=QIBBBBHHI', handle, uid, want, held, undecided, flags,
+                                      *lengths(bucket, name), n_waiting), bucket, name)
+
+
+def ack(serial):
+    return packet(ACK, struct.pack('=Q', serial))
+
+
+def list_(serial, bucket='b', uid=0):
+    return packet(LIST, struct.pack('=QIHH', serial, uid, *lengths(bucket), 0), bucket)
+
+
+def break_(serial, name, claim='', bucket='b', uid=0):
+    return packet(BREAK, struct.pack('=QIHHH6x', serial, uid, *lengths(bucket, name, claim)),
+                  bucket, name, claim)
+
+
+# ---- from the gateway
+
+def lease(serial, deadline, state=ACTIVE):
+    return packet(LEASE, struct.pack('=QqII', serial, deadline, state, 0))
+
+
+def permit(handle, mode, deadline, block):
+    return packet(PERMIT, struct.pack('=QIIqQ', handle, mode, 0, deadline, block))
+
+
+def yield_(handle, now=0):
+    return packet(YIELD, struct.pack('=QII', handle, now, 0))
+
+
+def revoked(handle, reason):
+    return packet(REVOKED, struct.pack('=QII', handle, reason, 0))
+
+
+def of_handle(kind, handle):
+    """BUSY or GONE."""
+    return packet(kind, struct.pack('=Q', handle))
+
+
+def tokens(block, bucket='b', uid=0):
+    return packet(TOKENS, struct.pack('=QIHH', block, uid, *lengths(bucket), 0), bucket)
+
+
+def row(mode, state, host, name, claim, since=0):
+    return pad(struct.pack('=BBHHHq', mode, state, *lengths(host, name, claim), since)
+               + b''.join(text.encode() + b'\0' for text in (host, name, claim)))
+
+
+def rows(serial, *all_rows, more=0):
+    return packet(ROWS, struct.pack('=QII', serial, len(all_rows), more) + b''.join(all_rows))
+
+
+def status(state, engine='', hosts=()):
+    text = '\n'.join(hosts)
+    return packet(STATE, struct.pack('=IHH', state, *lengths(engine, text)), engine, text)
+
+
+def broken(serial, count, failed=0):
+    return packet(BROKEN, struct.pack('=QII', serial, count, failed))
+
+
+# ---- reading what weblocksd sends
+
+def _check(holds, what):
+    if not holds:
+        raise ValueError(f'weblocksd sent {what}')
+
+
+def _texts(data, *sizes):
+    found = []
+    for size in sizes:
+        _check(len(data) > size and data[size] == 0, 'a text without its end')
+        found.append(data[:size].decode())
+        data = data[size + 1:]
+    _check(len(data) < 8 and not any(data), 'something behind a text')
+    return found
+
+
+def read(data):
+    """A packet as one of the tuples above."""
+    _check(8 <= len(data) <= MAX_PACKET and len(data) % 8 == 0, f'a packet of {len(data)} bytes')
+    kind, flags, size = struct.unpack_from('=HHI', data)
+    body = data[8:]
+    _check(flags == 0 and size == len(data), 'a bad head')
+    if kind == HELLO:
+        version, zero, boot_id = struct.unpack('=II16s', body)
+        _check(zero == 0, 'something reserved')
+        return Hello(version, boot_id)
+    if kind == DEMAND:
+        (handle, uid, want, held, undecided, flags, bucket, name, n_waiting) = struct.unpack_from(
+            '=QIBBBBHHI', body)
+        _check(handle and want <= 2 and held <= 2 and undecided <= 2 and flags <= 3, 'a bad demand')
+        return Demand(handle, uid, want, held, undecided, flags, *_texts(body[24:], bucket, name),
+                      n_waiting)
+    if kind == READY:
+        _check(not body, 'a READY with a body')
+        return Ready()
+    if kind == ACK:
+        return Ack(*struct.unpack('=Q', body))
+    if kind == LIST:
+        serial, uid, bucket, zero = struct.unpack_from('=QIHH', body)
+        _check(zero == 0, 'something reserved')
+        return List(serial, uid, *_texts(body[16:], bucket))
+    _check(kind == BREAK, f'a packet of kind {kind}')
+    serial, uid, *sizes = struct.unpack_from('=QIHHH6x', body)
+    return Break(serial, uid, *_texts(body[24:], *sizes))
