@@ -9,7 +9,7 @@
 
 G_STATIC_ASSERT(sizeof(ClusterHead) == 8);
 G_STATIC_ASSERT(sizeof(ClusterHello) == 32);
-G_STATIC_ASSERT(sizeof(ClusterDemand) == 32);
+G_STATIC_ASSERT(sizeof(ClusterDemand) == 48);
 G_STATIC_ASSERT(sizeof(ClusterAck) == 16);
 G_STATIC_ASSERT(sizeof(ClusterList) == 24);
 G_STATIC_ASSERT(sizeof(ClusterBreak) == 32);
@@ -17,7 +17,7 @@ G_STATIC_ASSERT(sizeof(ClusterLease) == 32);
 G_STATIC_ASSERT(sizeof(ClusterPermit) == 40);
 G_STATIC_ASSERT(sizeof(ClusterYield) == 24);
 G_STATIC_ASSERT(sizeof(ClusterRevoked) == 24);
-G_STATIC_ASSERT(sizeof(ClusterHandle) == 16);
+G_STATIC_ASSERT(sizeof(ClusterReply) == 24);
 G_STATIC_ASSERT(sizeof(ClusterTokens) == 24);
 G_STATIC_ASSERT(sizeof(ClusterRow) == 16);
 G_STATIC_ASSERT(sizeof(ClusterRows) == 24);
@@ -114,11 +114,15 @@ check_demand(const ClusterHead *head)
     const ClusterDemand *self = (const ClusterDemand *)head;
     Texts texts;
 
-    if (head->size < sizeof *self || self->handle == 0 || self->want > PERMIT_EXCLUSIVE ||
-        self->held > PERMIT_EXCLUSIVE || self->undecided > CLUSTER_UNDECIDED_STEAL ||
-        (self->flags & ~CLUSTER_DEMAND_FLAGS_ALL) != 0 ||
-        (self->undecided != CLUSTER_UNDECIDED_NONE && self->want == PERMIT_NONE) ||
-        (self->held != PERMIT_NONE && (self->flags & CLUSTER_DEMAND_TURN_OVER) != 0))
+    if (head->size < sizeof *self || self->handle == 0 || self->block > CLUSTER_BLOCK_MAX ||
+        self->number == 0 || self->want > PERMIT_EXCLUSIVE || self->held > PERMIT_EXCLUSIVE ||
+        self->undecided > CLUSTER_UNDECIDED_STEAL || self->reserved != 0 ||
+        (self->flags & ~CLUSTER_DEMAND_FLAGS_ALL) != 0)
+        return FALSE;
+    if (self->undecided != CLUSTER_UNDECIDED_NONE && self->want == PERMIT_NONE)
+        return FALSE;
+    if ((self->flags & CLUSTER_DEMAND_TURN_OVER) != 0 &&
+        (self->held != PERMIT_NONE || self->block == 0))
         return FALSE;
     texts = begin_texts(self->text, get_end(head));
     check_bucket(&texts, self->bucket_length);
@@ -278,6 +282,15 @@ check_status(const ClusterHead *head)
 }
 
 static gboolean
+check_reply(const ClusterHead *head)
+{
+    const ClusterReply *self = (const ClusterReply *)head;
+
+    return head->size == sizeof *self && self->handle != 0 && self->number != 0 &&
+           self->reserved == 0;
+}
+
+static gboolean
 check_from_gateway(const ClusterHead *head)
 {
     switch (head->kind) {
@@ -291,7 +304,7 @@ check_from_gateway(const ClusterHead *head)
         return check_revoked(head);
     case CLUSTER_PACKET_BUSY:
     case CLUSTER_PACKET_GONE:
-        return head->size == sizeof(ClusterHandle) && ((const ClusterHandle *)head)->handle != 0;
+        return check_reply(head);
     case CLUSTER_PACKET_SYNCED:
         return head->size == sizeof *head;
     case CLUSTER_PACKET_TOKENS:
@@ -523,9 +536,16 @@ cluster_packet_write_revoked(GByteArray *bytes, guint64 handle, ClusterRevokedRe
 }
 
 void
-cluster_packet_write_handle(GByteArray *bytes, ClusterPacketKind kind, guint64 handle)
+cluster_packet_write_reply(GByteArray *bytes,
+                           ClusterPacketKind kind,
+                           guint64 handle,
+                           guint32 number)
 {
-    const ClusterHandle message = {.head = make_head(kind, sizeof message), .handle = handle};
+    const ClusterReply message = {
+        .head = make_head(kind, sizeof message),
+        .handle = handle,
+        .number = number,
+    };
 
     append(bytes, &message, sizeof message);
 }

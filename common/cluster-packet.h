@@ -28,9 +28,7 @@
 #define CLUSTER_PACKET_BYTES_MAX 65536u
 #define CLUSTER_PACKET_ALIGNMENT 8u
 
-/* The prefix of the buckets that are shared by a cluster; packets contain names without it. */
-#define CLUSTER_BUCKET_PREFIX "cluster:"
-
+/* Packets contain the names of buckets without "cluster:". */
 #define CLUSTER_BUCKET_BYTES_MAX 64u
 #define CLUSTER_NAME_BYTES_MAX   4096u
 #define CLUSTER_HOST_BYTES_MAX   255u
@@ -112,13 +110,20 @@ typedef struct {
     guint8 boot_id[CLUSTER_BOOT_ID_BYTES];
 } ClusterHello;
 
-/* What a queue needs now. It replaces the earlier demand of the same handle. A handle is never used
- * for two queues of one connection. If the queue wants nothing, holds nothing and has no permit,
- * the gateway replies GONE when it has no claim for it, and the handle is invalid from then on. */
+/* What a queue needs now. It replaces the earlier demand of the same handle. A handle stands for
+ * the same queue as long as the connection; a demand of a handle that the gateway doesn't know
+ * makes it known. `number` is the position of this demand among those of the handle, from 1 on. If
+ * the queue wants nothing, holds nothing and has no permit, the gateway replies GONE with that
+ * number when it has no claim for it; the handle is forgotten if no later demand was sent.
+ *
+ * `block` is that of the permit that the queue has or gives back, so that the gateway does not take
+ * the end of one turn for that of the next; 0: it has none. */
 typedef struct {
     ClusterHead head;
     guint64 handle; /* not 0 */
+    guint64 block;
     guint32 uid;
+    guint32 number;   /* not 0 */
     guint8 want;      /* a PermitMode: of the first request that waits */
     guint8 held;      /* a PermitMode */
     guint8 undecided; /* a ClusterUndecided */
@@ -126,6 +131,7 @@ typedef struct {
     guint16 bucket_length;
     guint16 name_length;
     guint32 n_waiting;
+    guint32 reserved;
     char text[]; /* bucket, name */
 } ClusterDemand;
 
@@ -200,7 +206,9 @@ typedef struct {
 typedef struct {
     ClusterHead head;
     guint64 handle;
-} ClusterHandle;
+    guint32 number; /* of the demand that this replies to */
+    guint32 reserved;
+} ClusterReply;
 
 /* The next block of tokens of a bucket. */
 typedef struct {
@@ -353,7 +361,10 @@ void cluster_packet_write_yield(GByteArray *bytes, guint64 handle, gboolean now)
 void cluster_packet_write_revoked(GByteArray *bytes, guint64 handle, ClusterRevokedReason reason);
 
 /* `kind` is BUSY or GONE. */
-void cluster_packet_write_handle(GByteArray *bytes, ClusterPacketKind kind, guint64 handle);
+void cluster_packet_write_reply(GByteArray *bytes,
+                                ClusterPacketKind kind,
+                                guint64 handle,
+                                guint32 number);
 void cluster_packet_write_tokens(GByteArray *bytes, guint32 uid, const char *bucket, guint64 block);
 
 /* Begins a ROWS at the end of `bytes`, and returns its offset. Rows are added to it while it is the

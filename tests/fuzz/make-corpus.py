@@ -79,8 +79,8 @@ def cluster_packet_inputs():
     for number, data in enumerate((
             link.hello(bytes(range(16))), one, link.packet(link.READY), link.ack(7), link.list_(7),
             link.break_(7, 'x', 'e-1'), link.lease(7, 5000000), link.permit(1, 2, 5000000, 12),
-            link.yield_(1, 1), link.revoked(1, link.LOST), link.of_handle(link.BUSY, 1),
-            link.of_handle(link.GONE, 1), link.packet(link.SYNCED), link.tokens(13),
+            link.yield_(1, 1), link.revoked(1, link.LOST), link.reply(link.BUSY, 1, 2),
+            link.reply(link.GONE, 1, 2), link.packet(link.SYNCED), link.tokens(13),
             link.rows(7, row, link.row(link.EXCLUSIVE, link.WAITS, 'node2', '', 'e-2', 18)),
             link.status(link.SUSPECT, 'zk1:2181', ('node1', 'node2')), link.broken(7, 2, 1))):
         yield f'message-{number}', data
@@ -94,7 +94,8 @@ def cluster_packet_inputs():
     yield 'noncharacter', link.demand(1, '\uffff')
     yield 'long', link.demand(2 ** 64 - 1, 'n' * 4096, 'b' * 64)
     yield 'rows-wrap', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
-    yield 'turn-over-while-held', link.demand(1, 'x', held=link.SHARED, flags=link.TURN_OVER)
+    yield 'turn-over', link.demand(1, 'x', block=7, flags=link.TURN_OVER)
+    yield 'turn-over-while-held', link.demand(1, 'x', block=7, held=link.SHARED, flags=link.TURN_OVER)
 
 
 # Of fuzz-socket.c: the steps, in their order there, and some of what they take.

@@ -17,7 +17,7 @@ HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
 
 Hello = collections.namedtuple('Hello', 'version boot_id')
-Demand = collections.namedtuple('Demand', 'handle uid want held undecided flags bucket name n_waiting')
+Demand = collections.namedtuple('Demand', 'handle block uid number want held undecided flags bucket name n_waiting')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
 List = collections.namedtuple('List', 'serial uid bucket')
@@ -43,9 +43,10 @@ def hello(boot_id=bytes(16), version=1):
     return packet(HELLO, struct.pack('=II16s', version, 0, boot_id))
 
 
-def demand(handle, name, bucket='b', uid=0, want=NONE, held=NONE, undecided=0, flags=0, n_waiting=0):
-    return packet(DEMAND, struct.pack('=QIBBBBHHI', handle, uid, want, held, undecided, flags,
-                                      *lengths(bucket, name), n_waiting), bucket, name)
+def demand(handle, name, number=1, bucket='b', uid=0, block=0, want=NONE, held=NONE, undecided=0,
+           flags=0, n_waiting=0):
+    return packet(DEMAND, struct.pack('=QQIIBBBBHHII', handle, block, uid, number, want, held, undecided,
+                                      flags, *lengths(bucket, name), n_waiting, 0), bucket, name)
 
 
 def ack(serial):
@@ -79,9 +80,9 @@ def revoked(handle, reason):
     return packet(REVOKED, struct.pack('=QII', handle, reason, 0))
 
 
-def of_handle(kind, handle):
+def reply(kind, handle, number):
     """BUSY or GONE."""
-    return packet(kind, struct.pack('=Q', handle))
+    return packet(kind, struct.pack('=QII', handle, number, 0))
 
 
 def tokens(block, bucket='b', uid=0):
@@ -134,11 +135,9 @@ def read(data):
         _check(zero == 0, 'something reserved')
         return Hello(version, boot_id)
     if kind == DEMAND:
-        (handle, uid, want, held, undecided, flags, bucket, name, n_waiting) = struct.unpack_from(
-            '=QIBBBBHHI', body)
-        _check(handle and want <= 2 and held <= 2 and undecided <= 2 and flags <= 3, 'a bad demand')
-        return Demand(handle, uid, want, held, undecided, flags, *_texts(body[24:], bucket, name),
-                      n_waiting)
+        (*numbers, bucket, name, n_waiting, zero) = struct.unpack_from('=QQIIBBBBHHII', body)
+        _check(zero == 0, 'something reserved')
+        return Demand(*numbers, *_texts(body[40:], bucket, name), n_waiting)
     if kind == READY:
         _check(not body, 'a READY with a body')
         return Ready()

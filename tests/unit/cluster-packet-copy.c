@@ -62,7 +62,7 @@ copy_from_gateway(GByteArray *bytes, const ClusterHead *head)
     const ClusterTokens *tokens = (const ClusterTokens *)head;
     const ClusterStatus *status = (const ClusterStatus *)head;
     const ClusterBroken *broken = (const ClusterBroken *)head;
-    const ClusterHandle *handle = (const ClusterHandle *)head;
+    const ClusterReply *reply = (const ClusterReply *)head;
 
     switch (head->kind) {
     case CLUSTER_PACKET_LEASE:
@@ -73,14 +73,16 @@ copy_from_gateway(GByteArray *bytes, const ClusterHead *head)
                                     permit->block);
         break;
     case CLUSTER_PACKET_YIELD:
-        cluster_packet_write_yield(bytes, handle->handle, ((const ClusterYield *)head)->now != 0);
+        cluster_packet_write_yield(bytes, ((const ClusterYield *)head)->handle,
+                                   ((const ClusterYield *)head)->now != 0);
         break;
     case CLUSTER_PACKET_REVOKED:
-        cluster_packet_write_revoked(bytes, handle->handle, ((const ClusterRevoked *)head)->reason);
+        cluster_packet_write_revoked(bytes, ((const ClusterRevoked *)head)->handle,
+                                     ((const ClusterRevoked *)head)->reason);
         break;
     case CLUSTER_PACKET_BUSY:
     case CLUSTER_PACKET_GONE:
-        cluster_packet_write_handle(bytes, head->kind, handle->handle);
+        cluster_packet_write_reply(bytes, head->kind, reply->handle, reply->number);
         break;
     case CLUSTER_PACKET_SYNCED:
         cluster_packet_write_head(bytes, CLUSTER_PACKET_SYNCED);

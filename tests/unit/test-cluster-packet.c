@@ -18,6 +18,8 @@ make_message(ClusterPacketKind kind)
 {
     const ClusterDemand demand = {
         .handle = 0x1122334455667788,
+        .block = 5,
+        .number = 6,
         .uid = 1000,
         .want = PERMIT_SHARED,
         .held = PERMIT_NONE,
@@ -62,7 +64,7 @@ make_message(ClusterPacketKind kind)
         break;
     case CLUSTER_PACKET_BUSY:
     case CLUSTER_PACKET_GONE:
-        cluster_packet_write_handle(bytes, kind, 9);
+        cluster_packet_write_reply(bytes, kind, 9, 6);
         break;
     case CLUSTER_PACKET_TOKENS:
         cluster_packet_write_tokens(bytes, 1000, "render", 13);
@@ -116,20 +118,22 @@ static const Field fields[] = {
     {CLUSTER_PACKET_HELLO, 16, 1, 'b'},
     {CLUSTER_PACKET_HELLO, 32, 0, 0},
     {CLUSTER_PACKET_DEMAND, 0, 2, 2},
-    {CLUSTER_PACKET_DEMAND, 4, 4, 48},
+    {CLUSTER_PACKET_DEMAND, 4, 4, 64},
     {CLUSTER_PACKET_DEMAND, 8, 8, 0x1122334455667788},
-    {CLUSTER_PACKET_DEMAND, 16, 4, 1000},
-    {CLUSTER_PACKET_DEMAND, 20, 1, 1},
-    {CLUSTER_PACKET_DEMAND, 21, 1, 0},
-    {CLUSTER_PACKET_DEMAND, 22, 1, 1},
-    {CLUSTER_PACKET_DEMAND, 23, 1, 2},
-    {CLUSTER_PACKET_DEMAND, 24, 2, 6},
-    {CLUSTER_PACKET_DEMAND, 26, 2, 7},
-    {CLUSTER_PACKET_DEMAND, 28, 4, 3},
-    {CLUSTER_PACKET_DEMAND, 32, 1, 'r'},
-    {CLUSTER_PACKET_DEMAND, 38, 1, 0},
-    {CLUSTER_PACKET_DEMAND, 39, 1, 'f'},
-    {CLUSTER_PACKET_DEMAND, 48, 0, 0},
+    {CLUSTER_PACKET_DEMAND, 16, 8, 5},
+    {CLUSTER_PACKET_DEMAND, 24, 4, 1000},
+    {CLUSTER_PACKET_DEMAND, 28, 4, 6},
+    {CLUSTER_PACKET_DEMAND, 32, 1, 1},
+    {CLUSTER_PACKET_DEMAND, 33, 1, 0},
+    {CLUSTER_PACKET_DEMAND, 34, 1, 1},
+    {CLUSTER_PACKET_DEMAND, 35, 1, 2},
+    {CLUSTER_PACKET_DEMAND, 36, 2, 6},
+    {CLUSTER_PACKET_DEMAND, 38, 2, 7},
+    {CLUSTER_PACKET_DEMAND, 40, 4, 3},
+    {CLUSTER_PACKET_DEMAND, 48, 1, 'r'},
+    {CLUSTER_PACKET_DEMAND, 54, 1, 0},
+    {CLUSTER_PACKET_DEMAND, 55, 1, 'f'},
+    {CLUSTER_PACKET_DEMAND, 64, 0, 0},
     {CLUSTER_PACKET_READY, 0, 2, 3},
     {CLUSTER_PACKET_READY, 8, 0, 0},
     {CLUSTER_PACKET_ACK, 0, 2, 4},
@@ -172,7 +176,8 @@ static const Field fields[] = {
     {CLUSTER_PACKET_REVOKED, 24, 0, 0},
     {CLUSTER_PACKET_BUSY, 0, 2, 69},
     {CLUSTER_PACKET_BUSY, 8, 8, 9},
-    {CLUSTER_PACKET_BUSY, 16, 0, 0},
+    {CLUSTER_PACKET_BUSY, 16, 4, 6},
+    {CLUSTER_PACKET_BUSY, 24, 0, 0},
     {CLUSTER_PACKET_GONE, 0, 2, 70},
     {CLUSTER_PACKET_SYNCED, 0, 2, 71},
     {CLUSTER_PACKET_SYNCED, 8, 0, 0},
@@ -293,7 +298,7 @@ test_texts(void)
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
-        const ClusterDemand demand = {.handle = 1, .want = PERMIT_EXCLUSIVE};
+        const ClusterDemand demand = {.handle = 1, .number = 1, .want = PERMIT_EXCLUSIVE};
         g_autoptr(GByteArray) bytes = g_byte_array_new();
         const ClusterDemand *copy;
 
@@ -375,25 +380,29 @@ static const Case cases[] = {
     {CLUSTER_PACKET_HELLO, "reserved", 12, 4, 1},
     {CLUSTER_PACKET_DEMAND, "a flag in the head", 2, 2, 1},
     {CLUSTER_PACKET_DEMAND, "handle 0", 8, 8, 0},
-    {CLUSTER_PACKET_DEMAND, "want is exclusive", 20, 1, 2, TRUE},
-    {CLUSTER_PACKET_DEMAND, "want is unknown", 20, 1, 3},
-    {CLUSTER_PACKET_DEMAND, "undecided, but wants nothing", 20, 1, 0},
-    {CLUSTER_PACKET_DEMAND, "held is exclusive", 21, 1, 2, TRUE},
-    {CLUSTER_PACKET_DEMAND, "held is unknown", 21, 1, 3},
-    {CLUSTER_PACKET_DEMAND, "a steal", 22, 1, 2, TRUE},
-    {CLUSTER_PACKET_DEMAND, "undecided is unknown", 22, 1, 3},
-    {CLUSTER_PACKET_DEMAND, "both flags", 23, 1, 3, TRUE},
-    {CLUSTER_PACKET_DEMAND, "an unknown flag", 23, 1, 4},
-    {CLUSTER_PACKET_DEMAND, "no bucket", 24, 2, 0},
-    {CLUSTER_PACKET_DEMAND, "a bucket that is shorter", 24, 2, 5},
-    {CLUSTER_PACKET_DEMAND, "a bucket that wraps around", 24, 2, G_MAXUINT16},
-    {CLUSTER_PACKET_DEMAND, "a name that is shorter", 26, 2, 6},
-    {CLUSTER_PACKET_DEMAND, "a name that is longer", 26, 2, 8},
-    {CLUSTER_PACKET_DEMAND, "a name that ends with the message", 26, 2, 9},
-    {CLUSTER_PACKET_DEMAND, "NUL in the bucket", 33, 1, 0},
-    {CLUSTER_PACKET_DEMAND, "no NUL after the bucket", 38, 1, 'x'},
-    {CLUSTER_PACKET_DEMAND, "not UTF-8", 40, 1, 0xff},
-    {CLUSTER_PACKET_DEMAND, "padding", 47, 1, 1},
+    {CLUSTER_PACKET_DEMAND, "no block", 16, 8, 0, TRUE},
+    {CLUSTER_PACKET_DEMAND, "beyond the last block", 16, 8, CLUSTER_BLOCK_MAX + 1},
+    {CLUSTER_PACKET_DEMAND, "number 0", 28, 4, 0},
+    {CLUSTER_PACKET_DEMAND, "want is exclusive", 32, 1, 2, TRUE},
+    {CLUSTER_PACKET_DEMAND, "want is unknown", 32, 1, 3},
+    {CLUSTER_PACKET_DEMAND, "undecided, but wants nothing", 32, 1, 0},
+    {CLUSTER_PACKET_DEMAND, "held is exclusive", 33, 1, 2, TRUE},
+    {CLUSTER_PACKET_DEMAND, "held is unknown", 33, 1, 3},
+    {CLUSTER_PACKET_DEMAND, "a steal", 34, 1, 2, TRUE},
+    {CLUSTER_PACKET_DEMAND, "undecided is unknown", 34, 1, 3},
+    {CLUSTER_PACKET_DEMAND, "both flags", 35, 1, 3, TRUE},
+    {CLUSTER_PACKET_DEMAND, "an unknown flag", 35, 1, 4},
+    {CLUSTER_PACKET_DEMAND, "no bucket", 36, 2, 0},
+    {CLUSTER_PACKET_DEMAND, "a bucket that is shorter", 36, 2, 5},
+    {CLUSTER_PACKET_DEMAND, "a bucket that wraps around", 36, 2, G_MAXUINT16},
+    {CLUSTER_PACKET_DEMAND, "a name that is shorter", 38, 2, 6},
+    {CLUSTER_PACKET_DEMAND, "a name that is longer", 38, 2, 8},
+    {CLUSTER_PACKET_DEMAND, "a name that ends with the message", 38, 2, 9},
+    {CLUSTER_PACKET_DEMAND, "reserved", 44, 4, 1},
+    {CLUSTER_PACKET_DEMAND, "NUL in the bucket", 49, 1, 0},
+    {CLUSTER_PACKET_DEMAND, "no NUL after the bucket", 54, 1, 'x'},
+    {CLUSTER_PACKET_DEMAND, "not UTF-8", 56, 1, 0xff},
+    {CLUSTER_PACKET_DEMAND, "padding", 63, 1, 1},
     {CLUSTER_PACKET_READY, "a flag", 2, 2, 1},
     {CLUSTER_PACKET_READY, "kind 0", 0, 2, 0},
     {CLUSTER_PACKET_READY, "kind 7", 0, 2, 7},
@@ -430,7 +439,9 @@ static const Case cases[] = {
     {CLUSTER_PACKET_REVOKED, "an unknown reason", 16, 4, 3},
     {CLUSTER_PACKET_REVOKED, "reserved", 20, 4, 1},
     {CLUSTER_PACKET_BUSY, "handle 0", 8, 8, 0},
+    {CLUSTER_PACKET_BUSY, "reserved", 20, 4, 1},
     {CLUSTER_PACKET_GONE, "handle 0", 8, 8, 0},
+    {CLUSTER_PACKET_GONE, "number 0", 16, 4, 0},
     {CLUSTER_PACKET_TOKENS, "block 0", 8, 8, 0},
     {CLUSTER_PACKET_TOKENS, "beyond the last block", 8, 8, CLUSTER_BLOCK_MAX + 1},
     {CLUSTER_PACKET_TOKENS, "no bucket", 20, 2, 0},
@@ -474,15 +485,28 @@ test_malformed(void)
     }
 }
 
-/* Locks that are held are not given back. */
+/* What is given back is a permit, and one without held locks. */
 static void
-test_turn_over_while_held(void)
+test_turn_over(void)
 {
-    ClusterDemand demand = {.handle = 1, .held = PERMIT_SHARED, .flags = CLUSTER_DEMAND_TURN_OVER};
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    static const struct {
+        guint64 block;
+        PermitMode held;
+        gboolean is_good;
+    } demands[] = {{7, PERMIT_NONE, TRUE}, {7, PERMIT_SHARED, FALSE}, {0, PERMIT_NONE, FALSE}};
 
-    cluster_packet_write_demand(bytes, &demand, "b", "x");
-    g_assert_null(cluster_packet_read_from_service(bytes->data, bytes->len));
+    for (guint i = 0; i < G_N_ELEMENTS(demands); i++) {
+        const ClusterDemand demand = {.handle = 1,
+                                      .number = 1,
+                                      .block = demands[i].block,
+                                      .held = (guint8)demands[i].held,
+                                      .flags = CLUSTER_DEMAND_TURN_OVER};
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+        cluster_packet_write_demand(bytes, &demand, "b", "x");
+        g_assert_cmpint(cluster_packet_check_from_service(bytes->data, bytes->len), ==,
+                        demands[i].is_good);
+    }
 }
 
 /* A packet that ends anywhere in a message, and a message of any other size than its own. */
@@ -544,7 +568,7 @@ main(int argc, char **argv)
     g_test_add_func("/cluster-packet/accessors", test_accessors);
     g_test_add_func("/cluster-packet/many-rows", test_many_rows);
     g_test_add_func("/cluster-packet/malformed", test_malformed);
-    g_test_add_func("/cluster-packet/turn-over-while-held", test_turn_over_while_held);
+    g_test_add_func("/cluster-packet/turn-over", test_turn_over);
     g_test_add_func("/cluster-packet/sizes", test_sizes);
     g_test_add_func("/cluster-packet/random", test_random);
     return g_test_run();
