@@ -23,5 +23,6 @@ typedef struct LimitsAccount LimitsAccount;
 typedef struct LockManager LockManager;
 typedef struct LockQueue LockQueue;
 typedef struct LockRequest LockRequest;
+typedef struct Permit Permit;
 typedef struct Principal Principal;
 typedef struct UserAgent UserAgent;

@@ -24,6 +24,7 @@ typedef enum {
     EFFECT_TIMED_OUT,
     EFFECT_TERMINATED,
     EFFECT_LOST,
+    EFFECT_UNAVAILABLE, /* an undecided request: see permit.h */
     N_EFFECT_KINDS,
 } EffectKind;
 

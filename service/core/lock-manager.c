@@ -4,11 +4,13 @@
 #include "lock-manager.h"
 
 #include "agent.h"
+#include "bus-names.h"
 #include "deadlines.h"
 #include "effects.h"
 #include "limit-accounts.h"
 #include "lock-queue.h"
 #include "name-hash.h"
+#include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
 
@@ -26,7 +28,9 @@ lock_manager_get(Principal *principal, const char *bucket)
     manager->bucket = g_strdup(bucket);
     manager->queues = g_hash_table_new(name_hash, g_str_equal);
     g_queue_init(&manager->requests);
-    manager->last_token = principal_first_token(principal) - 1;
+    manager->clustered = g_str_has_prefix(bucket, BUS_CLUSTER_PREFIX);
+    if (!manager->clustered)
+        manager->last_token = principal_first_token(principal) - 1;
     g_hash_table_insert(principal->managers, manager->bucket, manager);
     return manager;
 }
@@ -35,6 +39,8 @@ lock_manager_get(Principal *principal, const char *bucket)
 static void
 begin_again(LockManager *manager)
 {
+    if (manager->clustered)
+        return;
     principal_retire_token(manager->principal, manager->last_token);
     manager->last_token = principal_first_token(manager->principal) - 1;
     manager->last_sequence = 0;
@@ -61,7 +67,8 @@ lock_manager_unref(LockManager *manager)
 
     g_assert(manager->requests.length == 0);
     g_assert(g_hash_table_size(manager->queues) == 0);
-    principal_retire_token(manager->principal, manager->last_token);
+    if (!manager->clustered)
+        principal_retire_token(manager->principal, manager->last_token);
     g_hash_table_remove(manager->principal->managers, manager->bucket);
     g_hash_table_unref(manager->queues);
     principal_unref(manager->principal);
@@ -147,19 +154,13 @@ repeat_request(LockManager *manager,
     if (live->queue->manager != manager || live->mode != options->mode ||
         !g_str_equal(live->queue->name, name))
         return LOCK_RESULT_KEY_MISMATCH;
-    /* A request with `steal` never waits, so a pending request was made without it. */
-    if (options->steal && live->state != LOCK_REQUEST_HELD)
+    /* A request with `steal` waits only while it is undecided; another pending request was made
+     * without it. */
+    if (options->steal && live->state != LOCK_REQUEST_HELD && live->undecided != UNDECIDED_STEAL)
         return LOCK_RESULT_KEY_MISMATCH;
 
     *out_request = live;
     return LOCK_RESULT_OK;
-}
-
-static void
-steal_held(LockQueue *queue)
-{
-    while (queue->held.head != NULL)
-        lock_manager_end_request(queue->manager, queue->held.head->data, EFFECT_STOLEN);
 }
 
 /* Adds a live request to the lists of its agent and its manager; in_queue is added by the caller.
@@ -172,22 +173,46 @@ add_request(LockManager *manager, LockRequest *request)
     g_queue_push_tail_link(&manager->requests, &request->in_manager);
 }
 
+/* The milliseconds until a new request ends if it is not granted; 0: none. */
+static guint32
+get_timeout_ms(const LockOptions *options, Undecided undecided)
+{
+    if (undecided == UNDECIDED_IF_AVAILABLE)
+        return PERMIT_IF_AVAILABLE_MS;
+    if (undecided == UNDECIDED_STEAL && options->timeout_ms == 0)
+        return PERMIT_STEAL_MS;
+    return undecided == UNDECIDED_STEAL ? MIN(options->timeout_ms, PERMIT_STEAL_MS)
+                                        : options->timeout_ms;
+}
+
 static void
-enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
+enqueue(LockManager *manager, LockRequest *request, const LockOptions *options, Undecided undecided)
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockQueue *queue = request->queue;
+    guint32 timeout_ms = get_timeout_ms(options, undecided);
 
+    request->undecided = undecided;
     request->sequence = manager->last_sequence + 1;
     request->since_us = user_agent->now_us;
     add_request(manager, request);
-    if (options->steal)
+    if (undecided == UNDECIDED_STEAL)
+        g_queue_push_tail_link(&queue->permit->steals, &request->in_queue);
+    else if (options->steal)
         g_queue_push_head_link(&queue->pending, &request->in_queue);
     else
         g_queue_push_tail_link(&queue->pending, &request->in_queue);
-    if (options->timeout_ms != 0)
+    if (timeout_ms != 0)
         deadlines_add(&user_agent->deadlines, request,
-                      user_agent_deadline_ms(user_agent, options->timeout_ms));
+                      user_agent_deadline_ms(user_agent, timeout_ms));
+}
+
+/* [4.1] Whether a request that is made now is granted at once. */
+static gboolean
+is_available(const LockQueue *queue, LockMode mode)
+{
+    return queue->pending.length == 0 && lock_queue_admits(queue, mode) &&
+           (queue->permit == NULL || permit_admits(queue, mode, queue->manager->last_sequence + 1));
 }
 
 LockResult
@@ -199,6 +224,7 @@ lock_manager_request(LockManager *manager,
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockResult result = check_options(name, options);
+    Undecided undecided = UNDECIDED_NONE;
     LockRequest *request;
     LockQueue *queue;
 
@@ -219,16 +245,18 @@ lock_manager_request(LockManager *manager,
     if (manager->requests.length == 0)
         begin_again(manager);
     queue = lock_queue_get(manager, name);
-    if (options->if_available &&
-        (queue->pending.length > 0 || !lock_queue_admits(queue, options->mode))) {
+    if (queue->permit != NULL)
+        undecided = permit_get_undecided(queue, options);
+    if (options->if_available && undecided == UNDECIDED_NONE &&
+        !is_available(queue, options->mode)) {
         lock_queue_unref(queue);
         return LOCK_RESULT_UNAVAILABLE;
     }
 
-    if (options->steal)
-        steal_held(queue);
+    if (options->steal && undecided == UNDECIDED_NONE)
+        lock_queue_end_held(queue, EFFECT_STOLEN);
     request = lock_request_new(agent, queue, options);
-    enqueue(manager, request, options);
+    enqueue(manager, request, options, undecided);
     lock_queue_process(queue);
     if (request->state == LOCK_REQUEST_PENDING)
         effects_append(&user_agent->effects, EFFECT_WAITING, request);
@@ -336,6 +364,8 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     if (request->state == LOCK_REQUEST_HELD) {
         g_queue_unlink(&queue->held, &request->in_queue);
         manager->n_held--;
+    } else if (request->undecided == UNDECIDED_STEAL) {
+        g_queue_unlink(&queue->permit->steals, &request->in_queue);
     } else {
         g_queue_unlink(&queue->pending, &request->in_queue);
     }

@@ -11,7 +11,10 @@
  * Tokens grow within a bucket. They start from the clock (microseconds since 1970, so they also fit
  * the 53 bits of a JavaScript number), and a bucket that comes into being again never starts below
  * one that it had. A bucket that is empty starts again at its next request even if a watch keeps
- * its manager: so tokens and cursors don't show a client that it is watched. */
+ * its manager: so tokens and cursors don't show a client that it is watched.
+ *
+ * A clustered manager is that of a bucket whose name begins with `cluster:`, which several hosts
+ * share. Its queues have permits, and its tokens come in ranges: see permit.h. */
 
 #pragma once
 
@@ -25,6 +28,7 @@
 
 struct LockManager {
     guint refs;
+    gboolean clustered;
     Principal *principal;
     char *bucket;
     GHashTable *queues; /* of LockQueue.name, weak */
@@ -32,6 +36,7 @@ struct LockManager {
     guint n_held;       /* the number of held locks in `requests`; the others are pending */
     guint64 last_sequence;
     guint64 last_token;
+    guint64 token_limit;     /* only if clustered: the last token of the range */
     guint64 last_inspection; /* private to inspect.c */
 };
 

@@ -8,6 +8,7 @@
 #include "effects.h"
 #include "lock-manager.h"
 #include "lock-request.h"
+#include "permit.h"
 #include "principal.h"
 #include "user-agent.h"
 
@@ -30,6 +31,7 @@ lock_queue_get(LockManager *manager, const char *name)
     queue = g_malloc0(sizeof(LockQueue) + name_size);
     queue->refs = 1;
     queue->manager = lock_manager_ref(manager);
+    queue->permit = manager->clustered ? permit_new() : NULL;
     memcpy(queue->name, name, name_size);
     g_queue_init(&queue->held);
     g_queue_init(&queue->pending);
@@ -52,6 +54,7 @@ lock_queue_unref(LockQueue *queue)
 
     g_assert(queue->held.length == 0);
     g_assert(queue->pending.length == 0);
+    g_clear_pointer(&queue->permit, permit_free);
     g_hash_table_remove(queue->manager->queues, queue->name);
     lock_manager_unref(queue->manager);
     g_free(queue);
@@ -70,8 +73,8 @@ lock_queue_admits(const LockQueue *queue, LockMode mode)
     return mode == LOCK_MODE_SHARED && holder->mode == LOCK_MODE_SHARED;
 }
 
-static void
-grant(LockQueue *queue, LockRequest *request)
+void
+lock_queue_grant(LockQueue *queue, LockRequest *request)
 {
     UserAgent *user_agent = queue->manager->principal->user_agent;
 
@@ -82,20 +85,30 @@ grant(LockQueue *queue, LockRequest *request)
     deadlines_remove(&user_agent->deadlines, request);
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
+    request->undecided = UNDECIDED_NONE;
     request->token = lock_manager_next_token(queue->manager);
     request->since_us = user_agent->now_us;
     effects_append(&user_agent->effects, EFFECT_GRANTED, request);
 }
 
 void
+lock_queue_end_held(LockQueue *queue, EffectKind effect_kind)
+{
+    while (queue->held.head != NULL)
+        lock_manager_end_request(queue->manager, queue->held.head->data, effect_kind);
+}
+
+void
 lock_queue_process(LockQueue *queue)
 {
+    if (queue->permit != NULL)
+        permit_process(queue);
     while (queue->pending.head != NULL) {
         LockRequest *request = queue->pending.head->data;
 
         if (!lock_request_is_grantable(request))
             return;
-        grant(queue, request);
+        lock_queue_grant(queue, request);
     }
 }
 

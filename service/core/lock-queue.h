@@ -6,19 +6,22 @@
  * `held` has either any number of shared locks or one exclusive lock. `pending` is in request
  * order; between operations its first request is not grantable, since every operation that could
  * make it grantable processes the queue. A queue owns a reference to its manager, and is referenced
- * by its requests; it is in the manager's table as long as it exists. */
+ * by its requests; it is in the manager's table as long as it exists. In a bucket that several
+ * hosts share, it also has a permit (permit.h). */
 
 #pragma once
 
 #include <glib.h>
 
 #include "core-types.h"
+#include "effects.h"
 #include "lock-mode.h"
 
 struct LockQueue {
     guint refs;
     gboolean touched; /* in a list of queues to be processed */
     LockManager *manager;
+    Permit *permit;     /* owned; NULL unless the manager is clustered */
     GQueue held;        /* of LockRequest, by LockRequest.in_queue, in the order of their grants */
     GQueue pending;     /* of LockRequest, by LockRequest.in_queue */
     guint64 inspection; /* private to inspect.c: number of the last inspection */
@@ -36,6 +39,12 @@ void lock_queue_unref(LockQueue *queue);
 
 /* Whether a lock of this mode is compatible with the held locks. */
 gboolean lock_queue_admits(const LockQueue *queue, LockMode mode);
+
+/* Grants a pending request, which must be grantable. */
+void lock_queue_grant(LockQueue *queue, LockRequest *request);
+
+/* Ends all held locks. The queue is not processed. */
+void lock_queue_end_held(LockQueue *queue, EffectKind effect_kind);
 
 /* [4.4] Processes the lock request queue: grants from its head until the first request that is not
  * grantable. */

@@ -6,6 +6,7 @@
 #include "agent.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
+#include "permit.h"
 
 LockRequest *
 lock_request_new(Agent *agent, LockQueue *queue, const LockOptions *options)
@@ -86,5 +87,6 @@ lock_request_is_grantable(const LockRequest *request)
 {
     const LockQueue *queue = request->queue;
 
-    return queue->pending.head == &request->in_queue && lock_queue_admits(queue, request->mode);
+    return queue->pending.head == &request->in_queue && lock_queue_admits(queue, request->mode) &&
+           (queue->permit == NULL || permit_admits(queue, request->mode, request->sequence));
 }

@@ -25,6 +25,13 @@ typedef enum {
     LOCK_REQUEST_ENDED,
 } LockRequestState;
 
+/* Why a pending request waits for the decision of a cluster: see permit.h. */
+typedef enum {
+    UNDECIDED_NONE,
+    UNDECIDED_IF_AVAILABLE,
+    UNDECIDED_STEAL,
+} Undecided;
+
 /* The standard's LockOptions [3.2], and the additional options timeout, why and key. */
 typedef struct {
     LockMode mode;
@@ -53,13 +60,14 @@ struct LockRequest {
     guint refs;
     LockRequestState state;
     LockMode mode;
-    guint64 id;         /* unique within the agent */
-    guint64 key;        /* unique among the agent's live requests; 0: none */
-    guint64 token;      /* the fencing token; 0 while pending */
-    guint64 sequence;   /* grows with each request of the bucket */
-    gint64 since_us;    /* monotonic; when the request entered `state` */
-    gint64 deadline_ms; /* monotonic; 0: none */
-    char *why;          /* NULL: none */
+    Undecided undecided; /* only while pending, and only in a clustered bucket */
+    guint64 id;          /* unique within the agent */
+    guint64 key;         /* unique among the agent's live requests; 0: none */
+    guint64 token;       /* the fencing token; 0 while pending */
+    guint64 sequence;    /* grows with each request of the bucket */
+    gint64 since_us;     /* monotonic; when the request entered `state` */
+    gint64 deadline_ms;  /* monotonic; 0: none */
+    char *why;           /* NULL: none */
     Agent *agent;
     LockQueue *queue;
     GList in_queue;
@@ -80,6 +88,6 @@ void lock_request_unref(LockRequest *request);
 guint32 lock_text_bytes(const char *bucket, const char *name, const char *why);
 guint32 lock_request_get_text_bytes(const LockRequest *request);
 
-/* [2.5] Whether this pending request can be granted: it is the first in its queue, and its mode is
- * compatible with the held locks. */
+/* [2.5] Whether this pending request can be granted: it is the first in its queue, its mode is
+ * compatible with the held locks, and the permit, if the queue has one, admits it. */
 gboolean lock_request_is_grantable(const LockRequest *request);

@@ -19,12 +19,14 @@ user_agent_init(UserAgent *user_agent, const Limits *limits)
     g_queue_init(&user_agent->agents);
     deadlines_init(&user_agent->deadlines);
     effects_init(&user_agent->effects);
+    user_agent->demands = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
 }
 
 void
 user_agent_fini(UserAgent *user_agent)
 {
     effects_fini(&user_agent->effects);
+    g_ptr_array_unref(user_agent->demands);
     g_assert(user_agent->agents.length == 0);
     g_assert(g_hash_table_size(user_agent->principals) == 0);
     g_assert(user_agent->total->refs == 1);
@@ -97,7 +99,9 @@ user_agent_expire(UserAgent *user_agent)
         LockRequest *request = due->pdata[i];
 
         lock_queue_touch(request->queue, touched);
-        lock_manager_end_request(request->queue->manager, request, EFFECT_TIMED_OUT);
+        lock_manager_end_request(request->queue->manager, request,
+                                 request->undecided == UNDECIDED_NONE ? EFFECT_TIMED_OUT
+                                                                      : EFFECT_UNAVAILABLE);
     }
     lock_queue_process_touched(touched);
 }

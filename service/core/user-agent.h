@@ -23,6 +23,7 @@ struct UserAgent {
     LimitsAccount *total;   /* owned reference */
     Deadlines deadlines;
     Effects effects;
+    GPtrArray *demands;  /* of LockQueue, owned references: see permit_take_changed() */
     gint64 now_us;       /* monotonic */
     gint64 realtime_us;  /* since 1970 */
     guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
@@ -51,7 +52,8 @@ void user_agent_terminate(UserAgent *user_agent, Agent *agent);
 void user_agent_replace(UserAgent *user_agent, Agent *agent);
 
 /* Ends every pending request whose deadline has expired, and then processes their queues. So a
- * request that has expired is never granted by the end of another one. */
+ * request that has expired is never granted by the end of another one. An undecided request ends as
+ * EFFECT_UNAVAILABLE. */
 void user_agent_expire(UserAgent *user_agent);
 
 /* Returns when to call user_agent_expire() next, in monotonic milliseconds, or -1 if no pending

@@ -261,6 +261,14 @@ get_notes(State *self, Agent *agent)
     return notes;
 }
 
+/* The token, if it is one that this service makes: those of a clustered bucket come from the
+ * cluster. */
+static guint64
+get_token(const LockRequest *request)
+{
+    return request->queue->manager->clustered ? 0 : request->token;
+}
+
 static gboolean
 put_agent(State *self, Agent *agent, GError **error)
 {
@@ -315,6 +323,8 @@ write_request(State *self, LockRequest *request, GError **error)
     const RecordKey key =
         record_key_of_request(get_notes(self, request->agent)->number, request->id);
 
+    if (request->undecided != UNDECIDED_NONE)
+        return TRUE; /* only the cluster can decide it, and only within its time */
     if (request->state != LOCK_REQUEST_ENDED)
         return put_request(self, request, error);
     return !is_saved(self, request) || store_remove(self->store, &key, error);
@@ -355,7 +365,7 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
         for (GList *link = agent->requests.head; link != NULL; link = link->next) {
             LockRequest *request = link->data;
 
-            if (request->token > header->token_ceiling)
+            if (get_token(request) > header->token_ceiling)
                 header->token_ceiling = request->token + TOKEN_BLOCK;
             if (!put_request(self, request, error))
                 return FALSE;
@@ -462,7 +472,7 @@ state_note_request(State *self, LockRequest *request)
         notes->id_ceiling = request->id + ID_BLOCK;
         note_agent(self, request->agent, notes);
     }
-    self->max_token = MAX(self->max_token, request->token);
+    self->max_token = MAX(self->max_token, get_token(request));
     /* A request that is granted at once is noted twice in a row. Others may be noted again later:
      * to write them twice does no harm. */
     if (n > 0 && self->requests->pdata[n - 1] == request)

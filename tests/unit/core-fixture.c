@@ -16,7 +16,8 @@ static const char *const effect_words[N_EFFECT_KINDS] = {
     [EFFECT_GRANTED] = "granted",    [EFFECT_RELEASED] = "released",
     [EFFECT_ABORTED] = "aborted",    [EFFECT_STOLEN] = "stolen",
     [EFFECT_TIMED_OUT] = "timedout", [EFFECT_TERMINATED] = "terminated",
-    [EFFECT_LOST] = "lost",          [EFFECT_WAITING] = "waits",
+    [EFFECT_LOST] = "lost",          [EFFECT_UNAVAILABLE] = "unavailable",
+    [EFFECT_WAITING] = "waits",
 };
 
 void

@@ -1,0 +1,243 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "permit.h"
+
+#include "lock-manager.h"
+#include "lock-queue.h"
+#include "principal.h"
+#include "user-agent.h"
+
+#define NO_BOUNDARY G_MAXUINT64
+
+Permit *
+permit_new(void)
+{
+    Permit *permit = g_new0(Permit, 1);
+
+    permit->boundary = NO_BOUNDARY;
+    g_queue_init(&permit->steals);
+    return permit;
+}
+
+void
+permit_free(Permit *permit)
+{
+    g_assert(permit->steals.length == 0);
+    g_free(permit);
+}
+
+/* ---- what may be granted */
+
+static PermitMode
+needed_for(LockMode mode)
+{
+    return mode == LOCK_MODE_SHARED ? PERMIT_SHARED : PERMIT_EXCLUSIVE;
+}
+
+static gboolean
+has_tokens(const LockManager *manager)
+{
+    return manager->last_token < manager->token_limit;
+}
+
+/* Whether such a request may be granted in this turn, as far as the permit goes. */
+static gboolean
+covers(const Permit *permit, LockMode mode, guint64 sequence)
+{
+    return permit->mode >= needed_for(mode) && sequence <= permit->boundary;
+}
+
+gboolean
+permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence)
+{
+    return covers(queue->permit, mode, sequence) && has_tokens(queue->manager);
+}
+
+static gboolean
+may_steal(const LockQueue *queue)
+{
+    return queue->permit->mode == PERMIT_EXCLUSIVE && queue->permit->boundary == NO_BOUNDARY &&
+           has_tokens(queue->manager);
+}
+
+Undecided
+permit_get_undecided(const LockQueue *queue, const LockOptions *options)
+{
+    const Permit *permit = queue->permit;
+
+    if (options->steal)
+        return may_steal(queue) ? UNDECIDED_NONE : UNDECIDED_STEAL;
+    if (options->if_available && queue->held.length == 0 && queue->pending.length == 0 &&
+        permit->steals.length == 0 && permit->mode < needed_for(options->mode))
+        return UNDECIDED_IF_AVAILABLE;
+    return UNDECIDED_NONE;
+}
+
+static void
+list_demand(LockQueue *queue)
+{
+    if (queue->permit->is_listed)
+        return;
+    queue->permit->is_listed = TRUE;
+    g_ptr_array_add(queue->manager->principal->user_agent->demands, lock_queue_ref(queue));
+}
+
+void
+permit_process(LockQueue *queue)
+{
+    GQueue *steals = &queue->permit->steals;
+
+    list_demand(queue);
+    while (steals->head != NULL && may_steal(queue)) {
+        LockRequest *request = steals->head->data;
+
+        lock_queue_end_held(queue, EFFECT_STOLEN);
+        g_queue_unlink(steals, &request->in_queue);
+        g_queue_push_head_link(&queue->pending, &request->in_queue);
+        lock_queue_grant(queue, request);
+    }
+}
+
+/* ---- operations */
+
+void
+permit_set(LockQueue *queue, PermitMode mode)
+{
+    const LockRequest *holder = g_queue_peek_head(&queue->held);
+
+    g_assert(mode != PERMIT_NONE);
+
+    if (holder != NULL && mode < needed_for(holder->mode))
+        lock_queue_end_held(queue, EFFECT_LOST);
+    queue->permit->mode = mode;
+    queue->permit->boundary = NO_BOUNDARY;
+    lock_queue_process(queue);
+}
+
+void
+permit_yield(LockQueue *queue, gboolean now)
+{
+    Permit *permit = queue->permit;
+    const LockRequest *last = g_queue_peek_tail(&queue->pending);
+
+    if (permit->mode == PERMIT_NONE)
+        return;
+    permit->boundary = MIN(permit->boundary, last != NULL && !now ? last->sequence : 0);
+    list_demand(queue);
+}
+
+void
+permit_return(LockQueue *queue)
+{
+    g_assert(permit_get_demand(queue).turn_over);
+
+    queue->permit->mode = PERMIT_NONE;
+    queue->permit->boundary = NO_BOUNDARY;
+    list_demand(queue);
+}
+
+void
+permit_revoke(LockQueue *queue, EffectKind effect_kind)
+{
+    g_assert(effect_kind == EFFECT_STOLEN || effect_kind == EFFECT_LOST);
+
+    queue->permit->mode = PERMIT_NONE;
+    queue->permit->boundary = NO_BOUNDARY;
+    lock_queue_end_held(queue, effect_kind);
+    list_demand(queue);
+}
+
+void
+permit_decline(LockQueue *queue)
+{
+    LockRequest *request = g_queue_peek_head(&queue->pending);
+
+    if (request == NULL || request->undecided != UNDECIDED_IF_AVAILABLE)
+        return;
+    lock_manager_end_request(queue->manager, request, EFFECT_UNAVAILABLE);
+    lock_queue_process(queue);
+}
+
+static void
+process_all(LockManager *manager)
+{
+    g_autoptr(GPtrArray) touched = g_ptr_array_new();
+    GHashTableIter iter;
+    const char *name;
+
+    g_hash_table_iter_init(&iter, manager->queues);
+    while (g_hash_table_iter_next(&iter, (gpointer *)&name, NULL))
+        lock_queue_touch(lock_queue_from_name(name), touched);
+    lock_queue_process_touched(touched);
+}
+
+void
+permit_set_tokens(LockManager *manager, guint64 first, guint64 last)
+{
+    gboolean had_tokens = has_tokens(manager);
+
+    g_assert(manager->clustered);
+    g_assert(first > 0 && first <= last);
+
+    if (last <= manager->token_limit)
+        return;
+    manager->last_token = MAX(manager->last_token, first - 1);
+    manager->token_limit = last;
+    /* Without tokens, any queue may have requests that are grantable now. */
+    if (!had_tokens)
+        process_all(manager);
+}
+
+/* ---- demand */
+
+static PermitMode
+get_wanted(const LockQueue *queue)
+{
+    const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
+
+    if (queue->permit->steals.length > 0)
+        return PERMIT_EXCLUSIVE;
+    return first != NULL ? needed_for(first->mode) : PERMIT_NONE;
+}
+
+static gboolean
+is_turn_over(const LockQueue *queue)
+{
+    const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
+
+    return queue->permit->mode != PERMIT_NONE && queue->held.length == 0 &&
+           (first == NULL || !covers(queue->permit, first->mode, first->sequence));
+}
+
+LockDemand
+permit_get_demand(const LockQueue *queue)
+{
+    const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
+    const LockRequest *holder = g_queue_peek_head((GQueue *)&queue->held);
+    const LockManager *manager = queue->manager;
+
+    return (LockDemand){
+        .permit = queue->permit->mode,
+        .want = get_wanted(queue),
+        .held = holder != NULL ? needed_for(holder->mode) : PERMIT_NONE,
+        .has_undecided_if_available = first != NULL && first->undecided == UNDECIDED_IF_AVAILABLE,
+        .has_undecided_steal = queue->permit->steals.length > 0,
+        .turn_over = is_turn_over(queue),
+        .n_waiting = queue->pending.length + queue->permit->steals.length,
+        .n_tokens = has_tokens(manager) ? manager->token_limit - manager->last_token : 0,
+    };
+}
+
+LockQueue *
+permit_take_changed(UserAgent *user_agent)
+{
+    GPtrArray *demands = user_agent->demands;
+    LockQueue *queue;
+
+    if (demands->len == 0)
+        return NULL;
+    queue = g_ptr_array_steal_index_fast(demands, demands->len - 1);
+    queue->permit->is_listed = FALSE;
+    return queue;
+}

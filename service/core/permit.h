@@ -1,0 +1,99 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Permits: what this host may grant under one name of a bucket that several hosts share.
+ *
+ * Every queue of a clustered lock manager has a permit; other queues have none, and nothing here
+ * concerns them. The caller sets the permit, as the cluster decides, and reports the demand of the
+ * queue to the cluster. A turn is the time from permit_set() to permit_return() or permit_revoke().
+ * When the cluster asks for the end of a turn (permit_yield), the requests that wait then are still
+ * granted in this turn, and later ones are not. A queue grants a request if, in addition to the
+ * standard's rules, the permit covers its mode, its sequence is not above the boundary of the turn,
+ * and its manager has tokens left.
+ *
+ * A request with `ifAvailable` or `steal` whose result depends on other hosts is undecided: it
+ * waits until it is granted, or ends as EFFECT_UNAVAILABLE. It ends by itself when its time has
+ * passed, in user_agent_expire(). Undecided steals are not in `pending`, and don't delay what is;
+ * when an exclusive permit arrives, each ends the held locks and is granted, in request order.
+ * There is at most one undecided request with `ifAvailable`, and it is the first in `pending`.
+ *
+ * Restored locks are held without a permit, until the caller sets one or revokes them. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "core-types.h"
+#include "effects.h"
+#include "lock-request.h"
+#include "permit-mode.h"
+
+/* How long an undecided request waits. */
+#define PERMIT_IF_AVAILABLE_MS 2000u
+#define PERMIT_STEAL_MS        5000u
+
+struct Permit {
+    PermitMode mode;
+    gboolean is_listed; /* the queue is in UserAgent.demands */
+    guint64 boundary;   /* the last LockRequest.sequence of this turn; G_MAXUINT64: any */
+    GQueue steals;      /* of LockRequest, by LockRequest.in_queue: undecided */
+};
+
+/* What the host needs from the cluster, and still uses, of one name. */
+typedef struct {
+    PermitMode permit;
+    PermitMode want; /* for the first request that waits; PERMIT_NONE: none waits */
+    PermitMode held; /* the mode of the held locks; PERMIT_NONE: none is held */
+    gboolean has_undecided_if_available;
+    gboolean has_undecided_steal;
+    gboolean turn_over; /* has a permit, holds nothing, and can grant nothing more in this turn */
+    guint n_waiting;
+    guint64 n_tokens; /* that the lock manager has left */
+} LockDemand;
+
+/* ---- operations; their effects are appended to the user agent's */
+
+/* The permit has arrived, or changes: a new turn begins. `mode` is not PERMIT_NONE. Held locks that
+ * the permit does not cover end as EFFECT_LOST. */
+void permit_set(LockQueue *queue, PermitMode mode);
+
+/* The cluster asks for the end of the turn: no later request is granted in it; if `now`, none at
+ * all. Held locks stay held. Does nothing without a permit. */
+void permit_yield(LockQueue *queue, gboolean now);
+
+/* The permit is given back; LockDemand.turn_over must be TRUE. */
+void permit_return(LockQueue *queue);
+
+/* The permit has been taken away: held locks end as EFFECT_STOLEN or EFFECT_LOST; requests keep
+ * waiting. Without a permit, ends restored locks. */
+void permit_revoke(LockQueue *queue, EffectKind effect_kind);
+
+/* Others hold the name, or can't be asked: an undecided request with `ifAvailable` ends as
+ * EFFECT_UNAVAILABLE. */
+void permit_decline(LockQueue *queue);
+
+/* Sets the range of tokens for the manager's next grants. Tokens never decrease: a range below the
+ * current one has no effect. */
+void permit_set_tokens(LockManager *manager, guint64 first, guint64 last);
+
+/* ---- demand */
+
+LockDemand permit_get_demand(const LockQueue *queue);
+
+/* Returns a clustered queue whose demand may have changed since it was last returned, as a new
+ * reference; NULL: no more. */
+LockQueue *permit_take_changed(UserAgent *user_agent);
+
+/* ---- for the other files of the core */
+
+Permit *permit_new(void);
+void permit_free(Permit *permit);
+
+/* Whether the permit allows a request of this mode and sequence to be granted now. */
+gboolean permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence);
+
+/* Whether a new request with these options has to be decided by the cluster. */
+Undecided permit_get_undecided(const LockQueue *queue, const LockOptions *options);
+
+/* Part of lock_queue_process(): lists the queue's demand, and grants undecided steals. */
+void permit_process(LockQueue *queue);

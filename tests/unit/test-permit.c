@@ -1,0 +1,502 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* core/permit: what a queue of a clustered bucket grants under which permit, undecided requests,
+ * tokens by ranges, and what demand it has. Random schedules are in test-random. */
+
+#include "service/core/permit.h"
+#include "tests/unit/core-fixture.h"
+
+#define BUCKET "cluster:b"
+#define IN     "bucket=" BUCKET
+
+typedef struct {
+    CoreFixture core; /* the first member: what assert_effects() takes */
+    LockManager *manager;
+    LockQueue *queue; /* of the name "n" */
+} PermitFixture;
+
+static void
+set_up(PermitFixture *f, gconstpointer data)
+{
+    fixture_set_up(&f->core, data);
+    f->manager = fixture_manager(&f->core, 'A', BUCKET);
+    f->queue = lock_queue_get(f->manager, "n");
+    permit_set_tokens(f->manager, 1000, 1999);
+}
+
+static void
+tear_down(PermitFixture *f, gconstpointer data)
+{
+    lock_queue_unref(f->queue);
+    lock_manager_unref(f->manager);
+    fixture_tear_down(&f->core, data);
+}
+
+#define PERMIT_TEST(path, function) \
+    g_test_add(path, PermitFixture, NULL, set_up, function, tear_down)
+
+/* "want exclusive held none over": also "ifAvailable" and "steal" for undecided requests, and how
+ * many wait. */
+static char *
+describe_demand(const PermitFixture *f)
+{
+    static const char *const modes[] = {"none", "shared", "exclusive"};
+    LockDemand demand = permit_get_demand(f->queue);
+
+    return g_strdup_printf("%s: want %s held %s, %u%s%s%s", modes[demand.permit],
+                           modes[demand.want], modes[demand.held], demand.n_waiting,
+                           demand.has_undecided_if_available ? " ifAvailable" : "",
+                           demand.has_undecided_steal ? " steal" : "",
+                           demand.turn_over ? " over" : "");
+}
+
+#define assert_demand(f, expected)                     \
+    G_STMT_START                                       \
+    {                                                  \
+        g_autofree char *demand_ = describe_demand(f); \
+        g_assert_cmpstr(demand_, ==, expected);        \
+    }                                                  \
+    G_STMT_END
+
+static void
+release(PermitFixture *f, char letter, guint64 id)
+{
+    g_assert_cmpint(fixture_release_in(&f->core, letter, BUCKET, id), ==, LOCK_RESULT_OK);
+}
+
+/* ---- which buckets */
+
+static void
+test_other_buckets(CoreFixture *f, gconstpointer data)
+{
+    static const char *const names[] = {"default", "cluster", "Cluster:a", " cluster:a"};
+
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autoptr(LockManager) manager = fixture_manager(f, 'A', names[i]);
+        LockQueue *queue = lock_queue_get(manager, "n");
+
+        g_assert_false(manager->clustered);
+        g_assert_null(queue->permit);
+        lock_queue_unref(queue);
+    }
+    fixture_request(f, 'A', "n", "");
+    assert_effects(f, "granted A1");
+    g_assert_null(permit_take_changed(&f->user_agent));
+}
+
+/* ---- permits and turns */
+
+static void
+test_modes(PermitFixture *f, gconstpointer data)
+{
+    g_assert_true(f->manager->clustered);
+    fixture_request(&f->core, 'A', "n", IN " shared");
+    fixture_request(&f->core, 'B', "n", IN);
+    fixture_request(&f->core, 'C', "n", IN " shared");
+    assert_effects(&f->core, "waits A1, waits B1, waits C1");
+    assert_demand(f, "none: want shared held none, 3");
+
+    permit_set(f->queue, PERMIT_SHARED);
+    assert_effects(&f->core, "granted A1");
+    assert_demand(f, "shared: want exclusive held shared, 2");
+    release(f, 'A', 1);
+    assert_effects(&f->core, "released A1");
+    assert_demand(f, "shared: want exclusive held none, 2 over");
+
+    permit_return(f->queue);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "granted B1");
+    assert_demand(f, "exclusive: want shared held exclusive, 1");
+    release(f, 'B', 1);
+    assert_effects(&f->core, "released B1, granted C1");
+    assert_demand(f, "exclusive: want none held shared, 0");
+    fixture_request(&f->core, 'A', "n", IN " shared");
+    assert_effects(&f->core, "granted A2");
+    release(f, 'A', 2);
+    release(f, 'C', 1);
+    assert_effects(&f->core, "released A2, released C1");
+    assert_demand(f, "exclusive: want none held none, 0 over");
+    /* As long as it has not been given back, it can be used. */
+    fixture_request(&f->core, 'A', "n", IN);
+    assert_effects(&f->core, "granted A3");
+}
+
+static void
+test_yield(PermitFixture *f, gconstpointer data)
+{
+    permit_yield(f->queue, FALSE); /* too late: nothing happens */
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'B', "n", IN);
+    permit_yield(f->queue, FALSE);
+    fixture_request(&f->core, 'C', "n", IN);
+    permit_yield(f->queue, FALSE); /* the end of a turn is not put off */
+    assert_effects(&f->core, "granted A1, waits B1, waits C1");
+    release(f, 'A', 1);
+    assert_effects(&f->core, "released A1, granted B1");
+    assert_demand(f, "exclusive: want exclusive held exclusive, 1");
+    release(f, 'B', 1);
+    assert_effects(&f->core, "released B1");
+    assert_demand(f, "exclusive: want exclusive held none, 1 over");
+    g_assert_cmpint(fixture_try(&f->core, 'D', "n", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+
+    permit_return(f->queue);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "granted C1");
+    fixture_request(&f->core, 'A', "n", IN);
+    permit_yield(f->queue, TRUE);
+    release(f, 'C', 1);
+    assert_effects(&f->core, "waits A2, released C1");
+    assert_demand(f, "exclusive: want exclusive held none, 1 over");
+}
+
+/* With nothing in the queue, too, a turn that is to end grants nothing more. */
+static void
+test_yield_without_requests(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'A', "n", IN);
+    permit_yield(f->queue, FALSE);
+    release(f, 'A', 1);
+    assert_demand(f, "exclusive: want none held none, 0 over");
+    fixture_request(&f->core, 'A', "n", IN);
+    assert_effects(&f->core, "granted A1, released A1, waits A2");
+    assert_demand(f, "exclusive: want exclusive held none, 1 over");
+}
+
+static void
+test_revoke(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_SHARED);
+    fixture_request(&f->core, 'A', "n", IN " shared");
+    fixture_request(&f->core, 'B', "n", IN " shared");
+    fixture_request(&f->core, 'C', "n", IN);
+    permit_revoke(f->queue, EFFECT_LOST);
+    assert_effects(&f->core, "granted A1, granted B1, waits C1, lost A1, lost B1");
+    assert_demand(f, "none: want exclusive held none, 1");
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    permit_revoke(f->queue, EFFECT_STOLEN);
+    assert_effects(&f->core, "granted C1, stolen C1");
+    permit_revoke(f->queue, EFFECT_STOLEN);
+    assert_effects(&f->core, "");
+}
+
+/* A permit for less than what is held: the rest is lost, so that nothing is held without one. */
+static void
+test_lesser_permit(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'B', "n", IN " shared");
+    permit_set(f->queue, PERMIT_SHARED);
+    assert_effects(&f->core, "granted A1, waits B1, lost A1, granted B1");
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "");
+}
+
+/* ---- undecided requests */
+
+static void
+test_if_available(PermitFixture *f, gconstpointer data)
+{
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable");
+    assert_effects(&f->core, "waits A1");
+    assert_demand(f, "none: want exclusive held none, 1 ifAvailable");
+    g_assert_cmpint(fixture_try(&f->core, 'B', "n", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    fixture_request(&f->core, 'B', "n", IN);
+    permit_decline(f->queue);
+    assert_effects(&f->core, "waits B1, unavailable A1");
+    permit_decline(f->queue);
+    assert_effects(&f->core, "");
+    g_assert_cmpint(fixture_try(&f->core, 'A', "n", IN " ifAvailable shared", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    g_assert_true(fixture_abort_in(&f->core, 'B', BUCKET, 1));
+
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable shared");
+    permit_set(f->queue, PERMIT_SHARED);
+    assert_effects(&f->core, "aborted B1, waits A2, granted A2");
+    assert_demand(f, "shared: want none held shared, 0");
+    fixture_request(&f->core, 'B', "n", IN " ifAvailable shared");
+    g_assert_cmpint(fixture_try(&f->core, 'B', "n", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    release(f, 'A', 2);
+    release(f, 'B', 2);
+    effects_clear(&f->core.user_agent.effects);
+    /* The permit for shared locks is no answer to whether the exclusive one is available. */
+    fixture_request(&f->core, 'B', "n", IN " ifAvailable");
+    assert_demand(f, "shared: want exclusive held none, 1 ifAvailable over");
+    permit_return(f->queue);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "waits B3, granted B3");
+}
+
+static void
+test_steal(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'B', "n", IN " steal");
+    assert_effects(&f->core, "granted A1, stolen A1, granted B1");
+
+    /* Others are waiting: whether it may go on is decided there. */
+    permit_yield(f->queue, FALSE);
+    fixture_request(&f->core, 'C', "n", IN " steal");
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'D', "n", IN " steal");
+    assert_effects(&f->core, "waits C1, waits A2, waits D1");
+    assert_demand(f, "exclusive: want exclusive held exclusive, 3 steal");
+    /* As without a cluster: one after the other steals, before whoever waits. */
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "stolen B1, granted C1, stolen C1, granted D1");
+    assert_demand(f, "exclusive: want exclusive held exclusive, 1");
+}
+
+/* A steal does not delay what can be granted. */
+static void
+test_steal_waits_beside(PermitFixture *f, gconstpointer data)
+{
+    fixture_request(&f->core, 'A', "n", IN " steal");
+    fixture_request(&f->core, 'B', "n", IN " shared");
+    g_assert_cmpint(fixture_try(&f->core, 'C', "n", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    assert_demand(f, "none: want exclusive held none, 2 steal");
+    permit_set(f->queue, PERMIT_SHARED);
+    fixture_request(&f->core, 'C', "n", IN " shared");
+    assert_effects(&f->core, "waits A1, waits B1, granted B1, granted C1");
+    permit_decline(f->queue);
+    assert_effects(&f->core, "");
+    g_assert_true(fixture_abort_in(&f->core, 'A', BUCKET, 1));
+    assert_effects(&f->core, "aborted A1");
+    assert_demand(f, "shared: want none held shared, 0");
+}
+
+static void
+test_time(PermitFixture *f, gconstpointer data)
+{
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable");
+    fixture_request(&f->core, 'B', "n", IN " steal");
+    fixture_request(&f->core, 'C', "n", IN " steal timeout=2500");
+    fixture_request(&f->core, 'D', "n", IN " timeout=3000");
+    assert_effects(&f->core, "waits A1, waits B1, waits C1, waits D1");
+    fixture_expire_after_ms(&f->core, PERMIT_IF_AVAILABLE_MS - 1);
+    assert_effects(&f->core, "");
+    fixture_expire_after_ms(&f->core, 1);
+    assert_effects(&f->core, "unavailable A1");
+    fixture_expire_after_ms(&f->core, 500);
+    assert_effects(&f->core, "unavailable C1");
+    fixture_expire_after_ms(&f->core, 500);
+    assert_effects(&f->core, "timedout D1");
+    fixture_expire_after_ms(&f->core, PERMIT_STEAL_MS - 3001);
+    assert_effects(&f->core, "");
+    fixture_expire_after_ms(&f->core, 1);
+    assert_effects(&f->core, "unavailable B1");
+}
+
+/* Once granted, it is a lock as any other: the time no longer matters. */
+static void
+test_time_after_grant(PermitFixture *f, gconstpointer data)
+{
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable");
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_expire_after_ms(&f->core, 10000);
+    assert_effects(&f->core, "waits A1, granted A1");
+    permit_revoke(f->queue, EFFECT_LOST);
+    assert_effects(&f->core, "lost A1");
+}
+
+static void
+test_repeated_key(PermitFixture *f, gconstpointer data)
+{
+    guint64 id = fixture_request(&f->core, 'A', "n", IN " steal key=7");
+
+    g_assert_cmpuint(fixture_request(&f->core, 'A', "n", IN " steal key=7"), ==, id);
+    g_assert_cmpuint(fixture_request(&f->core, 'A', "n", IN " key=7"), ==, id);
+    fixture_request(&f->core, 'B', "n", IN " key=7");
+    g_assert_cmpint(fixture_try(&f->core, 'B', "n", IN " steal key=7", NULL), ==,
+                    LOCK_RESULT_KEY_MISMATCH);
+    assert_effects(&f->core, "waits A1, waits B1");
+}
+
+static void
+test_client_leaves(PermitFixture *f, gconstpointer data)
+{
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable");
+    fixture_request(&f->core, 'A', "n", IN " steal");
+    fixture_request(&f->core, 'B', "n", IN);
+    fixture_terminate(&f->core, 'A');
+    assert_effects(&f->core, "waits A1, waits A2, waits B1, terminated A1, terminated A2");
+    assert_demand(f, "none: want exclusive held none, 1");
+}
+
+/* ---- tokens */
+
+static void
+test_tokens(PermitFixture *f, gconstpointer data)
+{
+    LockQueue *other = lock_queue_get(f->manager, "m");
+
+    permit_set(f->queue, PERMIT_SHARED);
+    permit_set(other, PERMIT_EXCLUSIVE);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 1000);
+    for (guint i = 0; i < 1000; i++) {
+        guint64 id = fixture_request(&f->core, 'A', "n", IN " shared");
+
+        g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, ==, 1000 + i);
+        release(f, 'A', id);
+    }
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    effects_clear(&f->core.user_agent.effects);
+    fixture_request(&f->core, 'B', "n", IN " shared");
+    fixture_request(&f->core, 'B', "m", IN);
+    fixture_request(&f->core, 'C', "m", IN " steal");
+    g_assert_cmpint(fixture_try(&f->core, 'C', "m", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    assert_effects(&f->core, "waits B1, waits B2, waits C1");
+    assert_demand(f, "shared: want shared held none, 1"); /* the turn is not over */
+
+    permit_set_tokens(f->manager, 500, 1500);
+    assert_effects(&f->core, "");
+    permit_set_tokens(f->manager, 4000, 4001);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    permit_set_tokens(f->manager, 5000, 5999);
+    g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, >=, 4000);
+    g_assert_cmpuint(fixture_find(&f->core, 'C', 1)->token, >=, 4000);
+    g_assert_cmpint(fixture_find(&f->core, 'B', 2)->state, ==, LOCK_REQUEST_PENDING);
+    lock_queue_unref(other);
+}
+
+/* The clock has nothing to do with them, and they don't begin again. */
+static void
+test_tokens_of_the_cluster(PermitFixture *f, gconstpointer data)
+{
+    guint64 id;
+
+    permit_set_tokens(f->manager, G_GUINT64_CONSTANT(1) << 52, (G_GUINT64_CONSTANT(1) << 52) + 9);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
+    id = fixture_request(&f->core, 'A', "n", IN);
+    g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, ==, (G_GUINT64_CONSTANT(1) << 52) + 1);
+    release(f, 'A', id);
+    effects_clear(&f->core.user_agent.effects);
+    g_assert_true(permit_take_changed(&f->core.user_agent) == f->queue);
+    lock_queue_unref(f->queue);
+    lock_queue_unref(f->queue);
+    lock_manager_unref(f->manager);
+    g_assert_null(lock_manager_find(fixture_agent(&f->core, 'A')->principal, BUCKET));
+    /* Neither those of a bucket of this machine, nor of a cluster that is new here. */
+    id = fixture_request(&f->core, 'A', "n", "");
+    g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, <, G_GUINT64_CONSTANT(1) << 52);
+    f->manager = fixture_manager(&f->core, 'A', BUCKET);
+    f->queue = lock_queue_get(f->manager, "n");
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+}
+
+/* ---- restored locks */
+
+static void
+test_restored(PermitFixture *f, gconstpointer data)
+{
+    Agent *agent = fixture_agent(&f->core, 'A');
+    LockRequestParts held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
+    LockRequestParts waits = {.state = LOCK_REQUEST_PENDING, .id = 2, .sequence = 2};
+
+    held.why = waits.why = "";
+    agent->last_id = 2;
+    g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &held));
+    g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &waits));
+    user_agent_process_all(&f->core.user_agent);
+    assert_effects(&f->core, "");
+    assert_demand(f, "none: want exclusive held exclusive, 1");
+    g_assert_cmpint(fixture_try(&f->core, 'B', "n", IN " ifAvailable", NULL), ==,
+                    LOCK_RESULT_UNAVAILABLE);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_effects(&f->core, "");
+    release(f, 'A', 1);
+    assert_effects(&f->core, "released A1, granted A2");
+    g_assert_cmpuint(fixture_find(&f->core, 'A', 2)->token, ==, 1000);
+}
+
+static void
+test_restored_and_lost(PermitFixture *f, gconstpointer data)
+{
+    Agent *agent = fixture_agent(&f->core, 'A');
+    LockRequestParts held = {.state = LOCK_REQUEST_HELD, .id = 1, .token = 900, .sequence = 1};
+
+    held.why = "";
+    agent->last_id = 1;
+    g_assert_nonnull(lock_manager_restore(f->manager, agent, "n", &held));
+    permit_revoke(f->queue, EFFECT_LOST);
+    assert_effects(&f->core, "lost A1");
+    assert_demand(f, "none: want none held none, 0");
+}
+
+/* ---- the list of changes */
+
+static void
+assert_changed(PermitFixture *f, const LockQueue *first, const LockQueue *second)
+{
+    const LockQueue *expected[] = {first, second};
+
+    for (guint i = 0; i < 2; i++) {
+        LockQueue *queue = permit_take_changed(&f->core.user_agent);
+
+        g_assert_true(queue == expected[i]);
+        if (queue != NULL)
+            lock_queue_unref(queue);
+    }
+}
+
+static void
+test_changes(PermitFixture *f, gconstpointer data)
+{
+    LockQueue *m = lock_queue_get(f->manager, "m");
+
+    assert_changed(f, f->queue, NULL); /* the first tokens */
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'B', "n", IN);
+    assert_changed(f, f->queue, NULL);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    assert_changed(f, f->queue, NULL);
+    permit_yield(f->queue, FALSE);
+    assert_changed(f, f->queue, NULL);
+    release(f, 'A', 1);
+    assert_changed(f, f->queue, NULL);
+    fixture_request(&f->core, 'A', "m", IN " ifAvailable");
+    fixture_terminate(&f->core, 'B');
+    assert_changed(f, f->queue, m);
+    assert_changed(f, NULL, NULL);
+    permit_return(f->queue);
+    permit_decline(m);
+    assert_changed(f, m, f->queue);
+    permit_revoke(m, EFFECT_LOST);
+    assert_changed(f, m, NULL);
+    lock_queue_unref(m);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    FIXTURE_TEST("/permit/other-buckets", test_other_buckets);
+    PERMIT_TEST("/permit/modes", test_modes);
+    PERMIT_TEST("/permit/yield", test_yield);
+    PERMIT_TEST("/permit/yield-without-requests", test_yield_without_requests);
+    PERMIT_TEST("/permit/revoke", test_revoke);
+    PERMIT_TEST("/permit/lesser-permit", test_lesser_permit);
+    PERMIT_TEST("/permit/if-available", test_if_available);
+    PERMIT_TEST("/permit/steal", test_steal);
+    PERMIT_TEST("/permit/steal-waits-beside", test_steal_waits_beside);
+    PERMIT_TEST("/permit/time", test_time);
+    PERMIT_TEST("/permit/time-after-grant", test_time_after_grant);
+    PERMIT_TEST("/permit/repeated-key", test_repeated_key);
+    PERMIT_TEST("/permit/client-leaves", test_client_leaves);
+    PERMIT_TEST("/permit/tokens", test_tokens);
+    PERMIT_TEST("/permit/tokens-of-the-cluster", test_tokens_of_the_cluster);
+    PERMIT_TEST("/permit/restored", test_restored);
+    PERMIT_TEST("/permit/restored-and-lost", test_restored_and_lost);
+    PERMIT_TEST("/permit/changes", test_changes);
+    return g_test_run();
+}
