@@ -35,12 +35,18 @@ viewer_describe_age(WebLocksLockInfo *info)
 }
 
 char *
+viewer_describe_pid(WebLocksLockInfo *info)
+{
+    return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+}
+
+char *
 viewer_describe_process(WebLocksLockInfo *info)
 {
     const char *process = web_locks_lock_info_get_process(info);
 
     if (*process == '\0')
-        return g_strdup_printf(_("Process %u"), web_locks_lock_info_get_pid(info));
+        return viewer_describe_pid(info);
     /* Translators: the name of a process, and its process id. */
     return g_strdup_printf(_("%s (process %u)"), process, web_locks_lock_info_get_pid(info));
 }

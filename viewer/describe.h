@@ -11,6 +11,8 @@
 char *viewer_describe_state(WebLocksLockInfo *info);
 /* The time since the lock was granted or requested: "5 s", "3 min", "2 h 5 min", "3 d 4 h". */
 char *viewer_describe_age(WebLocksLockInfo *info);
+/* "Process 12". */
+char *viewer_describe_pid(WebLocksLockInfo *info);
 /* Process name and id: "rsync (process 12)". */
 char *viewer_describe_process(WebLocksLockInfo *info);
 /* The command that ends the held lock: "weblocks break --bucket …". */

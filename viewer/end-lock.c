@@ -81,7 +81,7 @@ viewer_end_lock(GtkWidget *widget, ViewerEntry *entry)
     g_autofree char *heading =
         /* Translators: %s is the name of a lock. */
         g_strdup_printf(_("End the Lock “%s”?"),
-                        web_locks_lock_info_get_name(viewer_entry_get_info(entry)));
+                        viewer_resource_get_title(viewer_entry_get_resource(entry)));
     GtkWidget *dialog;
 
     self->window = g_object_ref(GTK_WIDGET(gtk_widget_get_root(widget)));

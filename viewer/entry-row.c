@@ -12,8 +12,7 @@ struct _ViewerEntryRow {
     AdwActionRow parent_instance;
     GtkImage *icon;
     GtkLabel *age;
-    GtkWidget *copy_button;
-    GtkWidget *end_button;
+    GtkWidget *buttons;
 
     ViewerEntry *entry;
     GBusType bus_type;
@@ -48,14 +47,41 @@ describe_blockers(ViewerEntry *entry)
     return g_strjoinv(", ", (char **)names->pdata);
 }
 
+/* Adds what there is to say, after the separator. */
 static void
-add_line(GString *text, const char *line)
+add(GString *text, const char *separator, const char *part)
 {
-    if (*line == '\0')
+    if (*part == '\0')
         return;
     if (text->len > 0)
-        g_string_append_c(text, '\n');
-    g_string_append(text, line);
+        g_string_append(text, separator);
+    g_string_append(text, part);
+}
+
+/* The process, which is not named again if the application is no more than that, and its lock. */
+static char *
+describe_details(ViewerEntry *entry)
+{
+    WebLocksLockInfo *info = viewer_entry_get_info(entry);
+    ViewerApplication *application = viewer_entry_get_application(entry);
+    g_autofree char *process =
+        g_str_equal(web_locks_lock_info_get_process(info), viewer_application_get_name(application))
+            ? viewer_describe_pid(info)
+            : viewer_describe_process(info);
+    GString *text = g_string_new(process);
+
+    add(text, " · ", viewer_application_get_detail(application));
+    if (web_locks_lock_info_get_mode(info) == WEB_LOCKS_MODE_SHARED)
+        add(text, " · ", _("Shared"));
+    if (web_locks_lock_info_get_held(info)) {
+        g_autofree char *number =
+            g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_info_get_token(info));
+        /* Translators: %s is the number that a resource compares to refuse late writers. */
+        g_autofree char *token = g_strdup_printf(_("Token %s"), number);
+
+        add(text, " · ", token);
+    }
+    return g_string_free(text, FALSE);
 }
 
 static void
@@ -71,38 +97,23 @@ show(ViewerEntryRow *self)
 {
     WebLocksLockInfo *info = viewer_entry_get_info(self->entry);
     ViewerApplication *application = viewer_entry_get_application(self->entry);
-    g_autofree char *process = viewer_describe_process(info);
-    g_autofree char *state = viewer_describe_state(info);
-    g_autoptr(GString) text = g_string_new(NULL);
-    const gboolean is_held = web_locks_lock_info_get_held(info);
+    g_autofree char *details = describe_details(self->entry);
+    g_autofree char *blockers = describe_blockers(self->entry);
+    g_autoptr(GString) text = g_string_new(web_locks_lock_info_get_why(info));
 
-    add_line(text, web_locks_lock_info_get_why(info));
-    add_line(text, process);
-    add_line(text, viewer_application_get_detail(application));
-    if (is_held) {
-        g_autofree char *number =
-            g_strdup_printf("%" G_GUINT64_FORMAT, web_locks_lock_info_get_token(info));
-        /* Translators: %s is the number that a resource compares to refuse late writers. */
-        g_autofree char *token = g_strdup_printf(_("Token %s"), number);
-
-        add_line(text, state);
-        add_line(text, token);
-    } else {
-        g_autofree char *blockers = describe_blockers(self->entry);
+    add(text, "\n", details);
+    if (*blockers != '\0') {
         /* Translators: %s is a list of applications. */
         g_autofree char *line = g_strdup_printf(_("Waits for: %s"), blockers);
 
-        add_line(text, state);
-        if (*blockers != '\0')
-            add_line(text, line);
+        add(text, "\n", line);
     }
     adw_preferences_row_set_title(ADW_PREFERENCES_ROW(self),
                                   viewer_application_get_name(application));
     adw_action_row_set_subtitle(ADW_ACTION_ROW(self), text->str);
     show_age(self);
     gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
-    gtk_widget_set_visible(self->copy_button, is_held);
-    gtk_widget_set_visible(self->end_button, is_held);
+    gtk_widget_set_visible(self->buttons, web_locks_lock_info_get_held(info));
 }
 
 static gboolean
@@ -160,8 +171,7 @@ viewer_entry_row_class_init(ViewerEntryRowClass *class)
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "entry-row.ui");
     gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, icon);
     gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, age);
-    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, copy_button);
-    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, end_button);
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, buttons);
     gtk_widget_class_bind_template_callback(widget_class, on_copy);
     gtk_widget_class_bind_template_callback(widget_class, on_end);
 }

@@ -5,10 +5,14 @@
 
 #include <string.h>
 
+#include "document.h"
+
 struct _ViewerResource {
     GObject parent_instance;
     WebLocksManager *manager;
     char *name;
+    char *title;
+    char *place;
     GListStore *holders;
     GListStore *queue;
 };
@@ -32,9 +36,15 @@ ViewerResource *
 viewer_resource_new(WebLocksManager *manager, const char *name)
 {
     ViewerResource *self = g_object_new(VIEWER_TYPE_RESOURCE, NULL);
+    const char *bucket = web_locks_manager_get_bucket(manager);
 
     self->manager = g_object_ref(manager);
     self->name = g_strdup(name);
+    if (!g_str_equal(bucket, WEB_LOCKS_DOCUMENTS_BUCKET) ||
+        !viewer_document_split(name, &self->title, &self->place)) {
+        self->title = g_strdup(name);
+        self->place = g_strdup(bucket);
+    }
     return self;
 }
 
@@ -48,6 +58,18 @@ const char *
 viewer_resource_get_name(ViewerResource *self)
 {
     return self->name;
+}
+
+const char *
+viewer_resource_get_title(ViewerResource *self)
+{
+    return self->title;
+}
+
+const char *
+viewer_resource_get_place(ViewerResource *self)
+{
+    return self->place;
 }
 
 GListModel *
@@ -103,6 +125,8 @@ viewer_resource_finalize(GObject *object)
 
     g_clear_object(&self->manager);
     g_free(self->name);
+    g_free(self->title);
+    g_free(self->place);
     g_object_unref(self->holders);
     g_object_unref(self->queue);
     G_OBJECT_CLASS(viewer_resource_parent_class)->finalize(object);
@@ -218,6 +242,7 @@ viewer_entry_matches(ViewerEntry *self, const char *words)
     g_autofree char *pid = g_strdup_printf("%u", web_locks_lock_info_get_pid(self->info));
 
     return *words == '\0' || contains(self->resource->name, words) ||
+           contains(self->resource->title, words) || contains(self->resource->place, words) ||
            contains(viewer_application_get_name(self->application), words) ||
            contains(web_locks_lock_info_get_process(self->info), words) ||
            contains(web_locks_manager_get_bucket(self->resource->manager), words) ||

@@ -23,6 +23,10 @@ G_DECLARE_FINAL_TYPE(ViewerEntry, viewer_entry, VIEWER, ENTRY, GObject)
 ViewerResource *viewer_resource_new(WebLocksManager *manager, const char *name);
 WebLocksManager *viewer_resource_get_manager(ViewerResource *self);
 const char *viewer_resource_get_name(ViewerResource *self);
+/* What the window calls it, and where that is: the lock name and the bucket, or the name and the
+ * folder of a document. */
+const char *viewer_resource_get_title(ViewerResource *self);
+const char *viewer_resource_get_place(ViewerResource *self);
 /* Lists of ViewerEntry; the queue is in the order in which the requests will be granted. */
 GListModel *viewer_resource_get_holders(ViewerResource *self);
 GListModel *viewer_resource_get_queue(ViewerResource *self);

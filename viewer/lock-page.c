@@ -12,8 +12,8 @@
 
 struct _ViewerLockPage {
     AdwBin parent_instance;
-    GtkLabel *name;
-    GtkLabel *bucket;
+    GtkLabel *title;
+    GtkLabel *place;
     AdwPreferencesGroup *holders_group;
     AdwPreferencesGroup *queue_group;
     GtkListBox *holders;
@@ -98,9 +98,9 @@ viewer_lock_page_show(ViewerLockPage *self,
     self->table = g_object_ref(table);
     self->bus_type = bus_type;
     viewer_lock_table_pin(table, resource);
-    gtk_label_set_text(self->name, viewer_resource_get_name(resource));
-    gtk_label_set_text(self->bucket,
-                       web_locks_manager_get_bucket(viewer_resource_get_manager(resource)));
+    gtk_label_set_text(self->title, viewer_resource_get_title(resource));
+    gtk_widget_set_tooltip_text(GTK_WIDGET(self->title), viewer_resource_get_name(resource));
+    gtk_label_set_text(self->place, viewer_resource_get_place(resource));
     gtk_list_box_bind_model(self->holders, viewer_resource_get_holders(resource), create_entry_row,
                             self, NULL);
     gtk_list_box_bind_model(self->queue, G_LIST_MODEL(queue), create_entry_row, self, NULL);
@@ -132,8 +132,8 @@ viewer_lock_page_class_init(ViewerLockPageClass *class)
 
     G_OBJECT_CLASS(class)->dispose = viewer_lock_page_dispose;
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "lock-page.ui");
-    gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, name);
-    gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, bucket);
+    gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, title);
+    gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, place);
     gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, holders_group);
     gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, queue_group);
     gtk_widget_class_bind_template_child(widget_class, ViewerLockPage, holders);

@@ -19,6 +19,7 @@ struct _ViewerRow {
     GtkLabel *subtitle;
     GtkLabel *state;
     GtkLabel *age;
+    GtkWidget *next;
 
     GtkTreeListRow *row;
     GObject *item;    /* of the row: its changes are followed */
@@ -35,6 +36,25 @@ set_text(GtkLabel *label, const char *text)
     gtk_widget_set_visible(GTK_WIDGET(label), *text != '\0');
 }
 
+/* The list item, which has the focus and so is what a screen reader reads. */
+static GtkAccessible *
+get_item_widget(ViewerRow *self)
+{
+    return GTK_ACCESSIBLE(gtk_widget_get_parent(GTK_WIDGET(self)));
+}
+
+/* What is read is what can be seen, without the age, which would be read each second. */
+static void
+show_label(ViewerRow *self)
+{
+    const char *subtitle = gtk_label_get_text(self->subtitle);
+    g_autofree char *label =
+        g_strjoin(", ", gtk_label_get_text(self->title), gtk_label_get_text(self->state),
+                  *subtitle != '\0' ? subtitle : NULL, NULL);
+
+    gtk_accessible_update_property(get_item_widget(self), GTK_ACCESSIBLE_PROPERTY_LABEL, label, -1);
+}
+
 /* Applications can be folded. */
 static void
 show_arrow(ViewerRow *self)
@@ -43,7 +63,7 @@ show_arrow(ViewerRow *self)
 
     gtk_image_set_from_icon_name(self->arrow,
                                  is_expanded ? "pan-down-symbolic" : "pan-end-symbolic");
-    gtk_accessible_update_state(GTK_ACCESSIBLE(self), GTK_ACCESSIBLE_STATE_EXPANDED, is_expanded,
+    gtk_accessible_update_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED, is_expanded,
                                 -1);
 }
 
@@ -58,20 +78,19 @@ show_application(ViewerRow *self)
     gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
     set_text(self->title, viewer_application_get_name(application));
     set_text(self->subtitle, viewer_application_get_detail(application));
+    gtk_widget_set_tooltip_text(GTK_WIDGET(self), NULL);
     set_text(self->state, count);
     set_text(self->age, "");
+    show_label(self);
 }
 
 static char *
 build_subtitle(ViewerEntry *entry)
 {
-    WebLocksLockInfo *info = viewer_entry_get_info(entry);
-    const char *bucket =
-        web_locks_manager_get_bucket(viewer_resource_get_manager(viewer_entry_get_resource(entry)));
-    const char *why = web_locks_lock_info_get_why(info);
+    const char *place = viewer_resource_get_place(viewer_entry_get_resource(entry));
+    const char *why = web_locks_lock_info_get_why(viewer_entry_get_info(entry));
 
-    /* Translators: a bucket of locks, and the purpose that an application has given. */
-    return *why != '\0' ? g_strdup_printf(_("%s: %s"), bucket, why) : g_strdup(bucket);
+    return *why != '\0' ? g_strjoin(" · ", why, place, NULL) : g_strdup(place);
 }
 
 /* A request below the lock that it waits for. */
@@ -103,6 +122,8 @@ show_entry(ViewerRow *self)
     WebLocksLockInfo *info = viewer_entry_get_info(entry);
     g_autofree char *state = viewer_describe_state(info);
 
+    gtk_widget_set_tooltip_text(GTK_WIDGET(self),
+                                viewer_resource_get_name(viewer_entry_get_resource(entry)));
     gtk_image_set_from_icon_name(self->icon, web_locks_lock_info_get_held(info)
                                                  ? "changes-prevent-symbolic"
                                                  : "content-loading-symbolic");
@@ -111,12 +132,13 @@ show_entry(ViewerRow *self)
     } else {
         g_autofree char *subtitle = build_subtitle(entry);
 
-        set_text(self->title, viewer_resource_get_name(viewer_entry_get_resource(entry)));
+        set_text(self->title, viewer_resource_get_title(viewer_entry_get_resource(entry)));
         set_text(self->subtitle, subtitle);
     }
     set_text(self->state, state);
     gtk_widget_set_visible(GTK_WIDGET(self->age), TRUE);
     show_age(self);
+    show_label(self);
 }
 
 static gboolean
@@ -144,6 +166,8 @@ clear(ViewerRow *self)
 void
 viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
 {
+    gboolean is_application;
+
     clear(self);
     if (row == NULL)
         return;
@@ -151,8 +175,12 @@ viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
     self->item = gtk_tree_list_row_get_item(row);
     gtk_widget_set_margin_start(GTK_WIDGET(self),
                                 6 + INDENT_PIXELS * (int)gtk_tree_list_row_get_depth(row));
-    gtk_widget_set_visible(GTK_WIDGET(self->arrow), VIEWER_IS_APPLICATION(self->item));
-    if (VIEWER_IS_APPLICATION(self->item)) {
+    is_application = VIEWER_IS_APPLICATION(self->item);
+    gtk_widget_set_visible(GTK_WIDGET(self->arrow), is_application);
+    gtk_widget_set_visible(self->next, !is_application);
+    gtk_image_set_icon_size(self->icon,
+                            is_application ? GTK_ICON_SIZE_LARGE : GTK_ICON_SIZE_NORMAL);
+    if (is_application) {
         g_signal_connect_swapped(row, "notify::expanded", G_CALLBACK(show_arrow), self);
         show_arrow(self);
         self->list = G_LIST_MODEL(viewer_application_get_entries(VIEWER_APPLICATION(self->item)));
@@ -161,6 +189,7 @@ viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
         show_application(self);
     } else {
         g_signal_connect_swapped(self->item, "changed", G_CALLBACK(show_entry), self);
+        gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);
         gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
         self->timer = g_timeout_add_seconds(1, on_second, self);
         show_entry(self);
@@ -195,6 +224,7 @@ viewer_row_class_init(ViewerRowClass *class)
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, subtitle);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, state);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, age);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, next);
 }
 
 static void

@@ -40,10 +40,10 @@ class List(ViewerTestCase):
         holder, waiter = self.process_client(), self.client()
         holder.request(name, why='nightly copy')
         viewer.wait_rows(['python3', '1 lock or request'],
-                         [name, 'default: nightly copy', 'Held'])
+                         [name, 'nightly copy · default', 'Held'])
         waiter.request(name, mode='shared')
         viewer.wait_rows(['python3', '2 locks and requests'],
-                         [name, 'default: nightly copy', 'Held'],
+                         [name, 'nightly copy · default', 'Held'],
                          ['1. python3', 'Waiting, shared'],
                          [name, 'default', 'Waiting, shared'])
         holder.kill()
@@ -84,11 +84,11 @@ class Lock(ViewerTestCase):
         # The row after that of the application.
         viewer.key('Tab Tab Tab Tab Tab Tab Down Down Return')
         viewer.wait_text('Held by', 'is next', 'Waits for: python3')
-        viewer.press('End…')
+        viewer.press('End this Lock…')
         viewer.wait_text(f'End the Lock “{name}”?')
         viewer.press('Cancel')
         self.assertEqual(holder.signals('Released'), [])
-        viewer.press('End…')
+        viewer.press('End this Lock…')
         viewer.press('End Lock')
         holder.wait_released(held_id, 'stolen')
         waiter.wait_granted(waiting_id)

@@ -1,0 +1,10 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#pragma once
+
+#include <glib.h>
+
+/* Splits a lock name of web_locks_document_name_for_file() into the name of the file and its
+ * folder, for people. Returns: FALSE if the name is not the URI of a file */
+gboolean viewer_document_split(const char *lock_name, char **name, char **folder);
