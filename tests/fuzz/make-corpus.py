@@ -92,7 +92,7 @@ def cluster_packet_inputs():
     yield 'no-nul', one.replace(b'b\0', b'bb')
     yield 'not-utf-8', one.replace(b'frame', b'fr\xc3me')
     yield 'noncharacter', link.demand(1, '\uffff')
-    yield 'long', link.demand(2 ** 64 - 1, 'n' * 4096, 'b' * 64)
+    yield 'long', link.demand(2 ** 64 - 1, 'n' * 4096, bucket='b' * 64)
     yield 'rows-wrap', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
     yield 'turn-over', link.demand(1, 'x', block=7, flags=link.TURN_OVER)
     yield 'turn-over-while-held', link.demand(1, 'x', block=7, held=link.SHARED, flags=link.TURN_OVER)

@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* One end of the connection between weblocksd and its gateway to a cluster: receives packets in the
+ * default main context, and sends what was appended to its output, in order and without blocking.
+ *
+ * A peer that does not read is bounded: if its output becomes longer than OUTPUT_BYTES_MAX, the
+ * connection is closed. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "cluster-packet.h"
+
+typedef struct {
+    /* cluster_packet_read_from_service() or _from_gateway(). */
+    const ClusterHead *(*read_packet)(const void *packet, gsize size);
+    /* `message` is valid until the function returns. */
+    void (*received)(const ClusterHead *message, gpointer data);
+    /* Called after one or more messages, unless the connection was closed. */
+    void (*end_turn)(gpointer data);
+    /* EOF, an error, or a malformed packet: nothing is received or sent any more. Called at most
+     * once, and not by cluster_connection_free(). `reason` is for the log. */
+    void (*closed)(const char *reason, gpointer data);
+} ClusterConnectionHandler;
+
+typedef struct ClusterConnection ClusterConnection;
+
+/* Takes `fd`, a connected socket, and makes it non-blocking. `handler` must stay valid. */
+ClusterConnection *
+cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer data);
+
+/* May be called by the functions of the handler. What has not been sent is dropped. */
+void cluster_connection_free(ClusterConnection *connection);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClusterConnection, cluster_connection_free)
+
+/* Returns the output, to which whole messages are appended; borrowed. */
+GByteArray *cluster_connection_get_output(ClusterConnection *connection);
+
+/* Sends the output; the rest, when the peer accepts it. */
+void cluster_connection_flush(ClusterConnection *connection);

@@ -1,0 +1,446 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* cluster/link: the gateway's end of the connection to weblocksd, over real sockets. The peer is
+ * this test; what the link calls is recorded as one line each. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cluster/link/link.h"
+
+typedef struct {
+    char *directory;
+    char *path;
+    Link *link;
+    GString *calls;
+} Fixture;
+
+static int inherited_fd; /* at descriptor 3 */
+
+static void record(Fixture *fixture, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+static void
+record(Fixture *fixture, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_string_append_vprintf(fixture->calls, format, arguments);
+    va_end(arguments);
+    g_string_append_c(fixture->calls, '\n');
+}
+
+static void
+on_hello(const ClusterHello *message, gpointer data)
+{
+    record(data, "hello %.16s", (const char *)message->boot_id);
+}
+
+static void
+on_demand(const ClusterDemand *message, gpointer data)
+{
+    Fixture *fixture = data;
+
+    record(fixture, "demand %u %s/%s", (guint)message->handle, cluster_demand_get_bucket(message),
+           cluster_demand_get_name(message));
+    link_send_permit(fixture->link, message->handle, message->want, 5000000, 7);
+}
+
+static void
+on_ready(gpointer data)
+{
+    record(data, "ready");
+}
+
+static void
+on_ack(guint64 serial, gpointer data)
+{
+    record(data, "ack %u", (guint)serial);
+}
+
+static void
+on_list(const ClusterList *message, gpointer data)
+{
+    record(data, "list %u %s", (guint)message->serial, message->text);
+}
+
+static void
+on_break(const ClusterBreak *message, gpointer data)
+{
+    record(data, "break %s %s", cluster_break_get_name(message), cluster_break_get_claim(message));
+    if (g_str_equal(cluster_break_get_name(message), "disconnect"))
+        link_disconnect(((Fixture *)data)->link);
+}
+
+static void
+on_closed(gpointer data)
+{
+    record(data, "closed");
+}
+
+static const LinkFunctions functions = {
+    .hello = on_hello,
+    .demand = on_demand,
+    .ready = on_ready,
+    .ack = on_ack,
+    .list = on_list,
+    .break_claims = on_break,
+    .closed = on_closed,
+};
+
+static void
+set_up(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+
+    fixture->directory = g_dir_make_tmp("weblocks-link-XXXXXX", &error);
+    g_assert_no_error(error);
+    fixture->path = g_build_filename(fixture->directory, "socket", NULL);
+    fixture->calls = g_string_new(NULL);
+    fixture->link = link_new(fixture->path, getuid(), &functions, fixture, &error);
+    g_assert_no_error(error);
+}
+
+static void
+tear_down(Fixture *fixture, gconstpointer data)
+{
+    link_free(fixture->link);
+    g_assert_cmpint(g_access(fixture->path, F_OK), <, 0);
+    g_rmdir(fixture->directory);
+    g_string_free(fixture->calls, TRUE);
+    g_free(fixture->path);
+    g_free(fixture->directory);
+}
+
+static int
+connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+    g_assert_cmpint(connect(fd, (const struct sockaddr *)&address, sizeof address), ==, 0);
+    return fd;
+}
+
+/* Sends each message as one packet, and empties `bytes`. */
+static void
+send_all(int fd, GByteArray *bytes)
+{
+    for (guint offset = 0; offset < bytes->len;) {
+        const guint32 size = ((const ClusterHead *)(bytes->data + offset))->size;
+
+        g_assert_cmpint(send(fd, bytes->data + offset, size, MSG_NOSIGNAL), ==, size);
+        offset += size;
+    }
+    g_byte_array_set_size(bytes, 0);
+}
+
+static int
+connect_and_greet(const Fixture *fixture)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const int fd = connect_to(fixture->path);
+
+    cluster_packet_write_hello(bytes, (const guint8 *)"0123456789abcdef");
+    send_all(fd, bytes);
+    return fd;
+}
+
+static gboolean
+on_timeout(gpointer data)
+{
+    g_error("not within 20 s; the calls are:\n%s", ((Fixture *)data)->calls->str);
+    return G_SOURCE_REMOVE;
+}
+
+/* Runs the main loop until exactly these calls were made, and forgets them. */
+static void
+expect(Fixture *fixture, const char *calls)
+{
+    const guint timeout_id = g_timeout_add_seconds(20, on_timeout, fixture);
+
+    while (fixture->calls->len < strlen(calls))
+        g_main_context_iteration(NULL, TRUE);
+    g_source_remove(timeout_id);
+    g_assert_cmpstr(fixture->calls->str, ==, calls);
+    g_string_truncate(fixture->calls, 0);
+}
+
+/* Runs the main loop until the other end of `fd` is closed. */
+static void
+expect_eof(Fixture *fixture, int fd)
+{
+    const guint timeout_id = g_timeout_add_seconds(20, on_timeout, fixture);
+    char buffer[CLUSTER_PACKET_BYTES_MAX];
+    ssize_t size = -1;
+
+    while (size != 0 && !(size < 0 && errno == ECONNRESET)) {
+        while (g_main_context_iteration(NULL, FALSE))
+            ;
+        size = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+        if (size < 0 && errno == EAGAIN)
+            g_main_context_iteration(NULL, TRUE);
+    }
+    g_source_remove(timeout_id);
+    close(fd);
+}
+
+/* Returns the next packet, which has been sent already. */
+static const ClusterHead *
+receive(int fd)
+{
+    static guint64 buffer[CLUSTER_PACKET_BYTES_MAX / sizeof(guint64)];
+    const ssize_t size = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    const ClusterHead *message;
+
+    g_assert_cmpint(size, >, 0);
+    message = cluster_packet_read_from_gateway(buffer, (gsize)size);
+    g_assert_nonnull(message);
+    return message;
+}
+
+static void
+test_packets(Fixture *fixture, gconstpointer data)
+{
+    const ClusterDemand demand = {.handle = 9, .number = 1, .want = PERMIT_SHARED};
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const int fd = connect_and_greet(fixture);
+    const ClusterPermit *permit;
+    GStatBuf status;
+
+    g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
+    g_assert_cmpint(status.st_mode & 07777, ==, 0600);
+    g_assert_false(link_is_connected(fixture->link));
+    cluster_packet_write_demand(bytes, &demand, "render", "x");
+    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
+    cluster_packet_write_ack(bytes, 3);
+    cluster_packet_write_list(bytes, 4, 1000, "render");
+    cluster_packet_write_break(bytes, 5, 1000, "render", "x", "e-1");
+    send_all(fd, bytes);
+    expect(fixture, "hello 0123456789abcdef\ndemand 9 render/x\nready\nack 3\nlist 4 render\n"
+                    "break x e-1\n");
+    g_assert_true(link_is_connected(fixture->link));
+    permit = (const ClusterPermit *)receive(fd);
+    g_assert_cmpuint(permit->head.kind, ==, CLUSTER_PACKET_PERMIT);
+    g_assert_cmpuint(permit->handle, ==, 9);
+    g_assert_cmpuint(permit->mode, ==, PERMIT_SHARED);
+    close(fd);
+    expect(fixture, "closed\n");
+    g_assert_false(link_is_connected(fixture->link));
+}
+
+static void
+test_send(Fixture *fixture, gconstpointer data)
+{
+    static const ClusterPacketKind kinds[] = {
+        CLUSTER_PACKET_LEASE,  CLUSTER_PACKET_PERMIT, CLUSTER_PACKET_YIELD,  CLUSTER_PACKET_REVOKED,
+        CLUSTER_PACKET_BUSY,   CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,   CLUSTER_PACKET_SYNCED,
+        CLUSTER_PACKET_TOKENS, CLUSTER_PACKET_STATE,  CLUSTER_PACKET_BROKEN,
+    };
+    g_autoptr(GByteArray) rows = g_byte_array_new();
+    Link *link = fixture->link;
+    int fd;
+
+    link_send_synced(link); /* nobody is connected: dropped */
+    fd = connect_and_greet(fixture);
+    expect(fixture, "hello 0123456789abcdef\n");
+    cluster_packet_begin_rows(rows, 1);
+    link_send_lease(link, 1, 2, CLUSTER_STATE_ACTIVE);
+    link_send_permit(link, 1, PERMIT_SHARED, 2, 3);
+    link_send_yield(link, 1, FALSE);
+    link_send_revoked(link, 1, CLUSTER_REVOKED_LOST);
+    link_send_busy(link, 1, 2);
+    link_send_gone(link, 1, 2);
+    link_send_rows(link, rows);
+    link_send_synced(link);
+    link_send_tokens(link, 1, "render", 2);
+    link_send_status(link, CLUSTER_STATE_LOST, "zk1:2181", "node1");
+    link_send_broken(link, 1, 2, FALSE);
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        g_assert_cmpuint(receive(fd)->kind, ==, kinds[i]);
+    close(fd);
+    expect(fixture, "closed\n");
+}
+
+/* A service that has been restarted, whose predecessor has not been noticed to be gone. */
+static void
+test_replaced(Fixture *fixture, gconstpointer data)
+{
+    const int first = connect_and_greet(fixture);
+    int second;
+
+    expect(fixture, "hello 0123456789abcdef\n");
+    second = connect_and_greet(fixture);
+    expect(fixture, "closed\nhello 0123456789abcdef\n");
+    expect_eof(fixture, first);
+    link_disconnect(fixture->link);
+    expect(fixture, "closed\n");
+    expect_eof(fixture, second);
+}
+
+static void
+test_disconnect_within(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    const int fd = connect_and_greet(fixture);
+
+    cluster_packet_write_break(bytes, 5, 1000, "render", "disconnect", NULL);
+    cluster_packet_write_ack(bytes, 3);
+    send_all(fd, bytes);
+    expect(fixture, "hello 0123456789abcdef\nbreak disconnect \nclosed\n");
+    expect_eof(fixture, fd);
+    expect(fixture, "");
+}
+
+static void
+check_refused(Fixture *fixture, gboolean is_greeted, const void *packet, gsize size)
+{
+    const int fd = is_greeted ? connect_and_greet(fixture) : connect_to(fixture->path);
+
+    if (is_greeted)
+        expect(fixture, "hello 0123456789abcdef\n");
+    g_assert_cmpint(send(fd, packet, size, MSG_NOSIGNAL), ==, size);
+    expect_eof(fixture, fd);
+    expect(fixture, is_greeted ? "closed\n" : "");
+}
+
+static void
+test_malformed(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autofree guint8 *zeros = g_malloc0(CLUSTER_PACKET_BYTES_MAX + 8);
+
+    cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
+    check_refused(fixture, FALSE, bytes->data, bytes->len); /* before HELLO */
+    check_refused(fixture, TRUE, bytes->data, bytes->len - 1);
+    g_byte_array_set_size(bytes, 0);
+    cluster_packet_write_head(bytes, CLUSTER_PACKET_SYNCED);
+    check_refused(fixture, TRUE, bytes->data, bytes->len); /* what only a gateway sends */
+    g_byte_array_set_size(bytes, 0);
+    cluster_packet_write_hello(bytes, zeros);
+    check_refused(fixture, TRUE, bytes->data, bytes->len); /* twice */
+    ((ClusterHello *)bytes->data)->version++;
+    check_refused(fixture, FALSE, bytes->data, bytes->len);
+    check_refused(fixture, TRUE, zeros, 8);
+    check_refused(fixture, TRUE, zeros, CLUSTER_PACKET_BYTES_MAX + 8);
+}
+
+/* A service that reads nothing is disconnected before much is stored for it. */
+static void
+test_unread(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *text = g_strnfill(30000, 'x');
+    const int fd = connect_and_greet(fixture);
+    const guint timeout_id = g_timeout_add_seconds(20, on_timeout, fixture);
+    guint n_sent = 0;
+
+    expect(fixture, "hello 0123456789abcdef\n");
+    while (link_is_connected(fixture->link)) {
+        link_send_status(fixture->link, CLUSTER_STATE_ACTIVE, "", text);
+        while (g_main_context_iteration(NULL, FALSE))
+            ;
+        g_assert_cmpuint(n_sent++, <, 1000); /* 30 MB */
+    }
+    g_source_remove(timeout_id);
+    g_assert_cmpuint(n_sent, >, 100);
+    expect(fixture, "closed\n");
+    close(fd);
+}
+
+/* Output that did not fit into the socket follows in its order. */
+static void
+test_slow_reader(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *text = g_strnfill(30000, 'x');
+    const int fd = connect_and_greet(fixture);
+    guint64 n_received = 0;
+
+    expect(fixture, "hello 0123456789abcdef\n");
+    for (guint64 i = 1; i <= 60; i++) {
+        link_send_status(fixture->link, CLUSTER_STATE_ACTIVE, "", text);
+        link_send_lease(fixture->link, i, 0, CLUSTER_STATE_ACTIVE);
+    }
+    while (n_received < 60) {
+        g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATE);
+        while (g_main_context_iteration(NULL, FALSE))
+            ;
+        g_assert_cmpuint(((const ClusterLease *)receive(fd))->serial, ==, ++n_received);
+        while (g_main_context_iteration(NULL, FALSE))
+            ;
+    }
+    close(fd);
+    expect(fixture, "closed\n");
+}
+
+static void
+test_bad_path(void)
+{
+    g_autofree char *long_path = g_strnfill(200, 'x');
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(link_new("/no/such/directory", 0, &functions, NULL, &error));
+    g_assert_nonnull(error);
+    g_clear_error(&error);
+    g_assert_null(link_new(long_path, 0, &functions, NULL, &error));
+    g_assert_nonnull(error);
+    g_clear_error(&error);
+    g_unsetenv("LISTEN_FDS");
+    g_assert_null(link_new(NULL, 0, &functions, NULL, &error));
+    g_assert_nonnull(error);
+}
+
+/* As by systemd's socket activation. */
+static void
+test_inherited(Fixture *fixture, gconstpointer data)
+{
+    g_autofree char *pid = g_strdup_printf("%d", (int)getpid());
+    g_autofree char *path = g_build_filename(fixture->directory, "inherited", NULL);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    g_autoptr(GError) error = NULL;
+    int fd;
+
+    g_strlcpy(address.sun_path, path, sizeof address.sun_path);
+    g_assert_cmpint(bind(inherited_fd, (const struct sockaddr *)&address, sizeof address), ==, 0);
+    g_assert_cmpint(listen(inherited_fd, 1), ==, 0);
+    g_setenv("LISTEN_PID", pid, TRUE);
+    g_setenv("LISTEN_FDS", "1", TRUE);
+    link_free(fixture->link);
+    fixture->link = link_new(NULL, getuid(), &functions, fixture, &error);
+    g_assert_no_error(error);
+    g_assert_null(g_getenv("LISTEN_FDS"));
+    fd = connect_to(path);
+    cluster_packet_write_hello(bytes, (const guint8 *)"0123456789abcdef");
+    send_all(fd, bytes);
+    expect(fixture, "hello 0123456789abcdef\n");
+    g_unlink(path);
+    close(fd);
+    expect(fixture, "closed\n");
+}
+
+int
+main(int argc, char **argv)
+{
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    /* Before anything else uses the descriptor. */
+    inherited_fd = fd == 3 ? fd : dup2(fd, 3);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/link/packets", Fixture, NULL, set_up, test_packets, tear_down);
+    g_test_add("/link/send", Fixture, NULL, set_up, test_send, tear_down);
+    g_test_add("/link/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
+    g_test_add("/link/disconnect-within", Fixture, NULL, set_up, test_disconnect_within, tear_down);
+    g_test_add("/link/malformed", Fixture, NULL, set_up, test_malformed, tear_down);
+    g_test_add("/link/unread", Fixture, NULL, set_up, test_unread, tear_down);
+    g_test_add("/link/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
+    g_test_add_func("/link/bad-path", test_bad_path);
+    g_test_add("/link/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
+    return g_test_run();
+}
