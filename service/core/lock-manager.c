@@ -171,33 +171,22 @@ add_request(LockManager *manager, LockRequest *request)
     manager->last_sequence = request->sequence;
     agent_add_request(request->agent, request);
     g_queue_push_tail_link(&manager->requests, &request->in_manager);
-}
-
-/* The milliseconds until a new request ends if it is not granted; 0: none. */
-static guint32
-get_timeout_ms(const LockOptions *options, Undecided undecided)
-{
-    if (undecided == UNDECIDED_IF_AVAILABLE)
-        return PERMIT_IF_AVAILABLE_MS;
-    if (undecided == UNDECIDED_STEAL && options->timeout_ms == 0)
-        return PERMIT_STEAL_MS;
-    return undecided == UNDECIDED_STEAL ? MIN(options->timeout_ms, PERMIT_STEAL_MS)
-                                        : options->timeout_ms;
+    if (request->queue->permit != NULL)
+        permit_list_demand(request->queue);
 }
 
 static void
-enqueue(LockManager *manager, LockRequest *request, const LockOptions *options, Undecided undecided)
+enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockQueue *queue = request->queue;
-    guint32 timeout_ms = get_timeout_ms(options, undecided);
+    guint32 timeout_ms = options->timeout_ms;
 
-    request->undecided = undecided;
     request->sequence = manager->last_sequence + 1;
     request->since_us = user_agent->now_us;
     add_request(manager, request);
-    if (undecided == UNDECIDED_STEAL)
-        g_queue_push_tail_link(&queue->permit->steals, &request->in_queue);
+    if (request->undecided != UNDECIDED_NONE)
+        timeout_ms = permit_enqueue(request, timeout_ms);
     else if (options->steal)
         g_queue_push_head_link(&queue->pending, &request->in_queue);
     else
@@ -224,7 +213,7 @@ lock_manager_request(LockManager *manager,
 {
     UserAgent *user_agent = manager->principal->user_agent;
     LockResult result = check_options(name, options);
-    Undecided undecided = UNDECIDED_NONE;
+    Undecided undecided;
     LockRequest *request;
     LockQueue *queue;
 
@@ -245,8 +234,7 @@ lock_manager_request(LockManager *manager,
     if (manager->requests.length == 0)
         begin_again(manager);
     queue = lock_queue_get(manager, name);
-    if (queue->permit != NULL)
-        undecided = permit_get_undecided(queue, options);
+    undecided = queue->permit != NULL ? permit_get_undecided(queue, options) : UNDECIDED_NONE;
     if (options->if_available && undecided == UNDECIDED_NONE &&
         !is_available(queue, options->mode)) {
         lock_queue_unref(queue);
@@ -256,7 +244,8 @@ lock_manager_request(LockManager *manager,
     if (options->steal && undecided == UNDECIDED_NONE)
         lock_queue_end_held(queue, EFFECT_STOLEN);
     request = lock_request_new(agent, queue, options);
-    enqueue(manager, request, options, undecided);
+    request->undecided = undecided;
+    enqueue(manager, request, options);
     lock_queue_process(queue);
     if (request->state == LOCK_REQUEST_PENDING)
         effects_append(&user_agent->effects, EFFECT_WAITING, request);
@@ -373,6 +362,8 @@ lock_manager_end_request(LockManager *manager, LockRequest *request, EffectKind 
     agent_remove_request(request->agent, request);
     deadlines_remove(&user_agent->deadlines, request);
     request->state = LOCK_REQUEST_ENDED;
+    if (queue->permit != NULL)
+        permit_list_demand(queue);
     effects_append(&user_agent->effects, effect_kind, request);
     lock_request_unref(request);
 }

@@ -31,7 +31,8 @@ lock_queue_get(LockManager *manager, const char *name)
     queue = g_malloc0(sizeof(LockQueue) + name_size);
     queue->refs = 1;
     queue->manager = lock_manager_ref(manager);
-    queue->permit = manager->clustered ? permit_new() : NULL;
+    if (manager->clustered)
+        queue->permit = permit_new();
     memcpy(queue->name, name, name_size);
     g_queue_init(&queue->held);
     g_queue_init(&queue->pending);
@@ -54,7 +55,8 @@ lock_queue_unref(LockQueue *queue)
 
     g_assert(queue->held.length == 0);
     g_assert(queue->pending.length == 0);
-    g_clear_pointer(&queue->permit, permit_free);
+    if (queue->permit != NULL)
+        permit_free(queue->permit);
     g_hash_table_remove(queue->manager->queues, queue->name);
     lock_manager_unref(queue->manager);
     g_free(queue);
@@ -73,8 +75,8 @@ lock_queue_admits(const LockQueue *queue, LockMode mode)
     return mode == LOCK_MODE_SHARED && holder->mode == LOCK_MODE_SHARED;
 }
 
-void
-lock_queue_grant(LockQueue *queue, LockRequest *request)
+static void
+grant(LockQueue *queue, LockRequest *request)
 {
     UserAgent *user_agent = queue->manager->principal->user_agent;
 
@@ -101,14 +103,12 @@ lock_queue_end_held(LockQueue *queue, EffectKind effect_kind)
 void
 lock_queue_process(LockQueue *queue)
 {
-    if (queue->permit != NULL)
-        permit_process(queue);
     while (queue->pending.head != NULL) {
         LockRequest *request = queue->pending.head->data;
 
         if (!lock_request_is_grantable(request))
             return;
-        lock_queue_grant(queue, request);
+        grant(queue, request);
     }
 }
 

@@ -40,9 +40,6 @@ void lock_queue_unref(LockQueue *queue);
 /* Whether a lock of this mode is compatible with the held locks. */
 gboolean lock_queue_admits(const LockQueue *queue, LockMode mode);
 
-/* Grants a pending request, which must be grantable. */
-void lock_queue_grant(LockQueue *queue, LockRequest *request);
-
 /* Ends all held locks. The queue is not processed. */
 void lock_queue_end_held(LockQueue *queue, EffectKind effect_kind);
 

@@ -87,6 +87,9 @@ lock_request_is_grantable(const LockRequest *request)
 {
     const LockQueue *queue = request->queue;
 
-    return queue->pending.head == &request->in_queue && lock_queue_admits(queue, request->mode) &&
-           (queue->permit == NULL || permit_admits(queue, request->mode, request->sequence));
+    if (queue->pending.head != &request->in_queue)
+        return FALSE;
+    if (queue->permit != NULL)
+        return permit_admits(queue, request->mode, request->sequence);
+    return lock_queue_admits(queue, request->mode);
 }

@@ -51,7 +51,8 @@ covers(const Permit *permit, LockMode mode, guint64 sequence)
 gboolean
 permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence)
 {
-    return covers(queue->permit, mode, sequence) && has_tokens(queue->manager);
+    return covers(queue->permit, mode, sequence) && has_tokens(queue->manager) &&
+           lock_queue_admits(queue, mode);
 }
 
 static gboolean
@@ -74,8 +75,21 @@ permit_get_undecided(const LockQueue *queue, const LockOptions *options)
     return UNDECIDED_NONE;
 }
 
-static void
-list_demand(LockQueue *queue)
+guint32
+permit_enqueue(LockRequest *request, guint32 timeout_ms)
+{
+    LockQueue *queue = request->queue;
+
+    if (request->undecided == UNDECIDED_IF_AVAILABLE) {
+        g_queue_push_tail_link(&queue->pending, &request->in_queue);
+        return PERMIT_IF_AVAILABLE_MS;
+    }
+    g_queue_push_tail_link(&queue->permit->steals, &request->in_queue);
+    return timeout_ms != 0 ? MIN(timeout_ms, PERMIT_STEAL_MS) : PERMIT_STEAL_MS;
+}
+
+void
+permit_list_demand(LockQueue *queue)
 {
     if (queue->permit->is_listed)
         return;
@@ -83,23 +97,33 @@ list_demand(LockQueue *queue)
     g_ptr_array_add(queue->manager->principal->user_agent->demands, lock_queue_ref(queue));
 }
 
-void
-permit_process(LockQueue *queue)
+/* ---- operations */
+
+/* Lets the first undecided steal take the name, if the permit decides it. Then it is the head of
+ * `pending`, and grantable. */
+static gboolean
+take_steal(LockQueue *queue)
 {
-    GQueue *steals = &queue->permit->steals;
+    LockRequest *request = g_queue_peek_head(&queue->permit->steals);
 
-    list_demand(queue);
-    while (steals->head != NULL && may_steal(queue)) {
-        LockRequest *request = steals->head->data;
-
-        lock_queue_end_held(queue, EFFECT_STOLEN);
-        g_queue_unlink(steals, &request->in_queue);
-        g_queue_push_head_link(&queue->pending, &request->in_queue);
-        lock_queue_grant(queue, request);
-    }
+    if (request == NULL || !may_steal(queue))
+        return FALSE;
+    lock_queue_end_held(queue, EFFECT_STOLEN);
+    g_queue_unlink(&queue->permit->steals, &request->in_queue);
+    g_queue_push_head_link(&queue->pending, &request->in_queue);
+    request->undecided = UNDECIDED_NONE;
+    return TRUE;
 }
 
-/* ---- operations */
+/* For operations by which more may be granted. */
+static void
+process(LockQueue *queue)
+{
+    permit_list_demand(queue);
+    while (take_steal(queue))
+        lock_queue_process(queue);
+    lock_queue_process(queue);
+}
 
 void
 permit_set(LockQueue *queue, PermitMode mode)
@@ -112,7 +136,7 @@ permit_set(LockQueue *queue, PermitMode mode)
         lock_queue_end_held(queue, EFFECT_LOST);
     queue->permit->mode = mode;
     queue->permit->boundary = NO_BOUNDARY;
-    lock_queue_process(queue);
+    process(queue);
 }
 
 void
@@ -124,7 +148,7 @@ permit_yield(LockQueue *queue, gboolean now)
     if (permit->mode == PERMIT_NONE)
         return;
     permit->boundary = MIN(permit->boundary, last != NULL && !now ? last->sequence : 0);
-    list_demand(queue);
+    permit_list_demand(queue);
 }
 
 void
@@ -134,7 +158,7 @@ permit_return(LockQueue *queue)
 
     queue->permit->mode = PERMIT_NONE;
     queue->permit->boundary = NO_BOUNDARY;
-    list_demand(queue);
+    permit_list_demand(queue);
 }
 
 void
@@ -145,7 +169,7 @@ permit_revoke(LockQueue *queue, EffectKind effect_kind)
     queue->permit->mode = PERMIT_NONE;
     queue->permit->boundary = NO_BOUNDARY;
     lock_queue_end_held(queue, effect_kind);
-    list_demand(queue);
+    permit_list_demand(queue);
 }
 
 void
@@ -162,14 +186,15 @@ permit_decline(LockQueue *queue)
 static void
 process_all(LockManager *manager)
 {
-    g_autoptr(GPtrArray) touched = g_ptr_array_new();
+    g_autoptr(GPtrArray) queues = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
     GHashTableIter iter;
     const char *name;
 
     g_hash_table_iter_init(&iter, manager->queues);
     while (g_hash_table_iter_next(&iter, (gpointer *)&name, NULL))
-        lock_queue_touch(lock_queue_from_name(name), touched);
-    lock_queue_process_touched(touched);
+        g_ptr_array_add(queues, lock_queue_ref(lock_queue_from_name(name)));
+    for (guint i = 0; i < queues->len; i++)
+        process(queues->pdata[i]);
 }
 
 void

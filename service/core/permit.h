@@ -89,11 +89,16 @@ LockQueue *permit_take_changed(UserAgent *user_agent);
 Permit *permit_new(void);
 void permit_free(Permit *permit);
 
-/* Whether the permit allows a request of this mode and sequence to be granted now. */
+/* Whether the permit and the held locks allow the first request of the queue, with this mode and
+ * sequence, to be granted now. */
 gboolean permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence);
 
 /* Whether a new request with these options has to be decided by the cluster. */
 Undecided permit_get_undecided(const LockQueue *queue, const LockOptions *options);
 
-/* Part of lock_queue_process(): lists the queue's demand, and grants undecided steals. */
-void permit_process(LockQueue *queue);
+/* Adds a new undecided request to its list. Returns its time-out, which is not longer than
+ * `timeout_ms` (0: none); with `ifAvailable` there can't be one. */
+guint32 permit_enqueue(LockRequest *request, guint32 timeout_ms);
+
+/* Notes that the demand of a queue may have changed: see permit_take_changed(). */
+void permit_list_demand(LockQueue *queue);
