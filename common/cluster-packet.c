@@ -18,7 +18,6 @@ G_STATIC_ASSERT(sizeof(ClusterPermit) == 40);
 G_STATIC_ASSERT(sizeof(ClusterYield) == 24);
 G_STATIC_ASSERT(sizeof(ClusterRevoked) == 24);
 G_STATIC_ASSERT(sizeof(ClusterReply) == 24);
-G_STATIC_ASSERT(sizeof(ClusterTokens) == 24);
 G_STATIC_ASSERT(sizeof(ClusterRow) == 16);
 G_STATIC_ASSERT(sizeof(ClusterRows) == 24);
 G_STATIC_ASSERT(sizeof(ClusterStatus) == 16);
@@ -117,7 +116,7 @@ check_demand(const ClusterHead *head)
     if (head->size < sizeof *self || self->handle == 0 || self->block > CLUSTER_BLOCK_MAX ||
         self->number == 0 || self->want > PERMIT_EXCLUSIVE || self->held > PERMIT_EXCLUSIVE ||
         self->undecided > CLUSTER_UNDECIDED_STEAL || self->reserved != 0 ||
-        (self->flags & ~CLUSTER_DEMAND_FLAGS_ALL) != 0)
+        (self->flags & ~CLUSTER_DEMAND_TURN_OVER) != 0)
         return FALSE;
     if (self->undecided != CLUSTER_UNDECIDED_NONE && self->want == PERMIT_NONE)
         return FALSE;
@@ -155,7 +154,7 @@ check_break(const ClusterHead *head)
     texts = begin_texts(self->text, get_end(head));
     check_bucket(&texts, self->bucket_length);
     check_name(&texts, self->name_length);
-    check_text(&texts, self->claim_length, 0, CLUSTER_CLAIM_BYTES_MAX);
+    check_text(&texts, self->host_length, 0, CLUSTER_HOST_BYTES_MAX);
     return end_message(&texts, head);
 }
 
@@ -220,20 +219,6 @@ check_revoked(const ClusterHead *head)
 
     return head->size == sizeof *self && self->handle != 0 && self->reserved == 0 &&
            (self->reason == CLUSTER_REVOKED_STOLEN || self->reason == CLUSTER_REVOKED_LOST);
-}
-
-static gboolean
-check_tokens(const ClusterHead *head)
-{
-    const ClusterTokens *self = (const ClusterTokens *)head;
-    Texts texts;
-
-    if (head->size < sizeof *self || self->block == 0 || self->block > CLUSTER_BLOCK_MAX ||
-        self->reserved != 0)
-        return FALSE;
-    texts = begin_texts(self->text, get_end(head));
-    check_bucket(&texts, self->bucket_length);
-    return end_message(&texts, head);
 }
 
 static gboolean
@@ -307,8 +292,6 @@ check_from_gateway(const ClusterHead *head)
         return check_reply(head);
     case CLUSTER_PACKET_SYNCED:
         return head->size == sizeof *head;
-    case CLUSTER_PACKET_TOKENS:
-        return check_tokens(head);
     case CLUSTER_PACKET_ROWS:
         return check_rows(head);
     case CLUSTER_PACKET_STATE:
@@ -458,19 +441,19 @@ cluster_packet_write_break(GByteArray *bytes,
                            guint32 uid,
                            const char *bucket,
                            const char *name,
-                           const char *claim)
+                           const char *host)
 {
-    const char *which = claim != NULL ? claim : "";
+    const char *which = host != NULL ? host : "";
     const gsize bucket_length = strlen(bucket), name_length = strlen(name);
-    const gsize claim_length = strlen(which);
+    const gsize host_length = strlen(which);
     const ClusterBreak message = {
         .head = make_head(CLUSTER_PACKET_BREAK,
-                          sizeof message + bucket_length + name_length + claim_length + 3),
+                          sizeof message + bucket_length + name_length + host_length + 3),
         .serial = serial,
         .uid = uid,
         .bucket_length = (guint16)bucket_length,
         .name_length = (guint16)name_length,
-        .claim_length = (guint16)claim_length,
+        .host_length = (guint16)host_length,
     };
 
     append(bytes, &message, sizeof message);
@@ -548,22 +531,6 @@ cluster_packet_write_reply(GByteArray *bytes,
     };
 
     append(bytes, &message, sizeof message);
-}
-
-void
-cluster_packet_write_tokens(GByteArray *bytes, guint32 uid, const char *bucket, guint64 block)
-{
-    const gsize bucket_length = strlen(bucket);
-    const ClusterTokens message = {
-        .head = make_head(CLUSTER_PACKET_TOKENS, sizeof message + bucket_length + 1),
-        .block = block,
-        .uid = uid,
-        .bucket_length = (guint16)bucket_length,
-    };
-
-    append(bytes, &message, sizeof message);
-    append_text(bytes, bucket);
-    append_padding(bytes);
 }
 
 guint

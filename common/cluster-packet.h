@@ -57,10 +57,9 @@ typedef enum {
     CLUSTER_PACKET_BUSY = 69,
     CLUSTER_PACKET_GONE = 70,
     CLUSTER_PACKET_SYNCED = 71,
-    CLUSTER_PACKET_TOKENS = 72,
-    CLUSTER_PACKET_ROWS = 73,
-    CLUSTER_PACKET_STATE = 74,
-    CLUSTER_PACKET_BROKEN = 75,
+    CLUSTER_PACKET_ROWS = 72,
+    CLUSTER_PACKET_STATE = 73,
+    CLUSTER_PACKET_BROKEN = 74,
 } ClusterPacketKind;
 
 /* ClusterDemand.undecided: the first request of the queue waits for an answer in a short time. */
@@ -71,9 +70,7 @@ typedef enum {
 } ClusterUndecided;
 
 /* ClusterDemand.flags. */
-#define CLUSTER_DEMAND_TURN_OVER  1u /* the permit is given back */
-#define CLUSTER_DEMAND_TOKENS_LOW 2u /* the bucket needs the next block of tokens */
-#define CLUSTER_DEMAND_FLAGS_ALL  3u
+#define CLUSTER_DEMAND_TURN_OVER 1u /* the permit is given back */
 
 /* The connection of the gateway to the engine. OFF is not sent: there is no gateway. */
 typedef enum {
@@ -155,16 +152,16 @@ typedef struct {
     char text[]; /* bucket */
 } ClusterList;
 
-/* Ends what other hosts hold of a name, as a steal does, for BROKEN. */
+/* Ends what one or all other hosts hold of a name, as a steal does, for BROKEN. */
 typedef struct {
     ClusterHead head;
     guint64 serial;
     guint32 uid;
     guint16 bucket_length;
     guint16 name_length;
-    guint16 claim_length; /* 0: all claims */
+    guint16 host_length; /* 0: all other hosts */
     guint16 reserved[3];
-    char text[]; /* bucket, name, claim */
+    char text[]; /* bucket, name, host */
 } ClusterBreak;
 
 /* ---- from the gateway */
@@ -209,16 +206,6 @@ typedef struct {
     guint32 number; /* of the demand that this replies to */
     guint32 reserved;
 } ClusterReply;
-
-/* The next block of tokens of a bucket. */
-typedef struct {
-    ClusterHead head;
-    guint64 block;
-    guint32 uid;
-    guint16 bucket_length;
-    guint16 reserved;
-    char text[]; /* bucket */
-} ClusterTokens;
 
 typedef struct {
     guint8 mode;  /* a PermitMode, not NONE */
@@ -282,7 +269,7 @@ cluster_break_get_name(const ClusterBreak *self)
 }
 
 static inline const char *
-cluster_break_get_claim(const ClusterBreak *self)
+cluster_break_get_host(const ClusterBreak *self)
 {
     return self->text + self->bucket_length + 1 + self->name_length + 1;
 }
@@ -343,13 +330,13 @@ void cluster_packet_write_head(GByteArray *bytes, ClusterPacketKind kind);
 void cluster_packet_write_ack(GByteArray *bytes, guint64 serial);
 void cluster_packet_write_list(GByteArray *bytes, guint64 serial, guint32 uid, const char *bucket);
 
-/* `claim` NULL: all claims. */
+/* `host` NULL: all other hosts. */
 void cluster_packet_write_break(GByteArray *bytes,
                                 guint64 serial,
                                 guint32 uid,
                                 const char *bucket,
                                 const char *name,
-                                const char *claim);
+                                const char *host);
 
 void cluster_packet_write_lease(GByteArray *bytes,
                                 guint64 serial,
@@ -365,7 +352,6 @@ void cluster_packet_write_reply(GByteArray *bytes,
                                 ClusterPacketKind kind,
                                 guint64 handle,
                                 guint32 number);
-void cluster_packet_write_tokens(GByteArray *bytes, guint32 uid, const char *bucket, guint64 block);
 
 /* Begins a ROWS at the end of `bytes`, and returns its offset. Rows are added to it while it is the
  * last message; for a row that does not fit, cluster_packet_add_row() begins another one. */

@@ -324,12 +324,6 @@ link_send_synced(Link *self)
 }
 
 void
-link_send_tokens(Link *self, guint32 uid, const char *bucket, guint64 block)
-{
-    SEND(self, tokens, uid, bucket, block);
-}
-
-void
 link_send_status(Link *self, ClusterState state, const char *engine, const char *hosts)
 {
     SEND(self, status, state, engine, hosts);

@@ -54,7 +54,6 @@ void link_send_revoked(Link *link, guint64 handle, ClusterRevokedReason reason);
 void link_send_busy(Link *link, guint64 handle, guint32 number);
 void link_send_gone(Link *link, guint64 handle, guint32 number);
 void link_send_synced(Link *link);
-void link_send_tokens(Link *link, guint32 uid, const char *bucket, guint64 block);
 void link_send_status(Link *link, ClusterState state, const char *engine, const char *hosts);
 void link_send_broken(Link *link, guint64 serial, guint32 count, gboolean failed);
 

@@ -73,7 +73,7 @@ on_list(const ClusterList *message, gpointer data)
 static void
 on_break(const ClusterBreak *message, gpointer data)
 {
-    record(data, "break %s %s", cluster_break_get_name(message), cluster_break_get_claim(message));
+    record(data, "break %s %s", cluster_break_get_name(message), cluster_break_get_host(message));
     if (g_str_equal(cluster_break_get_name(message), "disconnect"))
         link_disconnect(((Fixture *)data)->link);
 }
@@ -240,9 +240,9 @@ static void
 test_send(Fixture *fixture, gconstpointer data)
 {
     static const ClusterPacketKind kinds[] = {
-        CLUSTER_PACKET_LEASE,  CLUSTER_PACKET_PERMIT, CLUSTER_PACKET_YIELD,  CLUSTER_PACKET_REVOKED,
-        CLUSTER_PACKET_BUSY,   CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,   CLUSTER_PACKET_SYNCED,
-        CLUSTER_PACKET_TOKENS, CLUSTER_PACKET_STATE,  CLUSTER_PACKET_BROKEN,
+        CLUSTER_PACKET_LEASE, CLUSTER_PACKET_PERMIT, CLUSTER_PACKET_YIELD, CLUSTER_PACKET_REVOKED,
+        CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,   CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_SYNCED,
+        CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
     };
     g_autoptr(GByteArray) rows = g_byte_array_new();
     Link *link = fixture->link;
@@ -260,7 +260,6 @@ test_send(Fixture *fixture, gconstpointer data)
     link_send_gone(link, 1, 2);
     link_send_rows(link, rows);
     link_send_synced(link);
-    link_send_tokens(link, 1, "render", 2);
     link_send_status(link, CLUSTER_STATE_LOST, "zk1:2181", "node1");
     link_send_broken(link, 1, 2, FALSE);
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)

@@ -7,10 +7,10 @@ import collections
 import struct
 
 HELLO, DEMAND, READY, ACK, LIST, BREAK = range(1, 7)
-(LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, TOKENS, ROWS, STATE, BROKEN) = range(65, 76)
+(LEASE, PERMIT, YIELD, REVOKED, BUSY, GONE, SYNCED, ROWS, STATE, BROKEN) = range(65, 75)
 NONE, SHARED, EXCLUSIVE = range(3)
 IF_AVAILABLE, STEAL = 1, 2
-TURN_OVER, TOKENS_LOW = 1, 2
+TURN_OVER = 1
 CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
@@ -21,7 +21,7 @@ Demand = collections.namedtuple('Demand', 'handle block uid number want held und
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
 List = collections.namedtuple('List', 'serial uid bucket')
-Break = collections.namedtuple('Break', 'serial uid bucket name claim')
+Break = collections.namedtuple('Break', 'serial uid bucket name host')
 
 
 def pad(data):
@@ -57,9 +57,9 @@ def list_(serial, bucket='b', uid=0):
     return packet(LIST, struct.pack('=QIHH', serial, uid, *lengths(bucket), 0), bucket)
 
 
-def break_(serial, name, claim='', bucket='b', uid=0):
-    return packet(BREAK, struct.pack('=QIHHH6x', serial, uid, *lengths(bucket, name, claim)),
-                  bucket, name, claim)
+def break_(serial, name, host='', bucket='b', uid=0):
+    return packet(BREAK, struct.pack('=QIHHH6x', serial, uid, *lengths(bucket, name, host)),
+                  bucket, name, host)
 
 
 # ---- from the gateway
@@ -83,10 +83,6 @@ def revoked(handle, reason):
 def reply(kind, handle, number):
     """BUSY or GONE."""
     return packet(kind, struct.pack('=QII', handle, number, 0))
-
-
-def tokens(block, bucket='b', uid=0):
-    return packet(TOKENS, struct.pack('=QIHH', block, uid, *lengths(bucket), 0), bucket)
 
 
 def row(mode, state, host, name, claim, since=0):

@@ -32,7 +32,7 @@ copy_from_service(GByteArray *bytes, const ClusterHead *head)
     case CLUSTER_PACKET_BREAK:
         cluster_packet_write_break(
             bytes, to_break->serial, to_break->uid, cluster_break_get_bucket(to_break),
-            cluster_break_get_name(to_break), cluster_break_get_claim(to_break));
+            cluster_break_get_name(to_break), cluster_break_get_host(to_break));
         break;
     default:
         g_assert_not_reached();
@@ -59,7 +59,6 @@ copy_from_gateway(GByteArray *bytes, const ClusterHead *head)
 {
     const ClusterLease *lease = (const ClusterLease *)head;
     const ClusterPermit *permit = (const ClusterPermit *)head;
-    const ClusterTokens *tokens = (const ClusterTokens *)head;
     const ClusterStatus *status = (const ClusterStatus *)head;
     const ClusterBroken *broken = (const ClusterBroken *)head;
     const ClusterReply *reply = (const ClusterReply *)head;
@@ -86,9 +85,6 @@ copy_from_gateway(GByteArray *bytes, const ClusterHead *head)
         break;
     case CLUSTER_PACKET_SYNCED:
         cluster_packet_write_head(bytes, CLUSTER_PACKET_SYNCED);
-        break;
-    case CLUSTER_PACKET_TOKENS:
-        cluster_packet_write_tokens(bytes, tokens->uid, tokens->text, tokens->block);
         break;
     case CLUSTER_PACKET_ROWS:
         copy_rows(bytes, (const ClusterRows *)head);

@@ -24,7 +24,6 @@ make_message(ClusterPacketKind kind)
         .want = PERMIT_SHARED,
         .held = PERMIT_NONE,
         .undecided = CLUSTER_UNDECIDED_IF_AVAILABLE,
-        .flags = CLUSTER_DEMAND_TOKENS_LOW,
         .n_waiting = 3,
     };
     GByteArray *bytes = g_byte_array_new();
@@ -66,9 +65,6 @@ make_message(ClusterPacketKind kind)
     case CLUSTER_PACKET_GONE:
         cluster_packet_write_reply(bytes, kind, 9, 6);
         break;
-    case CLUSTER_PACKET_TOKENS:
-        cluster_packet_write_tokens(bytes, 1000, "render", 13);
-        break;
     case CLUSTER_PACKET_ROWS:
         offset = cluster_packet_begin_rows(bytes, 7);
         cluster_packet_add_row(bytes, &offset, PERMIT_SHARED, CLUSTER_ROW_HOLDS, 17, "node1", "x",
@@ -92,8 +88,7 @@ static const ClusterPacketKind all_kinds[] = {
     CLUSTER_PACKET_HELLO,  CLUSTER_PACKET_DEMAND,  CLUSTER_PACKET_READY, CLUSTER_PACKET_ACK,
     CLUSTER_PACKET_LIST,   CLUSTER_PACKET_BREAK,   CLUSTER_PACKET_LEASE, CLUSTER_PACKET_PERMIT,
     CLUSTER_PACKET_YIELD,  CLUSTER_PACKET_REVOKED, CLUSTER_PACKET_BUSY,  CLUSTER_PACKET_GONE,
-    CLUSTER_PACKET_SYNCED, CLUSTER_PACKET_TOKENS,  CLUSTER_PACKET_ROWS,  CLUSTER_PACKET_STATE,
-    CLUSTER_PACKET_BROKEN,
+    CLUSTER_PACKET_SYNCED, CLUSTER_PACKET_ROWS,    CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
 };
 
 static gboolean
@@ -126,7 +121,7 @@ static const Field fields[] = {
     {CLUSTER_PACKET_DEMAND, 32, 1, 1},
     {CLUSTER_PACKET_DEMAND, 33, 1, 0},
     {CLUSTER_PACKET_DEMAND, 34, 1, 1},
-    {CLUSTER_PACKET_DEMAND, 35, 1, 2},
+    {CLUSTER_PACKET_DEMAND, 35, 1, 0},
     {CLUSTER_PACKET_DEMAND, 36, 2, 6},
     {CLUSTER_PACKET_DEMAND, 38, 2, 7},
     {CLUSTER_PACKET_DEMAND, 40, 4, 3},
@@ -181,13 +176,7 @@ static const Field fields[] = {
     {CLUSTER_PACKET_GONE, 0, 2, 70},
     {CLUSTER_PACKET_SYNCED, 0, 2, 71},
     {CLUSTER_PACKET_SYNCED, 8, 0, 0},
-    {CLUSTER_PACKET_TOKENS, 0, 2, 72},
-    {CLUSTER_PACKET_TOKENS, 8, 8, 13},
-    {CLUSTER_PACKET_TOKENS, 16, 4, 1000},
-    {CLUSTER_PACKET_TOKENS, 20, 2, 6},
-    {CLUSTER_PACKET_TOKENS, 24, 1, 'r'},
-    {CLUSTER_PACKET_TOKENS, 32, 0, 0},
-    {CLUSTER_PACKET_ROWS, 0, 2, 73},
+    {CLUSTER_PACKET_ROWS, 0, 2, 72},
     {CLUSTER_PACKET_ROWS, 8, 8, 7},
     {CLUSTER_PACKET_ROWS, 16, 4, 2},
     {CLUSTER_PACKET_ROWS, 20, 4, 0},
@@ -202,14 +191,14 @@ static const Field fields[] = {
     {CLUSTER_PACKET_ROWS, 48, 1, 's'},
     {CLUSTER_PACKET_ROWS, 56, 1, 2},
     {CLUSTER_PACKET_ROWS, 88, 0, 0},
-    {CLUSTER_PACKET_STATE, 0, 2, 74},
+    {CLUSTER_PACKET_STATE, 0, 2, 73},
     {CLUSTER_PACKET_STATE, 8, 4, 3},
     {CLUSTER_PACKET_STATE, 12, 2, 8},
     {CLUSTER_PACKET_STATE, 14, 2, 11},
     {CLUSTER_PACKET_STATE, 16, 1, 'z'},
     {CLUSTER_PACKET_STATE, 25, 1, 'n'},
     {CLUSTER_PACKET_STATE, 40, 0, 0},
-    {CLUSTER_PACKET_BROKEN, 0, 2, 75},
+    {CLUSTER_PACKET_BROKEN, 0, 2, 74},
     {CLUSTER_PACKET_BROKEN, 8, 8, 7},
     {CLUSTER_PACKET_BROKEN, 16, 4, 2},
     {CLUSTER_PACKET_BROKEN, 20, 4, 1},
@@ -323,7 +312,7 @@ test_accessors(void)
 
     g_assert_cmpstr(cluster_break_get_bucket((const ClusterBreak *)to_break->data), ==, "render");
     g_assert_cmpstr(cluster_break_get_name((const ClusterBreak *)to_break->data), ==, "x");
-    g_assert_cmpstr(cluster_break_get_claim((const ClusterBreak *)to_break->data), ==, "e-1-2-3");
+    g_assert_cmpstr(cluster_break_get_host((const ClusterBreak *)to_break->data), ==, "e-1-2-3");
     g_assert_cmpstr(cluster_status_get_engine((const ClusterStatus *)status->data), ==, "zk1:2181");
     g_assert_cmpstr(cluster_status_get_hosts((const ClusterStatus *)status->data), ==,
                     "node1\nnode2");
@@ -390,8 +379,8 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "held is unknown", 33, 1, 3},
     {CLUSTER_PACKET_DEMAND, "a steal", 34, 1, 2, TRUE},
     {CLUSTER_PACKET_DEMAND, "undecided is unknown", 34, 1, 3},
-    {CLUSTER_PACKET_DEMAND, "both flags", 35, 1, 3, TRUE},
-    {CLUSTER_PACKET_DEMAND, "an unknown flag", 35, 1, 4},
+    {CLUSTER_PACKET_DEMAND, "the turn is over", 35, 1, 1, TRUE},
+    {CLUSTER_PACKET_DEMAND, "an unknown flag", 35, 1, 2},
     {CLUSTER_PACKET_DEMAND, "no bucket", 36, 2, 0},
     {CLUSTER_PACKET_DEMAND, "a bucket that is shorter", 36, 2, 5},
     {CLUSTER_PACKET_DEMAND, "a bucket that wraps around", 36, 2, G_MAXUINT16},
@@ -411,7 +400,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_LIST, "reserved", 22, 2, 1},
     {CLUSTER_PACKET_LIST, "no bucket", 20, 2, 0},
     {CLUSTER_PACKET_LIST, "padding", 31, 1, 1},
-    {CLUSTER_PACKET_BREAK, "no claim", 24, 2, 0},
+    {CLUSTER_PACKET_BREAK, "no host, but its text", 24, 2, 0},
     {CLUSTER_PACKET_BREAK, "reserved", 26, 2, 1},
     {CLUSTER_PACKET_BREAK, "reserved, the last", 30, 2, 0x8000},
     {CLUSTER_PACKET_BREAK, "padding", 55, 1, 1},
@@ -442,10 +431,6 @@ static const Case cases[] = {
     {CLUSTER_PACKET_BUSY, "reserved", 20, 4, 1},
     {CLUSTER_PACKET_GONE, "handle 0", 8, 8, 0},
     {CLUSTER_PACKET_GONE, "number 0", 16, 4, 0},
-    {CLUSTER_PACKET_TOKENS, "block 0", 8, 8, 0},
-    {CLUSTER_PACKET_TOKENS, "beyond the last block", 8, 8, CLUSTER_BLOCK_MAX + 1},
-    {CLUSTER_PACKET_TOKENS, "no bucket", 20, 2, 0},
-    {CLUSTER_PACKET_TOKENS, "reserved", 22, 2, 1},
     {CLUSTER_PACKET_ROWS, "fewer rows than there are", 16, 4, 1},
     {CLUSTER_PACKET_ROWS, "more rows than there are", 16, 4, 3},
     {CLUSTER_PACKET_ROWS, "as many rows as can be counted", 16, 4, G_MAXUINT32},
