@@ -55,6 +55,23 @@ web_locks_claim_state_get_type(void)
 }
 
 GType
+web_locks_evidence_get_type(void)
+{
+    static gsize type;
+    static const GFlagsValue values[] = {
+        {WEB_LOCKS_EVIDENCE_STOPPED, "WEB_LOCKS_EVIDENCE_STOPPED", "stopped"},
+        {WEB_LOCKS_EVIDENCE_NOT_SCHEDULED, "WEB_LOCKS_EVIDENCE_NOT_SCHEDULED", "not-scheduled"},
+        {WEB_LOCKS_EVIDENCE_HELD_LONG, "WEB_LOCKS_EVIDENCE_HELD_LONG", "held-long"},
+        {WEB_LOCKS_EVIDENCE_CYCLE, "WEB_LOCKS_EVIDENCE_CYCLE", "cycle"},
+        {0, NULL, NULL},
+    };
+
+    if (g_once_init_enter(&type))
+        g_once_init_leave(&type, g_flags_register_static("WebLocksEvidence", values));
+    return type;
+}
+
+GType
 web_locks_error_get_type(void)
 {
     static gsize type;

@@ -7,6 +7,8 @@
 
 #include <weblocks/weblocks.h>
 
+#include "client-lib/process-look.h"
+
 /* From one entry of Query. */
 WebLocksLockInfo *web_locks_lock_info_new_from_query(const char *name,
                                                      const char *mode,
@@ -21,6 +23,17 @@ guint64 web_locks_lock_info_get_cursor(WebLocksLockInfo *self);
 
 /* The key of the request, if it is one of the caller; otherwise 0. */
 guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
+
+/* As web_locks_lock_info_get_since(), by the clock of process_look_now(), which is never set. */
+gint64 web_locks_lock_info_get_since_boot(WebLocksLockInfo *self);
+
+/* What is kept about the process between looks at it; owned by the info. */
+ProcessLook *web_locks_lock_info_get_look(WebLocksLockInfo *self);
+
+/* Sets the properties, and emits "notify" for what has changed. Takes ownership of `text`; NULL:
+ * there is no evidence. */
+void
+web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence evidence, char *text);
 
 /* Sets the bucket. `rank` is its place among the buckets of a monitor. */
 void

@@ -19,7 +19,7 @@
  */
 struct _WebLocksLockInfo {
     GObject parent;
-    WebLocksManager *manager; /* NULL: not of a monitor */
+    WebLocksManager *manager; /* NULL: of a query */
     char *name;
     WebLocksMode mode;
     gboolean held;
@@ -30,6 +30,7 @@ struct _WebLocksLockInfo {
     guint64 key; /* 0: of another client */
     guint64 age_ms;
     gint64 since_us;
+    gint64 since_boot_us;
     guint pid;
     char *process;
     char *application;
@@ -38,6 +39,9 @@ struct _WebLocksLockInfo {
     char **blocked_by;
     guint64 cursor;
     guint64 rank; /* of the bucket, if this is of a monitor */
+    ProcessLook look;
+    WebLocksEvidence evidence;
+    char *evidence_text; /* NULL: none */
 };
 
 G_DEFINE_FINAL_TYPE(WebLocksLockInfo, web_locks_lock_info, G_TYPE_OBJECT)
@@ -59,6 +63,8 @@ enum {
     PROP_APPLICATION,
     PROP_UID,
     PROP_MANAGER,
+    PROP_EVIDENCE,
+    PROP_EVIDENCE_TEXT,
     N_PROPS,
 };
 static GParamSpec *properties[N_PROPS];
@@ -89,6 +95,16 @@ web_locks_lock_info_new_from_query(const char *name,
     self->client_id = g_strdup(client_id);
     self->held = held;
     return self;
+}
+
+static void
+set_age(WebLocksLockInfo *self, guint64 age_ms)
+{
+    const gint64 age_us = (gint64)MIN(age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
+
+    self->age_ms = age_ms;
+    self->since_us = g_get_real_time() - age_us;
+    self->since_boot_us = process_look_now() - age_us;
 }
 
 static void
@@ -131,6 +147,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
     WebLocksLockInfo *self;
     const char *word;
     char **blocked_by;
+    guint64 age_ms;
 
     if (!has_right_types(entry))
         return NULL;
@@ -148,9 +165,8 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
     g_variant_lookup(entry, "id", "t", &self->id);
     g_variant_lookup(entry, "key", "t", &self->key);
     g_variant_lookup(entry, "uid", "u", &self->uid);
-    if (g_variant_lookup(entry, "age", "t", &self->age_ms))
-        self->since_us =
-            g_get_real_time() - (gint64)MIN(self->age_ms, (guint64)G_MAXINT64 / 2000) * 1000;
+    if (g_variant_lookup(entry, "age", "t", &age_ms))
+        set_age(self, age_ms);
     g_variant_lookup(entry, "pid", "u", &self->pid);
     g_variant_lookup(entry, "position", "u", &self->position);
     g_variant_lookup(entry, "cursor", "t", &self->cursor);
@@ -171,6 +187,35 @@ guint64
 web_locks_lock_info_get_key(WebLocksLockInfo *self)
 {
     return self->key;
+}
+
+/* ---- for evidence */
+
+gint64
+web_locks_lock_info_get_since_boot(WebLocksLockInfo *self)
+{
+    return self->since_boot_us;
+}
+
+ProcessLook *
+web_locks_lock_info_get_look(WebLocksLockInfo *self)
+{
+    return &self->look;
+}
+
+void
+web_locks_lock_info_set_evidence(WebLocksLockInfo *self, WebLocksEvidence evidence, char *text)
+{
+    const gboolean is_other = self->evidence != evidence;
+    const gboolean is_other_text = g_strcmp0(self->evidence_text, text) != 0;
+
+    self->evidence = evidence;
+    g_free(self->evidence_text);
+    self->evidence_text = text;
+    if (is_other)
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_EVIDENCE]);
+    if (is_other_text)
+        g_object_notify_by_pspec(G_OBJECT(self), properties[PROP_EVIDENCE_TEXT]);
 }
 
 /* ---- for monitors */
@@ -199,6 +244,7 @@ copy(const WebLocksLockInfo *self, guint position, const char *const *blocked_by
     copy->id = self->id;
     copy->age_ms = self->age_ms;
     copy->since_us = self->since_us;
+    copy->since_boot_us = self->since_boot_us;
     copy->pid = self->pid;
     g_free(copy->process);
     copy->process = g_strdup(self->process);
@@ -221,8 +267,7 @@ web_locks_lock_info_new_granted(WebLocksLockInfo *self, guint64 token)
 
     granted->held = TRUE;
     granted->token = token;
-    granted->age_ms = 0;
-    granted->since_us = g_get_real_time();
+    set_age(granted, 0);
     return granted;
 }
 
@@ -334,11 +379,9 @@ web_locks_lock_info_get_uid(WebLocksLockInfo *self)
  * web_locks_lock_info_get_manager:
  * @self: a lock info
  *
- * Gets the bucket of the lock or request, if this is an item of a [class@WebLocks.Monitor]. With
- * web_locks_manager_break_async() it ends the lock.
+ * Gets the bucket of the lock or request. With web_locks_manager_break_async() it ends the lock.
  *
- * Returns: (transfer none) (nullable): the manager; %NULL if this is an item of a
- *   [class@WebLocks.Snapshot]
+ * Returns: (transfer none) (nullable): the manager; %NULL if this is the result of a query
  * Since: 0.1
  */
 WebLocksManager *
@@ -526,6 +569,42 @@ web_locks_lock_info_get_blocked_by(WebLocksLockInfo *self)
     return (const char *const *)self->blocked_by;
 }
 
+/**
+ * web_locks_lock_info_get_evidence:
+ * @self: a lock info
+ *
+ * Gets what suggests that something is wrong with the holder of the lock:
+ * see [flags@WebLocks.Evidence].
+ *
+ * Returns: the evidence, as of the last update; 0 if there is none, or it was never updated
+ * Since: 0.1
+ */
+WebLocksEvidence
+web_locks_lock_info_get_evidence(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), 0);
+    return self->evidence;
+}
+
+/**
+ * web_locks_lock_info_get_evidence_text:
+ * @self: a lock info
+ *
+ * Gets the evidence as sentences for users, in the language of the locale.
+ *
+ * It contains names that processes have chosen, as [property@WebLocks.LockInfo:process] does.
+ *
+ * Returns: (transfer none): one line; "" if there is no evidence. It is valid until the next
+ *   update
+ * Since: 0.1
+ */
+const char *
+web_locks_lock_info_get_evidence_text(WebLocksLockInfo *self)
+{
+    g_return_val_if_fail(WEB_LOCKS_IS_LOCK_INFO(self), NULL);
+    return self->evidence_text != NULL ? self->evidence_text : "";
+}
+
 /* ---- GObject */
 
 static void
@@ -582,6 +661,12 @@ web_locks_lock_info_get_property(GObject *object, guint id, GValue *value, GPara
     case PROP_MANAGER:
         g_value_set_object(value, self->manager);
         break;
+    case PROP_EVIDENCE:
+        g_value_set_flags(value, (guint)self->evidence);
+        break;
+    case PROP_EVIDENCE_TEXT:
+        g_value_set_string(value, web_locks_lock_info_get_evidence_text(self));
+        break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, pspec);
     }
@@ -599,6 +684,7 @@ web_locks_lock_info_finalize(GObject *object)
     g_free(self->process);
     g_free(self->application);
     g_strfreev(self->blocked_by);
+    g_free(self->evidence_text);
     G_OBJECT_CLASS(web_locks_lock_info_parent_class)->finalize(object);
 }
 
@@ -738,13 +824,33 @@ web_locks_lock_info_class_init(WebLocksLockInfoClass *class)
     /**
      * WebLocksLockInfo:manager:
      *
-     * The bucket, if this is an item of a [class@WebLocks.Monitor]; %NULL if it is one of a
-     * [class@WebLocks.Snapshot].
+     * The bucket; %NULL if this is the result of a query.
      *
      * Since: 0.1
      */
     properties[PROP_MANAGER] =
         g_param_spec_object("manager", NULL, NULL, WEB_LOCKS_TYPE_MANAGER, flags);
+    /**
+     * WebLocksLockInfo:evidence:
+     *
+     * What suggests that something is wrong with the holder of the lock; 0 if there is nothing, it
+     * is a pending request, or it was never updated.
+     *
+     * It is updated by [method@WebLocks.Monitor.update_evidence] and
+     * [func@WebLocks.LockInfo.update_evidence], and by nothing else.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_EVIDENCE] =
+        g_param_spec_flags("evidence", NULL, NULL, WEB_LOCKS_TYPE_EVIDENCE, 0, flags);
+    /**
+     * WebLocksLockInfo:evidence-text:
+     *
+     * The same as sentences for users; "" if there is no evidence.
+     *
+     * Since: 0.1
+     */
+    properties[PROP_EVIDENCE_TEXT] = g_param_spec_string("evidence-text", NULL, NULL, NULL, flags);
     g_object_class_install_properties(object_class, N_PROPS, properties);
 }
 

@@ -3,6 +3,7 @@
 
 #include "client-lib/agent-private.h"
 #include "client-lib/engine/connection.h"
+#include "client-lib/evidence.h"
 #include "client-lib/list-change.h"
 #include "client-lib/manager-private.h"
 #include "client-lib/monitor-private.h"
@@ -52,6 +53,7 @@ struct _WebLocksMonitor {
     GMainContext *context;    /* in which the lists change */
     GListStore *held;
     GListStore *pending;
+    WaitGraph *graph;              /* of the lists; NULL: they have changed since it was made */
     void (*looked)(gpointer data); /* NULL: none */
     gpointer looked_data;
 
@@ -218,7 +220,10 @@ update_lists(WebLocksMonitor *self)
     session_enter(session);
     changes = survey_collect(self->survey);
     session_leave(session);
+    if (changes->len == 0)
+        return;
     list_changes_apply(changes, self->held, self->pending);
+    g_clear_pointer(&self->graph, wait_graph_free);
 }
 
 /* Called with the session lock held. */
@@ -649,6 +654,31 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
     return G_LIST_MODEL(self->pending);
 }
 
+/**
+ * web_locks_monitor_update_evidence:
+ * @self: a monitor
+ * @info: an item of its lists
+ *
+ * Looks at the process of the holder and at who waits for whom, and updates
+ * [property@WebLocks.LockInfo:evidence]: see [flags@WebLocks.Evidence] for the rules.
+ *
+ * This reads up to two small files of /proc. It is meant to be called regularly, for example each
+ * second, for the locks that a user sees; the monitor itself never calls it. It has to be called in
+ * the main context of the agent, in which the lists change.
+ *
+ * Since: 0.1
+ */
+void
+web_locks_monitor_update_evidence(WebLocksMonitor *self, WebLocksLockInfo *info)
+{
+    g_return_if_fail(WEB_LOCKS_IS_MONITOR(self));
+    g_return_if_fail(WEB_LOCKS_IS_LOCK_INFO(info));
+
+    if (self->graph == NULL)
+        self->graph = wait_graph_new(G_LIST_MODEL(self->held), G_LIST_MODEL(self->pending));
+    evidence_update(info, self->graph);
+}
+
 /* ---- the end */
 
 static void
@@ -676,6 +706,7 @@ web_locks_monitor_finalize(GObject *object)
     g_clear_object(&self->agent);
     g_clear_pointer(&self->context, g_main_context_unref);
     g_free(self->name);
+    g_clear_pointer(&self->graph, wait_graph_free);
     g_object_unref(self->held);
     g_object_unref(self->pending);
     G_OBJECT_CLASS(web_locks_monitor_parent_class)->finalize(object);

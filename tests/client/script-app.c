@@ -338,6 +338,18 @@ do_shows(Script *s, char **words)
     script_wait(s, is_shown, &shown);
 }
 
+/* LABEL TEXT: the evidence about the first held lock of a monitor. */
+static void
+do_evidence(Script *s, char **words)
+{
+    WebLocksMonitor *monitor = WEB_LOCKS_MONITOR(script_get_label(s, words[1])->request.object);
+    g_autoptr(WebLocksLockInfo) info =
+        g_list_model_get_item(web_locks_monitor_get_held(monitor), 0);
+
+    web_locks_monitor_update_evidence(monitor, info);
+    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, words[2]);
+}
+
 static void
 do_quiet(Script *s, char **words)
 {
@@ -449,6 +461,7 @@ const ScriptVerb script_app_verbs[] = {
     {"lost", do_lost},
     {"still", do_still},
     {"shows", do_shows},
+    {"evidence", do_evidence},
     {"quiet", do_quiet},
     {"pass", do_pass},
     {"stall", do_stall},

@@ -23,6 +23,7 @@ test_types(void)
     GEnumClass *errors = g_type_class_ref(web_locks_error_get_type());
     GEnumClass *modes = g_type_class_ref(web_locks_mode_get_type());
     GEnumClass *reasons = g_type_class_ref(web_locks_loss_reason_get_type());
+    GFlagsClass *evidence = g_type_class_ref(web_locks_evidence_get_type());
 
     for (guint i = 0; i < G_N_ELEMENTS(types); i++) {
         g_assert_true(g_type_is_a(types[i], G_TYPE_OBJECT));
@@ -37,6 +38,10 @@ test_types(void)
     g_assert_cmpstr(g_enum_get_value(reasons, WEB_LOCKS_LOSS_REASON_TERMINATED)->value_nick, ==,
                     "terminated");
     g_type_class_unref(reasons);
+    g_assert_cmpuint(evidence->n_values, ==, 4);
+    g_assert_cmpstr(g_flags_get_first_value(evidence, WEB_LOCKS_EVIDENCE_CYCLE)->value_nick, ==,
+                    "cycle");
+    g_type_class_unref(evidence);
     g_assert_cmpuint(states->n_values, ==, 5);
     g_assert_cmpstr(g_enum_get_value(states, WEB_LOCKS_CLAIM_STATE_LOST)->value_nick, ==, "lost");
     g_type_class_unref(states);
@@ -329,6 +334,28 @@ test_monitors(void)
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_pending(sync)), ==, 0);
 }
 
+static void
+test_evidence(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(GError) error = NULL;
+    g_autoptr(WebLocksMonitor) monitor = web_locks_monitor_new_sync(manager, NULL, &error);
+    GListModel *held = web_locks_monitor_get_held(monitor);
+    g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, 0);
+    g_autofree char *text = NULL;
+    WebLocksEvidence evidence = WEB_LOCKS_EVIDENCE_CYCLE;
+
+    g_assert_no_error(error);
+    web_locks_monitor_update_evidence(monitor, info);
+    web_locks_lock_info_update_evidence(held, web_locks_monitor_get_pending(monitor));
+    g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, 0);
+    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, "");
+    g_object_get(info, "evidence", &evidence, "evidence-text", &text, NULL);
+    g_assert_cmpint(evidence, ==, 0);
+    g_assert_cmpstr(text, ==, "");
+}
+
 static gboolean
 is_empty(gpointer list)
 {
@@ -366,6 +393,12 @@ test_monitors_of_all(void)
     snapshot = web_locks_manager_inspect_sync(manager, NULL, NULL, &error);
     g_assert_no_error(error);
     info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
+    g_assert_true(web_locks_lock_info_get_manager(info) == manager);
+    g_clear_object(&info);
+    g_clear_object(&snapshot);
+    snapshot = web_locks_manager_query_sync(manager, NULL, &error);
+    g_assert_no_error(error);
+    info = g_list_model_get_item(web_locks_snapshot_get_held(snapshot), 0);
     g_assert_null(web_locks_lock_info_get_manager(info));
     test_release(lock);
     test_wait(is_empty, web_locks_monitor_get_held(of_bucket));
@@ -387,5 +420,6 @@ main(int argc, char **argv)
     g_test_add_func("/api/break", test_break);
     g_test_add_func("/api/monitors", test_monitors);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
+    g_test_add_func("/api/evidence", test_evidence);
     return test_run(NULL);
 }

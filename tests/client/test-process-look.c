@@ -1,0 +1,279 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Looks at processes of this test: which state is seen, for how long one has not run, and that it
+ * is never another process. The time of a look is an argument, so nothing has to wait. */
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client-lib/process-look.h"
+
+#define SECOND G_USEC_PER_SEC
+#define LATER  (3600 * (gint64)SECOND)
+/* Until a child has reached a state by itself. */
+#define PATIENCE_US (30 * SECOND)
+
+/* A child that pauses; then what `then` does in it. */
+static pid_t
+spawn(void (*then)(void))
+{
+    pid_t pid = fork();
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid > 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    then();
+    _exit(0);
+}
+
+static void
+pause_forever(void)
+{
+    for (;;)
+        pause();
+}
+
+static void
+end(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static int
+look_at(ProcessLook *look, pid_t pid, const char *name, gint64 now_us, gint64 *out_idle_us)
+{
+    return (guchar)process_look(look, (guint)pid, name, process_look_now(), now_us, out_idle_us);
+}
+
+/* Until it is in that state, which a child reaches by itself. */
+static void
+wait_for_state(pid_t pid, char state)
+{
+    const gint64 deadline_us = process_look_now() + PATIENCE_US;
+
+    for (;;) {
+        ProcessLook look = {0};
+        gint64 idle_us;
+        int now = look_at(&look, pid, "", process_look_now(), &idle_us);
+
+        if (now == state)
+            return;
+        if (process_look_now() > deadline_us)
+            g_error("process %d is in state '%c', and not '%c'", pid, now, state);
+        g_usleep(1000);
+    }
+}
+
+static void
+test_sleeping(void)
+{
+    pid_t pid = spawn(pause_forever);
+    ProcessLook look = {0};
+    gint64 idle_us = -1;
+
+    wait_for_state(pid, 'S');
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'S');
+    g_assert_cmpint(look_at(&look, pid, "", 100 * SECOND, &idle_us), ==, 'S');
+    g_assert_cmpint(idle_us, ==, 0);
+    end(pid);
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, '\0');
+}
+
+static void
+test_stopped(void)
+{
+    pid_t pid = spawn(pause_forever);
+    ProcessLook look = {0};
+    gint64 idle_us;
+    int status;
+
+    kill(pid, SIGSTOP);
+    g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'T');
+    kill(pid, SIGCONT);
+    wait_for_state(pid, 'S');
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'S');
+    end(pid);
+}
+
+static void
+be_traced(void)
+{
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    raise(SIGSTOP);
+}
+
+static void
+test_traced(void)
+{
+    pid_t pid = spawn(be_traced);
+    ProcessLook look = {0};
+    gint64 idle_us;
+    int status;
+
+    g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 't');
+    end(pid);
+}
+
+/* As the parent of a vfork(), which is in uninterruptible sleep until the child has ended; but with
+ * memory of its own. */
+static void
+sleep_uninterruptibly(void)
+{
+    if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0) == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pause_forever();
+}
+
+static void
+test_uninterruptible(void)
+{
+    const gint64 deadline_us = process_look_now() + PATIENCE_US;
+    pid_t pid = spawn(sleep_uninterruptibly);
+    ProcessLook look = {0};
+    gint64 idle_us = -1;
+
+    wait_for_state(pid, 'D');
+    /* It may still have to leave the CPU. */
+    do {
+        look = (ProcessLook){0};
+        g_assert_cmpint(look_at(&look, pid, "", 5 * SECOND, &idle_us), ==, 'D');
+        g_assert_cmpint(idle_us, ==, 0);
+        g_assert_cmpint(look_at(&look, pid, "", 20 * SECOND, &idle_us), ==, 'D');
+    } while (idle_us != 15 * SECOND && process_look_now() < deadline_us);
+    g_assert_cmpint(idle_us, ==, 15 * SECOND);
+    /* It has run since. */
+    look.run_ns--;
+    look_at(&look, pid, "", 40 * SECOND, &idle_us);
+    g_assert_cmpint(idle_us, ==, 0);
+    look_at(&look, pid, "", 41 * SECOND, &idle_us);
+    g_assert_cmpint(idle_us, ==, SECOND);
+    end(pid);
+    g_assert_cmpint(look_at(&look, pid, "", 50 * SECOND, &idle_us), ==, '\0');
+    g_assert_cmpint(idle_us, ==, 0);
+}
+
+/* One that runs is runnable at each look, and has run between them. */
+static void
+run_forever(void)
+{
+    for (volatile guint i = 0;; i++)
+        ;
+}
+
+static void
+test_running(void)
+{
+    pid_t pid = spawn(run_forever);
+    ProcessLook look = {0};
+    gint64 idle_us;
+    guint64 run_ns = 0;
+
+    wait_for_state(pid, 'R');
+    for (guint n_changes = 0; n_changes < 3;) {
+        gint64 at_us = (gint64)n_changes * 100 * SECOND + SECOND;
+
+        g_assert_cmpint(look_at(&look, pid, "", at_us, &idle_us), ==, 'R');
+        if (look.run_ns != run_ns) {
+            g_assert_cmpint(idle_us, ==, 0);
+            n_changes++;
+        }
+        run_ns = look.run_ns;
+    }
+    end(pid);
+}
+
+/* ---- which process it is */
+
+static void
+test_started_later(void)
+{
+    const gint64 before_us = process_look_now();
+    pid_t pid = spawn(pause_forever);
+    ProcessLook look = {0};
+    gint64 idle_us;
+
+    /* The start time has a resolution of 10 ms, rounded down. */
+    g_assert_true(process_look(&look, (guint)pid, "", before_us - SECOND / 10, LATER, &idle_us) ==
+                  '\0');
+    wait_for_state(pid, 'S');
+    g_assert_true(process_look(&look, (guint)pid, "", process_look_now(), LATER, &idle_us) == 'S');
+    end(pid);
+}
+
+/* The pid is given to another process between two looks. */
+static void
+test_reused(void)
+{
+    pid_t pid = spawn(pause_forever);
+    ProcessLook look = {0};
+    gint64 idle_us;
+
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), !=, '\0');
+    look.start_ticks--;
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, '\0');
+    end(pid);
+}
+
+static void
+rename_and_pause(void)
+{
+    prctl(PR_SET_NAME, "a (b) R 1\t");
+    kill(getpid(), SIGSTOP);
+    pause_forever();
+}
+
+static void
+test_name(void)
+{
+    pid_t pid = spawn(rename_and_pause);
+    ProcessLook look = {0};
+    gint64 idle_us;
+    int status;
+
+    g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
+    g_assert_cmpint(look_at(&look, pid, "a (b) R 1", SECOND, &idle_us), ==, 'T');
+    g_assert_cmpint(look_at(&look, pid, "a (b) R", SECOND, &idle_us), ==, '\0');
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, 'T');
+    end(pid);
+}
+
+static void
+test_none(void)
+{
+    ProcessLook look = {0};
+    gint64 idle_us = -1;
+
+    g_assert_cmpint(look_at(&look, 0, "", SECOND, &idle_us), ==, '\0');
+    g_assert_cmpint(idle_us, ==, 0);
+    g_assert_cmpint(look_at(&look, G_MAXINT, "", SECOND, &idle_us), ==, '\0');
+    g_assert_cmpint(look_at(&look, -1, "", SECOND, &idle_us), ==, '\0');
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/process-look/sleeping", test_sleeping);
+    g_test_add_func("/process-look/stopped", test_stopped);
+    g_test_add_func("/process-look/traced", test_traced);
+    g_test_add_func("/process-look/uninterruptible", test_uninterruptible);
+    g_test_add_func("/process-look/running", test_running);
+    g_test_add_func("/process-look/started-later", test_started_later);
+    g_test_add_func("/process-look/reused", test_reused);
+    g_test_add_func("/process-look/name", test_name);
+    g_test_add_func("/process-look/none", test_none);
+    return g_test_run();
+}

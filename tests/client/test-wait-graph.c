@@ -1,0 +1,206 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Which locks are on a cycle: random ones against the definition, and very long cycles. */
+
+#include <string.h>
+
+#include "client-lib/lock-info-private.h"
+#include "client-lib/manager-private.h"
+#include "client-lib/wait-graph.h"
+
+#define CLIENTS 6
+#define NAMES   5
+
+/* The infos of this test have no manager. */
+const char *
+web_locks_manager_get_path(WebLocksManager *self)
+{
+    g_assert_not_reached();
+}
+
+static void
+add(GListStore *list, guint client, guint name)
+{
+    g_autofree char *client_id = g_strdup_printf(":1.%u", client);
+    g_autofree char *name_text = g_strdup_printf("n%u", name);
+    g_autoptr(WebLocksLockInfo) info = NULL;
+
+    info = web_locks_lock_info_new_from_query(name_text, "shared", client_id,
+                                              g_object_get_data(G_OBJECT(list), "held") != NULL);
+    g_list_store_append(list, info);
+}
+
+typedef struct {
+    GListStore *held;
+    GListStore *pending;
+} Lists;
+
+static Lists
+lists_new(void)
+{
+    Lists lists = {g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO),
+                   g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO)};
+
+    g_object_set_data(G_OBJECT(lists.held), "held", GINT_TO_POINTER(TRUE));
+    return lists;
+}
+
+static void
+lists_free(Lists *lists)
+{
+    g_object_unref(lists->held);
+    g_object_unref(lists->pending);
+}
+
+static WaitFinding
+find(const WaitGraph *graph, const Lists *lists, guint index)
+{
+    g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(G_LIST_MODEL(lists->held), index);
+
+    return wait_graph_find(graph, info);
+}
+
+/* ---- against the definition */
+
+typedef struct {
+    gboolean holds[CLIENTS][NAMES];
+    gboolean wants[CLIENTS][NAMES];
+    gboolean reaches[CLIENTS][CLIENTS]; /* waits for, directly or through others */
+} Model;
+
+static void
+model_fill(Model *model, Lists *lists)
+{
+    for (guint client = 0; client < CLIENTS; client++) {
+        for (guint name = 0; name < NAMES; name++) {
+            model->holds[client][name] = g_test_rand_int_range(0, 6) == 0;
+            model->wants[client][name] = g_test_rand_int_range(0, 6) == 0;
+            if (model->holds[client][name])
+                add(lists->held, client, name);
+            if (model->wants[client][name])
+                add(lists->pending, client, name);
+        }
+    }
+}
+
+static void
+model_close(Model *model)
+{
+    for (guint a = 0; a < CLIENTS; a++)
+        for (guint b = 0; b < CLIENTS; b++)
+            for (guint name = 0; name < NAMES; name++)
+                model->reaches[a][b] |= model->wants[a][name] && model->holds[b][name];
+    for (guint via = 0; via < CLIENTS; via++)
+        for (guint a = 0; a < CLIENTS; a++)
+            for (guint b = 0; b < CLIENTS; b++)
+                model->reaches[a][b] |= model->reaches[a][via] && model->reaches[via][b];
+}
+
+/* The number of clients that wait for each other because of this lock: 0 if none of those that wait
+ * for the lock is one for which its holder waits. */
+static guint
+model_count(const Model *model, guint client, guint name)
+{
+    gboolean is_on_cycle = FALSE;
+    guint n = 1;
+
+    for (guint other = 0; other < CLIENTS; other++)
+        is_on_cycle |=
+            model->wants[other][name] && (other == client || model->reaches[client][other]);
+    for (guint other = 0; other < CLIENTS; other++)
+        n += other != client && model->reaches[client][other] && model->reaches[other][client];
+    return is_on_cycle ? n : 0;
+}
+
+static void
+test_random(void)
+{
+    guint n_cycles = 0;
+
+    for (guint round = 0; round < 2000; round++) {
+        Lists lists = lists_new();
+        Model model = {0};
+        g_autoptr(WaitGraph) graph = NULL;
+        guint index = 0;
+
+        model_fill(&model, &lists);
+        model_close(&model);
+        graph = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+        for (guint client = 0; client < CLIENTS; client++) {
+            for (guint name = 0; name < NAMES; name++) {
+                guint n_waiting = 0;
+                WaitFinding finding;
+
+                if (!model.holds[client][name])
+                    continue;
+                for (guint other = 0; other < CLIENTS; other++)
+                    n_waiting += model.wants[other][name];
+                finding = find(graph, &lists, index++);
+                g_assert_cmpuint(finding.n_waiting, ==, n_waiting);
+                g_assert_cmpuint(finding.n_clients, ==, model_count(&model, client, name));
+                n_cycles += finding.n_clients > 1;
+            }
+        }
+        lists_free(&lists);
+    }
+    g_assert_cmpuint(n_cycles, >, 100); /* or the test would show nothing */
+}
+
+/* ---- long ones */
+
+#define MANY 20000
+
+/* Each holds one lock, and waits for that of the next. */
+static Lists
+make_ring(void)
+{
+    Lists lists = lists_new();
+
+    for (guint i = 0; i < MANY; i++) {
+        add(lists.held, i, i);
+        add(lists.pending, i, (i + 1) % MANY);
+    }
+    return lists;
+}
+
+static void
+test_ring(void)
+{
+    Lists lists = make_ring();
+    g_autoptr(WaitGraph) graph = NULL;
+    WaitFinding finding;
+
+    graph = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+    finding = find(graph, &lists, MANY / 2);
+    g_assert_cmpuint(finding.n_waiting, ==, 1);
+    g_assert_cmpuint(finding.n_clients, ==, MANY);
+    g_assert_true(g_str_has_suffix(finding.clients, " and 19996 more"));
+    g_assert_cmpuint(strlen(finding.clients), <, 200);
+    lists_free(&lists);
+}
+
+static void
+test_chain(void)
+{
+    Lists lists = make_ring();
+    g_autoptr(WaitGraph) graph = NULL;
+
+    g_list_store_remove(lists.pending, MANY - 1);
+    graph = wait_graph_new(G_LIST_MODEL(lists.held), G_LIST_MODEL(lists.pending));
+    for (guint i = 0; i < MANY; i++) {
+        g_assert_cmpuint(find(graph, &lists, i).n_clients, ==, 0);
+        g_assert_cmpuint(find(graph, &lists, i).n_waiting, ==, i > 0);
+    }
+    lists_free(&lists);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wait-graph/random", test_random);
+    g_test_add_func("/wait-graph/ring", test_ring);
+    g_test_add_func("/wait-graph/chain", test_chain);
+    return g_test_run();
+}
