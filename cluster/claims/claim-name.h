@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The node name of a claim: MODE-SESSION-TURN-SEQUENCE, for example
+ * `e-0100001f2c3d4e5f-00000007-0000000042`.
+ *
+ * MODE is `e` (exclusive) or `s` (shared). SESSION is the engine's session of the host, TURN is
+ * different for each claim that a session makes for a name: together they tell a host its own claim
+ * from those of others and from those of its predecessors. SEQUENCE is the number that the engine
+ * appends to a sequential node, and is the order of the claims; a claim that steals is made with a
+ * lower one than all others, which may be negative. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "permit-mode.h"
+
+typedef struct {
+    PermitMode mode; /* not PERMIT_NONE */
+    guint64 session;
+    guint32 turn;
+    gint32 sequence;
+} ClaimName;
+
+/* With the final NUL. */
+#define CLAIM_NAME_SIZE 64
+
+/* Returns FALSE if `text` is not the name of a claim. Every name is accepted in one spelling only.
+ */
+gboolean claim_name_parse(const char *text, ClaimName *out_name);
+
+/* Writes the name, or the part of it before SEQUENCE. */
+void claim_name_format(const ClaimName *name, char text[CLAIM_NAME_SIZE]);
+void claim_name_format_prefix(const ClaimName *name, char text[CLAIM_NAME_SIZE]);
+
+gboolean claim_name_equal(const ClaimName *a, const ClaimName *b);
+
+/* Whether `other` was made before `own` and their modes exclude each other, so that `own` has to
+ * wait for its end. */
+gboolean claim_name_blocks(const ClaimName *other, const ClaimName *own);

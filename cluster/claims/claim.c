@@ -1,0 +1,695 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "claim.h"
+
+#include <string.h>
+
+/* How long a permit that nobody uses is kept while no other host wants it: the next request then
+ * needs no commit. */
+#define LINGER_US G_USEC_PER_SEC
+
+typedef enum {
+    TURN_NONE,    /* no permit */
+    TURN_OPEN,    /* a permit */
+    TURN_ENDING,  /* the lock service was asked to yield */
+    TURN_CLOSING, /* it was asked to grant nothing more */
+} Turn;
+
+struct Claim {
+    gint64 turn_us;
+    guint32 *last_turn; /* of all claims of the session */
+    GQueue actions;     /* of ClaimAction, owned */
+
+    ClaimDemand demand;
+    gboolean is_demand_known;
+
+    guint64 session; /* 0: none */
+    gboolean is_connected;
+
+    /* The operation in progress. */
+    gboolean is_busy;
+    ClaimActionKind operation;
+
+    /* The own node. `next` is the one that the operation in progress, or with an unknown outcome,
+     * creates, if there is one. */
+    gboolean has_own, has_next;
+    ClaimName own;
+    ClaimName next;
+    gboolean is_spent;     /* the permit of `own` was returned */
+    gboolean is_uncertain; /* the outcome of the last operation is unknown */
+
+    /* The permit. */
+    Turn turn;
+    guint64 block;
+    gint64 turn_ends_us;   /* in TURN_ENDING */
+    gint64 linger_ends_us; /* in TURN_OPEN; 0: it is in use */
+
+    /* What the last LIST has found. */
+    gboolean is_list_valid;
+    gboolean needs_sync;
+    gboolean is_missing; /* the node of the name doesn't exist */
+    gint32 version;
+    GArray *others; /* of ClaimName */
+
+    gboolean is_watching;
+    gboolean has_told_busy;
+    gboolean has_told_gone;
+};
+
+Claim *
+claim_new(gint64 turn_us, guint32 *last_turn)
+{
+    Claim *claim = g_new0(Claim, 1);
+
+    claim->turn_us = turn_us;
+    claim->last_turn = last_turn;
+    claim->others = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    g_queue_init(&claim->actions);
+    return claim;
+}
+
+void
+claim_action_clear(ClaimAction *action)
+{
+    g_clear_pointer(&action->victims, g_array_unref);
+}
+
+void
+claim_free(Claim *claim)
+{
+    g_auto(ClaimAction) action = {0};
+
+    while (claim_take_action(claim, &action))
+        claim_action_clear(&action);
+    g_array_unref(claim->others);
+    g_free(claim);
+}
+
+gboolean
+claim_take_action(Claim *claim, ClaimAction *out_action)
+{
+    g_autofree ClaimAction *action = g_queue_pop_head(&claim->actions);
+
+    if (action == NULL)
+        return FALSE;
+    *out_action = *action;
+    return TRUE;
+}
+
+static ClaimAction *
+append_action(Claim *claim, ClaimActionKind kind)
+{
+    ClaimAction *action = g_new0(ClaimAction, 1);
+
+    action->kind = kind;
+    g_queue_push_tail(&claim->actions, action);
+    return action;
+}
+
+static ClaimAction *
+begin_operation(Claim *claim, ClaimActionKind kind)
+{
+    g_assert(!claim->is_busy);
+    claim->is_busy = TRUE;
+    claim->operation = kind;
+    return append_action(claim, kind);
+}
+
+static gboolean
+has_demand(const Claim *claim)
+{
+    return claim->demand.want != PERMIT_NONE || claim->demand.held != PERMIT_NONE;
+}
+
+/* ---- what the last list says */
+
+static const ClaimName *
+get_other(const Claim *claim, guint i)
+{
+    return &g_array_index(claim->others, ClaimName, i);
+}
+
+/* Returns a node of this session that is not `own`, or NULL. There is one if an operation whose
+ * outcome was unknown has created it after all, or an earlier process of this host. */
+static const ClaimName *
+find_leftover(const Claim *claim)
+{
+    for (guint i = 0; i < claim->others->len; i++)
+        if (get_other(claim, i)->session == claim->session)
+            return get_other(claim, i);
+    return NULL;
+}
+
+/* Returns the last of the claims that `own` has to wait for, or NULL. */
+static const ClaimName *
+find_nearest_blocker(const Claim *claim)
+{
+    const ClaimName *nearest = NULL;
+
+    for (guint i = 0; i < claim->others->len; i++) {
+        const ClaimName *other = get_other(claim, i);
+
+        if (claim_name_blocks(other, &claim->own) &&
+            (nearest == NULL || other->sequence > nearest->sequence))
+            nearest = other;
+    }
+    return nearest;
+}
+
+/* Whether a claim of another host waits for the end of `own`. */
+static gboolean
+is_awaited(const Claim *claim)
+{
+    for (guint i = 0; i < claim->others->len; i++)
+        if (claim_name_blocks(&claim->own, get_other(claim, i)))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+is_first(const Claim *claim, const ClaimName *name)
+{
+    if (claim->has_own && claim_name_blocks(&claim->own, name))
+        return FALSE;
+    for (guint i = 0; i < claim->others->len; i++)
+        if (claim_name_blocks(get_other(claim, i), name))
+            return FALSE;
+    return TRUE;
+}
+
+/* ---- operations */
+
+static ClaimName
+new_name(Claim *claim)
+{
+    PermitMode mode = claim->demand.want != PERMIT_NONE ? claim->demand.want : claim->demand.held;
+    ClaimName name = {mode, claim->session, ++*claim->last_turn, 0};
+
+    claim->has_next = TRUE;
+    claim->next = name;
+    return name;
+}
+
+static void
+create(Claim *claim)
+{
+    begin_operation(claim, CLAIM_CREATE)->name = new_name(claim);
+}
+
+static void
+list(Claim *claim)
+{
+    ClaimAction *action = begin_operation(claim, CLAIM_LIST);
+
+    action->sync = claim->is_uncertain || claim->needs_sync;
+    action->watch = claim->turn != TURN_NONE;
+    /* A watch that fires from now on is about changes after this list. */
+    claim->is_list_valid = TRUE;
+}
+
+static void
+delete_node(Claim *claim, const ClaimName *name)
+{
+    begin_operation(claim, CLAIM_DELETE)->name = *name;
+}
+
+static void
+swap(Claim *claim)
+{
+    ClaimAction *action = begin_operation(claim, CLAIM_SWAP);
+
+    action->old = claim->own;
+    action->name = new_name(claim);
+}
+
+static void
+grant(Claim *claim)
+{
+    ClaimAction *action = begin_operation(claim, CLAIM_GRANT);
+
+    action->name = claim->own;
+    action->version = claim->version;
+}
+
+/* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
+ * least one: so the node of the name is still the same as in the last list, and its version says
+ * whether anything was granted since. */
+static void
+steal(Claim *claim)
+{
+    ClaimAction *action = begin_operation(claim, CLAIM_STEAL);
+    gint32 lowest = 0;
+
+    action->victims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    for (guint i = 0; i < claim->others->len; i++) {
+        const ClaimName *other = get_other(claim, i);
+
+        lowest = MIN(lowest, other->sequence);
+        if (is_first(claim, other))
+            g_array_append_val(action->victims, *other);
+    }
+    if (claim->has_own) {
+        lowest = MIN(lowest, claim->own.sequence);
+        g_array_append_val(action->victims, claim->own);
+    }
+    claim->has_next = TRUE;
+    claim->next = (ClaimName){PERMIT_EXCLUSIVE, claim->session, ++*claim->last_turn, lowest - 1};
+    action->name = claim->next;
+    action->version = claim->version;
+}
+
+static void
+watch(Claim *claim, const ClaimName *name)
+{
+    claim->is_watching = TRUE;
+    begin_operation(claim, CLAIM_WATCH)->name = *name;
+}
+
+/* ---- messages for the lock service */
+
+static void
+ask_to_yield(Claim *claim, gboolean now)
+{
+    claim->turn = now ? TURN_CLOSING : TURN_ENDING;
+    append_action(claim, CLAIM_YIELD)->now = now;
+}
+
+static void
+end_permit(Claim *claim, gboolean is_lost)
+{
+    if (claim->turn == TURN_NONE)
+        return;
+    claim->turn = TURN_NONE;
+    append_action(claim, CLAIM_REVOKED)->is_lost = is_lost;
+}
+
+static void
+give_permit(Claim *claim, guint64 block)
+{
+    ClaimAction *action;
+
+    /* Nobody wants it any more, or the lock service that did has gone. */
+    if (!claim->is_demand_known || !has_demand(claim))
+        return;
+    action = append_action(claim, CLAIM_PERMIT);
+    action->mode = claim->own.mode;
+    action->block = block;
+    claim->block = block;
+    claim->turn = TURN_OPEN;
+    claim->linger_ends_us = 0;
+    /* With this permit the lock service decides the request by itself. */
+    if (claim->own.mode == PERMIT_EXCLUSIVE)
+        claim->demand.has_steal = FALSE;
+    /* The next list sets a watch, to see claims of other hosts. */
+    claim->is_list_valid = FALSE;
+}
+
+/* ---- what to do next */
+
+/* Ends the turn if another host waits, or if nobody uses the permit. */
+static void
+step_turn(Claim *claim, gint64 now_us)
+{
+    if (claim->turn == TURN_OPEN && claim->is_list_valid && is_awaited(claim)) {
+        ask_to_yield(claim, FALSE);
+        claim->turn_ends_us = now_us + claim->turn_us;
+    }
+    if (claim->turn == TURN_ENDING && now_us >= claim->turn_ends_us)
+        ask_to_yield(claim, TRUE);
+    if (claim->turn != TURN_OPEN || has_demand(claim))
+        claim->linger_ends_us = 0;
+    else if (claim->linger_ends_us == 0)
+        claim->linger_ends_us = now_us + LINGER_US;
+    else if (now_us >= claim->linger_ends_us)
+        ask_to_yield(claim, TRUE);
+}
+
+static void
+step_without_node(Claim *claim)
+{
+    if (claim->demand.want == PERMIT_NONE) {
+        if (!claim->has_told_gone && claim->demand.held == PERMIT_NONE)
+            append_action(claim, CLAIM_GONE);
+        claim->has_told_gone = TRUE;
+        return;
+    }
+    if (claim->is_missing)
+        begin_operation(claim, CLAIM_ENSURE);
+    else if (claim->demand.has_steal && !claim->is_list_valid)
+        list(claim);
+    else if (claim->demand.has_steal && claim->others->len > 0)
+        steal(claim);
+    else
+        create(claim);
+}
+
+static void
+step_waiting(Claim *claim)
+{
+    const ClaimName *blocker = find_nearest_blocker(claim);
+    gboolean is_usable = !claim->is_spent && claim->own.mode >= claim->demand.want;
+
+    if (blocker == NULL && (is_usable || claim->demand.held != PERMIT_NONE)) {
+        grant(claim);
+        return;
+    }
+    if (claim->demand.has_steal) {
+        steal(claim);
+        return;
+    }
+    if (claim->demand.has_if_available && !claim->has_told_busy) {
+        append_action(claim, CLAIM_BUSY);
+        claim->has_told_busy = TRUE;
+    }
+    if (!claim->is_watching)
+        watch(claim, blocker);
+}
+
+static void
+step_with_node(Claim *claim)
+{
+    const ClaimDemand *demand = &claim->demand;
+    gboolean is_too_weak = demand->want == PERMIT_EXCLUSIVE && demand->held == PERMIT_NONE &&
+                           claim->own.mode == PERMIT_SHARED;
+
+    if (claim->turn == TURN_NONE && !has_demand(claim))
+        delete_node(claim, &claim->own);
+    else if (claim->turn == TURN_NONE && (claim->is_spent || is_too_weak) && !demand->has_steal)
+        swap(claim);
+    else if (!claim->is_list_valid)
+        list(claim);
+    else if (claim->turn == TURN_NONE)
+        step_waiting(claim);
+    else if (demand->has_steal)
+        steal(claim);
+}
+
+static void
+step(Claim *claim, gint64 now_us)
+{
+    const ClaimName *leftover;
+
+    step_turn(claim, now_us);
+    if (claim->is_busy || !claim->is_connected || claim->session == 0 || !claim->is_demand_known)
+        return;
+
+    leftover = find_leftover(claim);
+    if (claim->is_uncertain)
+        list(claim);
+    else if (leftover != NULL)
+        delete_node(claim, leftover);
+    else if (claim->has_own)
+        step_with_node(claim);
+    else
+        step_without_node(claim);
+}
+
+/* ---- results */
+
+static void
+set_own(Claim *claim, const ClaimName *name)
+{
+    claim->has_own = TRUE;
+    claim->own = *name;
+    claim->is_spent = FALSE;
+    claim->is_list_valid = FALSE;
+    claim->is_watching = FALSE;
+    claim->has_told_busy = FALSE;
+}
+
+/* The node doesn't exist any more, though the session does: another host has deleted it. */
+static void
+lose_own(Claim *claim)
+{
+    claim->has_own = FALSE;
+    claim->is_spent = FALSE;
+    claim->is_list_valid = FALSE;
+    end_permit(claim, FALSE);
+}
+
+/* Finds out which of the nodes are this host's. */
+static void
+take_children(Claim *claim, const GArray *children)
+{
+    gboolean found_own = FALSE;
+
+    g_array_set_size(claim->others, 0);
+    for (guint i = 0; i < children->len; i++) {
+        const ClaimName *child = &g_array_index(children, ClaimName, i);
+
+        if (claim->has_own && claim_name_equal(child, &claim->own))
+            found_own = TRUE;
+        else
+            g_array_append_val(claim->others, *child);
+    }
+    if (claim->has_own && !found_own) {
+        gboolean is_list_valid = claim->is_list_valid;
+
+        lose_own(claim);
+        claim->is_list_valid = is_list_valid;
+    }
+}
+
+/* After an unknown outcome: was the new node created? */
+static void
+find_next(Claim *claim)
+{
+    for (guint i = 0; i < claim->others->len; i++) {
+        ClaimName other = *get_other(claim, i);
+
+        if (!claim->has_next || other.session != claim->session || other.turn != claim->next.turn)
+            continue;
+        g_array_remove_index(claim->others, i);
+        set_own(claim, &other);
+        return;
+    }
+}
+
+static void
+take_list(Claim *claim, const ClaimResult *result)
+{
+    g_autoptr(GArray) none = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+
+    claim->is_missing = result->outcome == CLAIM_NO_NODE;
+    claim->version = result->version;
+    take_children(claim, claim->is_missing ? none : result->children);
+    if (claim->is_uncertain)
+        find_next(claim);
+    claim->is_uncertain = FALSE;
+    claim->needs_sync = FALSE;
+    claim->has_next = FALSE;
+    claim->is_watching = FALSE;
+}
+
+static void
+take_new_node(Claim *claim, gint32 sequence)
+{
+    ClaimName name = claim->next;
+
+    name.sequence = sequence;
+    claim->has_next = FALSE;
+    set_own(claim, &name);
+}
+
+/* Nothing was changed, since what the last list says is out of date. */
+static void
+take_refusal(Claim *claim, ClaimOutcome outcome)
+{
+    claim->has_next = FALSE;
+    claim->is_list_valid = FALSE;
+    claim->is_watching = FALSE;
+    if (claim->operation == CLAIM_CREATE || claim->operation == CLAIM_ENSURE)
+        claim->is_missing = TRUE;
+    else if (outcome == CLAIM_BAD_VERSION || claim->operation == CLAIM_STEAL)
+        claim->needs_sync = TRUE;
+    else if (claim->operation == CLAIM_GRANT || claim->operation == CLAIM_SWAP)
+        lose_own(claim);
+}
+
+static void
+take_deletion(Claim *claim)
+{
+    const ClaimName *leftover = find_leftover(claim);
+
+    if (leftover == NULL)
+        claim->has_own = FALSE;
+    claim->is_spent = FALSE;
+    claim->is_list_valid = FALSE;
+    g_array_set_size(claim->others, 0);
+}
+
+static void
+take_success(Claim *claim, const ClaimResult *result)
+{
+    switch (claim->operation) {
+    case CLAIM_ENSURE:
+        claim->is_missing = FALSE;
+        claim->is_list_valid = FALSE;
+        break;
+    case CLAIM_CREATE:
+    case CLAIM_SWAP:
+        take_new_node(claim, result->sequence);
+        break;
+    case CLAIM_STEAL:
+        /* The own locks, if any, are ended by the lock service, whose steal this is. */
+        claim->turn = TURN_NONE;
+        take_new_node(claim, claim->next.sequence);
+        give_permit(claim, result->block);
+        break;
+    case CLAIM_GRANT:
+        give_permit(claim, result->block);
+        break;
+    case CLAIM_WATCH:
+        break;
+    case CLAIM_DELETE:
+        take_deletion(claim);
+        break;
+    case CLAIM_LIST: /* see take_list() */
+    case CLAIM_PERMIT:
+    case CLAIM_YIELD:
+    case CLAIM_REVOKED:
+    case CLAIM_BUSY:
+    case CLAIM_GONE:
+    default:
+        g_assert_not_reached();
+    }
+}
+
+void
+claim_result(Claim *claim, const ClaimResult *result, gint64 now_us)
+{
+    g_assert(claim->is_busy);
+    claim->is_busy = FALSE;
+
+    if (result->outcome == CLAIM_UNKNOWN)
+        claim->is_uncertain = TRUE;
+    else if (claim->operation == CLAIM_LIST)
+        take_list(claim, result);
+    else if (result->outcome == CLAIM_OK ||
+             (claim->operation == CLAIM_DELETE && result->outcome == CLAIM_NO_NODE))
+        take_success(claim, result);
+    else
+        take_refusal(claim, result->outcome);
+    step(claim, now_us);
+}
+
+/* ---- other inputs */
+
+void
+claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
+{
+    gboolean is_about_turn = claim->turn != TURN_NONE && demand->block == claim->block;
+
+    claim->demand = *demand;
+    if (is_about_turn && demand->is_returned) {
+        claim->turn = TURN_NONE;
+        claim->is_spent = TRUE;
+        claim->is_list_valid = FALSE;
+    } else if (claim->turn != TURN_NONE && !is_about_turn) {
+        claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
+    }
+    claim->is_demand_known = TRUE;
+    claim->has_told_gone = FALSE;
+    if (!demand->has_if_available)
+        claim->has_told_busy = FALSE;
+    step(claim, now_us);
+}
+
+void
+claim_service_restarted(Claim *claim)
+{
+    claim->is_demand_known = FALSE;
+    claim->turn = TURN_NONE;
+    claim->is_list_valid = FALSE;
+}
+
+void
+claim_connected(Claim *claim, guint64 session, gint64 now_us)
+{
+    g_assert(claim->session == 0 || claim->session == session);
+    claim->session = session;
+    claim->is_connected = TRUE;
+    claim->is_list_valid = FALSE;
+    claim->is_watching = FALSE;
+    step(claim, now_us);
+}
+
+void
+claim_disconnected(Claim *claim)
+{
+    claim->is_connected = FALSE;
+}
+
+void
+claim_session_ended(Claim *claim, gint64 now_us)
+{
+    end_permit(claim, TRUE);
+    claim->session = 0;
+    claim->is_connected = FALSE;
+    claim->is_busy = FALSE;
+    claim->has_own = FALSE;
+    claim->has_next = FALSE;
+    claim->is_spent = FALSE;
+    claim->is_uncertain = FALSE;
+    claim->is_list_valid = FALSE;
+    claim->is_watching = FALSE;
+    g_array_set_size(claim->others, 0);
+    step(claim, now_us);
+}
+
+void
+claim_adopt(Claim *claim, const ClaimName *name)
+{
+    g_assert(!claim->is_busy);
+    if (claim->has_own)
+        g_array_append_val(claim->others, *name);
+    else
+        set_own(claim, name);
+    claim->needs_sync = TRUE;
+}
+
+void
+claim_changed(Claim *claim, gint64 now_us)
+{
+    claim->is_list_valid = FALSE;
+    claim->is_watching = FALSE;
+    step(claim, now_us);
+}
+
+void
+claim_tick(Claim *claim, gint64 now_us)
+{
+    step(claim, now_us);
+}
+
+gint64
+claim_get_next_tick_us(const Claim *claim)
+{
+    if (claim->turn == TURN_ENDING)
+        return claim->turn_ends_us;
+    if (claim->turn == TURN_OPEN && claim->linger_ends_us != 0)
+        return claim->linger_ends_us;
+    return -1;
+}
+
+gboolean
+claim_is_busy(const Claim *claim)
+{
+    return claim->is_busy;
+}
+
+gboolean
+claim_has_node(const Claim *claim)
+{
+    return claim->has_own || claim->has_next || claim->is_uncertain;
+}
+
+gboolean
+claim_is_settled(const Claim *claim)
+{
+    if (!claim_has_node(claim) || claim->turn != TURN_NONE)
+        return TRUE;
+    return claim->has_own && claim->is_list_valid && !claim->is_busy &&
+           find_nearest_blocker(claim) != NULL;
+}

@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The claim of this host for one name: how it takes its turn among the hosts.
+ *
+ * The lock service states what it wants of the name (its demand), and grants locks by itself while
+ * it has a permit. A claim gets the permit from the engine: it creates a node, waits until no claim
+ * that was made before is in its way, and commits the grant. When another host has a claim that
+ * waits, the lock service is asked to end its turn (yield); when it has done so, the node is
+ * deleted, and the next one created in the same commit if there is still a demand. So a request
+ * waits for at most one turn of every other host.
+ *
+ * This is a state machine without I/O or clock. Its inputs are the functions below; each appends
+ * actions to a queue, which the caller takes and carries out in order: operations of the engine, of
+ * which at most one is in progress, and messages for the lock service.
+ *
+ * Invariants:
+ * - The lock service has a permit only between a committed grant of the current node and the first
+ *   of: its return, the loss of the node, the end of the session.
+ * - If the outcome of an operation is unknown, nothing is assumed: the children of the name are
+ * read after a sync, and the host's own nodes are recognized by session and turn.
+ * - A node that has been granted is never granted a second turn after its return. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "claim-name.h"
+
+typedef struct Claim Claim;
+
+/* What the lock service wants of the name. */
+typedef struct {
+    PermitMode want;           /* the mode of its first request that waits */
+    PermitMode held;           /* the mode of the locks that it has granted */
+    gboolean has_if_available; /* the request is `ifAvailable`: it does not wait for other hosts */
+    gboolean has_steal;        /* the request steals: it does not wait for other hosts either */
+    gboolean is_returned;      /* the lock service gives the permit back */
+    guint64 block; /* of the permit that it has or gives back; 0: none. It tells a demand
+                      that has crossed a new permit */
+} ClaimDemand;
+
+typedef enum {
+    /* Operations of the engine on the node of the name and its children. */
+    CLAIM_ENSURE, /* create the node of the name if it doesn't exist */
+    CLAIM_CREATE, /* create `name`, whose sequence number the engine chooses */
+    CLAIM_LIST,   /* list the children, with the version of the node of the name */
+    CLAIM_WATCH,  /* call claim_changed() when `name` ends; NO_NODE if it doesn't exist */
+    CLAIM_GRANT,  /* in one commit: check that `name` exists, raise the version of the node of the
+                     name, which has to be `version`, and get a block of tokens */
+    CLAIM_DELETE, /* delete `name` */
+    CLAIM_SWAP,   /* in one commit: delete `old`, and create `name` as CREATE does */
+    CLAIM_STEAL,  /* in one commit: raise the version as GRANT does, delete `victims`, create `name`
+                     with its sequence number, and get a block of tokens */
+    /* Messages for the lock service. */
+    CLAIM_PERMIT, /* it has a permit of `mode`, and the tokens of `block` */
+    CLAIM_YIELD, /* end the turn: grant only to requests that wait already, or, if `now`, to none */
+    CLAIM_REVOKED, /* the permit has ended: stolen, or lost if `is_lost` */
+    CLAIM_BUSY,    /* a claim of another host is in the way */
+    CLAIM_GONE,    /* there is no demand and no node any more: the claim may be freed */
+} ClaimActionKind;
+
+typedef struct {
+    ClaimActionKind kind;
+    ClaimName name;
+    ClaimName old;
+    gint32 version;
+    gboolean sync;   /* of LIST: see all commits of all sessions so far */
+    gboolean watch;  /* of LIST: call claim_changed() when the children change */
+    GArray *victims; /* of ClaimName; owned; NULL except in STEAL */
+    PermitMode mode;
+    guint64 block;
+    gboolean now;
+    gboolean is_lost;
+} ClaimAction;
+
+/* The result of an operation of the engine. */
+typedef enum {
+    CLAIM_OK,
+    CLAIM_NO_NODE,     /* a node of the operation doesn't exist; nothing was changed */
+    CLAIM_BAD_VERSION, /* `version` is not current; nothing was changed */
+    CLAIM_UNKNOWN,     /* the connection broke: the operation has been carried out, or not, or it
+                          still will be, until the next sync */
+} ClaimOutcome;
+
+typedef struct {
+    ClaimOutcome outcome;
+    gint32 sequence;        /* of CREATE and SWAP: of the new node */
+    guint64 block;          /* of GRANT and STEAL */
+    gint32 version;         /* of LIST: of the node of the name */
+    const GArray *children; /* of LIST: of ClaimName; borrowed */
+} ClaimResult;
+
+/* `turn_us` is how long the lock service may go on granting after it was asked to end its turn.
+ * `last_turn` is the last turn number of all claims of the session, borrowed: no two nodes that a
+ * session has ever made have the same name, though a name's node may be deleted and made again. */
+Claim *claim_new(gint64 turn_us, guint32 *last_turn);
+void claim_free(Claim *claim);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Claim, claim_free)
+
+/* Takes the next action from the queue. Returns FALSE if there is none. */
+gboolean claim_take_action(Claim *claim, ClaimAction *out_action);
+void claim_action_clear(ClaimAction *action);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ClaimAction, claim_action_clear)
+
+/* ---- inputs; `now_us` is any clock that never goes back */
+
+void claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us);
+
+/* The lock service has connected again: it has no permit until it gets it again, and its demand is
+ * not known until the next claim_set_demand(), as in a new claim. */
+void claim_service_restarted(Claim *claim);
+
+/* There is a connection to the engine, in this session (not 0). */
+void claim_connected(Claim *claim, guint64 session, gint64 now_us);
+
+/* The connection has broken. The result of the operation in progress, if any, is CLAIM_UNKNOWN and
+ * comes by claim_result(), before or after. */
+void claim_disconnected(Claim *claim);
+
+/* The session has ended, or must not be used any more: its nodes will be or have been deleted. No
+ * result comes any more for an operation in progress. */
+void claim_session_ended(Claim *claim, gint64 now_us);
+
+/* A node of this session was found that an earlier process of this host had made. */
+void claim_adopt(Claim *claim, const ClaimName *name);
+
+/* The result of the operation in progress. */
+void claim_result(Claim *claim, const ClaimResult *result, gint64 now_us);
+
+/* A watch has fired. May be called at any time. */
+void claim_changed(Claim *claim, gint64 now_us);
+
+/* Time has passed. */
+void claim_tick(Claim *claim, gint64 now_us);
+
+/* ---- state */
+
+/* When to call claim_tick() next, or -1. */
+gint64 claim_get_next_tick_us(const Claim *claim);
+
+/* Whether an operation is in progress. */
+gboolean claim_is_busy(const Claim *claim);
+
+/* Whether there is a node, or may be one. */
+gboolean claim_has_node(const Claim *claim);
+
+/* Whether it is known if an adopted node, or one from before claim_service_restarted(), gives a
+ * permit. */
+gboolean claim_is_settled(const Claim *claim);

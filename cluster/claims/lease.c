@@ -1,0 +1,72 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "lease.h"
+
+void
+lease_init(Lease *lease, gint64 timeout_us)
+{
+    g_assert(timeout_us > LEASE_MARGIN_US);
+    *lease = (Lease){.duration_us = timeout_us - LEASE_MARGIN_US};
+}
+
+gboolean
+lease_extend(Lease *lease, gint64 sent_us)
+{
+    gint64 deadline_us = sent_us + lease->duration_us;
+
+    lease->is_renewing = FALSE;
+    if (deadline_us <= lease->deadline_us)
+        return FALSE;
+    lease->deadline_us = deadline_us;
+    lease->renewal_us = sent_us + LEASE_RENEWAL_US;
+    return TRUE;
+}
+
+guint64
+lease_tell(Lease *lease)
+{
+    return ++lease->last_serial;
+}
+
+void
+lease_acknowledge(Lease *lease, guint64 serial)
+{
+    if (serial <= lease->last_serial)
+        lease->last_ack = MAX(lease->last_ack, serial);
+}
+
+static gboolean
+may_renew(const Lease *lease)
+{
+    return lease->deadline_us != 0 && !lease->is_renewing && lease->last_ack == lease->last_serial;
+}
+
+gboolean
+lease_begin_renewal(Lease *lease, gint64 now_us)
+{
+    if (!may_renew(lease) || now_us < lease->renewal_us)
+        return FALSE;
+    lease->is_renewing = TRUE;
+    return TRUE;
+}
+
+void
+lease_renewal_failed(Lease *lease)
+{
+    lease->is_renewing = FALSE;
+}
+
+gboolean
+lease_is_over(const Lease *lease, gint64 now_us)
+{
+    return lease->deadline_us != 0 && now_us >= lease->deadline_us;
+}
+
+gint64
+lease_get_next_us(const Lease *lease)
+{
+    if (lease->deadline_us == 0)
+        return -1;
+    return may_renew(lease) ? MIN(lease->renewal_us, lease->deadline_us) : lease->deadline_us;
+}

@@ -1,0 +1,55 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The lease: until when the engine certainly keeps the nodes of this host's session.
+ *
+ * Only a committed write proves that the session lives: a server that is cut off from the others
+ * still answers pings and reads. The engine ends a session of time-out T at the earliest T minus
+ * one and a half of its ticks after it got the last message, and a commit proves that it got the
+ * message not before it was sent. So the lease ends T - LEASE_MARGIN after the last committed write
+ * was sent, for ticks of up to two seconds, and with two seconds to spare, in which the lock
+ * service tells its clients that their locks are lost.
+ *
+ * The host node is written again every LEASE_RENEWAL while there are claims, but only if the lock
+ * service has answered since the last time: while it is stopped, it can't tell its clients, and the
+ * other hosts must not wait for it.
+ *
+ * All times are of CLOCK_BOOTTIME, which goes on while the machine sleeps. */
+
+#pragma once
+
+#include <glib.h>
+
+#define LEASE_MARGIN_US  (5 * G_USEC_PER_SEC)
+#define LEASE_RENEWAL_US (2 * G_USEC_PER_SEC)
+
+typedef struct {
+    gint64 duration_us; /* T - LEASE_MARGIN */
+    gint64 deadline_us; /* 0: there is no lease */
+    gint64 renewal_us;  /* not before */
+    gboolean is_renewing;
+    guint64 last_serial; /* of the deadlines that the lock service was told */
+    guint64 last_ack;
+} Lease;
+
+/* Begins without a lease. `timeout_us` is that of the session, and larger than LEASE_MARGIN_US. */
+void lease_init(Lease *lease, gint64 timeout_us);
+
+/* A write that was sent at this time was committed. Returns whether the deadline has moved. */
+gboolean lease_extend(Lease *lease, gint64 sent_us);
+
+/* Returns a number for a message that tells the lock service the deadline, which it acknowledges.
+ */
+guint64 lease_tell(Lease *lease);
+void lease_acknowledge(Lease *lease, guint64 serial);
+
+/* Whether to write the host node now. It is then being written until lease_extend() or
+ * lease_renewal_failed(). */
+gboolean lease_begin_renewal(Lease *lease, gint64 now_us);
+void lease_renewal_failed(Lease *lease);
+
+/* Whether the session must not be used any more. */
+gboolean lease_is_over(const Lease *lease, gint64 now_us);
+
+/* When lease_begin_renewal() or lease_is_over() may next return TRUE, or -1. */
+gint64 lease_get_next_us(const Lease *lease);

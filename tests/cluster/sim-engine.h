@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A simulated engine: what ZooKeeper promises, and everything that it does not.
+ *
+ * Writes are committed in one order. Each of the servers applies them after a delay of its own, and
+ * answers reads from what it has applied; a session never goes back in time. A server that is cut
+ * off from the others goes on answering reads, and keeps writes until it is joined again. A message
+ * on the way when a connection breaks is lost, or carried out without an answer, until the session
+ * has another connection. A session without a working connection ends, at the earliest 12 s after
+ * its last committed write was sent. */
+
+#pragma once
+
+#include "claim.h"
+#include "sim-loop.h"
+
+#define SIM_NAMES   2
+#define SIM_SERVERS 3
+
+/* When a session of 15 s ends at the earliest, after its last committed write was sent. */
+#define SIM_SESSION_MIN_US (12 * S)
+
+typedef struct SimEngine SimEngine;
+typedef struct SimConnection SimConnection;
+
+/* `result` is NULL for a write that is not of a claim. */
+typedef void (*SimResult)(gpointer data, const ClaimResult *result);
+
+typedef struct {
+    void (*changed)(gpointer owner, guint name);
+    /* The connection has broken, or `ended`: the session has ended. */
+    void (*broken)(gpointer owner, gboolean ended);
+} SimConnectionClass;
+
+SimEngine *sim_engine_new(SimLoop *loop);
+void sim_engine_free(SimEngine *engine);
+
+/* Opens a connection; with a new session if `session` is 0. Returns NULL if the session has ended.
+ * What a process has seen of a session it never sees older again; a new process may. The connection
+ * is valid until it breaks, or until sim_connection_drop(). */
+SimConnection *sim_engine_connect(SimEngine *engine,
+                                  guint64 session,
+                                  gboolean is_new_process,
+                                  const SimConnectionClass *class,
+                                  gpointer owner);
+guint64 sim_connection_get_session(const SimConnection *connection);
+
+/* Ends the connection; `broken` is not called. */
+void sim_connection_drop(SimConnection *connection);
+
+/* Breaks the connection as a fault does. */
+void sim_connection_break(SimConnection *connection);
+
+/* Carries out an action of a claim, or the write of the host node if it is NULL. `result` is called
+ * with `data`, unless the connection ends before; `data` is then freed. */
+void sim_connection_send(SimConnection *connection,
+                         guint name,
+                         const ClaimAction *action,
+                         SimResult result,
+                         gpointer data);
+
+/* Faults. */
+void sim_engine_cut_server(SimEngine *engine, guint server, gboolean is_cut);
+
+/* The claims of a name as they are committed. Borrowed, of ClaimName. */
+const GArray *sim_engine_get_claims(const SimEngine *engine, guint name);
+
+/* The names of own claims of a session. The caller owns the array of ClaimName. */
+GArray *sim_engine_scan(const SimEngine *engine, guint name, guint64 session);
+
+/* Whether the claim was deleted by a steal; when it was created. */
+gboolean sim_engine_was_stolen(const SimEngine *engine, const ClaimName *name);
+gint64 sim_engine_get_oldest_rival_us(const SimEngine *engine, guint name, const ClaimName *own);
+
+/* Called after each committed grant; checks that no other claim is in the way. */
+guint sim_engine_get_n_wrong_grants(const SimEngine *engine);

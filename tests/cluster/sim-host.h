@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* A simulated host: a lock service with queues of its own, and a gateway with the real claims and
+ * the real lease. Both can be killed; messages between them take time.
+ *
+ * The host tells the world what its clients see; the world checks it. */
+
+#pragma once
+
+#include "sim-engine.h"
+
+typedef struct SimHost SimHost;
+
+/* A lock as its client sees it. */
+typedef struct {
+    guint host;
+    guint name;
+    guint id;
+    PermitMode mode;
+    guint64 token;
+    gint64 asked_us;
+    gint64 permit_us; /* the beginning of the turn */
+    ClaimName claim;  /* whose permit it is */
+} SimLock;
+
+typedef struct {
+    void (*granted)(gpointer world, const SimLock *lock);
+    void (*ended)(gpointer world, const SimLock *lock, gboolean is_lost);
+} SimHostClass;
+
+SimHost *sim_host_new(
+    SimLoop *loop, SimEngine *engine, guint number, const SimHostClass *class, gpointer world);
+void sim_host_free(SimHost *host);
+
+/* A client requests a lock, and releases it after `hold_us`. */
+typedef struct {
+    guint name;
+    PermitMode mode;
+    gboolean if_available;
+    gboolean steal;
+    gint64 hold_us;
+} SimRequest;
+void sim_host_request(SimHost *host, const SimRequest *request);
+
+/* Aborts a random request that waits, if there is any. */
+void sim_host_abort_any(SimHost *host, guint name);
+
+/* Faults. */
+void sim_host_break_connection(SimHost *host);
+void sim_host_set_partitioned(SimHost *host, gboolean is_partitioned);
+void sim_host_kill_gateway(SimHost *host);
+void sim_host_kill_service(SimHost *host);
+
+/* The number of requests and locks, and of claims that the gateway knows. */
+guint sim_host_get_n_requests(const SimHost *host);
+guint sim_host_get_n_claims(const SimHost *host);

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sim-loop.h"
+
+typedef struct {
+    gint64 at_us;
+    guint64 number;
+    SimFunc func;
+    gpointer data;
+} Event;
+
+static void
+event_free(gpointer data)
+{
+    Event *event = data;
+
+    g_free(event->data);
+    g_free(event);
+}
+
+static int
+compare_events(gconstpointer a, gconstpointer b, G_GNUC_UNUSED gpointer data)
+{
+    const Event *first = a, *second = b;
+
+    if (first->at_us != second->at_us)
+        return first->at_us < second->at_us ? -1 : 1;
+    return first->number < second->number ? -1 : 1;
+}
+
+void
+sim_loop_init(SimLoop *loop, guint32 seed)
+{
+    *loop = (SimLoop){.events = g_sequence_new(event_free), .rand = g_rand_new_with_seed(seed)};
+    loop->now_us = 1000 * S;
+}
+
+void
+sim_loop_clear(SimLoop *loop)
+{
+    g_sequence_free(loop->events);
+    g_rand_free(loop->rand);
+}
+
+void
+sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data)
+{
+    Event *event = g_new0(Event, 1);
+
+    *event = (Event){MAX(at_us, loop->now_us), loop->n_events++, func, data};
+    g_sequence_insert_sorted(loop->events, event, compare_events, NULL);
+}
+
+void
+sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data)
+{
+    sim_loop_at(loop, loop->now_us + delay_us, func, data);
+}
+
+gboolean
+sim_loop_step(SimLoop *loop, gint64 until_us)
+{
+    GSequenceIter *first = g_sequence_get_begin_iter(loop->events);
+    Event event;
+
+    if (g_sequence_iter_is_end(first) || ((Event *)g_sequence_get(first))->at_us > until_us)
+        return FALSE;
+    event = *(Event *)g_sequence_get(first);
+    ((Event *)g_sequence_get(first))->data = NULL;
+    g_sequence_remove(first);
+    loop->now_us = event.at_us;
+    event.func(event.data);
+    g_free(event.data);
+    return TRUE;
+}
+
+gboolean
+sim_chance(SimLoop *loop, double probability)
+{
+    return g_rand_double(loop->rand) < probability;
+}
+
+gint64
+sim_range(SimLoop *loop, gint64 min, gint64 max)
+{
+    return min + (gint64)(g_rand_double(loop->rand) * (double)(max - min + 1));
+}
+
+void
+sim_trace(const SimLoop *loop, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list arguments;
+
+    if (!loop->has_trace)
+        return;
+    va_start(arguments, format);
+    text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_print("# %8.3f %s\n", (double)(loop->now_us - 1000 * S) / 1e6, text);
+}

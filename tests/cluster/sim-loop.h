@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Simulated time: functions that are called at certain times, in their order. */
+
+#pragma once
+
+#include <glib.h>
+
+#define MS ((gint64)1000)
+#define S  ((gint64)G_USEC_PER_SEC)
+
+typedef void (*SimFunc)(gpointer data);
+
+typedef struct {
+    gint64 now_us;
+    GSequence *events;
+    guint64 n_events;
+    GRand *rand;
+    gboolean has_trace;
+} SimLoop;
+
+void sim_loop_init(SimLoop *loop, guint32 seed);
+void sim_loop_clear(SimLoop *loop);
+
+/* Calls `func` at this time, or now if it has passed. `data` is freed after the call. */
+void sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data);
+void sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data);
+
+/* Calls the next function. Returns FALSE if none is left until this time. */
+gboolean sim_loop_step(SimLoop *loop, gint64 until_us);
+
+/* Random numbers: with this probability; from `min` to `max`. */
+gboolean sim_chance(SimLoop *loop, double probability);
+gint64 sim_range(SimLoop *loop, gint64 min, gint64 max);
+
+/* Prints what happens, with the time, if `has_trace`. */
+void sim_trace(const SimLoop *loop, const char *format, ...) G_GNUC_PRINTF(2, 3);
