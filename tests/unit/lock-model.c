@@ -3,8 +3,10 @@
 
 #include "tests/unit/lock-model.h"
 
+#include <string.h>
+
 void
-lock_model_init(LockModel *model, const Limits *limits)
+lock_model_init(LockModel *model, const Limits *limits, guint cluster)
 {
     model->pending = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
     model->held = g_array_new(FALSE, FALSE, sizeof(ModelRequest));
@@ -13,6 +15,9 @@ lock_model_init(LockModel *model, const Limits *limits)
     model->last_number = 0;
     model->is_full = FALSE;
     model->limits = *limits;
+    model->cluster = cluster;
+    model->permits = g_array_new(FALSE, FALSE, sizeof(ModelPermit));
+    memset(model->n_tokens, 0, sizeof model->n_tokens);
 }
 
 void
@@ -22,6 +27,7 @@ lock_model_fini(LockModel *model)
     g_array_unref(model->held);
     g_array_unref(model->events);
     g_array_unref(model->agents);
+    g_array_unref(model->permits);
 }
 
 guint
@@ -59,13 +65,54 @@ say(LockModel *model, EffectKind kind, const ModelRequest *request)
     g_array_append_val(model->events, event);
 }
 
+/* ---- permits */
+
+static ModelPermit *
+find_permit(LockModel *model, ModelManager manager, guint name)
+{
+    ModelPermit none = {manager, name, PERMIT_NONE, G_MAXUINT64};
+
+    for (guint i = 0; i < model->permits->len; i++) {
+        ModelPermit *permit = &g_array_index(model->permits, ModelPermit, i);
+
+        if (same_manager(permit->manager, manager) && permit->name == name)
+            return permit;
+    }
+    g_array_append_val(model->permits, none);
+    return &g_array_index(model->permits, ModelPermit, model->permits->len - 1);
+}
+
+static PermitMode
+permit_for(LockMode mode)
+{
+    return mode == LOCK_MODE_EXCLUSIVE ? PERMIT_EXCLUSIVE : PERMIT_SHARED;
+}
+
+static gboolean
+is_of_cluster(const LockModel *model, const ModelRequest *request)
+{
+    return request->manager.bucket == model->cluster;
+}
+
+/* Whether it may be granted in this turn of the host. */
+static gboolean
+is_of_turn(LockModel *model, const ModelRequest *request)
+{
+    const ModelPermit *permit = find_permit(model, request->manager, request->name);
+
+    return permit->mode >= permit_for(request->mode) && request->number <= permit->last_number;
+}
+
 /* ---- [2.5] grantable */
 
 static gboolean
 is_grantable(LockModel *model, const ModelRequest *request)
 {
+    if (is_of_cluster(model, request) &&
+        (!is_of_turn(model, request) || model->n_tokens[request->manager.principal] == 0))
+        return FALSE;
     for (guint i = 0; i < model->pending->len; i++) {
-        if (same_name(at(model->pending, i), request)) {
+        if (same_name(at(model->pending, i), request) && !at(model->pending, i)->is_steal) {
             /* The first of its queue. */
             if (at(model->pending, i)->number != request->number)
                 return FALSE;
@@ -86,6 +133,19 @@ is_grantable(LockModel *model, const ModelRequest *request)
 /* ---- [4.4] process the lock request queue */
 
 static void
+grant(LockModel *model, guint i)
+{
+    ModelRequest request = *at(model->pending, i);
+
+    g_array_remove_index(model->pending, i);
+    request.is_asked = request.is_steal = FALSE;
+    if (is_of_cluster(model, &request))
+        model->n_tokens[request.manager.principal]--;
+    g_array_append_val(model->held, request);
+    say(model, EFFECT_GRANTED, &request);
+}
+
+static void
 process_queue(LockModel *model, const ModelRequest *any_of_that_name)
 {
     ModelRequest like = *any_of_that_name;
@@ -94,15 +154,13 @@ process_queue(LockModel *model, const ModelRequest *any_of_that_name)
     while (i < model->pending->len) {
         ModelRequest request = *at(model->pending, i);
 
-        if (!same_name(&request, &like)) {
+        if (!same_name(&request, &like) || request.is_steal) {
             i++;
             continue;
         }
         if (!is_grantable(model, &request))
             return;
-        g_array_remove_index(model->pending, i);
-        g_array_append_val(model->held, request);
-        say(model, EFFECT_GRANTED, &request);
+        grant(model, i);
     }
 }
 
@@ -241,6 +299,46 @@ is_held(LockModel *model, const ModelRequest *request)
     return FALSE;
 }
 
+/* Whether a steal is possible by this host alone. */
+static gboolean
+may_steal(LockModel *model, const ModelRequest *request)
+{
+    const ModelPermit *permit = find_permit(model, request->manager, request->name);
+
+    return permit->mode == PERMIT_EXCLUSIVE && permit->last_number == G_MAXUINT64 &&
+           model->n_tokens[request->manager.principal] > 0;
+}
+
+static gboolean
+is_unused(LockModel *model, const ModelRequest *request)
+{
+    GArray *const lists[] = {model->pending, model->held};
+
+    for (guint l = 0; l < 2; l++)
+        for (guint i = 0; i < lists[l]->len; i++)
+            if (same_name(at(lists[l], i), request))
+                return FALSE;
+    return TRUE;
+}
+
+/* Marks a request that the other hosts have a say in. */
+static void
+ask_cluster(LockModel *model, ModelRequest *request, const ModelOptions *options, gint64 now_us)
+{
+    const ModelPermit *permit = find_permit(model, request->manager, request->name);
+    gint64 us = options->timeout_ms > 0 ? (gint64)options->timeout_ms * 1000 : G_MAXINT64;
+
+    if (!is_of_cluster(model, request))
+        return;
+    request->is_steal = options->steal && !may_steal(model, request);
+    request->is_asked = options->if_available && permit->mode < permit_for(request->mode) &&
+                        is_unused(model, request);
+    if (request->is_steal)
+        request->deadline_us = now_us + MIN(us, 5000000);
+    if (request->is_asked)
+        request->deadline_us = now_us + 2000000;
+}
+
 LockResult
 lock_model_request(LockModel *model,
                    guint agent,
@@ -271,7 +369,7 @@ lock_model_request(LockModel *model,
         repeated = find_key(model, agent, options->key);
     if (repeated != NULL) {
         if (!same_name(repeated, &request) || repeated->mode != options->mode ||
-            (options->steal && !is_held(model, repeated)))
+            (options->steal && !is_held(model, repeated) && !repeated->is_steal))
             return LOCK_RESULT_KEY_MISMATCH;
         *out_id = repeated->id;
         *out_held = is_held(model, repeated);
@@ -282,14 +380,15 @@ lock_model_request(LockModel *model,
         return result;
 
     request.number = model->last_number + 1;
-    if (options->if_available && !is_grantable(model, &request))
+    if (options->timeout_ms > 0)
+        request.deadline_us = now_us + (gint64)options->timeout_ms * 1000;
+    ask_cluster(model, &request, options, now_us);
+    if (options->if_available && !request.is_asked && !is_grantable(model, &request))
         return LOCK_RESULT_UNAVAILABLE;
 
     model->last_number++;
     request.id = ++g_array_index(model->agents, ModelAgent, agent).last_id;
-    if (options->timeout_ms > 0)
-        request.deadline_us = now_us + (gint64)options->timeout_ms * 1000;
-    if (options->steal) {
+    if (options->steal && !request.is_steal) {
         steal(model, &request);
         g_array_prepend_val(model->pending, request);
     } else {
@@ -403,7 +502,172 @@ lock_model_expire(LockModel *model, gint64 now_us)
         }
         if (first == G_MAXUINT)
             break;
-        remove_and_say(model, model->pending, first, EFFECT_TIMED_OUT);
+        remove_and_say(model, model->pending, first,
+                       at(model->pending, first)->is_steal || at(model->pending, first)->is_asked
+                           ? EFFECT_UNAVAILABLE
+                           : EFFECT_TIMED_OUT);
     }
     process_all_queues(model);
+}
+
+/* ---- the cluster */
+
+static ModelRequest
+any_of(ModelManager manager, guint name)
+{
+    return (ModelRequest){.manager = manager, .name = name};
+}
+
+/* The place in `pending` of its first request that is, or is not, an undecided steal; -1: none. */
+static int
+find_first(LockModel *model, ModelManager manager, guint name, gboolean is_steal)
+{
+    ModelRequest like = any_of(manager, name);
+
+    for (guint i = 0; i < model->pending->len; i++)
+        if (same_name(at(model->pending, i), &like) && at(model->pending, i)->is_steal == is_steal)
+            return (int)i;
+    return -1;
+}
+
+ModelDemand
+lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
+{
+    ModelRequest like = any_of(manager, name);
+    ModelDemand demand = {.permit = find_permit(model, manager, name)->mode,
+                          .n_tokens = model->n_tokens[manager.principal]};
+    int first = find_first(model, manager, name, FALSE);
+
+    for (guint i = 0; i < model->held->len; i++)
+        if (same_name(at(model->held, i), &like))
+            demand.held = permit_for(at(model->held, i)->mode);
+    for (guint i = 0; i < model->pending->len; i++)
+        demand.n_waiting += same_name(at(model->pending, i), &like);
+    demand.is_steal = find_first(model, manager, name, TRUE) >= 0;
+    if (first >= 0) {
+        demand.is_asked = at(model->pending, (guint)first)->is_asked;
+        demand.want = permit_for(at(model->pending, (guint)first)->mode);
+    }
+    if (demand.is_steal)
+        demand.want = PERMIT_EXCLUSIVE;
+    demand.is_over = demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
+                     (first < 0 || !is_of_turn(model, at(model->pending, (guint)first)));
+    return demand;
+}
+
+static void
+do_steals(LockModel *model, ModelManager manager, guint name)
+{
+    int i;
+
+    while ((i = find_first(model, manager, name, TRUE)) >= 0 &&
+           may_steal(model, at(model->pending, (guint)i))) {
+        steal(model, at(model->pending, (guint)i));
+        grant(model, (guint)i);
+    }
+}
+
+static void
+end_held(LockModel *model, ModelManager manager, guint name, EffectKind kind)
+{
+    ModelRequest like = any_of(manager, name);
+    guint i = 0;
+
+    while (i < model->held->len) {
+        if (same_name(at(model->held, i), &like))
+            remove_and_say(model, model->held, i, kind);
+        else
+            i++;
+    }
+}
+
+static void
+begin_turn(LockModel *model, ModelManager manager, guint name, PermitMode mode)
+{
+    ModelPermit *permit = find_permit(model, manager, name);
+
+    permit->mode = mode;
+    permit->last_number = G_MAXUINT64;
+}
+
+void
+lock_model_permit(LockModel *model, ModelManager manager, guint name, PermitMode mode)
+{
+    ModelRequest like = any_of(manager, name);
+
+    if (lock_model_get_demand(model, manager, name).held > mode)
+        end_held(model, manager, name, EFFECT_LOST);
+    begin_turn(model, manager, name, mode);
+    do_steals(model, manager, name);
+    process_queue(model, &like);
+}
+
+void
+lock_model_yield(LockModel *model, ModelManager manager, guint name, gboolean now)
+{
+    ModelPermit *permit = find_permit(model, manager, name);
+    ModelRequest like = any_of(manager, name);
+    guint64 last = 0;
+
+    for (guint i = 0; i < model->pending->len && !now; i++)
+        if (same_name(at(model->pending, i), &like) && !at(model->pending, i)->is_steal)
+            last = at(model->pending, i)->number;
+    if (permit->mode != PERMIT_NONE && last < permit->last_number)
+        permit->last_number = last;
+}
+
+void
+lock_model_return(LockModel *model, ModelManager manager, guint name)
+{
+    begin_turn(model, manager, name, PERMIT_NONE);
+}
+
+void
+lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind)
+{
+    begin_turn(model, manager, name, PERMIT_NONE);
+    end_held(model, manager, name, kind);
+}
+
+void
+lock_model_decline(LockModel *model, ModelManager manager, guint name)
+{
+    ModelRequest like = any_of(manager, name);
+    int first = find_first(model, manager, name, FALSE);
+
+    if (first < 0 || !at(model->pending, (guint)first)->is_asked)
+        return;
+    remove_and_say(model, model->pending, (guint)first, EFFECT_UNAVAILABLE);
+    process_queue(model, &like);
+}
+
+void
+lock_model_set_tokens(LockModel *model, ModelManager manager, guint64 n)
+{
+    guint64 before = model->n_tokens[manager.principal];
+
+    model->n_tokens[manager.principal] = n;
+    for (guint i = 0; i < model->permits->len && before == 0; i++) {
+        ModelPermit permit = g_array_index(model->permits, ModelPermit, i);
+
+        if (same_manager(permit.manager, manager)) {
+            ModelRequest like = any_of(manager, permit.name);
+
+            do_steals(model, manager, permit.name);
+            process_queue(model, &like);
+        }
+    }
+}
+
+void
+lock_model_forget_cluster(LockModel *model)
+{
+    for (guint i = 0; i < model->pending->len;) {
+        if (at(model->pending, i)->is_steal || at(model->pending, i)->is_asked)
+            g_array_remove_index(model->pending, i);
+        else
+            i++;
+    }
+    g_array_set_size(model->permits, 0);
+    memset(model->n_tokens, 0, sizeof model->n_tokens);
 }

@@ -3,7 +3,8 @@
 
 /* The standard's section 4, implemented as simply as possible: a flat list of pending requests and
  * one of held locks, each searched linearly. It includes the additions of the contract: time-outs,
- * keys, limits, and that a termination is one step.
+ * keys, limits, that a termination is one step, and buckets of a cluster, which are served under
+ * permits.
  *
  * It shares no code and no data structures with the core: agents, principals, buckets and names are
  * numbers.
@@ -14,6 +15,7 @@
 #include <glib.h>
 
 #include "common/lock-mode.h"
+#include "common/permit-mode.h"
 #include "service/core/effects.h"
 #include "service/core/lock-result.h"
 
@@ -32,7 +34,29 @@ typedef struct {
     guint64 key;
     gint64 deadline_us; /* -1 is none */
     guint64 number;     /* over all requests, in the order they were made */
+    gboolean is_asked;  /* with `ifAvailable`, which the cluster has to decide */
+    gboolean is_steal;  /* likewise; it is then in no queue, but in `pending` */
 } ModelRequest;
+
+/* What may be granted under one name of a cluster's bucket. */
+typedef struct {
+    ModelManager manager;
+    guint name;
+    PermitMode mode;
+    guint64 last_number; /* of requests that may be granted in this turn */
+} ModelPermit;
+
+/* Of one name: what waits, what is held, and whether the turn is over. */
+typedef struct {
+    PermitMode permit;
+    PermitMode want;
+    PermitMode held;
+    gboolean is_asked;
+    gboolean is_steal;
+    gboolean is_over;
+    guint n_waiting;
+    guint64 n_tokens;
+} ModelDemand;
 
 typedef struct {
     LockMode mode;
@@ -64,10 +88,14 @@ typedef struct {
     GArray *agents;  /* of ModelAgent */
     guint64 last_number;
     Limits limits;
-    gboolean is_full; /* there is no room to keep another request */
+    gboolean is_full;    /* there is no room to keep another request */
+    guint cluster;       /* the number of the bucket that is a cluster's, in each principal */
+    GArray *permits;     /* of ModelPermit: those that there have been */
+    guint64 n_tokens[8]; /* of that bucket, by principal */
 } LockModel;
 
-void lock_model_init(LockModel *model, const Limits *limits);
+/* `cluster` is G_MAXUINT if no bucket is a cluster's. */
+void lock_model_init(LockModel *model, const Limits *limits, guint cluster);
 void lock_model_fini(LockModel *model);
 
 /* Gives the number of the agent. */
@@ -86,3 +114,16 @@ LockResult lock_model_release(LockModel *model, guint agent, ModelManager manage
 gboolean lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id);
 void lock_model_terminate(LockModel *model, guint agent);
 void lock_model_expire(LockModel *model, gint64 now_us);
+
+/* ---- the cluster */
+
+ModelDemand lock_model_get_demand(LockModel *model, ModelManager manager, guint name);
+void lock_model_permit(LockModel *model, ModelManager manager, guint name, PermitMode mode);
+void lock_model_yield(LockModel *model, ModelManager manager, guint name, gboolean now);
+void lock_model_return(LockModel *model, ModelManager manager, guint name);
+void lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind);
+void lock_model_decline(LockModel *model, ModelManager manager, guint name);
+void lock_model_set_tokens(LockModel *model, ModelManager manager, guint64 n);
+
+/* A restart: what is undecided is not kept, and no permit is valid. */
+void lock_model_forget_cluster(LockModel *model);

@@ -16,7 +16,7 @@ const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {
     {2000, PRINCIPAL_UNSANDBOXED, ""},
 };
 
-const char *const lock_world_buckets[N_BUCKETS] = {"default", "other"};
+const char *const lock_world_buckets[N_BUCKETS] = {"default", "other", "cluster:other"};
 
 /* Few names, so that they meet; the last two are refused. */
 const char *const lock_world_names[N_NAMES] = {"n", "", "m", "x-y", "-n", "longer-than-8-bytes"};
@@ -74,8 +74,8 @@ find_word(const char *const *words, guint n_words, const char *word)
     g_assert_not_reached();
 }
 
-static guint
-find_principal(const PrincipalIdentity *identity)
+guint
+lock_world_find_principal(const PrincipalIdentity *identity)
 {
     guint i = 0;
 
@@ -84,14 +84,20 @@ find_principal(const PrincipalIdentity *identity)
     return i;
 }
 
+guint
+lock_world_find_name(const char *name)
+{
+    return find_word(lock_world_names, N_NAMES, name);
+}
+
 static void
 add_actual(World *world, const LockRequest *request, guint what)
 {
     const LockManager *manager = request->queue->manager;
     Line line = {
-        .principal = find_principal(&manager->principal->identity),
+        .principal = lock_world_find_principal(&manager->principal->identity),
         .bucket = find_word(lock_world_buckets, N_BUCKETS, manager->bucket),
-        .name = find_word(lock_world_names, N_NAMES, request->queue->name),
+        .name = lock_world_find_name(request->queue->name),
         .what = what,
         .agent = GPOINTER_TO_UINT(request->agent->server_data),
         .mode = request->mode,
@@ -181,7 +187,7 @@ static void
 check_token(World *world, const LockRequest *request)
 {
     const LockManager *manager = request->queue->manager;
-    guint principal = find_principal(&manager->principal->identity);
+    guint principal = lock_world_find_principal(&manager->principal->identity);
     guint bucket = find_word(lock_world_buckets, N_BUCKETS, manager->bucket);
 
     lock_world_check(world, request->token > world->last_token[principal][bucket], "tokens");
@@ -203,7 +209,7 @@ check_grants_last(const World *world)
 }
 
 void
-lock_world_check_effects(World *world, gboolean ends_many)
+lock_world_check_effects(World *world, EffectsOrder order)
 {
     clear_lines(world);
     for (guint i = 0; i < world->model.events->len; i++) {
@@ -221,8 +227,9 @@ lock_world_check_effects(World *world, gboolean ends_many)
     }
     world->n_effects_seen = effects_get_length(&world->core->effects);
 
-    if (ends_many) {
+    if (order == ORDER_ENDS_FIRST)
         check_grants_last(world);
+    if (order != ORDER_EXACT) {
         sort_by_place(world->expected);
         sort_by_place(world->actual);
     }
@@ -317,12 +324,14 @@ check_manager(const World *world, const LockManager *manager)
 
         n_held += check_list(world, &queue->held, LOCK_REQUEST_HELD);
         n += check_list(world, &queue->pending, LOCK_REQUEST_PENDING);
+        if (queue->permit != NULL)
+            n += check_list(world, &queue->permit->steals, LOCK_REQUEST_PENDING);
         lock_world_check(world,
                          queue->pending.head == NULL ||
                              !lock_request_is_grantable(queue->pending.head->data),
                          "grantable heads");
         lock_world_check(world, !queue->touched, "touched marks");
-        if (world->n_effects_seen == 0)
+        if (world->n_effects_seen == 0 && queue->permit == NULL)
             lock_world_check(world, queue->held.length + queue->pending.length > 0, "empty queues");
     }
     lock_world_check(world, n_held == manager->n_held, "manager's count of held");
@@ -390,4 +399,6 @@ lock_world_check_state(World *world)
         for (guint bucket = 0; bucket < N_BUCKETS; bucket++)
             check_state_of(world, principal, bucket);
     check_books(world);
+    if (world->has_cluster)
+        lock_world_check_permits(world);
 }

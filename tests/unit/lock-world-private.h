@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What lock-world.c (operations) and lock-world-checks.c (comparisons) share. */
+/* What lock-world.c (operations), lock-world-permits.c (operations of the cluster) and
+ * lock-world-checks.c (comparisons) share. */
 
 #pragma once
 
+#include "service/core/permit.h"
 #include "service/core/principal.h"
 #include "service/core/user-agent.h"
 #include "tests/unit/lock-model.h"
@@ -12,8 +14,10 @@
 
 #define N_AGENTS     LOCK_WORLD_AGENTS
 #define N_PRINCIPALS 3
-#define N_BUCKETS    2
+#define N_BUCKETS    3
 #define N_NAMES      6
+
+#define CLUSTER_BUCKET 2 /* of the buckets; in a world with a cluster instead of bucket 1 */
 
 /* A line of either side, in the same terms. */
 typedef struct {
@@ -31,6 +35,7 @@ typedef LockWorld World;
 struct LockWorld {
     char *seed;
     gboolean is_loud;
+    gboolean has_cluster;
     guint step;
     char operation[200];
     UserAgent *core; /* of its own: principals point to it */
@@ -39,8 +44,13 @@ struct LockWorld {
     guint model_agent[N_AGENTS]; /* the model's number of it */
     guint n_effects_seen;
     guint64 last_token[N_PRINCIPALS][N_BUCKETS];
-    GArray *expected; /* of Line */
-    GArray *actual;   /* of Line */
+    LockManager *cluster[N_PRINCIPALS];          /* owned references; NULL: not used yet */
+    LockQueue *permitted[N_PRINCIPALS][N_NAMES]; /* owned references; NULL: no permit */
+    LockDemand reported[N_PRINCIPALS][N_NAMES];  /* as it was last taken */
+    gboolean is_restored[N_PRINCIPALS][N_NAMES]; /* it may be held without a permit */
+    guint64 last_block;                          /* the highest token that was to be had */
+    GArray *expected;                            /* of Line */
+    GArray *actual;                              /* of Line */
 };
 
 extern const PrincipalIdentity lock_world_identities[N_PRINCIPALS];
@@ -50,9 +60,35 @@ extern const char *const lock_world_names[N_NAMES];
 /* Ends the process, with both sides in words, if it isn't so. */
 void lock_world_check(const World *world, gboolean is_true, const char *what);
 
-/* What has happened since the last time. Of an operation that ends many only the order within each
- * name is compared, and that all ends come before the first grant. */
-void lock_world_check_effects(World *world, gboolean ends_many);
+guint lock_world_find_principal(const PrincipalIdentity *identity);
+guint lock_world_find_name(const char *name);
+
+/* Before an operation is done: it may be the last that is printed. */
+void lock_world_describe(World *world, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* What of the order of effects is compared. */
+typedef enum {
+    ORDER_EXACT,
+    ORDER_OF_EACH_NAME,
+    ORDER_ENDS_FIRST, /* that of each name; and all ends come before the first grant */
+} EffectsOrder;
+
+/* What has happened since the last time. */
+void lock_world_check_effects(World *world, EffectsOrder order);
 
 /* What is held and what waits in each bucket, and the core's own books. */
 void lock_world_check_state(World *world);
+
+/* ---- the cluster: lock-world-permits.c */
+
+void lock_world_do_permit(World *world, guint principal, const LockOperation *operation);
+
+/* For operations that may grant in several queues: their order must not matter. */
+void lock_world_refill(World *world);
+
+void lock_world_take_demands(World *world);
+void lock_world_check_permits(World *world);
+
+/* Drops all references. The other is for the next service. */
+void lock_world_drop_permits(World *world);
+void lock_world_restart_cluster(World *world);

@@ -26,11 +26,8 @@ static const struct {
 
 /* ---- operations */
 
-static void describe(World *world, const char *format, ...) G_GNUC_PRINTF(2, 3);
-
-/* Before it is done: it may be the last that we say. */
-static void
-describe(World *world, const char *format, ...)
+void
+lock_world_describe(World *world, const char *format, ...)
 {
     va_list arguments;
 
@@ -46,6 +43,13 @@ forget_effects(World *world)
 {
     effects_clear(&world->core->effects);
     world->n_effects_seen = 0;
+    lock_world_take_demands(world);
+}
+
+static guint
+get_bucket(const World *world, const LockOperation *operation)
+{
+    return operation->place & 1u ? (world->has_cluster ? CLUSTER_BUCKET : 1) : 0;
 }
 
 /* Mostly what is legal; of 16 requests, one asks for any mix. */
@@ -76,7 +80,7 @@ get_options(const LockOperation *operation)
 static void
 do_request(World *world, guint slot, const LockOperation *operation)
 {
-    ModelManager place = {principal_of_slot[slot], operation->place & 1u};
+    ModelManager place = {principal_of_slot[slot], get_bucket(world, operation)};
     guint name = operation->place >> 1 & 15u;
     LockOptions options = get_options(operation);
     ModelOptions model_options = {
@@ -97,12 +101,13 @@ do_request(World *world, guint slot, const LockOperation *operation)
     name = name == 15 ? 4u + operation->number % 2u : name % 4u;
     model_options.name_length = (guint)strlen(lock_world_names[name]);
     model_options.name_is_reserved = lock_world_names[name][0] == '-';
-    describe(world,
-             "agent %u requests '%s' in bucket %u: %s ifAvailable %d steal %d signal %d "
-             "timeout %u key %" G_GUINT64_FORMAT " why '%s'",
-             world->model_agent[slot], lock_world_names[name], place.bucket,
-             options.mode == LOCK_MODE_SHARED ? "S" : "X", options.if_available, options.steal,
-             options.signal, options.timeout_ms, options.key, options.why);
+    lock_world_describe(world,
+                        "agent %u requests '%s' in bucket %u: %s ifAvailable %d steal %d signal %d "
+                        "timeout %u key %" G_GUINT64_FORMAT " why '%s'",
+                        world->model_agent[slot], lock_world_names[name], place.bucket,
+                        options.mode == LOCK_MODE_SHARED ? "S" : "X", options.if_available,
+                        options.steal, options.signal, options.timeout_ms, options.key,
+                        options.why);
 
     manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
     actual = lock_manager_request(manager, world->agents[slot], lock_world_names[name], &options,
@@ -114,7 +119,7 @@ do_request(World *world, guint slot, const LockOperation *operation)
     lock_world_check(world, (request != NULL ? request->id : 0) == id, "ids");
     lock_world_check(world, (request != NULL && request->state == LOCK_REQUEST_HELD) == held,
                      "held");
-    lock_world_check_effects(world, FALSE);
+    lock_world_check_effects(world, ORDER_EXACT);
 }
 
 /* Mostly an id of this agent in that list; else any, in any bucket. */
@@ -126,7 +131,7 @@ pick_id(const World *world,
         ModelManager *out_place)
 {
     out_place->principal = principal_of_slot[slot];
-    out_place->bucket = operation->place & 1u;
+    out_place->bucket = get_bucket(world, operation);
     for (guint i = 0; i < list->len && operation->other < 230; i++) {
         const ModelRequest *request =
             &g_array_index(list, ModelRequest, (operation->number + i) % list->len);
@@ -148,14 +153,14 @@ do_release(World *world, guint slot, const LockOperation *operation)
     LockManager *manager;
     LockResult expected, actual;
 
-    describe(world, "agent %u releases %" G_GUINT64_FORMAT " in bucket %u",
-             world->model_agent[slot], id, place.bucket);
+    lock_world_describe(world, "agent %u releases %" G_GUINT64_FORMAT " in bucket %u",
+                        world->model_agent[slot], id, place.bucket);
     manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
     actual = lock_manager_release(manager, world->agents[slot], id);
     lock_manager_unref(manager);
     expected = lock_model_release(&world->model, world->model_agent[slot], place, id);
     lock_world_check(world, actual == expected, "results");
-    lock_world_check_effects(world, FALSE);
+    lock_world_check_effects(world, ORDER_EXACT);
 }
 
 static void
@@ -166,14 +171,14 @@ do_abort(World *world, guint slot, const LockOperation *operation)
     LockManager *manager;
     gboolean expected, actual;
 
-    describe(world, "agent %u aborts %" G_GUINT64_FORMAT " in bucket %u", world->model_agent[slot],
-             id, place.bucket);
+    lock_world_describe(world, "agent %u aborts %" G_GUINT64_FORMAT " in bucket %u",
+                        world->model_agent[slot], id, place.bucket);
     manager = lock_manager_get(world->agents[slot]->principal, lock_world_buckets[place.bucket]);
     actual = lock_manager_abort(manager, world->agents[slot], id);
     lock_manager_unref(manager);
     expected = lock_model_abort(&world->model, world->model_agent[slot], place, id);
     lock_world_check(world, actual == expected, "results");
-    lock_world_check_effects(world, FALSE);
+    lock_world_check_effects(world, ORDER_EXACT);
 }
 
 static void
@@ -181,17 +186,20 @@ do_time(World *world, const LockOperation *operation)
 {
     gint64 us = operation->number * (operation->flags < 25 ? 400 : 16);
 
+    if (world->has_cluster && operation->flags >= 245)
+        us *= 1000; /* seconds: what is undecided times out, too */
     /* The wall clock does what it likes. */
     user_agent_set_time(world->core, world->core->now_us + us,
                         REALTIME_US + operation->place - 128);
     if (operation->other < 64) {
-        describe(world, "%" G_GINT64_FORMAT " us go by", us);
+        lock_world_describe(world, "%" G_GINT64_FORMAT " us go by", us);
         return;
     }
-    describe(world, "%" G_GINT64_FORMAT " us go by, and what is due times out", us);
+    lock_world_describe(world, "%" G_GINT64_FORMAT " us go by, and what is due times out", us);
+    lock_world_refill(world);
     user_agent_expire(world->core);
     lock_model_expire(&world->model, world->core->now_us);
-    lock_world_check_effects(world, TRUE);
+    lock_world_check_effects(world, ORDER_ENDS_FIRST);
 }
 
 static void
@@ -199,11 +207,12 @@ do_terminate(World *world, guint slot)
 {
     Agent *agent = g_steal_pointer(&world->agents[slot]);
 
-    describe(world, "agent %u terminates", world->model_agent[slot]);
+    lock_world_describe(world, "agent %u terminates", world->model_agent[slot]);
+    lock_world_refill(world);
     user_agent_terminate(world->core, agent);
     agent_unref(agent);
     lock_model_terminate(&world->model, world->model_agent[slot]);
-    lock_world_check_effects(world, TRUE);
+    lock_world_check_effects(world, ORDER_ENDS_FIRST);
 }
 
 static void
@@ -219,7 +228,7 @@ do_new_agent(World *world, guint slot)
                     lock_world_identities[principal_of_slot[i]].uid == identity->uid;
     if (n_of_uid >= world->model.limits.max[LIMIT_CLIENTS_PER_UID])
         expected = lock_result_limit(LIMIT_CLIENTS_PER_UID);
-    describe(world, "an agent comes in slot %u", slot);
+    lock_world_describe(world, "an agent comes in slot %u", slot);
     /* What tells of those who left has them still. */
     forget_effects(world);
     principal = principal_get(world->core, identity);
@@ -279,6 +288,8 @@ restore_bucket(const World *world, const LockManager *old, Principal *principal)
         const LockRequestParts parts = lock_request_get_parts(request);
         guint slot = 0;
 
+        if (request->undecided != UNDECIDED_NONE)
+            continue; /* not stored */
         while (world->agents[slot] == NULL ||
                world->agents[slot]->server_data != request->agent->server_data)
             slot++;
@@ -326,13 +337,15 @@ do_restart(World *world)
     GHashTableIter principals;
     gpointer principal;
 
-    describe(world, "the service begins anew");
+    lock_world_describe(world, "the service begins anew");
     forget_effects(world);
+    lock_world_drop_permits(world);
+    lock_world_restart_cluster(world);
     memcpy(old_agents, world->agents, sizeof old_agents);
     world->core = new_core(&old->limits, old->now_us);
     world->core->is_full = old->is_full;
     for (guint i = 0; i < N_PRINCIPALS; i++)
-        for (guint bucket = 0; bucket < N_BUCKETS; bucket++)
+        for (guint bucket = 0; bucket < CLUSTER_BUCKET; bucket++)
             user_agent_retire_token(world->core, world->last_token[i][bucket]);
     restore_agents(world);
     g_hash_table_iter_init(&principals, old->principals);
@@ -343,7 +356,7 @@ do_restart(World *world)
             g_queue_sort(&world->agents[slot]->requests, compare_ids, NULL);
     end_core(old, old_agents);
     user_agent_process_all(world->core);
-    lock_world_check_effects(world, FALSE);
+    lock_world_check_effects(world, ORDER_EXACT);
 }
 
 static void
@@ -351,7 +364,7 @@ do_fill(World *world, const LockOperation *operation)
 {
     gboolean is_full = operation->other < 64;
 
-    describe(world, "there is %s to keep anything", is_full ? "no room" : "room");
+    lock_world_describe(world, "there is %s to keep anything", is_full ? "no room" : "room");
     world->core->is_full = world->model.is_full = is_full;
 }
 
@@ -359,7 +372,9 @@ do_fill(World *world, const LockOperation *operation)
 static void
 do_kind(World *world, guint slot, const LockOperation *operation)
 {
-    if (world->agents[slot] == NULL)
+    if (world->has_cluster && operation->place & 1u && (operation->agent >> 3 & 3u) == 0)
+        lock_world_do_permit(world, principal_of_slot[slot], operation);
+    else if (world->agents[slot] == NULL)
         do_new_agent(world, slot);
     else if (operation->kind < 120)
         do_request(world, slot, operation);
@@ -389,7 +404,7 @@ lock_world_do(LockWorld *world, const LockOperation *operation)
 }
 
 LockWorld *
-lock_world_new(const char *seed, gboolean is_loud)
+lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud)
 {
     World *world = g_new0(World, 1);
     Limits limits;
@@ -398,12 +413,13 @@ lock_world_new(const char *seed, gboolean is_loud)
     for (guint i = 0; i < G_N_ELEMENTS(small_limits); i++)
         limits.max[small_limits[i].id] = small_limits[i].max;
     world->seed = g_strdup(seed);
+    world->has_cluster = has_cluster;
     world->is_loud = is_loud;
     world->expected = g_array_new(FALSE, FALSE, sizeof(Line));
     world->actual = g_array_new(FALSE, FALSE, sizeof(Line));
     world->core = new_core(&limits, 123456);
     user_agent_expire(world->core);
-    lock_model_init(&world->model, &limits);
+    lock_model_init(&world->model, &limits, has_cluster ? CLUSTER_BUCKET : G_MAXUINT);
     return world;
 }
 
@@ -417,6 +433,7 @@ lock_world_free(LockWorld *world)
     lock_world_check(world,
                      user_agent_get_n_requests(world->core) == 0 && world->model.held->len == 0,
                      "remains");
+    lock_world_drop_permits(world);
     end_core(world->core, world->agents);
 
     lock_model_fini(&world->model);

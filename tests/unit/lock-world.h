@@ -29,8 +29,9 @@ typedef struct {
 
 typedef struct LockWorld LockWorld;
 
-/* `seed` is only printed on failure. Prints each operation if `is_loud`. */
-LockWorld *lock_world_new(const char *seed, gboolean is_loud);
+/* `seed` is only printed on failure. With a cluster, one of the two buckets is served under
+ * permits, which some operations change. Prints each operation if `is_loud`. */
+LockWorld *lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud);
 
 /* All leave, and nothing may remain. */
 void lock_world_free(LockWorld *world);

@@ -280,7 +280,8 @@ test_time(PermitFixture *f, gconstpointer data)
     fixture_request(&f->core, 'B', "n", IN " steal");
     fixture_request(&f->core, 'C', "n", IN " steal timeout=2500");
     fixture_request(&f->core, 'D', "n", IN " timeout=3000");
-    assert_effects(&f->core, "waits A1, waits B1, waits C1, waits D1");
+    fixture_request(&f->core, 'D', "n", IN " steal timeout=9000");
+    assert_effects(&f->core, "waits A1, waits B1, waits C1, waits D1, waits D2");
     fixture_expire_after_ms(&f->core, PERMIT_IF_AVAILABLE_MS - 1);
     assert_effects(&f->core, "");
     fixture_expire_after_ms(&f->core, 1);
@@ -292,7 +293,7 @@ test_time(PermitFixture *f, gconstpointer data)
     fixture_expire_after_ms(&f->core, PERMIT_STEAL_MS - 3001);
     assert_effects(&f->core, "");
     fixture_expire_after_ms(&f->core, 1);
-    assert_effects(&f->core, "unavailable B1");
+    assert_effects(&f->core, "unavailable B1, unavailable D2");
 }
 
 /* Once granted, it is a lock as any other: the time no longer matters. */
@@ -366,6 +367,20 @@ test_tokens(PermitFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_find(&f->core, 'C', 1)->token, >=, 4000);
     g_assert_cmpint(fixture_find(&f->core, 'B', 2)->state, ==, LOCK_REQUEST_PENDING);
     lock_queue_unref(other);
+}
+
+static void
+test_ranges(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
+    permit_set_tokens(f->manager, 1, 999);
+    permit_set_tokens(f->manager, 1000, 1998);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 999);
+    permit_set_tokens(f->manager, 500, 2000);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 1000);
+    fixture_request(&f->core, 'A', "n", IN);
+    g_assert_cmpuint(fixture_find(&f->core, 'A', 2)->token, ==, 1001);
 }
 
 /* The clock has nothing to do with them, and they don't begin again. */
@@ -494,6 +509,7 @@ main(int argc, char **argv)
     PERMIT_TEST("/permit/repeated-key", test_repeated_key);
     PERMIT_TEST("/permit/client-leaves", test_client_leaves);
     PERMIT_TEST("/permit/tokens", test_tokens);
+    PERMIT_TEST("/permit/ranges", test_ranges);
     PERMIT_TEST("/permit/tokens-of-the-cluster", test_tokens_of_the_cluster);
     PERMIT_TEST("/permit/restored", test_restored);
     PERMIT_TEST("/permit/restored-and-lost", test_restored_and_lost);

@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The bucket of a cluster: permits come, go and change, as the other hosts please. */
+
+#include <string.h>
+
+#include "service/core/lock-manager.h"
+#include "service/core/lock-queue.h"
+#include "service/core/permit.h"
+#include "tests/unit/lock-world-private.h"
+
+/* More than all requests can use. With fewer, the order in which an operation grants in several
+ * queues would decide which of them gets the last one. */
+#define PLENTY 64u
+
+static LockManager *
+get_manager(World *world, guint principal)
+{
+    Principal *found;
+
+    if (world->cluster[principal] != NULL)
+        return world->cluster[principal];
+    found = principal_get(world->core, &lock_world_identities[principal]);
+    world->cluster[principal] = lock_manager_get(found, lock_world_buckets[CLUSTER_BUCKET]);
+    principal_unref(found);
+    return world->cluster[principal];
+}
+
+static LockQueue *
+find_queue(const World *world, guint principal, guint name)
+{
+    const Principal *of = principal_find(world->core, &lock_world_identities[principal]);
+    const LockManager *manager =
+        of != NULL ? lock_manager_find(of, lock_world_buckets[CLUSTER_BUCKET]) : NULL;
+    const char *found =
+        manager != NULL ? g_hash_table_lookup(manager->queues, lock_world_names[name]) : NULL;
+
+    return found != NULL ? lock_queue_from_name(found) : NULL;
+}
+
+/* A queue is referred to as long as it has a permit, as by the server. */
+static void
+keep_permitted(World *world, guint principal, guint name)
+{
+    LockQueue **kept = &world->permitted[principal][name];
+    LockQueue *queue = find_queue(world, principal, name);
+    gboolean has_permit = queue != NULL && queue->permit->mode != PERMIT_NONE;
+
+    if (has_permit && *kept == NULL)
+        *kept = lock_queue_ref(queue);
+    else if (!has_permit)
+        g_clear_pointer(kept, lock_queue_unref);
+}
+
+static void
+set_tokens(World *world, guint principal, guint n)
+{
+    ModelManager place = {principal, CLUSTER_BUCKET};
+    guint64 first = world->last_block + 1 + n % 3u;
+
+    world->last_block = first + n - 1;
+    permit_set_tokens(get_manager(world, principal), first, world->last_block);
+    lock_model_set_tokens(&world->model, place, n);
+}
+
+void
+lock_world_refill(World *world)
+{
+    for (guint principal = 0; principal < N_PRINCIPALS; principal++)
+        if (world->model.n_tokens[principal] > 0 && world->model.n_tokens[principal] < PLENTY)
+            set_tokens(world, principal, PLENTY);
+}
+
+/* With none left, what waits in any queue is granted now: see PLENTY. */
+static void
+do_tokens(World *world, guint principal, const LockOperation *operation)
+{
+    gboolean has_tokens = world->model.n_tokens[principal] > 0;
+    guint n = has_tokens ? 1 + operation->number % 12u : PLENTY + operation->number;
+
+    if (has_tokens && operation->other < 64) {
+        lock_world_describe(world, "principal %u gets an earlier range", principal);
+        permit_set_tokens(get_manager(world, principal), 1, 1);
+    } else {
+        lock_world_describe(world, "principal %u gets %u tokens", principal, n);
+        set_tokens(world, principal, n);
+    }
+    lock_world_check_effects(world, ORDER_OF_EACH_NAME);
+}
+
+/* Of 16 ways; a turn that is over is mostly ended. */
+static void
+do_way(World *world, guint principal, guint name, const LockOperation *operation)
+{
+    static const char *const modes[] = {"no", "the shared", "the exclusive"};
+    ModelManager place = {principal, CLUSTER_BUCKET};
+    gboolean flag = operation->flags & 1u;
+    PermitMode mode = flag ? PERMIT_EXCLUSIVE : PERMIT_SHARED;
+    EffectKind kind = flag ? EFFECT_LOST : EFFECT_STOLEN;
+    guint way = operation->kind % 16u;
+    LockQueue *queue = lock_queue_get(get_manager(world, principal), lock_world_names[name]);
+
+    if (way < 11 && permit_get_demand(queue).turn_over && way % 4u != 0) {
+        lock_world_describe(world, "principal %u returns '%s'", principal, lock_world_names[name]);
+        permit_return(queue);
+        lock_model_return(&world->model, place, name);
+    } else if (way < 8) {
+        lock_world_describe(world, "principal %u has %s permit for '%s'", principal, modes[mode],
+                            lock_world_names[name]);
+        permit_set(queue, mode);
+        lock_model_permit(&world->model, place, name, mode);
+        world->is_restored[principal][name] = FALSE;
+    } else if (way < 12) {
+        lock_world_describe(world, "principal %u is to yield '%s'%s", principal,
+                            lock_world_names[name], flag ? " now" : "");
+        permit_yield(queue, flag);
+        lock_model_yield(&world->model, place, name, flag);
+    } else if (way < 14) {
+        lock_world_describe(world, "principal %u is declined '%s'", principal,
+                            lock_world_names[name]);
+        permit_decline(queue);
+        lock_model_decline(&world->model, place, name);
+    } else {
+        lock_world_describe(world, "principal %u loses '%s'", principal, lock_world_names[name]);
+        permit_revoke(queue, kind);
+        lock_model_revoke(&world->model, place, name, kind);
+        world->is_restored[principal][name] = FALSE;
+    }
+    keep_permitted(world, principal, name);
+    lock_queue_unref(queue);
+    lock_world_check_effects(world, ORDER_EXACT);
+}
+
+void
+lock_world_do_permit(World *world, guint principal, const LockOperation *operation)
+{
+    if (operation->other % 6u == 0)
+        do_tokens(world, principal, operation);
+    else
+        do_way(world, principal, (operation->place >> 1) % 4u, operation);
+}
+
+/* ---- demand */
+
+void
+lock_world_take_demands(World *world)
+{
+    LockQueue *queue;
+
+    while ((queue = permit_take_changed(world->core)) != NULL) {
+        guint principal = lock_world_find_principal(&queue->manager->principal->identity);
+        guint name = lock_world_find_name(queue->name);
+
+        world->reported[principal][name] = permit_get_demand(queue);
+        lock_queue_unref(queue);
+    }
+}
+
+static void
+check_demand(const World *world, const LockDemand *actual, const ModelDemand *expected)
+{
+    lock_world_check(world, actual->permit == expected->permit, "permits");
+    lock_world_check(world, actual->want == expected->want, "wanted permits");
+    lock_world_check(world, actual->held == expected->held, "modes in use");
+    lock_world_check(world, actual->has_undecided_if_available == expected->is_asked,
+                     "undecided requests with ifAvailable");
+    lock_world_check(world, actual->has_undecided_steal == expected->is_steal, "undecided steals");
+    lock_world_check(world, actual->turn_over == expected->is_over, "ends of turns");
+    lock_world_check(world, actual->n_waiting == expected->n_waiting, "numbers of waiting");
+}
+
+/* Of a queue that exists; otherwise the model must know of nothing, either. */
+static void
+check_name(World *world, guint principal, guint name)
+{
+    ModelManager place = {principal, CLUSTER_BUCKET};
+    ModelDemand expected = lock_model_get_demand(&world->model, place, name);
+    const LockQueue *queue = find_queue(world, principal, name);
+    LockDemand actual = {PERMIT_NONE};
+
+    if (queue != NULL)
+        actual = permit_get_demand(queue);
+    check_demand(world, &actual, &expected);
+    lock_world_check(world, actual.held <= actual.permit || world->is_restored[principal][name],
+                     "permits of what is held");
+    if (queue == NULL)
+        return;
+    lock_world_check(world, actual.n_tokens == expected.n_tokens, "numbers of tokens");
+    /* What the cluster has been told is true, unless it is to be told anew. */
+    if (!queue->permit->is_listed)
+        check_demand(world, &world->reported[principal][name], &expected);
+}
+
+void
+lock_world_check_permits(World *world)
+{
+    for (guint principal = 0; principal < N_PRINCIPALS; principal++)
+        for (guint name = 0; name < N_NAMES; name++)
+            check_name(world, principal, name);
+}
+
+/* ---- the end */
+
+void
+lock_world_drop_permits(World *world)
+{
+    for (guint principal = 0; principal < N_PRINCIPALS; principal++) {
+        for (guint name = 0; name < N_NAMES; name++)
+            g_clear_pointer(&world->permitted[principal][name], lock_queue_unref);
+        g_clear_pointer(&world->cluster[principal], lock_manager_unref);
+    }
+}
+
+/* The model knows of no permit afterwards, and of nothing that is undecided. */
+void
+lock_world_restart_cluster(World *world)
+{
+    lock_model_forget_cluster(&world->model);
+    memset(world->reported, 0, sizeof world->reported);
+    for (guint principal = 0; principal < N_PRINCIPALS; principal++)
+        for (guint name = 0; name < N_NAMES; name++)
+            world->is_restored[principal][name] = TRUE;
+}
