@@ -90,6 +90,32 @@ take_pages(const Listing *listing, GError **error)
     return g_steal_pointer(&pages);
 }
 
+static void
+append_to_store(GListStore *store, GListModel *list)
+{
+    for (guint i = 0; i < g_list_model_get_n_items(list); i++) {
+        g_autoptr(GObject) info = g_list_model_get_item(list, i);
+
+        g_list_store_append(store, info);
+    }
+}
+
+/* Those of all pages together: clients may wait for each other in several buckets. */
+static void
+update_evidence(GPtrArray *pages)
+{
+    g_autoptr(GListStore) held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    g_autoptr(GListStore) pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+
+    for (guint i = 0; i < pages->len; i++) {
+        const Page *page = pages->pdata[i];
+
+        append_to_store(held, web_locks_snapshot_get_held(page->snapshot));
+        append_to_store(pending, web_locks_snapshot_get_pending(page->snapshot));
+    }
+    web_locks_lock_info_update_evidence(G_LIST_MODEL(held), G_LIST_MODEL(pending));
+}
+
 /* The output of --all: the buckets of several principals may have the same name. */
 static void
 print_all_json(const Listing *listing, GPtrArray *pages)
@@ -188,6 +214,8 @@ listing_print(const Listing *listing)
 
     if (pages == NULL)
         return complain_of(error);
+    if (listing->detailed)
+        update_evidence(pages);
     if (listing->json && listing->all) {
         print_all_json(listing, pages);
         flush_output(&status);
@@ -198,8 +226,8 @@ listing_print(const Listing *listing)
         flush_output(&status);
         return status;
     }
-    table = table_new(lock_output_headings(listing->all_buckets || listing->all, listing->detailed),
-                      isatty(STDOUT_FILENO));
+    table = lock_output_table(listing->all_buckets || listing->all, listing->detailed,
+                              isatty(STDOUT_FILENO));
     for (guint i = 0; i < pages->len; i++)
         add_rows(listing, table, pages->pdata[i]);
     table_print(table);

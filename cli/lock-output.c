@@ -9,8 +9,8 @@
 static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
                                              N_("STATE"),  N_("CLIENT"), NULL};
 static const char *const headings_detailed[] = {
-    N_("BUCKET"), N_("NAME"), N_("MODE"),         N_("STATE"), N_("AGE"),
-    N_("WHO"),    N_("PID"),  N_("WAITS-BEHIND"), N_("WHY"),   NULL};
+    N_("BUCKET"), N_("NAME"),         N_("MODE"),     N_("STATE"), N_("AGE"), N_("WHO"),
+    N_("PID"),    N_("WAITS-BEHIND"), N_("EVIDENCE"), N_("WHY"),   NULL};
 
 const char *
 lock_output_mode(WebLocksMode mode)
@@ -46,6 +46,20 @@ or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
+static void
+add_evidence(Json *json, WebLocksLockInfo *info)
+{
+    GFlagsClass *class = g_type_class_ref(WEB_LOCKS_TYPE_EVIDENCE);
+
+    json_open(json, "evidence", '[');
+    for (guint i = 0; i < class->n_values; i++)
+        if ((web_locks_lock_info_get_evidence(info) & class->values[i].value) != 0)
+            json_string(json, NULL, class->values[i].value_nick);
+    json_close(json, ']');
+    json_string(json, "evidenceText", web_locks_lock_info_get_evidence_text(info));
+    g_type_class_unref(class);
+}
+
 void
 lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
 {
@@ -72,6 +86,7 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     for (guint i = 0; blocked_by != NULL && blocked_by[i] != NULL; i++)
         json_string(json, NULL, blocked_by[i]);
     json_close(json, ']');
+    add_evidence(json, info);
 }
 
 static void
@@ -116,10 +131,14 @@ age_now(WebLocksLockInfo *info)
     return (guint64)MAX(age_us, 0) / 1000;
 }
 
-const char *const *
-lock_output_headings(gboolean buckets, gboolean detailed)
+Table *
+lock_output_table(gboolean buckets, gboolean detailed, gboolean terminal)
 {
-    return (detailed ? headings_detailed : headings_plain) + (buckets ? 0 : 1);
+    const char *const *headings = detailed ? headings_detailed : headings_plain;
+    Table *table = table_new(headings + (buckets ? 0 : 1), terminal);
+
+    table_hide_if_empty(table, "EVIDENCE");
+    return table;
 }
 
 static void
@@ -183,6 +202,7 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
     table_add_optional(table, program_of(info));
     table_add_number(table, web_locks_lock_info_get_pid(info));
     table_add_optional(table, blockers);
+    table_add_optional(table, web_locks_lock_info_get_evidence_text(info));
     table_add_optional(table, or_empty(web_locks_lock_info_get_why(info)));
 }
 

@@ -24,9 +24,8 @@ void lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed);
 /* Writes the members `held` and `pending`; the caller has opened the object. */
 void lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed);
 
-/* Returns the headings for lock_output_row(), a static array. With `buckets`, the first column is
- * the bucket. */
-const char *const *lock_output_headings(gboolean buckets, gboolean detailed);
+/* Returns an owned table for lock_output_row(). With `buckets`, the first column is the bucket. */
+Table *lock_output_table(gboolean buckets, gboolean detailed, gboolean terminal);
 /* Adds a row; detailed if `clients` is not NULL. */
 void lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashTable *clients);
 

@@ -16,6 +16,7 @@ struct Table {
     const char *const *headings;
     guint n_columns;
     gboolean terminal;
+    guint hidden;     /* a column without any text; `n_columns`: none */
     GPtrArray *cells; /* char *, row by row, escaped */
 };
 
@@ -28,6 +29,7 @@ table_new(const char *const *headings, gboolean terminal)
     self->n_columns = g_strv_length((char **)headings);
     g_assert(self->n_columns <= COLUMNS_MAX);
     self->terminal = terminal;
+    self->hidden = self->n_columns;
     self->cells = g_ptr_array_new_with_free_func(g_free);
     return self;
 }
@@ -40,10 +42,20 @@ table_free(Table *self)
 }
 
 void
+table_hide_if_empty(Table *self, const char *heading)
+{
+    for (guint i = 0; self->terminal && i < self->n_columns; i++)
+        if (g_str_equal(self->headings[i], heading))
+            self->hidden = i;
+}
+
+void
 table_add(Table *self, const char *text)
 {
     char *cell;
 
+    if (*text != '\0' && self->cells->len % self->n_columns == self->hidden)
+        self->hidden = self->n_columns;
     if (!self->terminal)
         cell = text_for_file(text);
     else if (*text == '\0')
@@ -99,6 +111,8 @@ format_row(Table *self, const char *const *cells, const guint *widths)
     for (guint i = 0; i < self->n_columns; i++) {
         guint width = text_width(cells[i]);
 
+        if (i == self->hidden)
+            continue;
         g_string_append(line, cells[i]);
         if (i + 1 == self->n_columns)
             break;

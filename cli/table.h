@@ -18,6 +18,10 @@ Table *table_new(const char *const *headings, gboolean terminal);
 void table_free(Table *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Table, table_free)
 
+/* On a terminal, the column with this heading is left out if all its cells are empty. It is not the
+ * last one. */
+void table_hide_if_empty(Table *self, const char *heading);
+
 /* Appends a cell to the last row; if the row is full, begins a new one. */
 void table_add(Table *self, const char *text);
 /* Likewise; a terminal shows "-" for an empty text. */

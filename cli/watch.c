@@ -17,6 +17,7 @@
 #include "cli/screen.h"
 #include "cli/status.h"
 #include "cli/target.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 
 typedef struct {
@@ -67,11 +68,11 @@ is_wanted(const Watch *watch, WebLocksLockInfo *info)
 
 /* ---- the table */
 
-/* Returns how many rows were added. */
+/* Returns how many rows were added. The evidence is updated of what is shown. */
 static guint
 add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients)
 {
-    guint n = g_list_model_get_n_items(list);
+    guint n = g_list_model_get_n_items(list), n_shown = terminal_get_size(STDOUT_FILENO).rows;
     guint n_rows = 0;
 
     for (guint i = 0; i < n; i++) {
@@ -80,8 +81,9 @@ add_rows(const Watch *watch, Table *table, GListModel *list, GHashTable *clients
 
         if (!is_wanted(watch, info))
             continue;
+        if (n_rows++ < n_shown)
+            web_locks_monitor_update_evidence(watch->monitor, info);
         lock_output_row(table, bucket, info, clients);
-        n_rows++;
     }
     return n_rows;
 }
@@ -93,7 +95,7 @@ get_table(gpointer data, char **out_title)
     GListModel *held = web_locks_monitor_get_held(watch->monitor);
     GListModel *pending = web_locks_monitor_get_pending(watch->monitor);
     g_autoptr(GHashTable) clients = lock_output_clients(held, pending);
-    Table *table = table_new(lock_output_headings(watch->all, TRUE), TRUE);
+    Table *table = lock_output_table(watch->all, TRUE, TRUE);
     guint n_held = add_rows(watch, table, held, clients);
     guint n_pending = add_rows(watch, table, pending, clients);
 

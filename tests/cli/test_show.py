@@ -179,7 +179,7 @@ class Query(ShowTestCase):
 
 class Inspect(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
-            'application', 'uid', 'why', 'position', 'blockedBy']
+            'application', 'uid', 'why', 'position', 'blockedBy', 'evidence', 'evidenceText']
 
     def test_json(self):
         before = time.time()
@@ -223,8 +223,8 @@ class Inspect(ShowTestCase):
         for row in rows:
             self.assertRegex(row.pop(3), r'^\d+s$')
         self.assertEqual(rows, [
-            ['x', 'exclusive', 'held', comm, pid, '', 'two words'],
-            ['x', 'exclusive', 'pending', comm, pid, f'{comm}({pid})', '']])
+            ['x', 'exclusive', 'held', comm, pid, '', '', 'two words'],
+            ['x', 'exclusive', 'pending', comm, pid, f'{comm}({pid})', '', '']])
 
     def test_table(self):
         self.a.request('x', self.bucket, why='two words')
@@ -244,6 +244,69 @@ class Inspect(ShowTestCase):
         self.a.request('x', self.bucket)
         everything = json.loads(self.check(0, 'inspect', '-ja'))
         self.assertEqual(list(everything[self.bucket]['held'][0]), self.KEYS)
+
+
+class Evidence(ShowTestCase):
+    """What suggests that a holder is stuck."""
+
+    def stopped(self, name):
+        """A stopped `weblocks run` that holds the lock."""
+        holder = self.running('--bucket', self.bucket, name)
+        holder.signal(signal.SIGSTOP)
+        self.wait_state(holder, 'T')
+        self.addCleanup(holder.signal, signal.SIGCONT)
+        return holder
+
+    def wait_state(self, job, state):
+        def is_so():
+            with open(f'/proc/{job.pid}/stat', encoding='ascii') as file:
+                return file.read().split()[2] in state
+        wait_for(is_so, what=f'state {state} of a process')
+
+    def test_stopped(self):
+        holder = self.stopped('x')
+        self.assertEqual([row[-2] for row in self.rows('list')], [''])
+        self.b.request('x', self.bucket)
+        self.assertEqual([row[-2] for row in self.rows('list')], ['The process is stopped.', ''])
+        snapshot = self.json('list')
+        self.assertEqual([(entry['evidence'], entry['evidenceText'])
+                          for entry in (*snapshot['held'], *snapshot['pending'])],
+                         [(['stopped'], 'The process is stopped.'), ([], '')])
+        holder.signal(signal.SIGCONT)
+        self.wait_state(holder, 'SR')
+        self.assertEqual(self.json('list', 'x')['held'][0]['evidence'], [])
+
+    def test_on_a_terminal(self):
+        """The column is there only if there is something in it."""
+        terminal = self.terminal('watch', '--table', '--bucket', self.bucket, columns=200)
+        self.a.request('w', self.bucket, why='a reason')
+        terminal.wait_for('a reason')
+        self.assertNotIn('EVIDENCE', terminal.text)
+        self.stopped('x')
+        self.b.request('x', self.bucket)
+        terminal.wait_for('  The process is stopped.')
+        terminal.press(b'q')
+        terminal.wait()
+        lines = self.screen('list', 'x')
+        self.assertEqual(lines[0].index('EVIDENCE'), lines[1].index('The process is stopped.'))
+        self.assertTrue(lines[2].endswith('  -                        -'), lines[2])
+        self.assertNotIn('EVIDENCE', self.screen('list', 'w')[0])
+
+    def test_cycle(self):
+        """Also one that goes through several buckets, if they are listed together."""
+        other = self.unique('other')
+        self.a.request('x', self.bucket)
+        self.b.request('y', other)
+        self.a.request('y', other)
+        self.b.request('x', self.bucket)
+        self.assertEqual([row[-2] for row in self.rows('list')], ['', ''])
+        with open('/proc/self/comm', encoding='utf-8') as file:
+            process = f'{file.read().rstrip()} (process {PID})'
+        for option in ('--all', '--all-buckets'):
+            lines = self.check(0, 'list', option).splitlines()
+            self.assertEqual([line.split('\t')[-2] for line in lines
+                              if line.split('\t')[0] in (self.bucket, other)],
+                             [f'Waiting for each other: {process}, {process}.', ''] * 2)
 
 
 class Output(ShowTestCase):
