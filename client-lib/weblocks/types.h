@@ -14,6 +14,7 @@ G_BEGIN_DECLS
 /* Marks functions that the shared library exports. */
 #define WEB_LOCKS_PUBLIC __attribute__((visibility("default"))) extern
 
+/* NOLINTBEGIN(clang-diagnostic-reserved-identifier): G_DECLARE_FINAL_TYPE() requires these. */
 typedef struct _WebLocksAgent WebLocksAgent;
 typedef struct _WebLocksManager WebLocksManager;
 typedef struct _WebLocksOptions WebLocksOptions;
@@ -23,6 +24,7 @@ typedef struct _WebLocksSnapshot WebLocksSnapshot;
 typedef struct _WebLocksMonitor WebLocksMonitor;
 typedef struct _WebLocksRequest WebLocksRequest;
 typedef struct _WebLocksClaim WebLocksClaim;
+/* NOLINTEND(clang-diagnostic-reserved-identifier) */
 
 /**
  * WebLocksMode:

@@ -19,7 +19,6 @@ static pid_t test_pid;
 
 /* The leak sanitizer asks at exit. What belongs to threads that fork() left behind nobody can free
  * in the child, so there it is not to look. */
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): it is the sanitizer's */
 int __lsan_is_turned_off(void);
 
 int
@@ -27,7 +26,6 @@ __lsan_is_turned_off(void)
 {
     return getpid() != test_pid;
 }
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* Runs in the child; returns its exit status. The child doesn't use g_test. */
 typedef int (*Child)(Parent *parent);

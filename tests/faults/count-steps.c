@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* NOLINTBEGIN(bugprone-reserved-identifier): names that the linker makes. */
 int __real_strcmp(const char *a, const char *b);
 int __wrap_strcmp(const char *a, const char *b);
 gboolean __real_g_str_equal(gconstpointer a, gconstpointer b);
@@ -57,4 +56,3 @@ __wrap_g_hash_table_iter_next(GHashTableIter *iter, gpointer *key, gpointer *val
     ++*n_steps;
     return __real_g_hash_table_iter_next(iter, key, value);
 }
-/* NOLINTEND(bugprone-reserved-identifier) */

@@ -27,12 +27,10 @@ typedef struct {
     _Atomic uint64_t n_failed;
 } Control;
 
-/* The C library's own, behind ours.
- * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+/* The C library's own, behind ours. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 static Control *control;
 static uintptr_t text_begin, text_end;
