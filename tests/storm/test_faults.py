@@ -11,7 +11,7 @@ from stormcase import StormCase, diagnostic, main
 
 # What it may take; mostly it is the first seconds.
 SECONDS = 60
-ROUND = 4
+ROUND = 2
 
 
 class Faults(StormCase):
@@ -76,7 +76,7 @@ class Sums(StormCase):
 
     def test_that_keeps_nothing(self):
         """Differences in restored state are detected, too."""
-        outcome = self.raise_storm('--seconds=4', '--service-option=--no-state')
+        outcome = self.raise_storm('--seconds=2', '--service-option=--no-state')
         self.assertEqual(outcome.verdict, 'violation')
         self.assertIn('VIOLATION of not-lost', outcome.report)
         self.remove(outcome.directory)
