@@ -70,7 +70,8 @@ permit_get_undecided(const LockQueue *queue, const LockOptions *options)
     if (options->steal)
         return may_steal(queue) ? UNDECIDED_NONE : UNDECIDED_STEAL;
     if (options->if_available && queue->held.length == 0 && queue->pending.length == 0 &&
-        permit->steals.length == 0 && permit->mode < needed_for(options->mode))
+        permit->steals.length == 0 &&
+        (permit->mode < needed_for(options->mode) || !has_tokens(queue->manager)))
         return UNDECIDED_IF_AVAILABLE;
     return UNDECIDED_NONE;
 }
@@ -232,7 +233,8 @@ is_turn_over(const LockQueue *queue)
     const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
 
     return queue->permit->mode != PERMIT_NONE && queue->held.length == 0 &&
-           (first == NULL || !covers(queue->permit, first->mode, first->sequence));
+           (first == NULL || !covers(queue->permit, first->mode, first->sequence) ||
+            !has_tokens(queue->manager));
 }
 
 LockDemand

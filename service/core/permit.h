@@ -46,7 +46,7 @@ typedef struct {
     PermitMode held; /* the mode of the held locks; PERMIT_NONE: none is held */
     gboolean has_undecided_if_available;
     gboolean has_undecided_steal;
-    gboolean turn_over; /* has a permit, holds nothing, and can grant nothing more in this turn */
+    gboolean turn_over; /* has a permit, holds nothing, and can grant nothing more under it */
     guint n_waiting;
     guint64 n_tokens; /* that the lock manager has left */
 } LockDemand;

@@ -331,8 +331,9 @@ ask_cluster(LockModel *model, ModelRequest *request, const ModelOptions *options
     if (!is_of_cluster(model, request))
         return;
     request->is_steal = options->steal && !may_steal(model, request);
-    request->is_asked = options->if_available && permit->mode < permit_for(request->mode) &&
-                        is_unused(model, request);
+    request->is_asked = options->if_available && is_unused(model, request) &&
+                        (permit->mode < permit_for(request->mode) ||
+                         model->n_tokens[request->manager.principal] == 0);
     if (request->is_steal)
         request->deadline_us = now_us + MIN(us, 5000000);
     if (request->is_asked)
@@ -550,8 +551,9 @@ lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
     }
     if (demand.is_steal)
         demand.want = PERMIT_EXCLUSIVE;
-    demand.is_over = demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
-                     (first < 0 || !is_of_turn(model, at(model->pending, (guint)first)));
+    demand.is_over =
+        demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
+        (first < 0 || !is_of_turn(model, at(model->pending, (guint)first)) || demand.n_tokens == 0);
     return demand;
 }
 

@@ -356,7 +356,8 @@ test_tokens(PermitFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(&f->core, 'C', "m", IN " ifAvailable", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
     assert_effects(&f->core, "waits B1, waits B2, waits C1");
-    assert_demand(f, "shared: want shared held none, 1"); /* the turn is not over */
+    /* There are more with the next turn. */
+    assert_demand(f, "shared: want shared held none, 1 over");
 
     permit_set_tokens(f->manager, 500, 1500);
     assert_effects(&f->core, "");
@@ -367,6 +368,20 @@ test_tokens(PermitFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_find(&f->core, 'C', 1)->token, >=, 4000);
     g_assert_cmpint(fixture_find(&f->core, 'B', 2)->state, ==, LOCK_REQUEST_PENDING);
     lock_queue_unref(other);
+}
+
+/* Without tokens, the permit alone does not say whether a lock is available. */
+static void
+test_if_available_without_tokens(PermitFixture *f, gconstpointer data)
+{
+    permit_set_tokens(f->manager, 2000, 2000);
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
+    fixture_request(&f->core, 'A', "n", IN " ifAvailable");
+    assert_effects(&f->core, "granted A1, released A1, waits A2");
+    assert_demand(f, "exclusive: want exclusive held none, 1 ifAvailable over");
+    permit_set_tokens(f->manager, 3000, 3000);
+    assert_effects(&f->core, "granted A2");
 }
 
 static void
@@ -509,6 +524,7 @@ main(int argc, char **argv)
     PERMIT_TEST("/permit/repeated-key", test_repeated_key);
     PERMIT_TEST("/permit/client-leaves", test_client_leaves);
     PERMIT_TEST("/permit/tokens", test_tokens);
+    PERMIT_TEST("/permit/if-available-without-tokens", test_if_available_without_tokens);
     PERMIT_TEST("/permit/ranges", test_ranges);
     PERMIT_TEST("/permit/tokens-of-the-cluster", test_tokens_of_the_cluster);
     PERMIT_TEST("/permit/restored", test_restored);
