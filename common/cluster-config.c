@@ -334,14 +334,16 @@ ClusterConfig *
 cluster_config_load(const char *path, GError **error)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
-    g_autoptr(ClusterConfig) config = g_new0(ClusterConfig, 1);
+    ClusterConfig *config = g_new0(ClusterConfig, 1);
     Reader reader = {.path = path, .file = file, .error = error};
 
     config->buckets = g_ptr_array_new_with_free_func(bucket_free);
     if (!load_file(file, path, error) || !read_cluster(&reader, config) ||
-        !read_buckets(&reader, config))
+        !read_buckets(&reader, config)) {
+        cluster_config_free(config);
         return NULL;
-    return g_steal_pointer(&config);
+    }
+    return config;
 }
 
 void

@@ -362,6 +362,8 @@ step_waiting(Claim *claim)
         append_action(claim, CLAIM_BUSY);
         claim->has_told_busy = TRUE;
     }
+    /* A node that is not blocked and can't be used has been swapped. */
+    g_assert(blocker != NULL);
     if (!claim->is_watching)
         watch(claim, blocker);
 }

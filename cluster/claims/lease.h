@@ -20,8 +20,8 @@
 
 #include <glib.h>
 
-#define LEASE_MARGIN_US  (5 * G_USEC_PER_SEC)
-#define LEASE_RENEWAL_US (2 * G_USEC_PER_SEC)
+#define LEASE_MARGIN_US  (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC)
+#define LEASE_RENEWAL_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
 typedef struct {
     gint64 duration_us; /* T - LEASE_MARGIN */

@@ -211,21 +211,24 @@ open_socket(Link *self, const char *path, GError **error)
 Link *
 link_new(const char *path, uid_t uid, const LinkFunctions *functions, gpointer data, GError **error)
 {
-    g_autoptr(Link) self = g_new0(Link, 1);
+    Link *self = g_new0(Link, 1);
 
     self->uid = uid;
     self->functions = functions;
     self->data = data;
     self->listen_fd = -1;
-    if (!open_socket(self, path, error))
+    if (!open_socket(self, path, error)) {
+        link_free(self);
         return NULL;
+    }
     if (listen(self->listen_fd, SOMAXCONN) < 0) {
         set_errno(error, "listen");
+        link_free(self);
         return NULL;
     }
     g_unix_set_fd_nonblocking(self->listen_fd, TRUE, NULL);
     self->listen_id = g_unix_fd_add(self->listen_fd, G_IO_IN, on_connection, self);
-    return g_steal_pointer(&self);
+    return self;
 }
 
 void

@@ -95,7 +95,7 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
 {
     static const char *const modes[] = {"no", "the shared", "the exclusive"};
     ModelManager place = {principal, CLUSTER_BUCKET};
-    gboolean flag = operation->flags & 1u;
+    gboolean flag = (operation->flags & 1u) != 0;
     PermitMode mode = flag ? PERMIT_EXCLUSIVE : PERMIT_SHARED;
     EffectKind kind = flag ? EFFECT_LOST : EFFECT_STOLEN;
     guint way = operation->kind % 16u;
