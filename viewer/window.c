@@ -134,6 +134,17 @@ on_back_action(GtkWidget *widget, const char *name, GVariant *parameter)
 }
 
 static void
+on_bus_action(GtkWidget *widget, const char *name, GVariant *parameter)
+{
+    ViewerWindow *self = VIEWER_WINDOW(widget);
+    GtkWidget *page =
+        adw_view_stack_get_child_by_name(self->stack, g_variant_get_string(parameter, NULL));
+
+    if (adw_view_stack_page_get_visible(adw_view_stack_get_page(self->stack, page)))
+        adw_view_stack_set_visible_child(self->stack, page);
+}
+
+static void
 on_notice_action(GtkWidget *widget, const char *name, GVariant *parameter)
 {
     g_autofree char *title = g_markup_escape_text(g_variant_get_string(parameter, NULL), -1);
@@ -168,9 +179,14 @@ viewer_window_class_init(ViewerWindowClass *class)
     gtk_widget_class_bind_template_callback(widget_class, on_transition);
     gtk_widget_class_install_action(widget_class, "win.search", NULL, on_search_action);
     gtk_widget_class_install_action(widget_class, "win.back", NULL, on_back_action);
+    gtk_widget_class_install_action(widget_class, "win.bus", "s", on_bus_action);
     gtk_widget_class_install_action(widget_class, "win.notice", "s", on_notice_action);
     gtk_widget_class_add_binding_action(widget_class, GDK_KEY_f, GDK_CONTROL_MASK, "win.search",
                                         NULL);
+    gtk_widget_class_add_binding_action(widget_class, GDK_KEY_1, GDK_ALT_MASK, "win.bus", "s",
+                                        "session");
+    gtk_widget_class_add_binding_action(widget_class, GDK_KEY_2, GDK_ALT_MASK, "win.bus", "s",
+                                        "system");
     gtk_widget_class_add_binding_action(widget_class, GDK_KEY_Left, GDK_ALT_MASK, "win.back", NULL);
     gtk_widget_class_add_binding_action(widget_class, GDK_KEY_Escape, 0, "win.back", NULL);
 }

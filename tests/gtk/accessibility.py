@@ -14,7 +14,8 @@ CONFIG = '/usr/share/defaults/at-spi2/accessibility.conf'
 REGISTRY = '/usr/libexec/at-spi2-registryd'
 ROOT = '/org/a11y/atspi/accessible/root'
 ATSPI = 'org.a11y.atspi.'
-STATE_FOCUSED, STATE_VISIBLE = 12, 30
+STATE_EXPANDED, STATE_FOCUSED, STATE_VISIBLE = 10, 12, 30
+COORDINATES_OF_WINDOW = 1
 
 
 class AccessibilityBus:
@@ -33,6 +34,13 @@ class AccessibilityBus:
         self.connection = Gio.DBusConnection.new_for_address_sync(
             self.address, flags.AUTHENTICATION_CLIENT | flags.MESSAGE_BUS_CONNECTION, None, None)
         self.connection.set_exit_on_close(False)
+        self.focused = None  # what has got the keyboard focus last
+        self.connection.signal_subscribe(None, ATSPI + 'Event.Object', 'StateChanged', None,
+                                         'focused', Gio.DBusSignalFlags.NONE, self._on_focus)
+
+    def _on_focus(self, _connection, sender, path, _interface, _member, parameters):
+        if parameters.unpack()[1]:
+            self.focused = Accessible(self, sender, path)
 
     def call(self, destination, path, interface, method, body=None):
         return self.connection.call_sync(destination, path, interface, method, body, None,
@@ -86,6 +94,11 @@ class Accessible:
     def text(self):
         length = self.get('Text', 'CharacterCount')
         return self.call(ATSPI + 'Text', 'GetText', GLib.Variant('(ii)', (0, length)))[0]
+
+    def extents(self):
+        """x, y, width and height in the window."""
+        return self.call(ATSPI + 'Component', 'GetExtents',
+                         GLib.Variant('(u)', (COORDINATES_OF_WINDOW,)))[0]
 
     def press(self):
         """Activates it, as a screen reader does."""

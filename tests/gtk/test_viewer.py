@@ -1,35 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks-viewer, seen by its accessibility tree and used by keyboard and by what a screen reader
-does: each page, and that the list follows what happens to locks, service and bus."""
+"""weblocks-viewer, seen by its accessibility tree: each page, and that the list follows what happens to
+locks, service and bus."""
 
 import os
 import shlex
+import subprocess
 
-from accessibility import CONFIG, REGISTRY, AccessibilityBus
-from desktop import DisplayTestCase
-from harness import main
-from viewer import Viewer
+from buses import NOBODY, Bus, can_be_others, end, environment
+from harness import Client, RawClient, Service, main
+from rawbus import PRINCIPALS
+from sandboxcase import APP, Sandboxes
+from viewer import SYSTEM, ViewerTestCase
 
 NO_LOCKS = 'No Locks'
-
-
-class ViewerTestCase(DisplayTestCase):
-    @classmethod
-    def missing(cls):
-        return super().missing() + [file for file in (CONFIG, REGISTRY) if not os.path.exists(file)]
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.accessibility = AccessibilityBus(cls.display)
-        cls.addClassCleanup(cls.accessibility.stop)
-
-    def open(self, **environ):
-        viewer = Viewer(self.display, self.accessibility, self.bus, **environ)
-        self.addCleanup(viewer.close)
-        return viewer
 
 
 class List(ViewerTestCase):
@@ -80,9 +65,7 @@ class Lock(ViewerTestCase):
         held_id, _held = holder.request(name)
         waiting_id, _held = waiter.request(name, why='is next')
         viewer = self.open()
-        viewer.wait_for(viewer.rows, 'rows')
-        # The row after that of the application.
-        viewer.key('Tab Tab Tab Tab Tab Tab Down Down Return')
+        viewer.open_item(name)
         viewer.wait_text('Held by', 'is next', 'Waits for: python3')
         viewer.press('End this Lock…')
         viewer.wait_text(f'End the Lock “{name}”?')
@@ -95,21 +78,112 @@ class Lock(ViewerTestCase):
         viewer.wait_text('Nobody waits for it.',
                          f'python3 (process {os.getpid()}) no longer has the lock')
 
-
-    def test_command_is_copied(self):
-        holder = self.client()
-        name = self.unique("it's")
-        holder.request(name)
+    def test_of_a_document(self):
+        """It is shown, and found, by the file's name."""
+        name = 'file:///srv/house/plans%20of%20the%20roof.odt'
+        client = self.client()
+        client.request(name, bucket='documents', why='editing')
+        client.request('sha256:00', bucket='documents')
         viewer = self.open()
-        viewer.wait_for(viewer.rows, 'rows')
-        viewer.key('Tab Tab Tab Tab Tab Tab Down Down Return')
+        roof = ['plans of the roof.odt', 'editing · /srv/house', 'Held']
+        viewer.wait_rows(['python3', '2 locks and requests'], roof,
+                         ['sha256:00', 'documents', 'Held'])
+        viewer.search()
+        viewer.type('the roof')
+        viewer.wait_rows(['python3', '1 lock or request'], roof)
+        viewer.open_item('plans of the roof.odt')
+        viewer.wait_text('/srv/house')
+
+
+class BusesCase(ViewerTestCase):
+    """Both buses."""
+
+    def setUp(self):
+        super().setUp()
+        self.system = Bus().start()
+        self.addCleanup(self.system.stop)
+        service = Service(self.system)
+        self.addCleanup(service.end)
+        control = RawClient(self.system.address)
+        self.addCleanup(control.close)
+        service.wait_ready(control)
+
+    def open(self, **environ):
+        return super().open(DBUS_SYSTEM_BUS_ADDRESS=self.system.address, **environ)
+
+    def on_system_bus(self, kind=Client, **kw):
+        client = kind(self.system.address, **kw)
+        self.addCleanup(client.close)
+        return client
+
+    def run_copied_command(self, viewer):
+        """Copies it on the page of a lock, pastes it into the search, and runs it."""
         viewer.press('Copy as Command')
         viewer.search()
         viewer.key('ctrl+v')
         viewer.wait_text('No Results')
-        command = shlex.split(viewer.entry().text())
-        self.assertEqual(command, ['weblocks', 'break', '--bucket', 'default', '--client',
-                                   holder.name, '--', name])
+        command = viewer.entry().text()
+        program, *arguments = shlex.split(command)
+        self.assertEqual(program, 'weblocks')
+        subprocess.run([environment('WEBLOCKS_CLI'), *arguments], check=True,
+                       stdout=subprocess.DEVNULL,
+                       env={**self.bus.environment(),
+                            'DBUS_SYSTEM_BUS_ADDRESS': self.system.address})
+        return command
+
+
+class Buses(BusesCase):
+    """What is shown of each and of others, and the command that ends a lock there."""
+
+    def test_system_bus(self):
+        """The page of the session bus is not affected."""
+        name = self.unique()
+        self.client().request(name)
+        viewer = self.open()
+        mine = ['python3', '1 lock or request'], [name, 'default', 'Held']
+        viewer.wait_rows(*mine)
+        viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
+        viewer.key('alt+2')
+        holder = self.on_system_bus()
+        lock, _held = holder.request('updates', why='new packages')
+        viewer.wait_rows(['python3', '1 lock or request'],
+                         ['updates', 'new packages · default', 'Held'], bus=SYSTEM)
+        viewer.wait_rows(*mine)
+        viewer.open_item('updates')
+        self.assertIn(' --system ', self.run_copied_command(viewer))
+        holder.wait_released(lock, 'stolen')
+        viewer.wait_rows(bus=SYSTEM)
+
+    def test_other_user_for_root(self):
+        if not can_be_others():
+            self.skipTest('only root sees the locks of other users')
+        viewer = self.open()
+        viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
+        viewer.key('alt+2')
+        client = self.on_system_bus(RawClient, uid=NOBODY)
+        client.request('theirs')
+        viewer.wait_for(lambda: any('Of user nobody' in row for row in viewer.rows(SYSTEM)),
+                        'lock of nobody')
+        viewer.open_item('theirs')
+        self.assertIn(f' --user {NOBODY} ', self.run_copied_command(viewer))
+        viewer.wait_rows(bus=SYSTEM)
+
+
+class Sandboxed(Sandboxes, BusesCase):
+    def test_sandboxed_application(self):
+        applications = os.path.join(self.bus.directory, '.local/share/applications')
+        os.makedirs(applications, exist_ok=True)
+        with open(os.path.join(applications, APP + '.desktop'), 'w', encoding='utf-8') as file:
+            file.write('[Desktop Entry]\nType=Application\nName=Sketches\nExec=true\n')
+        app, name = self.app(), self.unique("it's")
+        PRINCIPALS[self.bus.address, app.name] = (os.geteuid(), APP)
+        lock, _held = app.call('request', name)
+        viewer = self.open()
+        viewer.wait_rows(['Sketches', 'Sandboxed', '1 lock or request'], [name, 'default', 'Held'])
+        viewer.open_item(name)
+        self.assertIn(f'--app {APP} ', self.run_copied_command(viewer))
+        app.wait_released(lock, 'stolen')
+        viewer.wait_text(NO_LOCKS)
 
 
 class Pages(ViewerTestCase):
@@ -121,7 +195,8 @@ class Pages(ViewerTestCase):
         """There is no bus left to ask."""
 
     def test_without_a_service_or_bus(self):
-        viewer = self.open()
+        # Without the identity of this bus: another one will be there later.
+        viewer = self.open(DBUS_SESSION_BUS_ADDRESS=f'unix:path={self.bus.socket}')
         viewer.wait_text('No Lock Service')
         # It need not be asked: a service that starts is seen.
         service = self.start_service()
@@ -138,7 +213,11 @@ class Pages(ViewerTestCase):
         viewer.wait_no_text('The lock service has stopped. Locks will appear again when it is back.')
         client.close()
         self.bus.kill()
+        end(self.bus.process)
         viewer.wait_text('No Message Bus', 'Try Again')
+        self.bus.start()
+        viewer.press('Try Again')
+        viewer.wait_text('No Lock Service')
 
     def wait_gone(self, *names):
         """There is no bus to ask."""

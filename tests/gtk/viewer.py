@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""One weblocks-viewer process, seen by its accessibility tree and used by keyboard."""
+"""One weblocks-viewer process, seen by its accessibility tree and used by keyboard; and the test case
+with it."""
 
+import os
 import re
 
-from accessibility import STATE_FOCUSED
+from accessibility import CONFIG, REGISTRY, STATE_FOCUSED, AccessibilityBus
 from buses import environment
-from desktop import Program, gtk_environment
+from desktop import DisplayTestCase, Program, gtk_environment
 
 AGE = re.compile(r'[0-9]+ (s|min)')
+# The pages of the buses, in their order.
+SESSION, SYSTEM = 0, 1
 
 
 class Viewer(Program):
@@ -21,7 +25,6 @@ class Viewer(Program):
         super().__init__([environment('WEBLOCKS_VIEWER')], display, bus, env)
         self.accessibility = accessibility
         self.application = None
-        self._list = None
         self.wait_for(self._find, 'accessible application')
 
     def _find(self):
@@ -44,19 +47,28 @@ class Viewer(Program):
         return next((object for its_role, its_name, object in self.shown()
                      if its_role == role and name in its_name), None)
 
-    def rows(self):
+    def rows(self, bus=SESSION):
         """The texts of each row of the list, without the ages, which tick."""
-        if self._list is None:
-            self._list = self.find('list', 'Locks by application')
-        if self._list is None:
-            return []
         return [[text for _role, text, _object in item.walk()
                  if text and not AGE.fullmatch(text)]
-                for item in self._list.children()]
+                for item in self.items(bus)]
 
-    def wait_rows(self, *expected):
+    def items(self, bus=SESSION):
+        """The rows themselves."""
+        pages = [object for _role, name, object in self.shown() if name == 'ViewerBusPage']
+        found = next((object for role, _name, object in pages[bus].walk() if role == 'list'),
+                     None) if len(pages) > bus else None
+        return found.children() if found else []
+
+    def wait_rows(self, *expected, bus=SESSION):
         expected = [list(row) for row in expected]
-        self.wait_for(lambda: self.rows() == expected, f'rows {expected}')
+        self.wait_for(lambda: self.rows(bus) == expected, f'rows {expected}')
+
+    def open_item(self, title):
+        """Opens the page of the first lock of that name."""
+        self.walk_by_tab(title + ', ')
+        self.key('Return')
+        self.wait_text('Held by')
 
     def wait_text(self, *texts):
         def all_there():
@@ -75,6 +87,21 @@ class Viewer(Program):
         self.display.xdotool('windowfocus', '--sync', self.find_window())
         self.display.xdotool('key', *keys.split())
 
+    def walk_by_tab(self, until):
+        """The names of what Tab reaches, one after the other, until one begins so."""
+        seen = []
+        while not seen or not seen[-1].startswith(until):
+            before = self.accessibility.focused
+            self.key('Tab')
+            self.wait_for(lambda: self.accessibility.focused != before, f'focus behind {seen}')
+            seen.append(self.accessibility.focused.name())
+            if len(seen) > 20:
+                raise AssertionError(f'Tab does not reach {until}: {seen}')
+        return seen
+
+    def resize(self, width, height):
+        self.display.xdotool('windowsize', '--sync', self.find_window(), width, height)
+
     def entry(self):
         return next(object for _role, name, object in self.shown() if name == 'GtkSearchEntry')
 
@@ -84,4 +111,22 @@ class Viewer(Program):
             child.has_state(STATE_FOCUSED) for child in self.entry().children()), 'focus')
 
     def type(self, text):
+        self.display.xdotool('windowfocus', '--sync', self.find_window())
         self.display.xdotool('type', '--delay', 5, text)
+
+
+class ViewerTestCase(DisplayTestCase):
+    @classmethod
+    def missing(cls):
+        return super().missing() + [file for file in (CONFIG, REGISTRY) if not os.path.exists(file)]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.accessibility = AccessibilityBus(cls.display)
+        cls.addClassCleanup(cls.accessibility.stop)
+
+    def open(self, **environ):
+        viewer = Viewer(self.display, self.accessibility, self.bus, **environ)
+        self.addCleanup(viewer.close)
+        return viewer

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks-viewer without a pointer, with a screen reader, in a narrow window and from right to left."""
+
+import os
+import unittest
+
+from accessibility import STATE_EXPANDED
+from harness import main
+from viewer import ViewerTestCase
+
+WIDTH = 360
+FRAME = 1  # that GTK draws around what is in a window
+# A locale that every system has, by names that GTK takes for those of languages: it has no other way
+# to be told the direction.
+LOCALE = '/usr/lib/locale/C.utf8'
+HEBREW = '/usr/share/locale/he/LC_MESSAGES/gtk40.mo'
+
+
+class Keyboard(ViewerTestCase):
+    def test_tab_reaches_all(self):
+        name = self.unique()
+        self.client().request(name, why='testing')
+        viewer = self.open(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address)
+        viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
+        viewer.wait_for(viewer.rows, 'rows')
+        seen = viewer.walk_by_tab('Search')
+        self.assertEqual(set(seen), {
+            'Search', 'Session', 'System', 'Main Menu', 'All', 'Held', 'Waiting',
+            'python3, 1 lock or request', f'{name}, Held, testing · default'})
+        viewer.open_item(name)
+        seen = viewer.walk_by_tab('Back')
+        self.assertLess({'Copy as Command', 'End this Lock…'}, set(seen))
+
+    def test_keys(self):
+        self.client().request(self.unique())
+        viewer = self.open()
+        viewer.wait_for(viewer.rows, 'rows')
+        viewer.key('F10')
+        viewer.wait_text('About Locks')
+        viewer.key('Escape')
+        viewer.key('ctrl+question')
+        viewer.wait_text('Close the Window')
+        viewer.key('Escape')
+        viewer.wait_no_text('Close the Window')
+        # Typing searches.
+        viewer.type('no such name')
+        viewer.wait_text('No Results')
+        viewer.key('Escape')
+        viewer.wait_no_text('No Results')
+        viewer.key('ctrl+q')
+        self.assertEqual(viewer.process.wait(), 0)
+
+    def test_applications_can_be_folded(self):
+        self.client().request(self.unique())
+        viewer = self.open()
+        viewer.wait_for(lambda: len(viewer.rows()) == 2, 'rows')
+        viewer.walk_by_tab('python3, ')
+        self.assertTrue(viewer.items()[0].has_state(STATE_EXPANDED))
+        viewer.key('Return')
+        viewer.wait_rows(['python3', '1 lock or request'])
+        viewer.wait_for(lambda: not viewer.items()[0].has_state(STATE_EXPANDED), 'folded state')
+
+
+class Layout(ViewerTestCase):
+    def wait_all_within(self, viewer):
+        """Nothing is wider than the window, or beyond an edge of it."""
+        def beyond():
+            window_width = viewer.find('window', 'Locks').extents()[2]
+            found = []
+            for role, name, shown in viewer.shown():
+                x, _y, width, height = shown.extents()
+                if height > 0 and (x < -FRAME or x + width > window_width + FRAME):
+                    found.append((role, name, x, width))
+            return found
+        try:
+            viewer.wait_for(lambda: not beyond(), 'all within the window')
+        except TimeoutError:
+            raise AssertionError(f'beyond the window: {beyond()}') from None
+
+    def check_narrow(self, **environ):
+        name, why = 'a name that is as long as it is ' * 3, 'because it is so, and for so long ' * 3
+        holder, waiter = self.client(), self.client()
+        holder.request(name, mode='shared', why=why)
+        waiter.request(name, why=why)
+        viewer = self.open(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address, **environ)
+        viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
+        viewer.wait_for(lambda: len(viewer.rows()) == 4, 'rows')
+        viewer.resize(WIDTH, 640)
+        viewer.wait_for(lambda: viewer.find('window', 'Locks').extents()[2] <= WIDTH, 'narrow window')
+        self.wait_all_within(viewer)
+        search, menu = (viewer.find('button', name).extents()[0]
+                        for name in ('Search', 'Main Menu'))
+        viewer.open_item(name)
+        self.wait_all_within(viewer)
+        return search < menu
+
+    def test_narrow(self):
+        self.assertTrue(self.check_narrow(), 'the search is on the left')
+
+    @unittest.skipUnless(os.path.exists(HEBREW) and os.path.exists(LOCALE),
+                         'GTK has no language here that is written from right to left')
+    def test_narrow_from_right_to_left(self):
+        locales = os.path.join(self.bus.directory, 'locales')
+        os.mkdir(locales)
+        os.symlink(LOCALE, os.path.join(locales, 'en_IL.UTF-8'))
+        self.assertFalse(self.check_narrow(LOCPATH=locales, LC_ALL='en_IL.UTF-8', LANGUAGE='he'),
+                         'the search is on the right')
+
+
+if __name__ == '__main__':
+    main()
