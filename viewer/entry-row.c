@@ -11,6 +11,7 @@
 struct _ViewerEntryRow {
     AdwActionRow parent_instance;
     GtkImage *icon;
+    GtkWidget *warning;
     GtkLabel *age;
     GtkWidget *buttons;
 
@@ -99,8 +100,10 @@ show(ViewerEntryRow *self)
     ViewerApplication *application = viewer_entry_get_application(self->entry);
     g_autofree char *details = describe_details(self->entry);
     g_autofree char *blockers = describe_blockers(self->entry);
-    g_autoptr(GString) text = g_string_new(web_locks_lock_info_get_why(info));
+    const char *evidence = web_locks_lock_info_get_evidence_text(info);
+    g_autoptr(GString) text = g_string_new(evidence);
 
+    add(text, "\n", web_locks_lock_info_get_why(info));
     add(text, "\n", details);
     if (*blockers != '\0') {
         /* Translators: %s is a list of applications. */
@@ -112,6 +115,7 @@ show(ViewerEntryRow *self)
                                   viewer_application_get_name(application));
     adw_action_row_set_subtitle(ADW_ACTION_ROW(self), text->str);
     show_age(self);
+    gtk_widget_set_visible(self->warning, *evidence != '\0');
     gtk_image_set_from_gicon(self->icon, viewer_application_get_icon(application));
     gtk_widget_set_visible(self->buttons, web_locks_lock_info_get_held(info));
 }
@@ -119,7 +123,10 @@ show(ViewerEntryRow *self)
 static gboolean
 on_second(gpointer data)
 {
-    show_age(data);
+    ViewerEntryRow *self = data;
+
+    show_age(self);
+    viewer_entry_update_evidence(self->entry);
     return G_SOURCE_CONTINUE;
 }
 
@@ -170,6 +177,7 @@ viewer_entry_row_class_init(ViewerEntryRowClass *class)
     G_OBJECT_CLASS(class)->dispose = viewer_entry_row_dispose;
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "entry-row.ui");
     gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, icon);
+    gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, warning);
     gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, age);
     gtk_widget_class_bind_template_child(widget_class, ViewerEntryRow, buttons);
     gtk_widget_class_bind_template_callback(widget_class, on_copy);

@@ -9,6 +9,7 @@
 
 struct _ViewerResource {
     GObject parent_instance;
+    WebLocksMonitor *monitor;
     WebLocksManager *manager;
     char *name;
     char *title;
@@ -33,11 +34,12 @@ static guint changed_signal;
 /* ---- resources */
 
 ViewerResource *
-viewer_resource_new(WebLocksManager *manager, const char *name)
+viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name)
 {
     ViewerResource *self = g_object_new(VIEWER_TYPE_RESOURCE, NULL);
     const char *bucket = web_locks_manager_get_bucket(manager);
 
+    self->monitor = g_object_ref(monitor);
     self->manager = g_object_ref(manager);
     self->name = g_strdup(name);
     if (!g_str_equal(bucket, WEB_LOCKS_DOCUMENTS_BUCKET) ||
@@ -123,6 +125,7 @@ viewer_resource_finalize(GObject *object)
 {
     ViewerResource *self = VIEWER_RESOURCE(object);
 
+    g_clear_object(&self->monitor);
     g_clear_object(&self->manager);
     g_free(self->name);
     g_free(self->title);
@@ -211,6 +214,16 @@ ViewerApplication *
 viewer_entry_get_application(ViewerEntry *self)
 {
     return self->application;
+}
+
+void
+viewer_entry_update_evidence(ViewerEntry *self)
+{
+    g_autofree char *before = g_strdup(web_locks_lock_info_get_evidence_text(self->info));
+
+    web_locks_monitor_update_evidence(self->resource->monitor, self->info);
+    if (!g_str_equal(before, web_locks_lock_info_get_evidence_text(self->info)))
+        g_signal_emit(self, changed_signal, 0);
 }
 
 int

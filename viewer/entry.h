@@ -20,7 +20,9 @@ G_DECLARE_FINAL_TYPE(ViewerResource, viewer_resource, VIEWER, RESOURCE, GObject)
 #define VIEWER_TYPE_ENTRY (viewer_entry_get_type())
 G_DECLARE_FINAL_TYPE(ViewerEntry, viewer_entry, VIEWER, ENTRY, GObject)
 
-ViewerResource *viewer_resource_new(WebLocksManager *manager, const char *name);
+/* `monitor` is the one that the lock table follows. */
+ViewerResource *
+viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name);
 WebLocksManager *viewer_resource_get_manager(ViewerResource *self);
 const char *viewer_resource_get_name(ViewerResource *self);
 /* What the window calls it, and where that is: the lock name and the bucket, or the name and the
@@ -44,6 +46,8 @@ void viewer_entry_set_info(ViewerEntry *self, WebLocksLockInfo *info);
 WebLocksLockInfo *viewer_entry_get_info(ViewerEntry *self);
 ViewerResource *viewer_entry_get_resource(ViewerEntry *self);
 ViewerApplication *viewer_entry_get_application(ViewerEntry *self);
+/* Looks now for evidence that the holder is stuck; nothing happens for a request. */
+void viewer_entry_update_evidence(ViewerEntry *self);
 /* A total order, by bucket and name, that stays the same for as long as both exist. */
 int viewer_entry_compare(ViewerEntry *a, ViewerEntry *b);
 /* Whether `words`, in lower case, occurs in what a user may look for. */

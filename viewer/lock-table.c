@@ -61,8 +61,8 @@ viewer_lock_table_unpin(ViewerLockTable *self)
 static ViewerEntry *
 add_entry(ViewerLockTable *self, WebLocksLockInfo *info)
 {
-    g_autoptr(ViewerResource) resource = viewer_resource_new(web_locks_lock_info_get_manager(info),
-                                                             web_locks_lock_info_get_name(info));
+    g_autoptr(ViewerResource) resource = viewer_resource_new(
+        self->monitor, web_locks_lock_info_get_manager(info), web_locks_lock_info_get_name(info));
     ViewerResource *known = g_hash_table_lookup(self->resources, resource);
     ViewerEntry *entry;
 

@@ -17,6 +17,8 @@ struct _ViewerRow {
     GtkImage *icon;
     GtkLabel *title;
     GtkLabel *subtitle;
+    GtkWidget *evidence_box;
+    GtkLabel *evidence;
     GtkLabel *state;
     GtkLabel *age;
     GtkWidget *next;
@@ -47,12 +49,26 @@ get_item_widget(ViewerRow *self)
 static void
 show_label(ViewerRow *self)
 {
-    const char *subtitle = gtk_label_get_text(self->subtitle);
-    g_autofree char *label =
-        g_strjoin(", ", gtk_label_get_text(self->title), gtk_label_get_text(self->state),
-                  *subtitle != '\0' ? subtitle : NULL, NULL);
+    GtkLabel *labels[] = {self->title, self->state, self->subtitle, self->evidence};
+    g_autoptr(GString) label = g_string_new(NULL);
 
-    gtk_accessible_update_property(get_item_widget(self), GTK_ACCESSIBLE_PROPERTY_LABEL, label, -1);
+    for (guint i = 0; i < G_N_ELEMENTS(labels); i++) {
+        const char *text = gtk_label_get_text(labels[i]);
+
+        if (*text != '\0')
+            g_string_append_printf(label, "%s%s", label->len > 0 ? ", " : "", text);
+    }
+
+    gtk_accessible_update_property(get_item_widget(self), GTK_ACCESSIBLE_PROPERTY_LABEL, label->str,
+                                   -1);
+}
+
+static void
+show_evidence(ViewerRow *self, const char *text)
+{
+    gtk_label_set_text(self->evidence, text);
+    gtk_widget_set_tooltip_text(self->evidence_box, text);
+    gtk_widget_set_visible(self->evidence_box, *text != '\0');
 }
 
 /* Applications can be folded. */
@@ -81,6 +97,7 @@ show_application(ViewerRow *self)
     gtk_widget_set_tooltip_text(GTK_WIDGET(self), NULL);
     set_text(self->state, count);
     set_text(self->age, "");
+    show_evidence(self, "");
     show_label(self);
 }
 
@@ -138,13 +155,19 @@ show_entry(ViewerRow *self)
     set_text(self->state, state);
     gtk_widget_set_visible(GTK_WIDGET(self->age), TRUE);
     show_age(self);
+    show_evidence(self, web_locks_lock_info_get_evidence_text(info));
     show_label(self);
 }
 
 static gboolean
 on_second(gpointer data)
 {
-    show_age(data);
+    ViewerRow *self = data;
+
+    if (!gtk_widget_get_mapped(GTK_WIDGET(self)))
+        return G_SOURCE_CONTINUE;
+    show_age(self);
+    viewer_entry_update_evidence(VIEWER_ENTRY(self->item));
     return G_SOURCE_CONTINUE;
 }
 
@@ -222,6 +245,8 @@ viewer_row_class_init(ViewerRowClass *class)
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, icon);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, title);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, subtitle);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, evidence_box);
+    gtk_widget_class_bind_template_child(widget_class, ViewerRow, evidence);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, state);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, age);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, next);

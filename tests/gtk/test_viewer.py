@@ -6,6 +6,7 @@ locks, service and bus."""
 
 import os
 import shlex
+import signal
 import subprocess
 
 from buses import NOBODY, Bus, can_be_others, end, environment
@@ -93,6 +94,41 @@ class Lock(ViewerTestCase):
         viewer.wait_rows(['python3', '1 lock or request'], roof)
         viewer.open_item('plans of the roof.odt')
         viewer.wait_text('/srv/house')
+
+
+class Evidence(ViewerTestCase):
+    def test_a_holder_is_stopped(self):
+        """While its page is open beside the list."""
+        name = self.unique()
+        holder, waiter = self.process_client(), self.client()
+        holder.request(name)
+        waiter.request(name)
+        viewer = self.open()
+        others = [['1. python3', 'Waiting'], [name, 'default', 'Waiting']]
+        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', 'Held'], *others)
+        viewer.open_item(name)
+        os.kill(holder.pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, holder.pid, signal.SIGCONT)
+        stopped = 'The process is stopped.'
+        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', stopped, 'Held'],
+                         *others)
+        viewer.wait_text(f'{stopped}\nProcess {holder.pid}', f'{name}, Held, default, {stopped}')
+        os.kill(holder.pid, signal.SIGCONT)
+        viewer.wait_rows(['python3', '2 locks and requests'], [name, 'default', 'Held'], *others)
+
+    def test_two_wait_for_each_other(self):
+        one, other = self.client(), self.client()
+        x, y = self.unique('x'), self.unique('y')
+        one.request(x)
+        other.request(y)
+        one.request(y)
+        other.request(x)
+        viewer = self.open()
+        process = f'python3 (process {os.getpid()})'
+        text = f'Waiting for each other: {process}, {process}.'
+        rows = [row for name in (x, y) for row in (
+            [name, 'default', text, 'Held'], ['1. python3', 'Waiting'], [name, 'default', 'Waiting'])]
+        viewer.wait_rows(['python3', '4 locks and requests'], *rows)
 
 
 class BusesCase(ViewerTestCase):
