@@ -13,7 +13,7 @@
  * in the order in which they were started, and a read shows at least all that this session wrote
  * before it; of other sessions it may show an old state, unless an engine_sync() precedes it.
  *
- * A callback may start operations and may free the Engine.
+ * A callback may free the Engine, and may start operations if the answer is not SESSION_LOST.
  *
  * The connection: a server that does not answer for a fifth of the session's timeout is left for
  * the next one, with the same session; a server that answers pings may still be cut off from the
@@ -96,8 +96,8 @@ typedef struct {
     const EngineSession *session; /* to reattach to; NULL: a new session */
 } EngineConfig;
 
-/* Returns NULL and sets `error` (G_IO_ERROR-free: G_FILE_ERROR, by errno) if the servers can't be
- * parsed or looked up. The connection is made by the main loop. `events` is borrowed. */
+/* Returns NULL and sets `error` (G_FILE_ERROR) if the servers can't be parsed or looked up. The
+ * connection is made by the main loop. `events` is borrowed. */
 Engine *
 engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data, GError **error);
 
@@ -151,10 +151,11 @@ void engine_watch_claim(
     Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
 
 /* Grants a claim of one's own if it exists and the name's node still has the version of the list on
- * which this is based. OK: `block` is the bucket's next block of tokens, `version` that of the
- * name's node. NO_NODE: the claim is gone. */
+ * which this is based. `name` is the lock name, which is written again. OK: `block` is the bucket's
+ * next block of tokens, `version` that of the name's node. NO_NODE: the claim is gone. */
 void engine_grant(Engine *self,
                   const char *name_path,
+                  const char *name,
                   const char *claim,
                   gint32 version,
                   EngineCallback callback,
@@ -165,6 +166,7 @@ void engine_grant(Engine *self,
  * for engine_grant(). NO_NODE: one of the holders, or the name, is gone. */
 void engine_steal(Engine *self,
                   const char *name_path,
+                  const char *name,
                   gint32 version,
                   const char *const *holders,
                   const char *claim,

@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The operations that are one request or one transaction. */
+
+#include "engine-private.h"
+
+static char *
+claim_path(const char *name_path, const char *claim)
+{
+    return g_strconcat(name_path, "/", claim, NULL);
+}
+
+/* What every grant writes: the session's node and the bucket's counter. */
+static void
+add_renewal(EngineTransaction *transaction, const Engine *self, const char *bucket_path)
+{
+    g_assert(self->host_path != NULL);
+    engine_transaction_end_typed(transaction);
+    engine_transaction_set(transaction, self->host_path, "", -1);
+    transaction->operation->block_part = engine_transaction_set(transaction, bucket_path, "", -1);
+}
+
+void
+engine_create_claim(Engine *self,
+                    const char *name_path,
+                    const char *prefix,
+                    const char *text,
+                    EngineCallback callback,
+                    gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, prefix);
+
+    engine_request_create(self, path, text, ZOO_EPHEMERAL_SEQUENTIAL, callback, data);
+}
+
+void
+engine_list(
+    Engine *self, const char *name_path, gboolean watches, EngineCallback callback, gpointer data)
+{
+    engine_request_children(self, name_path, watches, callback, data);
+}
+
+/* Unlike a watch of exists(), this one is not set for a node that doesn't exist. */
+void
+engine_watch_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, claim);
+
+    engine_request_get(self, path, TRUE, callback, data);
+}
+
+void
+engine_grant(Engine *self,
+             const char *name_path,
+             const char *name,
+             const char *claim,
+             gint32 version,
+             EngineCallback callback,
+             gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, claim);
+    g_autofree char *bucket_path = engine_path_bucket_of(name_path);
+    EngineTransaction transaction;
+
+    engine_transaction_begin(&transaction, 4);
+    engine_transaction_check(&transaction, path);
+    transaction.operation->version_part =
+        engine_transaction_set(&transaction, name_path, name, version);
+    add_renewal(&transaction, self, bucket_path);
+    engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_steal(Engine *self,
+             const char *name_path,
+             const char *name,
+             gint32 version,
+             const char *const *holders,
+             const char *claim,
+             const char *text,
+             EngineCallback callback,
+             gpointer data)
+{
+    guint n_holders = g_strv_length((char **)holders);
+    g_autofree char *bucket_path = engine_path_bucket_of(name_path);
+    g_autofree char *path = claim != NULL ? claim_path(name_path, claim) : NULL;
+    g_autoptr(GPtrArray) holder_paths = g_ptr_array_new_with_free_func(g_free);
+    EngineTransaction transaction;
+
+    engine_transaction_begin(&transaction, n_holders + 4);
+    transaction.operation->version_part =
+        engine_transaction_set(&transaction, name_path, name, version);
+    for (guint i = 0; i < n_holders; i++) {
+        g_ptr_array_add(holder_paths, claim_path(name_path, holders[i]));
+        engine_transaction_delete(&transaction, holder_paths->pdata[i]);
+    }
+    if (claim != NULL) {
+        engine_transaction_create(&transaction, self, path, text, ZOO_EPHEMERAL);
+        add_renewal(&transaction, self, bucket_path);
+    }
+    engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_delete_claim(
+    Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, claim);
+
+    engine_request_delete(self, path, callback, data);
+}
+
+void
+engine_swap(Engine *self,
+            const char *name_path,
+            const char *claim,
+            const char *prefix,
+            const char *text,
+            EngineCallback callback,
+            gpointer data)
+{
+    g_autofree char *path = claim_path(name_path, claim);
+    g_autofree char *next_path = claim_path(name_path, prefix);
+    EngineTransaction transaction;
+
+    engine_transaction_begin(&transaction, 2);
+    engine_transaction_delete(&transaction, path);
+    engine_transaction_create(&transaction, self, next_path, text, ZOO_EPHEMERAL_SEQUENTIAL);
+    engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_renew(Engine *self, EngineCallback callback, gpointer data)
+{
+    EngineTransaction transaction;
+
+    g_assert(self->host_path != NULL);
+    engine_transaction_begin(&transaction, 1);
+    engine_transaction_end_typed(&transaction);
+    engine_transaction_set(&transaction, self->host_path, "", -1);
+    engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_next_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
+{
+    g_autofree char *bucket_path = engine_path_bucket(self->root, bucket);
+    EngineTransaction transaction;
+
+    engine_transaction_begin(&transaction, 2);
+    add_renewal(&transaction, self, bucket_path);
+    engine_transaction_send(&transaction, self, callback, data);
+}
+
+void
+engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer data)
+{
+    engine_request_sync(self, path, callback, data);
+}
+
+void
+engine_list_hosts(Engine *self, EngineCallback callback, gpointer data)
+{
+    g_autofree char *path = g_strconcat(self->root, "/hosts", NULL);
+
+    engine_request_children(self, path, FALSE, callback, data);
+}

@@ -1,0 +1,259 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* ZooKeeper's requests and transactions: the client's completions become our answers. */
+
+#include <string.h>
+
+#include "engine-private.h"
+
+static const char *
+last_component(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+static void
+on_done(int r, const void *data)
+{
+    engine_operation_complete((EngineOperation *)data, &(EngineAnswer){0}, r);
+}
+
+static void
+on_created(int r, const char *path, const void *data)
+{
+    EngineAnswer answer = {0};
+
+    if (r == ZOK)
+        answer.node = last_component(path);
+    engine_operation_complete((EngineOperation *)data, &answer, r);
+}
+
+static void
+on_synced(int r, const char *path, const void *data)
+{
+    on_done(r, data);
+}
+
+static void
+on_stat(int r, const struct Stat *stat, const void *data)
+{
+    EngineAnswer answer = {0};
+
+    if (r == ZOK)
+        answer.version = stat->version;
+    engine_operation_complete((EngineOperation *)data, &answer, r);
+}
+
+static void
+on_data(int r, const char *value, int size, const struct Stat *stat, const void *data)
+{
+    g_autofree char *text = NULL;
+    EngineAnswer answer = {0};
+
+    if (r == ZOK) {
+        text = size > 0 ? g_strndup(value, (gsize)size) : g_strdup("");
+        answer.text = text;
+        answer.version = stat->version;
+    }
+    engine_operation_complete((EngineOperation *)data, &answer, r);
+}
+
+static void
+on_children(int r, const struct String_vector *strings, const struct Stat *stat, const void *data)
+{
+    g_autoptr(GPtrArray) children = g_ptr_array_new();
+    EngineAnswer answer = {0};
+
+    if (r == ZOK) {
+        for (int i = 0; i < strings->count; i++)
+            g_ptr_array_add(children, strings->data[i]);
+        g_ptr_array_add(children, NULL);
+        answer.children = (const char *const *)children->pdata;
+        answer.version = stat->version;
+    }
+    engine_operation_complete((EngineOperation *)data, &answer, r);
+}
+
+void
+engine_request_create(Engine *self,
+                      const char *path,
+                      const char *text,
+                      int mode,
+                      EngineCallback callback,
+                      gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+    int r = zoo_acreate(self->zh, path, text, (int)strlen(text), self->acl, mode, on_created,
+                        operation);
+
+    engine_operation_sent(operation, self, r);
+}
+
+void
+engine_request_get(
+    Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+    int r = zoo_awget(self->zh, path, watches ? engine_on_watch : NULL, self, on_data, operation);
+
+    engine_operation_sent(operation, self, r);
+}
+
+void
+engine_request_set(Engine *self,
+                   const char *path,
+                   const char *text,
+                   gint32 version,
+                   EngineCallback callback,
+                   gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+    int r = zoo_aset(self->zh, path, text, (int)strlen(text), version, on_stat, operation);
+
+    engine_operation_sent(operation, self, r);
+}
+
+void
+engine_request_children(
+    Engine *self, const char *path, gboolean watches, EngineCallback callback, gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+    int r = zoo_awget_children2(self->zh, path, watches ? engine_on_watch : NULL, self, on_children,
+                                operation);
+
+    engine_operation_sent(operation, self, r);
+}
+
+void
+engine_request_delete(Engine *self, const char *path, EngineCallback callback, gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+
+    engine_operation_sent(operation, self, zoo_adelete(self->zh, path, -1, on_done, operation));
+}
+
+void
+engine_request_sync(Engine *self, const char *path, EngineCallback callback, gpointer data)
+{
+    EngineOperation *operation = engine_operation_new(callback, data);
+
+    engine_operation_sent(operation, self, zoo_async(self->zh, path, on_synced, operation));
+}
+
+void
+engine_transaction_begin(EngineTransaction *transaction, guint n)
+{
+    EngineOperation *operation = engine_operation_new(NULL, NULL);
+
+    operation->results = g_new0(zoo_op_result_t, n);
+    operation->stats = g_new0(struct Stat, n);
+    operation->n_typed = n;
+    transaction->n = 0;
+    transaction->parts = g_new0(zoo_op_t, n);
+    transaction->operation = operation;
+}
+
+/* The strings must stay valid until the transaction is sent. */
+void
+engine_transaction_check(EngineTransaction *transaction, const char *path)
+{
+    zoo_check_op_init(&transaction->parts[transaction->n++], path, -1);
+}
+
+void
+engine_transaction_delete(EngineTransaction *transaction, const char *path)
+{
+    zoo_delete_op_init(&transaction->parts[transaction->n++], path, -1);
+}
+
+/* At most one in a transaction. */
+void
+engine_transaction_create(
+    EngineTransaction *transaction, Engine *engine, const char *path, const char *text, int mode)
+{
+    /* ZooKeeper's sequence numbers have at most eleven characters. */
+    gsize size = strlen(path) + 12;
+    EngineOperation *operation = transaction->operation;
+
+    operation->created = g_malloc0(size);
+    zoo_create_op_init(&transaction->parts[transaction->n++], path, text, (int)strlen(text),
+                       engine->acl, mode, operation->created, (int)size);
+}
+
+int
+engine_transaction_set(EngineTransaction *transaction,
+                       const char *path,
+                       const char *text,
+                       gint32 version)
+{
+    guint part = transaction->n++;
+
+    zoo_set_op_init(&transaction->parts[part], path, text, (int)strlen(text), version,
+                    &transaction->operation->stats[part]);
+    return (int)part;
+}
+
+void
+engine_transaction_end_typed(EngineTransaction *transaction)
+{
+    transaction->operation->n_typed = transaction->n;
+}
+
+/* The error of the part that failed. If none did, each has the error of the whole. */
+static int
+judge_parts(EngineOperation *operation, int r)
+{
+    for (guint i = 0; i < operation->n_parts; i++) {
+        int part_r = operation->results[i].err;
+
+        if (part_r == ZOK || part_r == ZRUNTIMEINCONSISTENCY)
+            continue;
+        if (i < operation->n_typed || part_r != ZNONODE)
+            return part_r;
+        g_warning("ZooKeeper: the node of this session or of a bucket is missing");
+        return ZDATAINCONSISTENCY;
+    }
+    return r;
+}
+
+static void
+on_transaction(int r, const void *data)
+{
+    EngineOperation *operation = (EngineOperation *)data;
+    EngineAnswer answer = {0};
+
+    if (r < ZAPIERROR && operation->engine != NULL)
+        r = judge_parts(operation, r);
+    if (r == ZOK && operation->created != NULL)
+        answer.node = last_component(operation->created);
+    if (r == ZOK && operation->version_part >= 0)
+        answer.version = operation->stats[operation->version_part].version;
+    if (r == ZOK && operation->block_part >= 0) {
+        gint32 version = operation->stats[operation->block_part].version;
+
+        /* After 2^31 blocks they would begin again. */
+        if (version <= 0)
+            r = ZDATAINCONSISTENCY;
+        answer.block = (guint64)version;
+    }
+    engine_operation_complete(operation, &answer, r);
+}
+
+void
+engine_transaction_send(EngineTransaction *transaction,
+                        Engine *engine,
+                        EngineCallback callback,
+                        gpointer data)
+{
+    EngineOperation *operation = transaction->operation;
+    int r;
+
+    operation->callback = callback;
+    operation->data = data;
+    operation->n_parts = transaction->n;
+    r = zoo_amulti(engine->zh, (int)transaction->n, transaction->parts, operation->results,
+                   on_transaction, operation);
+    engine_operation_sent(operation, engine, r);
+    g_free(transaction->parts);
+}

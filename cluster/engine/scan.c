@@ -1,0 +1,222 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Reads claims from the whole tree or a part of it: buckets, their users, their names, the names'
+ * claims. All reads of one level run at the same time; nodes that disappear meanwhile are skipped.
+ */
+
+#include <string.h>
+
+#include "engine-private.h"
+
+typedef enum { LEVEL_BUCKETS, LEVEL_USERS, LEVEL_NAMES, LEVEL_CLAIMS } Level;
+
+typedef struct {
+    Engine *engine;
+    EngineCallback callback;
+    gpointer data;
+    gint64 uid;
+    char *part;
+    gboolean with_text;
+    guint limit;
+    GPtrArray *claims;
+    guint n_reads; /* that have not been answered */
+    EngineResult result;
+    gint64 sent_us; /* of the first read */
+} Scan;
+
+/* One read of children, or of the data of a name or a claim. */
+typedef struct {
+    Scan *scan;
+    Level level;
+    char *path;
+    GPtrArray *claims; /* of a name that is read: those that get its name */
+    EngineClaim *claim;
+} Read;
+
+static void
+claim_free(gpointer data)
+{
+    EngineClaim *claim = data;
+
+    g_free(claim->name_path);
+    g_free(claim->bucket);
+    g_free(claim->name);
+    g_free(claim->node);
+    g_free(claim->text);
+    g_free(claim);
+}
+
+static gboolean
+has_name(const EngineClaim *claim)
+{
+    return claim->name != NULL;
+}
+
+/* Those whose name's node disappeared have gone with it. */
+static void
+drop_nameless(Scan *scan)
+{
+    for (guint i = scan->claims->len; i > 0; i--) {
+        const EngineClaim *claim = scan->claims->pdata[i - 1];
+
+        if (!has_name(claim) || (scan->with_text && claim->text == NULL))
+            g_ptr_array_remove_index(scan->claims, i - 1);
+    }
+}
+
+static void
+scan_unref(Scan *scan, const EngineAnswer *answer)
+{
+    EngineAnswer what = {.sent_us = scan->sent_us};
+
+    if (answer->result != ENGINE_OK && answer->result != ENGINE_NO_NODE)
+        scan->result = answer->result;
+    if (scan->sent_us == 0)
+        scan->sent_us = answer->sent_us;
+    if (--scan->n_reads > 0)
+        return;
+    drop_nameless(scan);
+    what.result = scan->result;
+    if (scan->result == ENGINE_OK)
+        what.claims = scan->claims;
+    scan->callback(&what, scan->data);
+    g_ptr_array_unref(scan->claims);
+    g_free(scan->part);
+    g_free(scan);
+}
+
+static Read *
+read_new(Scan *scan, Level level, const char *path)
+{
+    Read *read = g_new0(Read, 1);
+
+    scan->n_reads++;
+    read->scan = scan;
+    read->level = level;
+    read->path = g_strdup(path);
+    return read;
+}
+
+static void
+read_end(Read *read, const EngineAnswer *answer)
+{
+    scan_unref(read->scan, answer);
+    g_clear_pointer(&read->claims, g_ptr_array_unref);
+    g_free(read->path);
+    g_free(read);
+}
+
+static void
+on_name(const EngineAnswer *answer, gpointer data)
+{
+    Read *read = data;
+
+    if (answer->result == ENGINE_OK)
+        for (guint i = 0; i < read->claims->len; i++)
+            ((EngineClaim *)read->claims->pdata[i])->name = g_strdup(answer->text);
+    read_end(read, answer);
+}
+
+static void
+on_text(const EngineAnswer *answer, gpointer data)
+{
+    Read *read = data;
+
+    if (answer->result == ENGINE_OK)
+        read->claim->text = g_strdup(answer->text);
+    read_end(read, answer);
+}
+
+/* `path` is that of a name: .../BUCKET/UID/HASH. */
+static EngineClaim *
+claim_new(const char *path, const char *node)
+{
+    EngineClaim *claim = g_new0(EngineClaim, 1);
+    g_autofree char *user_path = g_path_get_dirname(path);
+    g_autofree char *bucket_path = g_path_get_dirname(user_path);
+
+    claim->name_path = g_strdup(path);
+    claim->node = g_strdup(node);
+    claim->bucket = g_path_get_basename(bucket_path);
+    claim->uid = (guint32)g_ascii_strtoull(strrchr(user_path, '/') + 1, NULL, 10);
+    return claim;
+}
+
+static void
+read_claims(Read *read, const char *const *nodes)
+{
+    Scan *scan = read->scan;
+    g_autoptr(GPtrArray) found = g_ptr_array_new();
+    Read *of_name;
+
+    for (; *nodes != NULL && scan->claims->len < scan->limit; nodes++) {
+        EngineClaim *claim;
+
+        if (scan->part != NULL && strstr(*nodes, scan->part) == NULL)
+            continue;
+        claim = claim_new(read->path, *nodes);
+        g_ptr_array_add(scan->claims, claim);
+        g_ptr_array_add(found, claim);
+        if (scan->with_text) {
+            g_autofree char *path = g_strconcat(read->path, "/", *nodes, NULL);
+            Read *of_text = read_new(scan, LEVEL_CLAIMS, path);
+
+            of_text->claim = claim;
+            engine_request_get(scan->engine, path, FALSE, on_text, of_text);
+        }
+    }
+    if (found->len == 0)
+        return;
+    of_name = read_new(scan, LEVEL_CLAIMS, read->path);
+    of_name->claims = g_steal_pointer(&found);
+    engine_request_get(scan->engine, read->path, FALSE, on_name, of_name);
+}
+
+static void
+on_read(const EngineAnswer *answer, gpointer data)
+{
+    Read *read = data;
+    Scan *scan = read->scan;
+
+    if (answer->result == ENGINE_OK && scan->result == ENGINE_OK && read->level == LEVEL_CLAIMS) {
+        read_claims(read, answer->children);
+    } else if (answer->result == ENGINE_OK && scan->result == ENGINE_OK) {
+        for (const char *const *node = answer->children; *node != NULL; node++) {
+            g_autofree char *path = g_strconcat(read->path, "/", *node, NULL);
+
+            if (read->level == LEVEL_USERS && scan->uid >= 0 &&
+                g_ascii_strtoll(*node, NULL, 10) != scan->uid)
+                continue;
+            engine_request_children(scan->engine, path, FALSE, on_read,
+                                    read_new(scan, read->level + 1, path));
+        }
+    }
+    read_end(read, answer);
+}
+
+void
+engine_scan(Engine *self,
+            const char *bucket,
+            gint64 uid,
+            const char *part,
+            gboolean with_text,
+            guint limit,
+            EngineCallback callback,
+            gpointer data)
+{
+    Scan *scan = g_new0(Scan, 1);
+    g_autofree char *path = bucket != NULL ? engine_path_bucket(self->root, bucket)
+                                           : g_strconcat(self->root, "/buckets", NULL);
+
+    scan->engine = self;
+    scan->callback = callback;
+    scan->data = data;
+    scan->uid = uid;
+    scan->part = g_strdup(part);
+    scan->with_text = with_text;
+    scan->limit = limit;
+    scan->claims = g_ptr_array_new_with_free_func(claim_free);
+    engine_request_children(self, path, FALSE, on_read,
+                            read_new(scan, bucket != NULL ? LEVEL_USERS : LEVEL_BUCKETS, path));
+}
