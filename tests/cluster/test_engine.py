@@ -1,0 +1,319 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The engine and one real server: every operation with every typed answer, sessions and watches."""
+
+import os
+import signal
+
+import tap
+from engines import EngineCase, name_path
+
+# Answered by nobody: what is sent there is lost.
+NOWHERE = '127.0.0.1:1'
+
+
+class Operations(EngineCase):
+    def test_join_makes_the_tree_once(self):
+        one = self.client()
+        one.wait_for_state('CONNECTED')
+        first = self.assert_ok(one.ask('join', 'alpha', ''))
+        self.assertRegex(first.text, '^[0-9a-f]{32}$')
+        self.assertEqual(self.assert_ok(one.ask('join', 'alpha', first.text)).text, first.text)
+        two = self.client()
+        two.wait_for_state('CONNECTED')
+        self.assertEqual(self.assert_ok(two.ask('join', 'beta', first.text)).text, first.text)
+        self.assert_result('BAD_VERSION', two.ask('join', 'beta', '0' * 32))
+        self.assertEqual(sorted(one.ask('hosts').listed),
+                         sorted([f'alpha-{int(one.session[0], 16):016x}',
+                                 f'beta-{int(two.session[0], 16):016x}']))
+
+    def test_join_refuses_a_wiped_tree(self):
+        one = self.client()
+        one.wait_for_state('CONNECTED')
+        self.assert_result('BAD_VERSION', one.ask('join', 'alpha', '0' * 32))
+        self.assert_result('NO_NODE', one.ask('hosts'))
+
+    def test_many_join_a_new_tree_at_once(self):
+        clients = [self.client() for _ in range(5)]
+        for client in clients:
+            client.wait_for_state('CONNECTED')
+        asked = [client.tell('join', f'host{i}', '') for i, client in enumerate(clients)]
+        texts = {self.assert_ok(client.answer(identifier)).text
+                 for client, identifier in zip(clients, asked)}
+        self.assertEqual(len(texts), 1)
+
+    def test_root_of_several_components(self):
+        self.root += '/site/locks'
+        one = self.client().joined()
+        self.assert_ok(one.ask('create', self.name_path(one), one.prefix(), 'a'))
+
+    def test_ensure_is_repeatable_and_claims_need_it(self):
+        one = self.client().joined()
+        path = name_path(self.root, 'builds', 1000, 'Grüße / 1')
+        self.assert_result('NO_NODE', one.ask('create', path, one.prefix(), 'a'))
+        self.assert_result('NO_NODE', one.ask('list', path, 0))
+        self.assertEqual(self.name_path(one, name='Grüße / 1'), path)
+        self.name_path(one, name='Grüße / 1')
+        first, second = one.claim(path, 1), one.claim(path, 2)
+        self.assertEqual(first, one.prefix(1) + '0000000000')
+        self.assertEqual(second, one.prefix(2) + '0000000001')
+        listed = self.assert_ok(one.ask('list', path, 0))
+        self.assertEqual((sorted(listed.listed), listed.version), ([first, second], 0))
+
+    def test_claims_end_with_the_session_and_by_delete(self):
+        one, two = self.client().joined(), self.client().joined('beta')
+        path = self.name_path(one)
+        first, second = one.claim(path), one.claim(path, 2)
+        kept = two.claim(path)
+        self.assert_ok(one.ask('delete', path, first))
+        self.assert_result('NO_NODE', one.ask('delete', path, first))
+        self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([second, kept]))
+        one.tell('free', 0)
+        one.wait_for(lambda: one.is_freed)
+        self.assert_ok(two.ask('sync', path))
+        self.assertEqual(two.ask('list', path, 0).listed, [kept])
+        self.assertEqual(len(two.ask('hosts').listed), 1)
+
+    def test_grant(self):
+        one, two = self.client().joined(), self.client().joined('beta')
+        path = self.name_path(one)
+        claim = one.claim(path)
+        first = self.assert_ok(one.ask('grant', path, 'one', claim, 0))
+        self.assertEqual((first.block, first.version), (1, 1))
+        # Somebody else's grant is seen by the version of the name, another bucket has its blocks.
+        self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', claim, 0))
+        second = self.assert_ok(one.ask('grant', path, 'one', claim, first.version))
+        self.assertEqual((second.block, second.version), (2, 2))
+        other = self.name_path(two, bucket='other')
+        self.assertEqual(self.assert_ok(two.ask('grant', other, 'one', two.claim(other), 0)).block,
+                         1)
+        self.assertEqual(self.assert_ok(two.ask('block', 'builds')).block, 3)
+        self.assert_ok(two.ask('delete', path, claim))
+        self.assert_result('NO_NODE', one.ask('grant', path, 'one', claim, 2))
+        # An answer that was an error has changed nothing.
+        self.assertEqual(self.assert_ok(one.ask('list', path, 0)).version, 2)
+        self.assertEqual(self.assert_ok(one.ask('block', 'builds')).block, 4)
+
+    def test_block_of_a_bucket_that_is_missing(self):
+        one = self.client().joined()
+        self.assert_result('OTHER', one.ask('block', 'none'))
+        self.assert_ok(one.ask('renew'))
+
+    def test_stamps_are_of_before_the_request(self):
+        one = self.client().joined()
+        times = [self.assert_ok(one.ask('renew')).sent for _ in range(3)]
+        self.assertEqual(times, sorted(times))
+        with open('/proc/uptime', encoding='ascii') as file:
+            now = float(file.read().split()[0]) * 1e6
+        self.assertLess(abs(now - times[-1]), 20e6)
+
+    def test_steal(self):
+        one, two = self.client().joined(), self.client().joined('beta')
+        path = self.name_path(one)
+        holder, waiter = one.claim(path), one.claim(path, 2)
+        self.assert_ok(one.ask('grant', path, 'one', holder, 0))
+        mine = two.prefix() + '-000000001'
+        self.assert_result('BAD_VERSION',
+                           two.ask('steal', path, 'one', 0, holder, mine, 'beta'))
+        self.assert_result('NO_NODE',
+                           two.ask('steal', path, 'one', 1, holder + '9', mine, 'beta'))
+        stolen = self.assert_ok(two.ask('steal', path, 'one', 1, holder, mine, 'beta'))
+        self.assertEqual((stolen.version, stolen.block, stolen.node), (2, 2, mine))
+        self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([waiter, mine]))
+        self.assert_result('NO_NODE', one.ask('grant', path, 'one', holder, 2))
+        self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', waiter, 1))
+        self.assert_result('NODE_EXISTS',
+                           two.ask('steal', path, 'one', 2, waiter, mine, 'beta'))
+        # Without a taker.
+        broken = self.assert_ok(one.ask('steal', path, 'one', 2, f'{mine},{waiter}', '', ''))
+        self.assertEqual((broken.version, broken.node), (3, ''))
+        self.assertEqual(two.ask('list', path, 0).listed, [])
+        # The name was written again, and is still the name.
+        last = two.claim(path, 9)
+        self.assertEqual(two.ask('scan', 'builds', -1, '', 0, 10).listed,
+                         [f'{path}|builds|1000|one|{last}|'])
+
+    def test_swap_is_both_or_none(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        first = one.claim(path)
+        swapped = self.assert_ok(one.ask('swap', path, first, one.prefix(2), 'a'))
+        self.assertEqual(one.ask('list', path, 0).listed, [swapped.node])
+        self.assertEqual(swapped.node, one.prefix(2) + '0000000001')
+        self.assert_result('NO_NODE', one.ask('swap', path, first, one.prefix(3), 'a'))
+        self.assertEqual(one.ask('list', path, 0).listed, [swapped.node])
+
+    def test_watches_fire_once(self):
+        one, two = self.client().joined(), self.client().joined('beta')
+        path = self.name_path(one)
+        first = two.claim(path, text='beta 1')
+        self.assertEqual(self.assert_ok(one.ask('watch', path, first)).text, 'beta 1')
+        self.assert_result('NO_NODE', one.ask('watch', path, first + '9'))
+        self.assert_ok(one.ask('list', path, 1))
+        second = two.claim(path, 2)
+        one.wait_for(lambda: one.changes, what='change')
+        self.assertEqual(one.changes, [[path, '']])
+        one.changes.clear()
+        self.assert_ok(two.ask('delete', path, first))
+        self.assert_ok(two.ask('delete', path, second))
+        self.assert_ok(one.ask('sync', path))
+        self.assertEqual(one.changes, [[path, first]])
+
+    def test_scan(self):
+        one, two = self.client().joined(), self.client().joined('beta')
+        expected = {}
+        for bucket, uid, name in (('builds', 1000, 'a'), ('builds', 1001, 'a'), ('other', 1000, 'b'),
+                                  ('builds', 1000, '')):
+            path = self.name_path(one, bucket, uid, name)
+            claims = [client.claim(path, text=client.session[0]) for client in (one, two)]
+            for client, claim in zip((one, two), claims):
+                expected[client, bucket, uid, name] = (
+                    f'{path}|{bucket}|{uid}|{name}|{claim}|', client.session[0])
+        self.name_path(one, name='without claims')
+
+        def wanted(with_text, test):
+            return sorted(line + (text if with_text else '')
+                          for key, (line, text) in expected.items() if test(*key))
+
+        own = one.prefix()[2:18]
+        self.assertEqual(sorted(one.ask('scan', '', -1, own, 0, 100).listed),
+                         wanted(False, lambda client, *_: client is one))
+        self.assertEqual(sorted(one.ask('scan', 'builds', 1000, '', 1, 100).listed),
+                         wanted(True, lambda _client, bucket, uid, _name:
+                                (bucket, uid) == ('builds', 1000)))
+        self.assertEqual(len(one.ask('scan', '', -1, '', 0, 3).listed), 3)
+        self.assertEqual(one.ask('scan', 'none', -1, '', 0, 3).listed, [])
+
+    def test_other_credentials_are_denied(self):
+        one = self.client(credential='gateway:secret').joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        for credential in ('', 'gateway:other'):
+            two = self.client(credential=credential)
+            two.wait_for_state('CONNECTED')
+            for command in (('join', 'beta', ''), ('list', path, 0), ('delete', path, claim),
+                            ('watch', path, claim), ('create', path, two.prefix(), ''),
+                            ('steal', path, 'one', 0, claim, '', ''), ('block', 'builds'),
+                            ('ensure', 'builds', 1000, 'two')):
+                with self.subTest(credential=credential, command=command[0]):
+                    if command[0] == 'block':
+                        continue
+                    self.assert_result('DENIED', two.ask(*command))
+        same = self.client(credential='gateway:secret').joined('gamma')
+        self.assertEqual(same.ask('list', path, 0).listed, [claim])
+
+
+class Sessions(EngineCase):
+    def test_reattach_after_a_kill(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        one.process.send_signal(signal.SIGKILL)
+        one.process.wait()
+        two = self.client(session=one.session).joined()
+        self.assertEqual(two.session, one.session)
+        self.assert_ok(two.ask('sync', path))
+        self.assertEqual(two.ask('scan', '', -1, two.prefix()[2:18], 0, 9).listed,
+                         [f'{path}|builds|1000|one|{claim}|'])
+        self.assertEqual(len(two.ask('hosts').listed), 1)
+        self.assert_ok(two.ask('grant', path, 'one', claim, 0))
+
+    def test_keep_the_session(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        one.tell('free', 1)
+        one.wait_for(lambda: one.is_freed)
+        two = self.client(session=one.session).joined()
+        self.assertEqual(two.ask('list', path, 0).listed, [claim])
+
+    def test_reattach_with_another_password(self):
+        one = self.client().joined()
+        two = self.client(session=(one.session[0], '00' * 16))
+        two.wait_for_state('ENDED')
+        self.assertEqual(two.states, ['ENDED'])
+        self.assert_result('SESSION_LOST', two.ask('hosts'))
+        self.assert_ok(one.ask('renew'))
+
+    def test_expiry(self):
+        one, two = self.client(timeout_ms=1000).joined(), self.client().joined('beta')
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.assert_ok(two.ask('watch', path, claim))
+        one.process.send_signal(signal.SIGSTOP)
+        two.wait_for(lambda: two.changes == [[path, claim]], what='end of the claim')
+        asked = [one.tell('renew'), one.tell('list', path, 1)]
+        one.process.send_signal(signal.SIGCONT)
+        for identifier in asked:
+            self.assertIn(one.answer(identifier).result, ('SESSION_LOST', 'CONNECTION_LOST'))
+        one.wait_for_state('ENDED')
+        self.assert_result('SESSION_LOST', one.ask('renew'))
+        self.assert_result('SESSION_LOST', one.ask('scan', '', -1, '', 0, 9))
+        self.assertEqual(one.states.count('ENDED'), 1)
+        one.tell('free', 0)
+        one.wait_for(lambda: one.is_freed)
+
+    def test_free_answers_what_is_pending(self):
+        one = self.client().joined()
+        path = self.name_path(one)
+        server = self.ensemble.servers[0]
+        server.pause()
+        self.addCleanup(server.resume)
+        asked = [one.tell('renew'), one.tell('list', path, 1), one.tell('join', 'alpha', ''),
+                 one.tell('ensure', 'builds', 1, 'x'), one.tell('scan', '', -1, '', 1, 9),
+                 one.tell('steal', path, 'one', 0, '', one.prefix() + '1', '')]
+        one.tell('free', 1)
+        one.wait_for(lambda: one.is_freed)
+        server.resume()
+        for identifier in asked:
+            self.assert_result('SESSION_LOST', one.answers[identifier])
+
+    def test_timeout_is_negotiated(self):
+        one = self.client(timeout_ms=100)
+        one.wait_for_state('CONNECTED')
+        self.assertEqual(one.timeout_ms, 500)
+
+    def test_bad_servers(self):
+        for servers in ('', 'localhost', 'localhost:', ':2181', 'localhost:0', 'localhost:65536',
+                        'localhost:2181/root', 'localhost:2181,', '[::1]', 'a b:x'):
+            with self.subTest(servers=servers):
+                one = self.client(servers=servers) if servers else self.client(servers=' ')
+                with self.assertRaises(EOFError):
+                    one.wait_for(lambda: False)
+                self.assertIn('HOST:PORT', one.error)
+
+    def test_unreachable_server(self):
+        one = self.client(servers=NOWHERE, timeout_ms=1000)
+        for _ in range(3):
+            self.assert_result('CONNECTION_LOST', one.ask('hosts'))
+        self.assertEqual(one.states, [])
+
+    def test_other_server_is_reached(self):
+        one = self.client(servers=f'{NOWHERE},{self.ensemble.addresses}').joined()
+        self.assertEqual(one.server, self.ensemble.addresses)
+
+
+class Restarts(EngineCase):
+    def test_server_killed_and_restarted(self):
+        server = self.ensemble.servers[0]
+        one = self.client(timeout_ms=20000).joined()
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.assert_ok(one.ask('list', path, 1))
+        server.pause()
+        lost = one.tell('renew')
+        os.kill(server.process.pid, signal.SIGKILL)
+        self.assert_result('CONNECTION_LOST', one.answer(lost))
+        one.wait_for_state('CONNECTING')
+        server.start()
+        one.wait_for_state('CONNECTED')
+        self.assertEqual(one.ask('list', path, 0).listed, [claim])
+        self.assert_ok(one.ask('renew'))
+        # The watch is still there.
+        self.assert_ok(one.ask('delete', path, claim))
+        self.assertEqual(one.changes, [[path, '']])
+
+
+if __name__ == '__main__':
+    tap.main()

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The engine and three real servers: servers that are killed, paused and cut off, while the session
+lives; answers that are lost."""
+
+import tap
+from engines import EngineCase
+
+# Of sessions that must not expire meanwhile. A silent server is left after a fifth of it.
+TIMEOUT_MS = 20000
+
+
+class ServersCase(EngineCase):
+    size = 3
+
+    def tearDown(self):
+        for server in self.ensemble.servers:
+            if server.process.poll() is not None:
+                server.start()
+            server.resume()
+        self.ensemble.wait_for(lambda: all(server.mode() for server in self.ensemble.servers),
+                               what='all servers')
+
+    def on(self, server, **options):
+        """An engine on this server, which knows the others."""
+        for _ in range(30):
+            client = self.client(timeout_ms=TIMEOUT_MS, **options)
+            client.wait_for_state('CONNECTED')
+            if client.server == server.address:
+                return client.joined()
+            client.end()
+        raise RuntimeError(f'no engine connects to server {server.number}')
+
+    def keep_asking(self, client, *words):
+        """What a gateway does when the connection is lost."""
+        while (answer := client.ask(*words)).result == 'CONNECTION_LOST':
+            pass
+        return self.assert_ok(answer)
+
+
+class Servers(ServersCase):
+    def test_leader_is_killed(self):
+        one = self.on(self.ensemble.leader())
+        path = self.name_path(one)
+        claim = one.claim(path)
+        session = one.session
+        self.ensemble.leader().kill()
+        self.keep_asking(one, 'renew')
+        self.assertEqual(one.session, session)
+        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
+        self.assertEqual(self.keep_asking(one, 'grant', path, 'one', claim, 0).block, 1)
+
+    def test_own_server_is_killed(self):
+        one = self.on(self.ensemble.followers()[0])
+        path = self.name_path(one)
+        claim = one.claim(path)
+        watched = self.assert_ok(one.ask('list', path, 1)).listed
+        self.assertEqual(watched, [claim])
+        next(server for server in self.ensemble.servers if server.address == one.server).kill()
+        one.wait_for(lambda: one.states == ['CONNECTED', 'CONNECTING', 'CONNECTED'],
+                     what='another server')
+        # The watch has moved, too.
+        two = self.on(self.ensemble.leader())
+        two.claim(path)
+        one.wait_for(lambda: one.changes == [[path, '']], what='change')
+
+    def test_paused_server_is_left(self):
+        server = self.ensemble.followers()[0]
+        one = self.on(server)
+        server.pause()
+        self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        self.keep_asking(one, 'renew')
+        self.assertNotEqual(one.server, server.address)
+        self.assertEqual(one.states, ['CONNECTED', 'CONNECTING', 'CONNECTED'])
+
+    def test_no_quorum(self):
+        leader, followers = self.ensemble.leader(), self.ensemble.followers()
+        one = self.on(leader)
+        path = self.name_path(one)
+        claim = one.claim(path)
+        for server in followers:
+            server.kill()
+        self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        self.assert_result('CONNECTION_LOST', one.ask('list', path, 0))
+        for server in followers:
+            server.start()
+        self.keep_asking(one, 'renew')
+        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
+
+
+class Networks(ServersCase):
+    """With each server in a network of its own."""
+
+    in_network = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.place = cls.network.add()
+
+    def client(self, *arguments, **options):
+        return super().client(*arguments, place=self.place, **options)
+
+    def tearDown(self):
+        self.network.restore()
+        super().tearDown()
+
+    def test_follower_is_cut_from_the_leader(self):
+        leader, follower = self.ensemble.leader(), self.ensemble.followers()[0]
+        one = self.on(follower)
+        path = self.name_path(one)
+        claim = one.claim(path)
+        self.network.cut(leader.place, follower.place)
+        # It answers pings and reads, and no write: so another server is found, in time.
+        self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        self.keep_asking(one, 'renew')
+        self.assertNotEqual(one.server, follower.address)
+        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
+        self.assertNotIn('ENDED', one.states)
+
+    def test_cut_from_its_server(self):
+        server = self.ensemble.followers()[0]
+        one = self.on(server)
+        self.network.cut(self.place, server.place)
+        self.keep_asking(one, 'renew')
+        self.assertNotEqual(one.server, server.address)
+
+    def test_answer_is_lost(self):
+        """What is sent is carried out, and the engine cannot know."""
+        server = self.ensemble.followers()[0]
+        one = self.on(server)
+        path = self.name_path(one)
+        self.network.cut_one_way(server.place, self.place)
+        self.assert_result('CONNECTION_LOST', one.ask('create', path, one.prefix(), 'alpha'))
+        one.wait_for_state('CONNECTED')
+        self.keep_asking(one, 'sync', path)
+        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed,
+                         [one.prefix() + '0000000000'])
+
+    def test_cut_off_and_back(self):
+        one = self.on(self.ensemble.leader())
+        self.network.cut_off(self.place)
+        self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        one.wait_for_state('CONNECTING')
+        self.network.restore()
+        self.keep_asking(one, 'renew')
+        self.assertNotIn('ENDED', one.states)
+
+
+if __name__ == '__main__':
+    tap.main()

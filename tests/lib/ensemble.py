@@ -1,0 +1,294 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""ZooKeeper servers of a test: on the loopback interface, or each in a network of its own that can be
+cut. The network also has places for hosts."""
+
+import contextlib
+import ctypes
+import functools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, spawn
+
+# Debian's; the second names the others that it needs. The first prints the log.
+JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
+# Starts fast and stays small; the log's space is not reserved in blocks of 64 MB.
+JAVA = ['java', '-Xmx96m', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
+        '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+        '-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.NIOServerCnxn=error',
+        '-Dzookeeper.preAllocSize=64',
+        '-Dzookeeper.forceSync=no', '-cp', JARS]
+STANDALONE = 'org.apache.zookeeper.server.ZooKeeperServerMain'
+QUORUM = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
+# Sessions are looked at for expiry once in a tick, and followers are left after `syncLimit` ticks.
+TICK_MS = 250
+CONFIG = '''tickTime={tick}
+initLimit=40
+syncLimit=8
+minSessionTimeout=500
+maxSessionTimeout=60000
+dataDir={directory}
+clientPort={port}
+clientPortAddress={address}
+admin.enableServer=false
+4lw.commands.whitelist=srvr
+{servers}'''
+STARTING = 60 * FACTOR
+CLONE_NEWNET = 0x40000000
+
+
+def why_no_servers():
+    """Why there can be no servers; '' if there can."""
+    if not shutil.which('java') or not all(os.path.exists(jar) for jar in JARS.split(':')):
+        return 'needs ZooKeeper: libzookeeper-java, libslf4j-java and a Java'
+    return ''
+
+
+@functools.cache
+def why_no_networks():
+    """Why there can be no networks of a test; '' if there can."""
+    if not all(shutil.which(program) for program in ('ip', 'bridge', 'unshare', 'nsenter')):
+        return 'needs iproute2 and util-linux'
+    tried = subprocess.run(['unshare', '--net', 'ip', 'link', 'add', 'try', 'type', 'bridge'],
+                           stderr=subprocess.DEVNULL, check=False)
+    return '' if tried.returncode == 0 else 'needs root, network namespaces and bridges'
+
+
+def run(*argv):
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+@functools.cache
+def leave_network():
+    """Moves this process to a network of its own, which ends with it and all that it starts."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), 'unshare')
+    run('ip', 'link', 'set', 'lo', 'up')
+
+
+def free_ports(count):
+    """Ports of the loopback interface that are not in use."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+                   for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Place:
+    """A network namespace with one interface, or (by default) this process's own."""
+
+    def __init__(self, address='127.0.0.1', device=None):
+        self.address = address
+        self.device = device
+        self.holder = None
+        if device:
+            self.holder = spawn(['unshare', '--net', 'sleep', 'infinity'],
+                                stdin=subprocess.DEVNULL)
+
+    def command(self, argv):
+        """The command line that runs a program here."""
+        return [*self.enter(), *argv] if self.holder else list(argv)
+
+    def enter(self):
+        return ['nsenter', '-t', str(self.holder.pid), '-n']
+
+
+class Network:
+    """A bridge with places and this process. Everything reaches everything, until it is cut."""
+
+    def __init__(self):
+        self.places = []
+        self._faults = []
+
+    def __enter__(self):
+        leave_network()
+        run('ip', 'link', 'add', 'bridge0', 'type', 'bridge', 'forward_delay', '0')
+        run('ip', 'link', 'set', 'bridge0', 'addrgenmode', 'none')
+        run('ip', 'address', 'add', '10.99.0.254/24', 'dev', 'bridge0')
+        run('ip', 'link', 'set', 'bridge0', 'up')
+        return self
+
+    def __exit__(self, *_exception):
+        for place in self.places:
+            end(place.holder)
+        self.places.clear()
+        subprocess.run(['ip', 'link', 'del', 'bridge0'], check=False)
+
+    def add(self):
+        number = len(self.places) + 1
+        place = Place(f'10.99.0.{number}', f'place{number}')
+        self.places.append(place)
+        own = os.readlink('/proc/self/ns/net')
+        deadline = time.monotonic() + PATIENCE
+        while os.readlink(f'/proc/{place.holder.pid}/ns/net') == own:
+            if time.monotonic() > deadline:
+                raise TimeoutError('unshare makes no namespace')
+            time.sleep(0.005)
+        run('ip', 'link', 'add', place.device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns',
+            str(place.holder.pid))
+        # ZooKeeper's client doesn't find 127.0.0.1 where the other interfaces have IPv6 only.
+        run('ip', 'link', 'set', place.device, 'addrgenmode', 'none')
+        run('ip', 'link', 'set', place.device, 'master', 'bridge0', 'up')
+        run(*place.enter(), 'ip', 'address', 'add', f'{place.address}/24', 'dev', 'eth0')
+        run(*place.enter(), 'ip', 'link', 'set', 'eth0', 'up')
+        run(*place.enter(), 'ip', 'link', 'set', 'lo', 'up')
+        return place
+
+    def cut(self, *places):
+        """These do not reach each other any more; the rest is as before. One cut at a time."""
+        for place in places:
+            run('bridge', 'link', 'set', 'dev', place.device, 'isolated', 'on')
+
+    def cut_off(self, place):
+        """This one reaches nobody."""
+        run('ip', 'link', 'set', place.device, 'down')
+
+    def cut_one_way(self, sender, receiver):
+        """What the one sends does not reach the other."""
+        run(*sender.enter(), 'ip', 'neigh', 'replace', receiver.address, 'lladdr',
+            '02:00:00:00:00:01', 'dev', 'eth0', 'nud', 'permanent')
+        self._faults.append((sender, receiver))
+
+    def restore(self):
+        """Ends all cuts."""
+        for place in self.places:
+            run('bridge', 'link', 'set', 'dev', place.device, 'isolated', 'off')
+            run('ip', 'link', 'set', place.device, 'up')
+        for sender, receiver in self._faults:
+            run(*sender.enter(), 'ip', 'neigh', 'del', receiver.address, 'dev', 'eth0')
+        self._faults.clear()
+
+
+class Server:
+    """One server. It can be killed, paused and started again, with its data."""
+
+    def __init__(self, number, place, directory, port):
+        self.number = number
+        self.place = place
+        self.directory = directory
+        self.port = port
+        self.config = os.path.join(directory, 'zoo.cfg')
+        self.process = None
+
+    @property
+    def address(self):
+        return f'{self.place.address}:{self.port}'
+
+    def write_config(self, servers):
+        os.mkdir(self.directory)
+        with open(os.path.join(self.directory, 'myid'), 'w', encoding='ascii') as file:
+            file.write(f'{self.number}\n')
+        with open(self.config, 'w', encoding='ascii') as file:
+            file.write(CONFIG.format(tick=TICK_MS, directory=self.directory, port=self.port,
+                                     address=self.place.address, servers=servers))
+
+    def start(self):
+        end(self.process)
+        with open(self.config, encoding='ascii') as file:
+            main = QUORUM if 'server.1=' in file.read() else STANDALONE
+        with open(os.path.join(self.directory, 'log'), 'ab') as log:
+            self.process = spawn(self.place.command([*JAVA, main, self.config]),
+                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill(self):
+        end(self.process)
+
+    def mode(self):
+        """`standalone`, `leader`, `follower`, or None if it does not serve."""
+        if self.process is None or self.process.poll() is not None:
+            return None
+        return next((line.split()[1] for line in ask(self.place.address, self.port).splitlines()
+                     if line.startswith('Mode: ')), None)
+
+    def log(self):
+        try:
+            with open(os.path.join(self.directory, 'log'), encoding='utf-8',
+                      errors='replace') as file:
+                return file.read()[-2000:]
+        except FileNotFoundError:
+            return ''
+
+
+def ask(address, port):
+    """The answer to `srvr`; '' if there is none."""
+    data = b''
+    try:
+        with socket.create_connection((address, port), timeout=2) as one:
+            one.sendall(b'srvr')
+            while chunk := one.recv(4096):
+                data += chunk
+    except OSError:
+        pass
+    return data.decode()
+
+
+class Ensemble:
+    """One server, or several that elect a leader: on places of a network, or all on loopback."""
+
+    def __init__(self, size=1, network=None):
+        parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
+        self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
+        # Of each server: for clients, for followers, for elections.
+        ports = free_ports(3 * size) if network is None else [2181, 2888, 3888] * size
+        self.servers = []
+        lines = ''
+        for i in range(size):
+            place = Place() if network is None else network.add()
+            port, following, electing = ports[3 * i:3 * i + 3]
+            self.servers.append(Server(i + 1, place, os.path.join(self.directory, str(i + 1)),
+                                       port))
+            lines += f'server.{i + 1}={place.address}:{following}:{electing}\n'
+        for server in self.servers:
+            server.write_config(lines if size > 1 else '')
+
+    def __enter__(self):
+        try:
+            for server in self.servers:
+                server.start()
+            self.wait_for(lambda: all(server.mode() for server in self.servers), STARTING,
+                          'servers that serve')
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exception):
+        for server in self.servers:
+            server.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def addresses(self):
+        return ','.join(server.address for server in self.servers)
+
+    def wait_for(self, condition, timeout=PATIENCE, what='condition'):
+        deadline = time.monotonic() + timeout
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f'{what}: not within {timeout} s\n{self.log()}')
+            time.sleep(0.02)
+        return value
+
+    def leader(self):
+        return self.wait_for(lambda: next((server for server in self.servers
+                                           if server.mode() == 'leader'), None), what='a leader')
+
+    def followers(self):
+        return [server for server in self.servers if server.mode() == 'follower']
+
+    def log(self):
+        return '\n'.join(f'server {server.number}:\n{server.log()}' for server in self.servers)
