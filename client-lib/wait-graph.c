@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     guint from;
     guint to;
+    WebLocksLockInfo *info; /* the lock or request; borrowed from `infos` */
 } Edge;
 
 struct WaitGraph {
@@ -42,7 +43,7 @@ struct WaitGraph {
     GArray *nodes;       /* of Node */
     GHashTable *clients; /* client id -> index in `nodes` */
     GHashTable *names;   /* WebLocksLockInfo, by bucket and name -> index in `nodes` */
-    GArray *edges;       /* of Edge; in the order of the infos */
+    GArray *edges;       /* of Edge */
     guint *targets;      /* indexes in `nodes` */
     GArray *components;  /* of Component */
 };
@@ -101,18 +102,28 @@ ensure_node(WaitGraph *self, GHashTable *table, gconstpointer key, WebLocksLockI
 }
 
 static void
+add_edge(WaitGraph *self, guint from, guint to, WebLocksLockInfo *info)
+{
+    const Edge edge = {from, to, info};
+
+    get_node(self, from)->n_edges++;
+    g_array_append_val(self->edges, edge);
+}
+
+/* A client without a process may stand for several clients, as a host does for all of its own. */
+static void
 add_info(WaitGraph *self, WebLocksLockInfo *info)
 {
-    const guint client =
-        ensure_node(self, self->clients, web_locks_lock_info_get_client_id(info), info);
     const guint name = ensure_node(self, self->names, info, info);
     const gboolean is_held = web_locks_lock_info_get_held(info);
-    const Edge edge = {is_held ? name : client, is_held ? client : name};
+    guint client;
 
     if (!is_held)
         get_node(self, name)->n_waiting++;
-    get_node(self, edge.from)->n_edges++;
-    g_array_append_val(self->edges, edge);
+    if (web_locks_lock_info_get_pid(info) == 0)
+        return;
+    client = ensure_node(self, self->clients, web_locks_lock_info_get_client_id(info), info);
+    add_edge(self, is_held ? name : client, is_held ? client : name, info);
 }
 
 /* A lock for which nobody waits is left out. */
@@ -294,14 +305,13 @@ describe_clients(WaitGraph *self)
 static void
 find_self_waits(WaitGraph *self)
 {
-    for (guint i = 0; i < self->infos->len; i++) {
-        WebLocksLockInfo *info = self->infos->pdata[i];
+    for (guint i = 0; i < self->edges->len; i++) {
         const Edge *edge = &g_array_index(self->edges, Edge, i);
         Component *component = get_component(self, edge->from);
 
-        if (!web_locks_lock_info_get_held(info) && component == get_component(self, edge->to))
+        if (!web_locks_lock_info_get_held(edge->info) && component == get_component(self, edge->to))
             component->self_since_us =
-                MIN(component->self_since_us, web_locks_lock_info_get_since_boot(info));
+                MIN(component->self_since_us, web_locks_lock_info_get_since_boot(edge->info));
     }
 }
 
@@ -355,12 +365,12 @@ wait_graph_find(const WaitGraph *self, WebLocksLockInfo *held)
     WaitFinding finding = {0};
     const Component *component;
 
-    if (client == NONE || name == NONE)
+    if (name == NONE)
         return finding;
     finding.n_waiting = get_node(self, name)->n_waiting;
-    component = get_component(self, client);
-    if (component != get_component(self, name))
+    if (client == NONE || get_component(self, client) != get_component(self, name))
         return finding;
+    component = get_component(self, client);
     finding.n_clients = component->n_clients;
     finding.clients = component->clients;
     finding.self_since_us = component->self_since_us;

@@ -6,8 +6,8 @@
  * The nodes are clients and lock names. A client waits for each name that it has requested; a name
  * waits for each client that holds it. (A pending request waits for all holders of its name: an
  * exclusive one for each of them, and a shared one for an exclusive holder or behind an exclusive
- * request.) So clients wait for each other if they are in one strongly connected component. All of
- * them are found in linear time. */
+ * request.) Clients whose process is not known are left out. So clients wait for each other if they
+ * are in one strongly connected component. All of them are found in linear time. */
 
 #pragma once
 

@@ -37,8 +37,8 @@ G_BEGIN_DECLS
  * is known. Otherwise it might be another process: one to which the pid was given later, or one in
  * a container.
  *
- * Cycles are searched for between clients, not applications, and among those locks and requests
- * that are passed to the update, or that the monitor has.
+ * Cycles are searched for between clients with a known process, not between applications or hosts,
+ * and among those locks and requests that are passed to the update, or that the monitor has.
  *
  * Since: 0.1
  */

@@ -381,7 +381,7 @@ test_upgrade(void)
     client_clear(&clients[1]);
 }
 
-/* What only a query has returned is not enough for any evidence but a cycle. */
+/* What a query has returned is not enough for any evidence. */
 static void
 test_query(void)
 {
