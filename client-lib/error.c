@@ -80,14 +80,19 @@ error_new_from_answer(const PacketAnswer *answer)
         return g_error_new_literal(G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT,
                                    _("the lock service does not accept the arguments"));
     case PACKET_ERROR_NOT_SUPPORTED:
-        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
-                                   _("the name is reserved, or the options exclude each other"));
+        return g_error_new_literal(
+            WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED,
+            _("the name is reserved, the options exclude each other, or this "
+              "machine is not configured for the bucket"));
     case PACKET_ERROR_INVALID_STATE:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE,
                                    _("the lock service is shutting down"));
     case PACKET_ERROR_NOT_HELD:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_HELD,
                                    _("the lock is not held"));
+    case PACKET_ERROR_SECURITY:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_SECURITY,
+                                   _("the caller is not permitted to use this bucket"));
     case PACKET_ERROR_LIMITS_EXCEEDED:
         return error_new_from_limit(answer->limit);
     case N_PACKET_ERRORS:

@@ -17,6 +17,8 @@
 
 /* What the names of buckets that several machines share begin with. */
 #define BUS_CLUSTER_PREFIX "cluster:"
+/* What the clientIds of other machines' locks begin with; not a unique name. */
+#define BUS_HOST_PREFIX "host:"
 
 #define BUS_BUCKET_BYTES_MAX    255
 #define BUS_APP_BYTES_MAX       255

@@ -23,6 +23,7 @@
 #include <glib.h>
 
 #define CLUSTER_CONFIG_PATH "/etc/weblocks/cluster.conf"
+#define CLUSTER_SOCKET_PATH "/run/weblocks-cluster/socket"
 
 typedef struct {
     char *name;          /* without "cluster:" */

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "cluster-config.h"
 #include "config.h"
 #include "descriptors.h"
 #include "name-hash.h"
@@ -36,6 +37,8 @@ typedef struct {
     gboolean replace;
     char *state_dir;
     gboolean no_state;
+    char *cluster_config;
+    char *cluster_socket;
     gboolean verbose;
     gboolean version;
 } CommandLine;
@@ -68,6 +71,10 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
          "DIR"},
         {"no-state", 0, 0, G_OPTION_ARG_NONE, &line->no_state,
          "Don't store the state: locks end with the service", NULL},
+        {"cluster-config", 0, 0, G_OPTION_ARG_FILENAME, &line->cluster_config,
+         "Configuration of a cluster (default with --system: " CLUSTER_CONFIG_PATH ")", "FILE"},
+        {"cluster-socket", 0, 0, G_OPTION_ARG_FILENAME, &line->cluster_socket,
+         "Socket of weblocks-clusterd (default: " CLUSTER_SOCKET_PATH ")", "PATH"},
         {"idle-exit", 0, 0, G_OPTION_ARG_DOUBLE, &line->idle_exit_secs,
          "Exit after that time without locks, requests, watches and calls; 0: never "
          "(default: 60 if started by the bus, otherwise 0)",
@@ -90,6 +97,11 @@ parse_command_line(int *argc, char ***argv, CommandLine *line, GError **error)
     if (line->session + line->system + (line->address != NULL) > 1) {
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
                     "only one of --session, --system and --address can be given");
+        return FALSE;
+    }
+    if (line->session && line->cluster_config != NULL) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+                    "--cluster-config: a cluster is for the system bus");
         return FALSE;
     }
     if (line->no_state && line->state_dir != NULL) {
@@ -163,6 +175,29 @@ find_state_directory(const CommandLine *line)
         return g_build_filename(runtime_dir, "weblocks", NULL);
     g_message("no state directory: locks end with the service");
     return NULL;
+}
+
+/* Configures the cluster, if this machine belongs to one. With a configuration that is not valid,
+ * only the buckets of the cluster are not served. */
+static void
+set_cluster(Service *service, const CommandLine *line)
+{
+    const char *path = line->cluster_config;
+    g_autoptr(GError) error = NULL;
+    ClusterConfig *config;
+
+    if (path == NULL && line->system)
+        path = CLUSTER_CONFIG_PATH;
+    if (path == NULL)
+        return;
+    config = cluster_config_load(path, &error);
+    if (config != NULL)
+        service_set_cluster(service, config,
+                            line->cluster_socket != NULL ? line->cluster_socket
+                                                         : CLUSTER_SOCKET_PATH);
+    else if (line->cluster_config != NULL ||
+             !g_error_matches(error, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+        g_warning("buckets of a cluster are not served: %s", error->message);
 }
 
 static int
@@ -240,6 +275,7 @@ serve(const CommandLine *line, const Limits *limits)
     }
 
     service = service_new(bus, limits, &options);
+    set_cluster(service, line);
     signals_fd = open_stop_signals();
     signals_id = g_unix_fd_add(signals_fd, G_IO_IN, on_stop_signal, service);
     service_start(service, state_directory);
@@ -275,6 +311,8 @@ main(int argc, char **argv)
     }
     g_free(line.address);
     g_free(line.state_dir);
+    g_free(line.cluster_config);
+    g_free(line.cluster_socket);
     g_strfreev(line.limits);
     return status;
 }

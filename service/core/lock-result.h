@@ -23,6 +23,8 @@ typedef enum {
     LOCK_RESULT_NOT_CARRIABLE,
     /* Not from the core: a bucket of several machines, and this one is not configured for it. */
     LOCK_RESULT_NO_CLUSTER,
+    /* Not from the core: the caller may not use this bucket of several machines. */
+    LOCK_RESULT_NO_ACCESS,
     LOCK_RESULT_NAME_RESERVED,
     LOCK_RESULT_STEAL_IF_AVAILABLE,
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,

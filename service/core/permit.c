@@ -163,6 +163,14 @@ permit_return(LockQueue *queue)
 }
 
 void
+permit_suspend(LockQueue *queue)
+{
+    queue->permit->mode = PERMIT_NONE;
+    queue->permit->boundary = NO_BOUNDARY;
+    permit_list_demand(queue);
+}
+
+void
 permit_revoke(LockQueue *queue, EffectKind effect_kind)
 {
     g_assert(effect_kind == EFFECT_STOLEN || effect_kind == EFFECT_LOST);

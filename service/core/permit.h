@@ -64,6 +64,10 @@ void permit_yield(LockQueue *queue, gboolean now);
 /* The permit is given back; LockDemand.turn_over must be TRUE. */
 void permit_return(LockQueue *queue);
 
+/* It is not known any more whether the permit is valid: nothing is granted until permit_set(), and
+ * held locks stay held. */
+void permit_suspend(LockQueue *queue);
+
 /* The permit has been taken away: held locks end as EFFECT_STOLEN or EFFECT_LOST; requests keep
  * waiting. Without a permit, ends restored locks. */
 void permit_revoke(LockQueue *queue, EffectKind effect_kind);

@@ -19,6 +19,8 @@ static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
                                    "a string has a character that is not valid in D-Bus"},
     [LOCK_RESULT_NO_CLUSTER] = {BUS_ERROR_NOT_SUPPORTED,
                                 "this machine is not configured for this bucket of a cluster"},
+    [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,
+                               "the caller is not permitted to use this bucket of a cluster"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
                                    "names that begin with '-' are reserved"},
     [LOCK_RESULT_STEAL_IF_AVAILABLE] = {BUS_ERROR_NOT_SUPPORTED,

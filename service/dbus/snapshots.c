@@ -65,24 +65,59 @@ append_lock_info(const LockRequest *request, gpointer data)
     note(writer, sd_bus_message_close_container(writer->message));
 }
 
+static const char *
+get_row_mode(const ClusterRow *row)
+{
+    return lock_mode_to_string(row->mode == PERMIT_SHARED ? LOCK_MODE_SHARED : LOCK_MODE_EXCLUSIVE);
+}
+
+static LockRequestState
+get_row_state(const ClusterRow *row)
+{
+    return row->state == CLUSTER_ROW_HOLDS ? LOCK_REQUEST_HELD : LOCK_REQUEST_PENDING;
+}
+
 static void
-append_lock_infos(Writer *writer, const LockManager *manager, LockRequestState state)
+append_rows_in_state(Writer *writer, const GPtrArray *rows, LockRequestState state)
+{
+    for (guint i = 0; rows != NULL && i < rows->len && writer->r >= 0; i++) {
+        const ClusterRow *row = rows->pdata[i];
+        g_autofree char *client_id = NULL;
+
+        if (get_row_state(row) != state)
+            continue;
+        client_id = g_strconcat(BUS_HOST_PREFIX, cluster_row_get_host(row), NULL);
+        note(writer, sd_bus_message_append(writer->message, "(sss)", cluster_row_get_name(row),
+                                           get_row_mode(row), client_id));
+        writer->n_bytes += row->name_length + row->host_length + 32;
+    }
+}
+
+static void
+append_lock_infos(Writer *writer,
+                  const LockManager *manager,
+                  const GPtrArray *rows,
+                  LockRequestState state)
 {
     note(writer, sd_bus_message_open_container(writer->message, 'a', "(sss)"));
     if (manager != NULL)
         lock_manager_snapshot(manager, state, append_lock_info, writer);
+    append_rows_in_state(writer, rows, state);
     if (writer->r >= 0)
         note(writer, sd_bus_message_close_container(writer->message));
 }
 
 int
-snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes)
+snapshots_append_query(sd_bus_message *reply,
+                       const LockManager *manager,
+                       const GPtrArray *rows,
+                       gsize *out_n_bytes)
 {
     Writer writer = {.message = reply};
 
-    append_lock_infos(&writer, manager, LOCK_REQUEST_HELD);
+    append_lock_infos(&writer, manager, rows, LOCK_REQUEST_HELD);
     if (writer.r >= 0)
-        append_lock_infos(&writer, manager, LOCK_REQUEST_PENDING);
+        append_lock_infos(&writer, manager, rows, LOCK_REQUEST_PENDING);
     *out_n_bytes = writer.n_bytes;
     return writer.r;
 }
@@ -129,10 +164,33 @@ append_entry(const InspectEntry *entry, gpointer data)
     writer->n_bytes += ENTRY_BYTES + strlen(request->queue->name);
 }
 
+/* What is known of another host: the claim of one name, not its requests. All keys are present. */
+static void
+append_row(Writer *writer, const ClusterRow *row, guint32 uid)
+{
+    const char *host = cluster_row_get_host(row);
+    const gint64 age_us = MAX(g_get_real_time() - row->since_us, 0);
+    const gboolean held = get_row_state(row) == LOCK_REQUEST_HELD;
+    const guint64 none = 0;
+    g_autofree char *client_id = g_strconcat(BUS_HOST_PREFIX, host, NULL);
+
+    note(writer, sd_bus_message_append(writer->message, "a{sv}", 17, "id", "t", none, "name", "s",
+                                       cluster_row_get_name(row), "mode", "s", get_row_mode(row),
+                                       "state", "s", held ? BUS_STATE_HELD : BUS_STATE_PENDING,
+                                       "clientId", "s", client_id, "token", "t", none, "why", "s",
+                                       "", "age", "t", (guint64)age_us / 1000, "pid", "u", 0u,
+                                       "process", "s", "", "app", "s", "", "uid", "u", uid,
+                                       "position", "u", 0u, "cursor", "t", G_MAXUINT64, "key", "t",
+                                       none, "blockedBy", "as", 0, "host", "s", host));
+    writer->n_bytes += ENTRY_BYTES + row->name_length;
+}
+
 int
 snapshots_append_inspect(sd_bus_message *reply,
                          LockManager *manager,
                          const InspectFilter *filter,
+                         const GPtrArray *rows,
+                         guint32 uid,
                          const Agent *caller,
                          gint64 now_us,
                          gsize *out_n_bytes)
@@ -143,6 +201,8 @@ snapshots_append_inspect(sd_bus_message *reply,
     note(&writer, sd_bus_message_open_container(reply, 'a', "a{sv}"));
     if (manager != NULL)
         more = lock_manager_inspect(manager, filter, append_entry, &writer);
+    for (guint i = 0; rows != NULL && !more && i < rows->len && writer.r >= 0; i++)
+        append_row(&writer, rows->pdata[i], uid);
     if (writer.r < 0)
         return writer.r;
     note(&writer, sd_bus_message_close_container(reply));

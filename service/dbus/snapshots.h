@@ -7,17 +7,24 @@
 #pragma once
 
 #include "agent.h"
+#include "cluster-packet.h"
 #include "inspect.h"
 #include "sd-bus.h"
 
-/* [4.5] If `manager` is NULL, the lists are empty. `*out_n_bytes` is the approximate size of the
- * strings. */
-int snapshots_append_query(sd_bus_message *reply, const LockManager *manager, gsize *out_n_bytes);
+/* [4.5] If `manager` is NULL, the lists are empty but for the `rows` of other hosts (of ClusterRow;
+ * NULL: none). `*out_n_bytes` is the approximate size of the strings. */
+int snapshots_append_query(sd_bus_message *reply,
+                           const LockManager *manager,
+                           const GPtrArray *rows,
+                           gsize *out_n_bytes);
 
-/* Only `caller` is sent the keys of its requests. */
+/* Only `caller` is sent the keys of its requests. The `rows` of other hosts, which match the
+ * filter, are appended to the last page; `uid` is the bucket's. */
 int snapshots_append_inspect(sd_bus_message *reply,
                              LockManager *manager,
                              const InspectFilter *filter,
+                             const GPtrArray *rows,
+                             guint32 uid,
                              const Agent *caller,
                              gint64 now_us,
                              gsize *out_n_bytes);

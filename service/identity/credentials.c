@@ -15,6 +15,7 @@
 #include "sandbox.h"
 
 #define LABEL_MAX_BYTES 4096
+#define GIDS_MAX        65536 /* the kernel's limit for a process */
 
 /* A reply to GetConnectionCredentials. */
 typedef struct {
@@ -23,6 +24,8 @@ typedef struct {
     int pidfd;   /* owned; -1: none */
     char *label; /* owned */
     gsize label_size;
+    guint32 *gids; /* owned */
+    gsize n_gids;
 } Answer;
 
 struct CredentialsLookup {
@@ -46,6 +49,7 @@ answer_clear(Answer *answer)
         close(answer->pidfd);
     answer->pidfd = -1;
     g_clear_pointer(&answer->label, g_free);
+    g_clear_pointer(&answer->gids, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
 
@@ -78,6 +82,23 @@ read_label(sd_bus_message *reply, Answer *answer)
 }
 
 static int
+read_gids(sd_bus_message *reply, Answer *answer)
+{
+    const void *gids;
+    gsize n_bytes;
+    int r;
+
+    if ((r = sd_bus_message_enter_container(reply, 'v', "au")) < 0 ||
+        (r = sd_bus_message_read_array(reply, 'u', &gids, &n_bytes)) < 0)
+        return r;
+    if (n_bytes / sizeof *answer->gids > GIDS_MAX || answer->gids != NULL)
+        return -EBADMSG;
+    answer->gids = g_memdup2(gids, n_bytes);
+    answer->n_gids = n_bytes / sizeof *answer->gids;
+    return sd_bus_message_exit_container(reply);
+}
+
+static int
 read_entry(sd_bus_message *reply, Answer *answer)
 {
     const char *key;
@@ -91,6 +112,8 @@ read_entry(sd_bus_message *reply, Answer *answer)
         return sd_bus_message_read(reply, "v", "u", &answer->pid);
     if (g_str_equal(key, "ProcessFD"))
         return read_pidfd(reply, answer);
+    if (g_str_equal(key, "UnixGroupIDs"))
+        return read_gids(reply, answer);
     if (g_str_equal(key, "LinuxSecurityLabel"))
         return read_label(reply, answer);
     return sd_bus_message_skip(reply, "v");
@@ -128,6 +151,8 @@ finish(CredentialsLookup *lookup, const char *problem)
     const Credentials credentials = {
         .identity = {.uid = lookup->answer.uid, .kind = lookup->kind, .app_id = lookup->app_id},
         .pid = lookup->process.pid,
+        .gids = lookup->answer.gids,
+        .n_gids = lookup->answer.n_gids,
         .process_name = lookup->process_name != NULL ? lookup->process_name : "",
     };
 

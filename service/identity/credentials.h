@@ -4,9 +4,9 @@
 /* Identification of a connection: its uid, and the sandbox of its process. This is done
  * asynchronously, once for each connection, before its first call is served.
  *
- * 1. GetConnectionCredentials: the uid and the security label, which the bus took from the socket
- *    when the client connected, so that the client can't change them; and the process, as a pidfd
- *    (ProcessFD) if the bus provides one, otherwise as a pid.
+ * 1. GetConnectionCredentials: the uid, the groups and the security label, which the bus took from
+ * the socket when the client connected, so that the client can't change them; and the process, as a
+ * pidfd (ProcessFD) if the bus provides one, otherwise as a pid.
  * 2. A pidfd is opened for the process, and its sandbox is determined (process.h, sandbox.h).
  * 3. The process must still be running. If the bus provided only a pid, the pid may have been
  *    reused before step 2: the bus is asked again and must return the same credentials, and then
@@ -28,6 +28,8 @@ typedef struct {
     PrincipalIdentity identity;
     guint32 pid;              /* for display */
     const char *process_name; /* for display; "" if unknown */
+    const guint32 *gids;      /* its groups when it connected, as the bus knows them */
+    gsize n_gids;
 } Credentials;
 
 /* The result of a lookup. `credentials` is NULL if the client could not be identified; otherwise it

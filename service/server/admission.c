@@ -65,6 +65,10 @@ make_agent(Client *client, const Credentials *credentials)
     agent->pid = credentials->pid;
     g_strlcpy(agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
     client_set_agent(client, agent);
+    if (server_of(client)->cluster != NULL) {
+        client->gids = g_memdup2(credentials->gids, credentials->n_gids * sizeof *client->gids);
+        client->n_gids = credentials->n_gids;
+    }
     return LOCK_RESULT_OK;
 }
 
@@ -184,7 +188,7 @@ remove_client(Client *client)
     watches_remove_client(client);
     packet_socket_close(client, 0);
     if (client->agent != NULL) {
-        session_tick(client->session);
+        server_tick(server_of(client));
         user_agent_terminate(&client->session->user_agent, client->agent);
         client->agent->server_data = NULL;
         notify_effects(server);

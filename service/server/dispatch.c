@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
 #include "lock-manager.h"
@@ -24,14 +25,6 @@ find_manager(const Client *client, const LockCall *call)
     return lock_manager_find(client->agent->principal, call->bucket);
 }
 
-/* Whether a call is about a bucket of a cluster that this service can't serve. A local lock must
- * never look like one that several machines share. */
-static gboolean
-is_without_cluster(const LockCall *call)
-{
-    return call->bucket != NULL && g_str_has_prefix(call->bucket, BUS_CLUSTER_PREFIX);
-}
-
 /* ---- lock operations */
 
 static void
@@ -43,9 +36,9 @@ request(Client *client, const Channel *channel, const LockCall *call)
     LockRequest *live = NULL;
     LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
 
-    if (call->refusal_name == NULL && is_without_cluster(call)) {
-        reply.result = LOCK_RESULT_NO_CLUSTER;
-    } else if (call->refusal_name == NULL) {
+    if (call->refusal_name == NULL)
+        reply.result = cluster_calls_check(client, call);
+    if (reply.result == LOCK_RESULT_OK) {
         if (server->state != NULL)
             server->session.user_agent.is_full =
                 !state_has_room(server->state, strlen(call->name) + strlen(options.why));
@@ -162,16 +155,20 @@ find_observed(const Client *client, const LockCall *call)
 
 /* Returns a negative errno if the list does not fit into the message. */
 static int
-append_list(const Client *client, const LockCall *call, sd_bus_message *reply, gsize *out_n_bytes)
+append_list(const Client *client,
+            const LockCall *call,
+            const GPtrArray *rows,
+            sd_bus_message *reply,
+            gsize *out_n_bytes)
 {
     const Agent *agent = client->agent;
     const gint64 now_us = client->session->user_agent.now_us;
 
     if (call->kind == LOCK_CALL_QUERY)
-        return snapshots_append_query(reply, find_observed(client, call), out_n_bytes);
+        return snapshots_append_query(reply, find_observed(client, call), rows, out_n_bytes);
     if (call->kind == LOCK_CALL_INSPECT)
-        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, agent,
-                                        now_us, out_n_bytes);
+        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, rows,
+                                        get_owner(client, call).uid, agent, now_us, out_n_bytes);
     if (call->kind == LOCK_CALL_BUCKETS)
         return snapshots_append_buckets(reply, agent->principal, out_n_bytes);
     if (call->kind == LOCK_CALL_OBSERVABLE)
@@ -180,12 +177,12 @@ append_list(const Client *client, const LockCall *call, sd_bus_message *reply, g
     return snapshots_append_resync(reply, agent, now_us, out_n_bytes);
 }
 
-static void
-send_list(Client *client, const LockCall *call)
+void
+dispatch_finish_list(Client *client, const LockCall *call, const GPtrArray *rows)
 {
     sd_bus_message *reply = encode_new_reply(client, call);
     gsize n_bytes = 0;
-    int r = append_list(client, call, reply, &n_bytes);
+    int r = append_list(client, call, rows, reply, &n_bytes);
 
     if (r >= 0) {
         bus_send(client, reply, n_bytes);
@@ -193,6 +190,14 @@ send_list(Client *client, const LockCall *call)
     }
     sd_bus_message_unref(reply);
     encode_errno(client, call, r);
+}
+
+static void
+send_list(Client *client, const LockCall *call)
+{
+    if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
+        !cluster_calls_ask(client, call, get_owner(client, call).uid, 0))
+        dispatch_finish_list(client, call, NULL);
 }
 
 /* The watched bucket may be empty, and its principal may not exist yet. */
@@ -223,6 +228,14 @@ watch(Client *client, const LockCall *call)
         encode_result(client, call, result);
 }
 
+void
+dispatch_finish_break(Client *client, const LockCall *call, guint32 n_ended)
+{
+    const LockReply reply = {.result = LOCK_RESULT_OK, .n_ended = n_ended};
+
+    notify_reply(client, &bus_channel, call, &reply);
+}
+
 static void
 break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
@@ -231,7 +244,11 @@ break_locks(Client *client, const Channel *channel, const LockCall *call)
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
-    notify_reply(client, channel, call, &reply);
+    if (reply.result == LOCK_RESULT_OK &&
+        cluster_calls_ask(client, call, get_owner(client, call).uid, reply.n_ended))
+        notify_effects(server_of(client));
+    else
+        notify_reply(client, channel, call, &reply);
 }
 
 static gboolean
@@ -325,6 +342,8 @@ may_use_path(const Client *client, const LockCall *call)
 static gboolean
 refuse(Client *client, const Channel *channel, const LockCall *call)
 {
+    LockResult result;
+
     if (channel == &socket_channel)
         return FALSE;
     if (client->agent != NULL && !may_use_path(client, call))
@@ -337,8 +356,8 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if (is_without_cluster(call))
-        encode_result(client, call, LOCK_RESULT_NO_CLUSTER);
+    else if ((result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
+        encode_result(client, call, result);
     else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
         return TRUE;
     else if (is_too_late(client, call))
@@ -395,7 +414,7 @@ serve(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
-    session_tick(client->session);
+    server_tick(server_of(client));
     if (server_of(client)->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "bus-names.h"
+#include "cluster-calls.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "startup.h"
@@ -199,7 +200,7 @@ lifecycle_begin(Server *server)
     if (server->lifecycle->state != LIFECYCLE_STARTING)
         return;
     server->lifecycle->state = LIFECYCLE_RUNNING;
-    session_tick(&server->session);
+    server_tick(server);
     if (idle_limit_us(server) > 0)
         arm_idle_timer(server, idle_limit_us(server));
 }
@@ -256,7 +257,7 @@ lose_everything(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    session_tick(&server->session);
+    server_tick(server);
     user_agent_shut_down(user_agent);
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
@@ -284,6 +285,7 @@ lifecycle_stop(Server *server)
     lifecycle->stop_deadline_id =
         g_timeout_add_seconds(STOP_TIMEOUT_SECS, on_stop_deadline, server);
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
+    cluster_calls_finish_all(server);
     if (server->state == NULL)
         lose_everything(server);
     server_end_turn(server);

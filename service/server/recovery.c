@@ -8,6 +8,7 @@
 
 #include "admission.h"
 #include "bus-names.h"
+#include "cluster.h"
 #include "encode.h"
 #include "notifications.h"
 #include "state.h"
@@ -144,7 +145,10 @@ run_steps(Server *server, State *state, GHashTable *names, GError **error)
     if (!state_read(state, error))
         return FALSE;
     agents = state_restore(state, user_agent, on_lost, &lost);
+    cluster_lose_unconfigured(server->cluster, user_agent);
     catch_up(user_agent, names, agents);
+    if (server->cluster != NULL)
+        cluster_begin(server->cluster, state_get_deadline_us(state));
     is_begun = state_begin(state, user_agent, agents, error);
     notify_clients(server, agents, &lost);
     return is_begun;

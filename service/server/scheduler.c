@@ -35,7 +35,7 @@ static void
 end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
-    session_tick(client->session);
+    server_tick(server_of(client));
     dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
@@ -144,7 +144,7 @@ make_flood(Client *client)
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
-        session_tick(client->session);
+        server_tick(server_of(client));
         user_agent_replace(&client->session->user_agent, client->agent);
         notify_effects(server);
         server_end_turn(server);

@@ -3,6 +3,8 @@
 
 #include "server.h"
 
+#include "cluster.h"
+#include "notifications.h"
 #include "state.h"
 
 typedef struct {
@@ -16,7 +18,7 @@ deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
 {
     DeadlineSource *self = (DeadlineSource *)source;
 
-    session_tick(&self->server->session);
+    server_tick(self->server);
     self->on_deadline(self->server);
     server_end_turn(self->server);
     return G_SOURCE_CONTINUE;
@@ -79,10 +81,28 @@ server_fini(Server *server)
 }
 
 void
+server_tick(Server *server)
+{
+    session_tick(&server->session);
+    if (server->cluster != NULL && cluster_check_lease(server->cluster))
+        notify_effects(server);
+}
+
+static void
+end_turn_of_cluster(Server *server)
+{
+    cluster_end_turn(server->cluster);
+    if (server->state != NULL)
+        state_note_deadline(server->state, cluster_get_deadline_us(server->cluster));
+}
+
+void
 server_end_turn(Server *server)
 {
     gint64 next_ms = user_agent_get_next_deadline_ms(&server->session.user_agent);
 
+    if (server->cluster != NULL)
+        end_turn_of_cluster(server);
     turn_flush(&server->session.turn);
     server->after_turn(server);
     g_source_set_ready_time(server->deadline_source, next_ms < 0 ? -1 : next_ms * 1000);

@@ -11,6 +11,8 @@
 #include "client.h"
 #include "packet-socket.h"
 
+typedef struct Cluster Cluster;
+typedef struct ClusterCalls ClusterCalls;
 typedef struct Lifecycle Lifecycle;
 typedef struct Startup Startup;
 typedef struct State State;
@@ -23,10 +25,12 @@ struct Server {
     PacketSockets *sockets;
     Watches *watches;
     Lifecycle *lifecycle;
-    Startup *startup;         /* NULL: the service has begun, and serves calls */
-    State *state;             /* the stored state; NULL: none */
-    GSource *deadline_source; /* a timer for the next time-out of a request */
-    GSource *scheduler;       /* see scheduler.h */
+    Startup *startup;            /* NULL: the service has begun, and serves calls */
+    State *state;                /* the stored state; NULL: none */
+    Cluster *cluster;            /* buckets of several hosts; NULL: this host is not configured */
+    ClusterCalls *cluster_calls; /* NULL if `cluster` is */
+    GSource *deadline_source;    /* a timer for the next time-out of a request */
+    GSource *scheduler;          /* see scheduler.h */
     sd_bus_slot *name_owner_changed;
     guint n_unidentified; /* number of clients that are being identified */
     guint n_floods;       /* number of clients that are treated as flooding */
@@ -49,6 +53,10 @@ void server_init(Server *server,
                  const Limits *limits,
                  void (*on_deadline)(Server *server));
 void server_fini(Server *server);
+
+/* Sets the core's time. Has to be called before every operation of the core. If permits of the
+ * cluster have expired, what is held under them ends first. */
+void server_tick(Server *server);
 
 /* Commits the changes of the turn, sends its output, and sets the timer for the next time-out. */
 void server_end_turn(Server *server);

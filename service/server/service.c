@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "admission.h"
+#include "cluster-calls.h"
 #include "intake.h"
 #include "interfaces.h"
 #include "notifications.h"
@@ -108,12 +109,19 @@ service_free(Service *service)
     startup_free(server);
     g_clear_pointer(&server->state, state_free);
     g_clear_pointer(&server->name_owner_changed, sd_bus_slot_unref);
+    cluster_calls_fini(server);
     lifecycle_free(server->lifecycle);
     end_requests(server);
     server_fini(server);
     scheduler_stop(server);
     watches_free(server->watches);
     g_free(service);
+}
+
+void
+service_set_cluster(Service *service, ClusterConfig *config, const char *socket_path)
+{
+    cluster_calls_init(&service->server, config, socket_path);
 }
 
 void

@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include "cluster-config.h"
 #include "lifecycle.h"
 #include "limit-accounts.h"
 #include "sd-bus.h"
@@ -19,6 +20,9 @@ typedef struct Service Service;
 /* Takes the reference to `bus`, which must be connected or connecting. */
 Service *service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options);
 void service_free(Service *service);
+
+/* Serves the buckets of a cluster; takes `config`. To be called before service_start(). */
+void service_set_cluster(Service *service, ClusterConfig *config, const char *socket_path);
 
 /* Begins to serve on the bus, with the state in `state_directory` (NULL: nothing outlives the
  * service): see startup.h. May block for a moment. If that fails, the reason is logged, and

@@ -19,6 +19,7 @@ client_free(gpointer data)
         client->agent->server_data = NULL;
         agent_unref(client->agent);
     }
+    g_free(client->gids);
     g_free(client->unique_name);
     g_free(client);
 }

@@ -40,9 +40,11 @@ struct Client {
     const Channel *default_channel;
     CallQueue deferred;      /* deferred calls on the bus */
     guint64 deferred_behind; /* position in its lock socket that must be reached before these */
-    gboolean is_flood;       /* its calls are dropped until it has read its messages */
-    gboolean is_gone;        /* its name has disconnected; its last calls are being served */
-    GList in_runnable;       /* private to turn.c */
+    guint32 *gids;           /* its process's groups when it connected, if they are needed */
+    gsize n_gids;
+    gboolean is_flood; /* its calls are dropped until it has read its messages */
+    gboolean is_gone;  /* its name has disconnected; its last calls are being served */
+    GList in_runnable; /* private to turn.c */
 
     Admission *admission; /* of server/admission.c */
     GQueue watches;       /* of server/watches.c: Watch, by Watch.in_client */

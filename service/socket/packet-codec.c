@@ -91,6 +91,8 @@ get_error(LockResult result)
     case LOCK_RESULT_KEY_MISMATCH:
     case LOCK_RESULT_NOT_CARRIABLE:
         return PACKET_ERROR_INVALID_ARGS;
+    case LOCK_RESULT_NO_ACCESS:
+        return PACKET_ERROR_SECURITY;
     case LOCK_RESULT_NOT_HELD:
         return PACKET_ERROR_NOT_HELD;
     case LOCK_RESULT_NO_LOOKUP:

@@ -87,6 +87,12 @@ record_key_of_agent(guint64 agent)
 }
 
 RecordKey
+record_key_of_lease(void)
+{
+    return new_key(RECORD_LEASE);
+}
+
+RecordKey
 record_key_of_request(guint64 agent, guint64 id)
 {
     RecordKey key = new_key(RECORD_REQUEST);
@@ -117,6 +123,8 @@ record_key_read(
     } else if (size == 9 && bytes[0] == RECORD_AGENT) {
         *out_kind = RECORD_AGENT;
         *out_agent = read_number(bytes + 1);
+    } else if (size == 1 && bytes[0] == RECORD_LEASE) {
+        *out_kind = RECORD_LEASE;
     } else if (size == 17 && bytes[0] == RECORD_REQUEST) {
         *out_kind = RECORD_REQUEST;
         *out_agent = read_number(bytes + 1);
@@ -312,4 +320,21 @@ request_record_read(const void *bytes, gsize size, RequestRecord *out_record)
            request.state <= LOCK_REQUEST_HELD && is_counter(request.token) &&
            is_counter(request.sequence) && request.since_us >= 0 && request.deadline_ms >= 0 &&
            request.bucket_length > 0;
+}
+
+/* ---- the lease */
+
+void
+lease_record_write(gint64 deadline_us, GByteArray *bytes)
+{
+    g_byte_array_append(bytes, (const guint8 *)&deadline_us, sizeof deadline_us);
+}
+
+gboolean
+lease_record_read(const void *bytes, gsize size, gint64 *out_deadline_us)
+{
+    if (size != sizeof *out_deadline_us)
+        return FALSE;
+    memcpy(out_deadline_us, bytes, size);
+    return *out_deadline_us > 0;
 }

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The encoding of stored records: one header, one record for each agent, one for each live request.
+/* The encoding of stored records: one header, one record for each agent, one for each live request,
+ * and one for the lease of a cluster if there is one.
  *
- * Keys sort in this order: header, agents, requests by agent and id. Values are in native byte
- * order, since state is only valid for one boot. Decoding validates all lengths, numbers and
+ * Keys sort in this order: header, agents, lease, requests by agent and id. Values are in native
+ * byte order, since state is only valid for one boot. Decoding validates all lengths, numbers and
  * strings. restore.c checks whether records are consistent with each other. */
 
 #pragma once
@@ -22,6 +23,7 @@
 typedef enum {
     RECORD_HEADER = 'H',
     RECORD_AGENT = 'a',
+    RECORD_LEASE = 'l',
     RECORD_REQUEST = 'r',
 } RecordKind;
 
@@ -32,6 +34,7 @@ typedef struct {
 
 RecordKey record_key_of_header(void);
 RecordKey record_key_of_agent(guint64 agent);
+RecordKey record_key_of_lease(void);
 RecordKey record_key_of_request(guint64 agent, guint64 id);
 
 /* Returns FALSE if the key is invalid. `*out_agent` and `*out_id` are 0 if the kind has none. */
@@ -65,12 +68,14 @@ typedef struct {
     LockRequestParts parts;
 } RequestRecord;
 
-/* Append the value to `bytes`. */
+/* Append the value to `bytes`. `deadline_us` is of CLOCK_BOOTTIME. */
 void header_record_write(const HeaderRecord *record, GByteArray *bytes);
 void agent_record_write(const AgentRecord *record, GByteArray *bytes);
+void lease_record_write(gint64 deadline_us, GByteArray *bytes);
 void request_record_write(const RequestRecord *record, GByteArray *bytes);
 
 /* Return FALSE if the value is invalid. Strings point into `bytes`. */
 gboolean header_record_read(const void *bytes, gsize size, HeaderRecord *out_record);
 gboolean agent_record_read(const void *bytes, gsize size, AgentRecord *out_record);
+gboolean lease_record_read(const void *bytes, gsize size, gint64 *out_deadline_us);
 gboolean request_record_read(const void *bytes, gsize size, RequestRecord *out_record);

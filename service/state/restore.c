@@ -56,6 +56,18 @@ read_request(Restore *self, const RawRecord *raw, guint64 number, guint64 id)
     return TRUE;
 }
 
+static gboolean
+read_record(Restore *self, const RawRecord *raw, RecordKind kind, guint64 number, guint64 id)
+{
+    gint64 deadline_us;
+
+    if (kind == RECORD_AGENT)
+        return read_agent(self, raw, number);
+    if (kind == RECORD_LEASE) /* state_get_deadline_us() returns it */
+        return lease_record_read(raw->value, raw->value_size, &deadline_us);
+    return read_request(self, raw, number, id);
+}
+
 /* Agents come before requests, by their keys. */
 static gboolean
 read_records(Restore *self, const StateContents *contents)
@@ -68,8 +80,7 @@ read_records(Restore *self, const StateContents *contents)
         if (!record_key_read(record->key, record->key_size, &kind, &number, &id) ||
             number > contents->header.last_agent)
             return FALSE;
-        if (!(kind == RECORD_AGENT ? read_agent(self, record, number)
-                                   : read_request(self, record, number, id)))
+        if (!read_record(self, record, kind, number, id))
             return FALSE;
     }
     return TRUE;

@@ -51,6 +51,8 @@ struct State {
     Store *store;            /* NULL until state_begin() */
     StateContents *contents; /* until then: what the old file has; NULL: nothing */
     guint64 max_token;       /* that was given */
+    gint64 deadline_us;      /* of the cluster's lease; 0: none */
+    gboolean is_deadline_dirty;
     gsize n_bytes;           /* of the records that the turn adds, about */
     GHashTable *notes;       /* Agent -> AgentNotes, of each agent that has had a request */
     GPtrArray *requests;     /* of LockRequest: those that changed in this turn, some twice */
@@ -229,6 +231,21 @@ keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer da
     self->lost(agent, id, record, self->data);
 }
 
+/* The records have been checked. */
+static gint64
+find_deadline(const StateContents *contents)
+{
+    gint64 deadline_us = 0;
+
+    for (guint i = 0; i < contents->records->len; i++) {
+        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
+
+        if (record->key[0] == RECORD_LEASE)
+            lease_record_read(record->value, record->value_size, &deadline_us);
+    }
+    return deadline_us;
+}
+
 GPtrArray *
 state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data)
 {
@@ -240,10 +257,18 @@ state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data)
         crash_guard_begin(&guard, self->guard_path, user_agent->now_us);
         agents = restore_records(user_agent, self->contents, &guard, keep_and_tell, &lost_record);
         crash_guard_end(&guard);
-        if (agents == NULL)
+        if (agents != NULL)
+            self->deadline_us = find_deadline(self->contents);
+        else
             put_aside(self, "the state is inconsistent");
     }
     return agents != NULL ? agents : g_ptr_array_new_with_free_func((GDestroyNotify)agent_unref);
+}
+
+gint64
+state_get_deadline_us(const State *self)
+{
+    return self->deadline_us;
 }
 
 /* ---- writing records */
@@ -283,6 +308,18 @@ put_agent(State *self, Agent *agent, GError **error)
 
     g_byte_array_set_size(self->bytes, 0);
     agent_record_write(&record, self->bytes);
+    return store_put(self->store, &key, self->bytes, error);
+}
+
+static gboolean
+write_deadline(State *self, GError **error)
+{
+    const RecordKey key = record_key_of_lease();
+
+    if (self->deadline_us == 0)
+        return store_remove(self->store, &key, error);
+    g_byte_array_set_size(self->bytes, 0);
+    lease_record_write(self->deadline_us, self->bytes);
     return store_put(self->store, &key, self->bytes, error);
 }
 
@@ -352,6 +389,8 @@ put_all(State *self, const UserAgent *user_agent, GPtrArray *agents, GError **er
     header->token_ceiling = user_agent->token_clock;
     header->last_agent = self->contents != NULL ? self->contents->header.last_agent : 0;
     g_hash_table_remove_all(self->notes);
+    if (self->deadline_us != 0 && !write_deadline(self, error))
+        return FALSE;
     for (guint i = 0; i < agents->len; i++) {
         Agent *agent = agents->pdata[i];
         AgentNotes *notes;
@@ -483,6 +522,15 @@ state_note_request(State *self, LockRequest *request)
 }
 
 void
+state_note_deadline(State *self, gint64 deadline_us)
+{
+    if (deadline_us == self->deadline_us)
+        return;
+    self->deadline_us = deadline_us;
+    self->is_deadline_dirty = TRUE;
+}
+
+void
 state_note_agent_gone(State *self, Agent *agent)
 {
     AgentNotes *notes = g_hash_table_lookup(self->notes, agent);
@@ -501,7 +549,7 @@ state_has_room(State *self, gsize n_bytes)
 static gboolean
 is_due(State *self)
 {
-    if (self->dirty_agents->len > 0 ||
+    if (self->dirty_agents->len > 0 || self->is_deadline_dirty ||
         self->max_token > store_get_header(self->store)->token_ceiling)
         return TRUE;
     for (guint i = 0; i < self->requests->len; i++) {
@@ -522,6 +570,8 @@ write_changes(State *self, GError **error)
         return FALSE;
     if (self->max_token > header->token_ceiling)
         header->token_ceiling = self->max_token + TOKEN_BLOCK;
+    if (self->is_deadline_dirty && !write_deadline(self, error))
+        return FALSE;
     for (guint i = 0; i < self->dirty_agents->len; i++)
         if (!write_agent(self, self->dirty_agents->pdata[i], error))
             return FALSE;
@@ -555,7 +605,7 @@ state_commit(State *self)
 {
     g_autoptr(GError) error = NULL;
 
-    if (self->dirty_agents->len == 0 && self->requests->len == 0)
+    if (self->dirty_agents->len == 0 && self->requests->len == 0 && !self->is_deadline_dirty)
         return;
     if (is_due(self) && !write_changes(self, &error)) {
         g_warning("the state cannot be written: %s", error->message);
@@ -564,5 +614,6 @@ state_commit(State *self)
     forget_changes(self);
     g_ptr_array_set_size(self->requests, 0);
     g_ptr_array_set_size(self->dirty_agents, 0);
+    self->is_deadline_dirty = FALSE;
     self->n_bytes = 0;
 }

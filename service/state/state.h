@@ -52,12 +52,18 @@ typedef void (*StateLost)(Agent *agent, guint64 id, const RequestRecord *record,
  * agents. */
 GPtrArray *state_restore(State *state, UserAgent *user_agent, StateLost lost, gpointer data);
 
+/* Returns the deadline of a cluster's lease (CLOCK_BOOTTIME) in the file that was read; 0: none. */
+gint64 state_get_deadline_us(const State *state);
+
 /* Writes the whole core to a new file, which then replaces the old one. From now on changes have to
  * be noted. */
 gboolean state_begin(State *state, UserAgent *user_agent, GPtrArray *agents, GError **error);
 
 /* Notes that a request was made, was granted, or has ended. */
 void state_note_request(State *state, LockRequest *request);
+
+/* Notes the deadline of a cluster's lease; 0: there is none. */
+void state_note_deadline(State *state, gint64 deadline_us);
 
 /* Notes that an agent has ended, after all its requests. */
 void state_note_agent_gone(State *state, Agent *agent);

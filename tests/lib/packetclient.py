@@ -19,7 +19,8 @@ NO_ANSWER = 1
 IF_AVAILABLE, STEAL, SIGNAL = 1, 2, 4
 NONE, WAITS, HELD = range(3)
 MODES = ('exclusive', 'shared')
-ERRORS = ('', 'InvalidArgs', 'NotSupported', 'InvalidState', 'NotHeld', 'LimitsExceeded')
+ERRORS = ('', 'InvalidArgs', 'NotSupported', 'InvalidState', 'NotHeld', 'LimitsExceeded',
+          'Security')
 END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost')
 CLOSE_REASONS = ('', 'replaced', 'malformed', 'shutdown')
 LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'requestsPerUid',

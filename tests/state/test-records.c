@@ -82,6 +82,9 @@ test_keys(void)
     g_assert_cmpint(kind, ==, RECORD_HEADER);
     g_assert_cmpuint(agent, ==, 0);
     g_assert_cmpuint(id, ==, 0);
+    key = record_key_of_lease();
+    g_assert_true(record_key_read(key.bytes, key.size, &kind, &agent, &id));
+    g_assert_cmpint(kind, ==, RECORD_LEASE);
     for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
         key = record_key_of_agent(numbers[i]);
         g_assert_true(record_key_read(key.bytes, key.size, &kind, &agent, &id));
@@ -107,22 +110,17 @@ compare(const RecordKey *a, const RecordKey *b)
     return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* The header, then agents, then requests by agent and id, as numbers. */
+/* The header, then agents, the lease, then requests by agent and id, as numbers. */
 static void
 test_keys_sort(void)
 {
     const RecordKey keys[] = {
-        record_key_of_header(),
-        record_key_of_agent(1),
-        record_key_of_agent(255),
-        record_key_of_agent(256),
-        record_key_of_agent(G_MAXUINT64),
-        record_key_of_request(1, 1),
-        record_key_of_request(1, 255),
-        record_key_of_request(1, 256),
-        record_key_of_request(1, G_MAXUINT64),
-        record_key_of_request(2, 1),
-        record_key_of_request(256, 0),
+        record_key_of_header(),           record_key_of_agent(1),
+        record_key_of_agent(255),         record_key_of_agent(256),
+        record_key_of_agent(G_MAXUINT64), record_key_of_lease(),
+        record_key_of_request(1, 1),      record_key_of_request(1, 255),
+        record_key_of_request(1, 256),    record_key_of_request(1, G_MAXUINT64),
+        record_key_of_request(2, 1),      record_key_of_request(256, 0),
     };
 
     for (guint i = 1; i < G_N_ELEMENTS(keys); i++)
@@ -140,7 +138,7 @@ test_keys_refused(void)
         for (gsize size = 0; size <= RECORD_KEY_BYTES_MAX; size++) {
             g_autofree guint8 *bytes = exact(good.bytes, MAX(size, 1));
             gboolean is_one = (first == 'H' && size == 1) || (first == 'a' && size == 9) ||
-                              (first == 'r' && size == 17);
+                              (first == 'l' && size == 1) || (first == 'r' && size == 17);
 
             bytes[0] = (guint8)first;
             g_assert_cmpint(record_key_read(bytes, size, &kind, &agent, &id), ==, is_one);
@@ -436,6 +434,27 @@ test_digest(void)
     g_assert_cmpuint(record_digest("a", 1, "\0", 1), !=, record_digest("a", 1, "", 0));
 }
 
+static void
+test_lease(void)
+{
+    static const gint64 good[] = {1, 123456789, G_MAXINT64};
+    static const gint64 bad[] = {0, -1, G_MININT64};
+    gint64 deadline_us;
+
+    for (guint i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+
+        lease_record_write(good[i], bytes);
+        g_assert_true(lease_record_read(bytes->data, bytes->len, &deadline_us));
+        g_assert_cmpint(deadline_us, ==, good[i]);
+        g_assert_false(lease_record_read(bytes->data, bytes->len - 1, &deadline_us));
+        g_byte_array_append(bytes, (const guint8 *)"", 1);
+        g_assert_false(lease_record_read(bytes->data, bytes->len, &deadline_us));
+    }
+    for (guint i = 0; i < G_N_ELEMENTS(bad); i++)
+        g_assert_false(lease_record_read(&bad[i], sizeof bad[i], &deadline_us));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -450,6 +469,7 @@ main(int argc, char **argv)
     g_test_add_func("/records/agent-refused", test_agent_refused);
     g_test_add_func("/records/request", test_request);
     g_test_add_func("/records/request-refused", test_request_refused);
+    g_test_add_func("/records/lease", test_lease);
     g_test_add_func("/records/any-bytes", test_any_bytes);
     g_test_add_func("/records/digest", test_digest);
     return g_test_run();

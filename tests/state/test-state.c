@@ -68,6 +68,27 @@ test_grants(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(user_agent_get_n_requests(&world->user_agent), ==, 0);
 }
 
+/* The deadline of a cluster's lease, which changes without any request. */
+static void
+test_deadline(Fixture *fixture, gconstpointer data)
+{
+    static const gint64 deadlines_us[] = {5000000, G_MAXINT64, 0, 7, 0};
+    World *world = &fixture->world;
+
+    g_assert_cmpint(state_get_deadline_us(world->state), ==, 0);
+    world_request(world, 'A', "x", "bucket=cluster:b");
+    for (guint i = 0; i < G_N_ELEMENTS(deadlines_us); i++) {
+        state_note_deadline(world->state, deadlines_us[i]);
+        state_note_deadline(world->state, deadlines_us[i]);
+        world_commit(world);
+        fixture_check_stored(fixture);
+        g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
+        /* The file that the restart has written has it, too. */
+        fixture_reopen(fixture);
+        g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
+    }
+}
+
 /* Requests are restored in the order in which they were made, not in that of agents. */
 static void
 test_order(Fixture *fixture, gconstpointer data)
@@ -387,6 +408,7 @@ main(int argc, char **argv)
     STATE_TEST("/state/tokens-grow-in-use", test_tokens_grow_in_use);
     STATE_TEST("/state/clock/behind", test_clock_behind);
     STATE_TEST("/state/clock/ahead", test_clock_ahead);
+    STATE_TEST("/state/deadline", test_deadline);
     STATE_TEST("/state/random", test_random);
     return g_test_run();
 }

@@ -1,0 +1,468 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cluster.h"
+
+#include <string.h>
+
+#include "bus-names.h"
+#include "demands.h"
+#include "gateway.h"
+#include "lease.h"
+#include "lock-manager.h"
+#include "permit.h"
+#include "principal.h"
+#include "user-agent.h"
+
+struct Cluster {
+    Session *session; /* borrowed */
+    ClusterConfig *config;
+    const ClusterFunctions *functions;
+    gpointer data;
+    Gateway gateway;
+    Demands demands;
+    Lease lease;
+    gboolean is_synced;      /* the gateway has confirmed what is valid */
+    gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
+    guint64 last_serial;     /* of LIST and BREAK */
+    ClusterState state;
+    char *engine;
+    char *hosts;
+};
+
+static const char *
+get_name(const char *bucket)
+{
+    return bucket + strlen(BUS_CLUSTER_PREFIX);
+}
+
+/* ---- losing locks */
+
+typedef struct {
+    gboolean only_unconfirmed;
+    gboolean has_lost;
+} Loss;
+
+static void
+lose(Demand *demand, gpointer data)
+{
+    const LockDemand now = permit_get_demand(demand->queue);
+    Loss *loss = data;
+
+    if ((loss->only_unconfirmed && demand->is_confirmed) ||
+        (now.permit == PERMIT_NONE && now.held == PERMIT_NONE))
+        return;
+    permit_revoke(demand->queue, EFFECT_LOST);
+    loss->has_lost = TRUE;
+}
+
+/* Returns whether there was anything to lose. */
+static gboolean
+lose_all(Cluster *self, gboolean only_unconfirmed)
+{
+    Loss loss = {.only_unconfirmed = only_unconfirmed};
+
+    demands_foreach(&self->demands, lose, &loss);
+    return loss.has_lost;
+}
+
+void
+cluster_lose_all(Cluster *self)
+{
+    lose_all(self, FALSE);
+}
+
+gboolean
+cluster_check_lease(Cluster *self)
+{
+    gboolean has_lost;
+
+    if (!lease_is_over(&self->lease))
+        return FALSE;
+    if (!self->is_synced && self->next_deadline_us > lease_get_time_us()) {
+        /* The gateway has a new lease, and has confirmed some permits. */
+        lease_set(&self->lease, self->next_deadline_us);
+        return lose_all(self, TRUE);
+    }
+    lease_set(&self->lease, 0);
+    has_lost = lose_all(self, FALSE);
+    if (has_lost) {
+        g_message("the lease of the cluster is over: locks are lost");
+        /* By the next connection, both sides know that nothing is valid. */
+        gateway_disconnect(&self->gateway);
+    }
+    return has_lost;
+}
+
+static void
+set_deadline(Cluster *self, gint64 deadline_us)
+{
+    if (self->is_synced || self->lease.deadline_us == 0)
+        lease_set(&self->lease, deadline_us);
+    else
+        self->next_deadline_us = deadline_us;
+}
+
+/* ---- messages of the gateway */
+
+static void
+receive_lease(Cluster *self, const ClusterLease *message)
+{
+    GByteArray *out = gateway_get_output(&self->gateway);
+
+    cluster_packet_write_ack(out, message->serial);
+    self->state = message->state;
+    if (message->state == CLUSTER_STATE_LOST) {
+        lease_set(&self->lease, 0);
+        lose_all(self, FALSE);
+    } else if (message->deadline_us != 0) {
+        set_deadline(self, message->deadline_us);
+    }
+}
+
+static void
+receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
+{
+    LockQueue *queue = demand->queue;
+
+    demand_confirm(demand, message->block);
+    if (message->deadline_us <= lease_get_time_us()) {
+        /* It is given back at the end of the turn. */
+        permit_revoke(queue, EFFECT_LOST);
+        return;
+    }
+    set_deadline(self, message->deadline_us);
+    permit_set_tokens(queue->manager, message->block << CLUSTER_BLOCK_BITS,
+                      ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1);
+    permit_set(queue, message->mode);
+}
+
+static void
+receive_revoked(Demand *demand, const ClusterRevoked *message)
+{
+    demand_note_revoked(demand);
+    permit_revoke(demand->queue,
+                  message->reason == CLUSTER_REVOKED_STOLEN ? EFFECT_STOLEN : EFFECT_LOST);
+}
+
+static void
+receive_synced(Cluster *self)
+{
+    lose_all(self, TRUE);
+    self->is_synced = TRUE;
+    if (self->next_deadline_us != 0)
+        lease_set(&self->lease, self->next_deadline_us);
+    self->next_deadline_us = 0;
+}
+
+static void
+receive_status(Cluster *self, const ClusterStatus *message)
+{
+    self->state = message->state;
+    g_free(self->engine);
+    g_free(self->hosts);
+    self->engine = g_strdup(cluster_status_get_engine(message));
+    self->hosts = g_strdup(cluster_status_get_hosts(message));
+}
+
+/* All these messages have their handle in the same place. */
+static void
+receive_for_queue(Cluster *self, const ClusterHead *message)
+{
+    Demand *demand = demands_find(&self->demands, ((const ClusterReply *)message)->handle);
+
+    if (demand == NULL) {
+        /* A permit that nobody needs can't be given back otherwise. */
+        if (message->kind == CLUSTER_PACKET_PERMIT)
+            gateway_disconnect(&self->gateway);
+        return;
+    }
+    switch (message->kind) {
+    case CLUSTER_PACKET_PERMIT:
+        receive_permit(self, demand, (const ClusterPermit *)message);
+        break;
+    case CLUSTER_PACKET_YIELD:
+        permit_yield(demand->queue, ((const ClusterYield *)message)->now != 0);
+        break;
+    case CLUSTER_PACKET_REVOKED:
+        receive_revoked(demand, (const ClusterRevoked *)message);
+        break;
+    case CLUSTER_PACKET_BUSY:
+        permit_decline(demand->queue);
+        break;
+    case CLUSTER_PACKET_GONE:
+        demands_receive_gone(&self->demands, demand, ((const ClusterReply *)message)->number);
+        break;
+    default:
+        g_assert_not_reached();
+    }
+}
+
+static void
+on_received(const ClusterHead *message, gpointer data)
+{
+    Cluster *self = data;
+
+    switch (message->kind) {
+    case CLUSTER_PACKET_LEASE:
+        receive_lease(self, (const ClusterLease *)message);
+        break;
+    case CLUSTER_PACKET_SYNCED:
+        receive_synced(self);
+        break;
+    case CLUSTER_PACKET_STATE:
+        receive_status(self, (const ClusterStatus *)message);
+        break;
+    case CLUSTER_PACKET_ROWS:
+        self->functions->listed((const ClusterRows *)message, self->data);
+        break;
+    case CLUSTER_PACKET_BROKEN:
+        self->functions->broken((const ClusterBroken *)message, self->data);
+        break;
+    default:
+        receive_for_queue(self, message);
+    }
+}
+
+/* ---- the connection */
+
+/* Updates the demand of each queue that has changed. */
+static void
+take_changed(Cluster *self, GByteArray *out)
+{
+    LockQueue *queue;
+
+    while ((queue = permit_take_changed(&self->session->user_agent)) != NULL) {
+        demands_update(&self->demands, demands_get(&self->demands, queue), out);
+        lock_queue_unref(queue);
+    }
+}
+
+static void
+on_connected(gpointer data)
+{
+    Cluster *self = data;
+    GByteArray *out = gateway_get_output(&self->gateway);
+
+    self->is_synced = FALSE;
+    self->next_deadline_us = 0;
+    demands_reset(&self->demands); /* which lists all of them */
+    take_changed(self, out);
+    cluster_packet_write_head(out, CLUSTER_PACKET_READY);
+}
+
+static void
+on_disconnected(gpointer data)
+{
+    Cluster *self = data;
+
+    self->is_synced = FALSE;
+    self->state = CLUSTER_STATE_OFF;
+    g_clear_pointer(&self->engine, g_free);
+    g_clear_pointer(&self->hosts, g_free);
+    self->functions->disconnected(self->data);
+}
+
+static gboolean
+is_needed(gpointer data)
+{
+    const Cluster *self = data;
+
+    return demands_get_size(&self->demands) > 0;
+}
+
+static void
+begin_turn(gpointer data)
+{
+    const Cluster *self = data;
+
+    self->functions->begin_turn(self->data);
+}
+
+static void
+end_turn(gpointer data)
+{
+    const Cluster *self = data;
+
+    self->functions->end_turn(self->data);
+}
+
+static const GatewayFunctions gateway_functions = {
+    .connected = on_connected,
+    .received = on_received,
+    .disconnected = on_disconnected,
+    .is_needed = is_needed,
+    .begin_turn = begin_turn,
+    .end_turn = end_turn,
+};
+
+/* ---- turns */
+
+static void
+on_lease_timer(gpointer data)
+{
+    begin_turn(data); /* which calls cluster_check_lease() */
+    end_turn(data);
+}
+
+static void
+on_linger(gpointer data)
+{
+    Cluster *self = data;
+
+    begin_turn(self);
+    demands_end_lingering(&self->demands);
+    end_turn(self);
+}
+
+void
+cluster_end_turn(Cluster *self)
+{
+    if (self->session->user_agent.demands->len == 0)
+        return;
+    take_changed(self, gateway_get_output(&self->gateway));
+    if (demands_get_size(&self->demands) > 0)
+        gateway_connect(&self->gateway);
+}
+
+/* ---- beginning and end */
+
+Cluster *
+cluster_new(Session *session,
+            ClusterConfig *config,
+            const char *socket_path,
+            const ClusterFunctions *functions,
+            gpointer data)
+{
+    Cluster *self = g_new0(Cluster, 1);
+
+    self->session = session;
+    self->config = config;
+    self->functions = functions;
+    self->data = data;
+    gateway_init(&self->gateway, socket_path, &session->turn, &gateway_functions, self);
+    demands_init(&self->demands, on_linger, self);
+    lease_init(&self->lease, on_lease_timer, self);
+    return self;
+}
+
+void
+cluster_free(Cluster *self)
+{
+    if (self == NULL)
+        return;
+    gateway_fini(&self->gateway);
+    demands_fini(&self->demands);
+    lease_fini(&self->lease);
+    cluster_config_free(self->config);
+    g_free(self->engine);
+    g_free(self->hosts);
+    g_free(self);
+}
+
+static void
+lose_requests(LockManager *manager)
+{
+    LockRequest *request;
+
+    lock_manager_ref(manager);
+    while ((request = g_queue_peek_head(&manager->requests)) != NULL)
+        lock_manager_end_request(manager, request, EFFECT_LOST);
+    lock_manager_unref(manager);
+}
+
+void
+cluster_lose_unconfigured(const Cluster *self, UserAgent *user_agent)
+{
+    g_autoptr(GPtrArray) managers = g_ptr_array_new();
+    GHashTableIter principals, iter;
+    const Principal *principal;
+    LockManager *manager;
+    LockQueue *queue;
+
+    g_hash_table_iter_init(&principals, user_agent->principals);
+    while (g_hash_table_iter_next(&principals, NULL, (gpointer *)&principal)) {
+        g_hash_table_iter_init(&iter, principal->managers);
+        while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&manager))
+            if (manager->clustered &&
+                (self == NULL || cluster_find_bucket(self, manager->bucket) == NULL))
+                g_ptr_array_add(managers, manager);
+    }
+    for (guint i = 0; i < managers->len; i++)
+        lose_requests(managers->pdata[i]);
+    while (self == NULL && (queue = permit_take_changed(user_agent)) != NULL)
+        lock_queue_unref(queue);
+}
+
+void
+cluster_begin(Cluster *self, gint64 deadline_us)
+{
+    const gint64 limit_us = lease_get_time_us() + CLUSTER_SYNC_SECS * (gint64)G_USEC_PER_SEC;
+
+    take_changed(self, NULL);
+    if (demands_get_size(&self->demands) == 0)
+        return;
+    /* Without a stored deadline, it is over immediately. */
+    lease_set(&self->lease, CLAMP(deadline_us, 1, limit_us));
+    cluster_check_lease(self);
+    gateway_connect(&self->gateway);
+}
+
+/* ---- queries */
+
+guint
+cluster_get_n_demands(const Cluster *self)
+{
+    return demands_get_size(&self->demands);
+}
+
+const ClusterBucketConfig *
+cluster_find_bucket(const Cluster *self, const char *bucket)
+{
+    return cluster_config_find(self->config, get_name(bucket));
+}
+
+gint64
+cluster_get_deadline_us(const Cluster *self)
+{
+    return self->lease.deadline_us;
+}
+
+ClusterInfo
+cluster_get_info(const Cluster *self)
+{
+    const gint64 left_us = self->lease.deadline_us - lease_get_time_us();
+
+    return (ClusterInfo){
+        .state = self->state,
+        .lease_left_us = MAX(left_us, 0),
+        .engine = self->engine != NULL ? self->engine : "",
+        .hosts = self->hosts != NULL ? self->hosts : "",
+    };
+}
+
+guint64
+cluster_list(Cluster *self, guint32 uid, const char *bucket)
+{
+    GByteArray *out;
+
+    gateway_connect(&self->gateway);
+    out = gateway_get_output(&self->gateway);
+    if (out == NULL)
+        return 0;
+    cluster_packet_write_list(out, ++self->last_serial, uid, get_name(bucket));
+    return self->last_serial;
+}
+
+guint64
+cluster_break(Cluster *self, guint32 uid, const char *bucket, const char *name, const char *host)
+{
+    GByteArray *out;
+
+    gateway_connect(&self->gateway);
+    out = gateway_get_output(&self->gateway);
+    if (out == NULL)
+        return 0;
+    cluster_packet_write_break(out, ++self->last_serial, uid, get_name(bucket), name, host);
+    return self->last_serial;
+}

@@ -1,0 +1,87 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Buckets that several hosts share: passes the demand of this host's queues to the gateway,
+ * weblocks-clusterd, and its decisions to the core (core/permit.h). common/cluster-packet.h has the
+ * messages.
+ *
+ * A permit is valid until the deadline of the lease. The owner calls cluster_check_lease() at the
+ * beginning of each turn, before it looks at any event: if the deadline has passed, everything that
+ * is held in these buckets ends as lost, before another host can be granted it.
+ *
+ * When the connection ends, permits stay valid until the deadline. When the next one begins,
+ * nothing is granted until the gateway has confirmed each permit; what is held and not confirmed is
+ * lost. It is the same after a restart of this service, with the stored deadline, and for SYNC_SECS
+ * at most. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "client.h"
+#include "cluster-config.h"
+#include "cluster-packet.h"
+
+#define CLUSTER_SYNC_SECS 3
+
+typedef struct {
+    void (*begin_turn)(gpointer data);
+    void (*end_turn)(gpointer data);
+    /* The reply to cluster_list(): may be called several times, until `rows->more` is 0. */
+    void (*listed)(const ClusterRows *rows, gpointer data);
+    /* The reply to cluster_break(). */
+    void (*broken)(const ClusterBroken *broken, gpointer data);
+    /* The connection has ended: there will be no reply to earlier calls. */
+    void (*disconnected)(gpointer data);
+} ClusterFunctions;
+
+typedef struct {
+    ClusterState state;
+    gint64 lease_left_us; /* 0: there is no lease */
+    const char *engine;   /* "": none */
+    const char *hosts;    /* separated by newlines */
+} ClusterInfo;
+
+typedef struct Cluster Cluster;
+
+/* Takes `config`. `socket_path` is the gateway's. */
+Cluster *cluster_new(Session *session,
+                     ClusterConfig *config,
+                     const char *socket_path,
+                     const ClusterFunctions *functions,
+                     gpointer data);
+
+/* To be called before the session ends. Permits are dropped. */
+void cluster_free(Cluster *cluster);
+
+/* Ends restored requests of buckets that are not configured any more as lost. `cluster` is NULL if
+ * none is configured. */
+void cluster_lose_unconfigured(const Cluster *cluster, UserAgent *user_agent);
+
+/* To be called when the state has been restored, with the stored deadline (0: none). */
+void cluster_begin(Cluster *cluster, gint64 deadline_us);
+
+/* Returns the configuration of a bucket `cluster:NAME`, borrowed; NULL: there is none. */
+const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const char *bucket);
+
+/* Returns the number of queues that this host has demands for, or has had until recently. */
+guint cluster_get_n_demands(const Cluster *cluster);
+
+/* Returns whether locks have ended. */
+gboolean cluster_check_lease(Cluster *cluster);
+
+/* Ends everything that is held: the machine is about to be suspended. */
+void cluster_lose_all(Cluster *cluster);
+
+/* To be called before the commit at the end of each turn: writes the demands that have changed. */
+void cluster_end_turn(Cluster *cluster);
+
+/* Returns the deadline that a successor needs to know; 0: there is no lease. */
+gint64 cluster_get_deadline_us(const Cluster *cluster);
+
+ClusterInfo cluster_get_info(const Cluster *cluster);
+
+/* Send LIST and BREAK. Return the serial number of the reply, or 0 if there is no connection. */
+guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket);
+guint64 cluster_break(
+    Cluster *cluster, guint32 uid, const char *bucket, const char *name, const char *host);

@@ -1,0 +1,187 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "gateway.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DELAY_MIN_MS 50
+#define DELAY_MAX_MS 1000
+
+#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
+
+static void connect_later(Gateway *self);
+
+/* ---- the connection */
+
+static void
+on_received(const ClusterHead *message, gpointer data)
+{
+    Gateway *self = data;
+
+    self->delay_ms = DELAY_MIN_MS;
+    self->functions->begin_turn(self->data);
+    if (self->connection != NULL)
+        self->functions->received(message, self->data);
+    if (self->connection == NULL) /* disconnected meanwhile: on_end_turn() will not be called */
+        self->functions->end_turn(self->data);
+}
+
+static void
+on_end_turn(gpointer data)
+{
+    Gateway *self = data;
+
+    self->functions->end_turn(self->data);
+}
+
+void
+gateway_disconnect(Gateway *self)
+{
+    if (self->connection == NULL)
+        return;
+    turn_remove_output(&self->output);
+    g_clear_pointer(&self->connection, cluster_connection_free);
+    self->functions->disconnected(self->data);
+    connect_later(self);
+}
+
+static void
+on_closed(const char *reason, gpointer data)
+{
+    Gateway *self = data;
+
+    g_message("the gateway to the cluster is disconnected: %s", reason);
+    self->functions->begin_turn(self->data);
+    gateway_disconnect(self);
+    self->functions->end_turn(self->data);
+}
+
+static const ClusterConnectionHandler handler = {
+    .read_packet = cluster_packet_read_from_gateway,
+    .received = on_received,
+    .end_turn = on_end_turn,
+    .closed = on_closed,
+};
+
+/* ---- connecting */
+
+/* Returns a connected socket, or -1. A local socket is connected at once, or not at all. */
+static int
+open_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (g_strlcpy(address.sun_path, path, sizeof address.sun_path) >= sizeof address.sun_path)
+        return -1;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static gboolean
+on_retry(gpointer data)
+{
+    Gateway *self = data;
+
+    self->retry_id = 0;
+    self->functions->begin_turn(self->data);
+    gateway_connect(self);
+    self->functions->end_turn(self->data);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+connect_later(Gateway *self)
+{
+    if (self->retry_id != 0 || !self->functions->is_needed(self->data))
+        return;
+    self->retry_id = g_timeout_add(self->delay_ms, on_retry, self);
+    self->delay_ms = MIN(2 * self->delay_ms, DELAY_MAX_MS);
+}
+
+void
+gateway_connect(Gateway *self)
+{
+    int fd;
+
+    if (self->connection != NULL || self->retry_id != 0)
+        return;
+    fd = open_socket(self->path);
+    if (fd < 0) {
+        g_debug("%s: no gateway to the cluster: %s", self->path, g_strerror(errno));
+        connect_later(self);
+        return;
+    }
+    self->connection = cluster_connection_new(fd, &handler, self);
+    cluster_packet_write_hello(gateway_get_output(self), self->boot_id);
+    self->functions->connected(self->data);
+}
+
+GByteArray *
+gateway_get_output(Gateway *self)
+{
+    if (self->connection == NULL)
+        return NULL;
+    turn_add_output(&self->output, 0);
+    return cluster_connection_get_output(self->connection);
+}
+
+static void
+flush(TurnOutput *output)
+{
+    Gateway *self = (Gateway *)((char *)output - G_STRUCT_OFFSET(Gateway, output));
+
+    cluster_connection_flush(self->connection);
+}
+
+/* ---- */
+
+/* The id is 32 hexadecimal digits, with hyphens between some of them. */
+static void
+read_boot_id(guint8 *boot_id)
+{
+    g_autofree char *text = NULL;
+    guint n = 0;
+
+    memset(boot_id, 0, CLUSTER_BOOT_ID_BYTES);
+    if (!g_file_get_contents(BOOT_ID_PATH, &text, NULL, NULL))
+        return;
+    for (const char *p = text; *p != '\0' && n < 2 * CLUSTER_BOOT_ID_BYTES; p++) {
+        if (!g_ascii_isxdigit(*p))
+            continue;
+        boot_id[n / 2] = (guint8)(boot_id[n / 2] << 4 | g_ascii_xdigit_value(*p));
+        n++;
+    }
+}
+
+void
+gateway_init(
+    Gateway *self, const char *path, Turn *turn, const GatewayFunctions *functions, gpointer data)
+{
+    *self = (Gateway){
+        .path = g_strdup(path),
+        .functions = functions,
+        .data = data,
+        .output = {.turn = turn, .flush = flush},
+        .delay_ms = DELAY_MIN_MS,
+    };
+    read_boot_id(self->boot_id);
+}
+
+void
+gateway_fini(Gateway *self)
+{
+    g_clear_handle_id(&self->retry_id, g_source_remove);
+    turn_remove_output(&self->output);
+    g_clear_pointer(&self->connection, cluster_connection_free);
+    g_free(self->path);
+}

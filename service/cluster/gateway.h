@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The connection to weblocks-clusterd: connects, also again after a failure, and sends at the end
+ * of each turn. */
+
+#pragma once
+
+#include <glib.h>
+
+#include "cluster-connection.h"
+#include "turn.h"
+
+typedef struct {
+    /* The connection has been established, and HELLO has been written. */
+    void (*connected)(gpointer data);
+    void (*received)(const ClusterHead *message, gpointer data);
+    void (*disconnected)(gpointer data);
+    /* Whether the connection is still needed. */
+    gboolean (*is_needed)(gpointer data);
+    void (*begin_turn)(gpointer data);
+    void (*end_turn)(gpointer data);
+} GatewayFunctions;
+
+typedef struct {
+    char *path;
+    guint8 boot_id[CLUSTER_BOOT_ID_BYTES];
+    const GatewayFunctions *functions;
+    gpointer data;
+    TurnOutput output;
+    ClusterConnection *connection; /* NULL: not connected */
+    guint retry_id;
+    guint delay_ms; /* before the next attempt */
+} Gateway;
+
+void gateway_init(Gateway *gateway,
+                  const char *path,
+                  Turn *turn,
+                  const GatewayFunctions *functions,
+                  gpointer data);
+void gateway_fini(Gateway *gateway);
+
+/* Connects, unless it is connected or will be soon. Calls `connected` if that succeeds at once. */
+void gateway_connect(Gateway *gateway);
+
+/* Disconnects, and calls `disconnected`. If the connection is needed, connects again later. */
+void gateway_disconnect(Gateway *gateway);
+
+/* Returns what is sent at the end of the turn, to append to; NULL if it is not connected. */
+GByteArray *gateway_get_output(Gateway *gateway);

@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "lease.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    void (*on_timer)(gpointer data);
+    gpointer data;
+} Timer;
+
+static gboolean
+on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    const Timer *timer = data;
+    guint64 n_expirations;
+
+    if (read(fd, &n_expirations, sizeof n_expirations) == sizeof n_expirations)
+        timer->on_timer(timer->data);
+    return G_SOURCE_CONTINUE;
+}
+
+void
+lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data)
+{
+    Timer *timer = g_new(Timer, 1);
+
+    *lease = (Lease){.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
+    if (lease->timer_fd < 0)
+        g_error("could not create a timer: %s", g_strerror(errno));
+    *timer = (Timer){.on_timer = on_timer, .data = data};
+    lease->timer_id =
+        g_unix_fd_add_full(G_PRIORITY_HIGH, lease->timer_fd, G_IO_IN, on_readable, timer, g_free);
+}
+
+void
+lease_fini(Lease *lease)
+{
+    g_clear_handle_id(&lease->timer_id, g_source_remove);
+    close(lease->timer_fd);
+}
+
+gint64
+lease_get_time_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
+}
+
+void
+lease_set(Lease *lease, gint64 deadline_us)
+{
+    /* A time of 0 stops the timer. */
+    const struct itimerspec value = {
+        .it_value.tv_sec = deadline_us / G_USEC_PER_SEC,
+        .it_value.tv_nsec = deadline_us % G_USEC_PER_SEC * 1000,
+    };
+
+    if (deadline_us == lease->deadline_us)
+        return;
+    lease->deadline_us = deadline_us;
+    timerfd_settime(lease->timer_fd, TFD_TIMER_ABSTIME, &value, NULL);
+}
+
+gboolean
+lease_is_over(const Lease *lease)
+{
+    return lease->deadline_us != 0 && lease_get_time_us() >= lease->deadline_us;
+}

@@ -1,0 +1,290 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "cluster-calls.h"
+
+#include <string.h>
+
+#include "bus-names.h"
+#include "cluster.h"
+#include "dispatch.h"
+#include "lifecycle.h"
+#include "lock-manager.h"
+#include "notifications.h"
+#include "principal.h"
+
+/* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for one. */
+#define PATIENCE_MS   2000
+#define CALLS_MAX     256
+#define ROW_BYTES_MAX (4UL * 1024 * 1024)
+
+/* A call that waits for the gateway. */
+typedef struct {
+    Server *server;
+    guint64 serial; /* of LIST or BREAK */
+    char *unique_name;
+    LockCall *call;
+    GPtrArray *rows; /* of ClusterRow */
+    gsize n_bytes;
+    guint32 n_ended; /* by Break, on this host */
+    guint timeout_id;
+} AskedCall;
+
+struct ClusterCalls {
+    GHashTable *asked; /* of AskedCall.serial, owned */
+};
+
+/* ---- who may use a bucket */
+
+static gboolean
+is_clustered(const LockCall *call)
+{
+    return call->bucket != NULL && g_str_has_prefix(call->bucket, BUS_CLUSTER_PREFIX);
+}
+
+/* A name that has a queue, or for which there is room in the gateway. */
+static LockResult
+check_name(const Server *server, const LockCall *call)
+{
+    const Limits *limits = &server->session.user_agent.limits;
+
+    if (call->name == NULL)
+        return LOCK_RESULT_OK;
+    if (strlen(call->name) > CLUSTER_NAME_BYTES_MAX)
+        return lock_result_limit(LIMIT_NAME_BYTES);
+    if (cluster_get_n_demands(server->cluster) >= limits->max[LIMIT_REQUESTS_TOTAL])
+        return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    return LOCK_RESULT_OK;
+}
+
+LockResult
+cluster_calls_check(const Client *client, const LockCall *call)
+{
+    const Server *server = server_of(client);
+    const ClusterBucketConfig *bucket = NULL;
+    const PrincipalIdentity *caller;
+
+    if (!is_clustered(call))
+        return LOCK_RESULT_OK;
+    caller = &client->agent->principal->identity;
+    if (server->cluster != NULL && call->owner.identity.kind == PRINCIPAL_UNSANDBOXED)
+        bucket = cluster_find_bucket(server->cluster, call->bucket);
+    if (bucket == NULL)
+        return LOCK_RESULT_NO_CLUSTER;
+    if (caller->kind != PRINCIPAL_UNSANDBOXED)
+        return LOCK_RESULT_NO_ACCESS;
+    /* The path of another user's bucket is for uid 0, which may always look. */
+    if (!call->owner.is_other &&
+        !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))
+        return LOCK_RESULT_NO_ACCESS;
+    return call->kind == LOCK_CALL_REQUEST ? check_name(server, call) : LOCK_RESULT_OK;
+}
+
+/* ---- calls that wait for other hosts */
+
+static void
+asked_call_free(gpointer data)
+{
+    AskedCall *asked = data;
+
+    g_clear_handle_id(&asked->timeout_id, g_source_remove);
+    lock_call_free(asked->call);
+    g_ptr_array_unref(asked->rows);
+    g_free(asked->unique_name);
+    g_free(asked);
+}
+
+/* Replies, unless the client has disconnected. Frees the call. `n_remote` is of Break. */
+static void
+finish(AskedCall *asked, guint32 n_remote)
+{
+    Server *server = asked->server;
+    Client *client = session_find_client(&server->session, asked->unique_name);
+
+    if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
+        dispatch_finish_break(client, asked->call, asked->n_ended + n_remote);
+    else if (client != NULL)
+        dispatch_finish_list(client, asked->call, asked->rows);
+    g_hash_table_remove(server->cluster_calls->asked, &asked->serial);
+}
+
+static gboolean
+on_timeout(gpointer data)
+{
+    AskedCall *asked = data;
+    Server *server = asked->server;
+
+    asked->timeout_id = 0;
+    server_tick(server);
+    finish(asked, 0);
+    server_end_turn(server);
+    return G_SOURCE_REMOVE;
+}
+
+/* The host that the call is about. Returns FALSE if it is about this host alone. `*out_host` is
+ * NULL for all other hosts. */
+static gboolean
+get_host(const LockCall *call, const char **out_host)
+{
+    const InspectFilter *filter = &call->filter;
+
+    *out_host = NULL;
+    if (call->kind == LOCK_CALL_QUERY)
+        return TRUE;
+    if (filter->by_id || filter->after == G_MAXUINT64)
+        return FALSE;
+    if (filter->client_id == NULL)
+        return TRUE;
+    if (!g_str_has_prefix(filter->client_id, BUS_HOST_PREFIX))
+        return FALSE;
+    *out_host = filter->client_id + strlen(BUS_HOST_PREFIX);
+    return TRUE;
+}
+
+gboolean
+cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
+{
+    Server *server = server_of(client);
+    const char *host;
+    AskedCall *asked;
+    guint64 serial;
+    gsize n_bytes;
+
+    if (!is_clustered(call) || !get_host(call, &host) ||
+        server->lifecycle->state != LIFECYCLE_RUNNING ||
+        g_hash_table_size(server->cluster_calls->asked) >= CALLS_MAX)
+        return FALSE;
+    serial = call->kind == LOCK_CALL_BREAK
+                 ? cluster_break(server->cluster, uid, call->bucket, call->name, host)
+                 : cluster_list(server->cluster, uid, call->bucket);
+    if (serial == 0)
+        return FALSE;
+    asked = g_new0(AskedCall, 1);
+    asked->server = server;
+    asked->serial = serial;
+    asked->unique_name = g_strdup(client->unique_name);
+    asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
+    asked->rows = g_ptr_array_new_with_free_func(g_free);
+    asked->n_ended = n_ended;
+    asked->timeout_id = g_timeout_add(PATIENCE_MS, on_timeout, asked);
+    g_hash_table_insert(server->cluster_calls->asked, &asked->serial, asked);
+    return TRUE;
+}
+
+static gboolean
+row_matches(const LockCall *call, const ClusterRow *row)
+{
+    const InspectFilter *filter = &call->filter;
+    const char *name = cluster_row_get_name(row), *host;
+
+    if (call->kind == LOCK_CALL_QUERY)
+        return TRUE;
+    if (filter->by_state &&
+        (filter->state == LOCK_REQUEST_HELD) != (row->state == CLUSTER_ROW_HOLDS))
+        return FALSE;
+    if (get_host(call, &host) && host != NULL && !g_str_equal(cluster_row_get_host(row), host))
+        return FALSE;
+    if (filter->name != NULL && !g_str_equal(name, filter->name))
+        return FALSE;
+    return filter->prefix == NULL || g_str_has_prefix(name, filter->prefix);
+}
+
+static void
+add_rows(AskedCall *asked, const ClusterRows *rows)
+{
+    const ClusterRow *row = NULL;
+
+    for (guint i = 0; i < rows->n_rows; i++) {
+        gsize size;
+
+        row = cluster_rows_next(rows, row);
+        size = (gsize)((const char *)cluster_rows_next(rows, row) - (const char *)row);
+        if (!row_matches(asked->call, row) || asked->n_bytes + size > ROW_BYTES_MAX)
+            continue;
+        asked->n_bytes += size;
+        g_ptr_array_add(asked->rows, g_memdup2(row, size));
+    }
+}
+
+static void
+on_listed(const ClusterRows *rows, gpointer data)
+{
+    Server *server = data;
+    AskedCall *asked = g_hash_table_lookup(server->cluster_calls->asked, &rows->serial);
+
+    if (asked == NULL || asked->call->kind == LOCK_CALL_BREAK)
+        return; /* too late */
+    add_rows(asked, rows);
+    if (rows->more == 0)
+        finish(asked, 0);
+}
+
+static void
+on_broken(const ClusterBroken *broken, gpointer data)
+{
+    Server *server = data;
+    AskedCall *asked = g_hash_table_lookup(server->cluster_calls->asked, &broken->serial);
+
+    if (asked != NULL && asked->call->kind == LOCK_CALL_BREAK)
+        finish(asked, broken->count);
+}
+
+void
+cluster_calls_finish_all(Server *server)
+{
+    g_autoptr(GList) all = NULL;
+
+    if (server->cluster == NULL)
+        return;
+    all = g_hash_table_get_values(server->cluster_calls->asked);
+    for (const GList *link = all; link != NULL; link = link->next)
+        finish(link->data, 0);
+}
+
+static void
+on_disconnected(gpointer data)
+{
+    cluster_calls_finish_all(data);
+}
+
+/* ---- */
+
+static void
+begin_turn(gpointer data)
+{
+    server_tick(data);
+}
+
+static void
+end_turn(gpointer data)
+{
+    notify_effects(data);
+    server_end_turn(data);
+}
+
+static const ClusterFunctions functions = {
+    .begin_turn = begin_turn,
+    .end_turn = end_turn,
+    .listed = on_listed,
+    .broken = on_broken,
+    .disconnected = on_disconnected,
+};
+
+void
+cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)
+{
+    server->cluster_calls = g_new0(ClusterCalls, 1);
+    server->cluster_calls->asked =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, asked_call_free);
+    server->cluster = cluster_new(&server->session, config, socket_path, &functions, server);
+}
+
+void
+cluster_calls_fini(Server *server)
+{
+    if (server->cluster == NULL)
+        return;
+    g_hash_table_unref(server->cluster_calls->asked);
+    g_clear_pointer(&server->cluster_calls, g_free);
+    g_clear_pointer(&server->cluster, cluster_free);
+}

@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Calls about buckets of a cluster: who may make them, and those whose replies contain what other
+ * hosts hold. A reply to Query, Inspect or Break waits for the gateway for a bounded time; without
+ * its reply, it is about this host alone. */
+
+#pragma once
+
+#include "cluster-config.h"
+#include "lock-call.h"
+#include "server.h"
+
+/* Creates server->cluster; takes `config`. */
+void cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path);
+void cluster_calls_fini(Server *server);
+
+/* Returns whether the client may make the call: LOCK_RESULT_OK, or the reason. Calls that are not
+ * about a bucket of a cluster may be made. */
+LockResult cluster_calls_check(const Client *client, const LockCall *call);
+
+/* Sends a Query, Inspect or Break of `uid`'s bucket to the other hosts. Returns FALSE if the reply
+ * is about this host alone; otherwise dispatch_finish_list() or dispatch_finish_break() is called
+ * later, unless the client disconnects. `n_ended` is the number of locks that Break has ended on
+ * this host. */
+gboolean cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
+
+/* Replies to all these calls with what has arrived. */
+void cluster_calls_finish_all(Server *server);

@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocksd and its gateway to a cluster: permits, turns and the lease."""
+
+import clusterlink as link
+from clustercase import BUCKET, ClusterCase
+from clustergateway import in_seconds
+from harness import Gio, GLib, main, wait_for
+
+BITS = 20
+
+
+class Permits(ClusterCase):
+    def test_demand(self):
+        gateway, client, id_, demand = self.start_all()
+        self.assertEqual((demand.bucket, demand.name, demand.uid, demand.want, demand.held,
+                          demand.number, demand.block, demand.n_waiting),
+                         ('farm', 'x', 0, link.EXCLUSIVE, link.NONE, 1, 0, 1))
+        gateway.sync()
+        self.assertEqual(client.signals(), [])
+        block = gateway.permit(demand)
+        self.assertEqual(client.wait_granted(id_).args[4], block << BITS)
+
+    def test_under_a_permit(self):
+        """Requests and releases cost no packets; the tokens are those of the block."""
+        gateway, client, id_, demand = self.hold()
+        tokens = []
+        client.release(id_, BUCKET)
+        for _ in range(10):
+            id_, token = client.request('x', BUCKET)
+            tokens.append(token)
+            waiter = client.request('x', BUCKET, mode='shared')
+            self.assertEqual(waiter[1], 0)
+            client.release(id_, BUCKET)
+            tokens.append(client.wait_granted(waiter[0]).args[4])
+            client.release(waiter[0], BUCKET)
+        self.assertEqual(tokens, [(1 << BITS) + 1 + i for i in range(20)])
+        gateway.sync()
+        self.assertEqual(gateway.last['x'], demand)
+
+    def test_shared(self):
+        gateway, client, id_, demand = self.start_all()
+        gateway.permit(demand, link.SHARED)  # it wants an exclusive one: no use
+        returned = gateway.take_demand('x', flags=link.TURN_OVER)
+        self.assertEqual((returned.want, returned.held, returned.block), (link.EXCLUSIVE, link.NONE, 1))
+        client.abort(id_, BUCKET)
+        gateway.gone(gateway.take_demand('x', want=link.NONE))
+        first = client.request('x', BUCKET, mode='shared')
+        demand = gateway.take_demand('x', want=link.SHARED)
+        gateway.permit(demand, link.SHARED)
+        client.wait_granted(first[0])
+        self.assertNotEqual(client.request('x', BUCKET, mode='shared')[1], 0)
+        self.assertEqual(client.request('x', BUCKET)[1], 0)
+
+    def test_turn(self):
+        """Who waits at YIELD is still served in this turn; who comes later, in the next."""
+        gateway, client, first, demand = self.hold()
+        second = client.request('x', BUCKET)[0]
+        gateway.yield_(demand)
+        gateway.sync()
+        third = client.request('x', BUCKET)[0]
+        client.release(first, BUCKET)
+        client.wait_granted(second)
+        client.release(second, BUCKET)
+        returned = gateway.take_demand('x', flags=link.TURN_OVER)
+        self.assertEqual((returned.want, returned.held, returned.block), (link.EXCLUSIVE, link.NONE, 1))
+        self.assertFalse(client.granted(third))
+        gateway.permit(demand)
+        client.wait_granted(third)
+
+    def test_turn_ends_now(self):
+        gateway, client, first, demand = self.hold()
+        second = client.request('x', BUCKET)[0]
+        gateway.yield_(demand, now=1)
+        gateway.sync()
+        client.release(first, BUCKET)
+        gateway.take_demand('x', flags=link.TURN_OVER, want=link.EXCLUSIVE, held=link.NONE)
+        client.sync()
+        self.assertFalse(client.granted(second))
+
+    def test_yield_of_an_idle_name(self):
+        gateway, client, id_, demand = self.hold()
+        client.release(id_, BUCKET)
+        gateway.yield_(demand)
+        returned = gateway.take_demand('x', flags=link.TURN_OVER, want=link.NONE)
+        gateway.gone(returned)
+        self.assertEqual(client.request('x', BUCKET)[1], 0)
+        gateway.take_demand('x', want=link.EXCLUSIVE)
+
+    def test_lingers(self):
+        """A name that is not used gives its permit back by itself."""
+        gateway, client, id_, demand = self.hold()
+        client.release(id_, BUCKET)
+        id_, token = client.request('x', BUCKET)
+        self.assertNotEqual(token, 0)
+        client.release(id_, BUCKET)
+        returned = gateway.take_demand('x')
+        self.assertEqual((returned.flags, returned.want, returned.block), (link.TURN_OVER, link.NONE, 1))
+        # The handle is forgotten only by a GONE for the last demand.
+        waiter = client.request('x', BUCKET)[0]
+        again = gateway.take_demand('x', want=link.EXCLUSIVE)
+        self.assertEqual(again.handle, demand.handle)
+        gateway.gone(returned)
+        gateway.permit(again)
+        client.wait_granted(waiter)
+        client.release(waiter, BUCKET)
+        gateway.gone(gateway.take_demand('x', flags=link.TURN_OVER))
+        gateway.sync()
+        client.request('x', BUCKET)
+        self.assertNotEqual(gateway.take_demand('x').handle, demand.handle)
+
+    def check_revoked(self, reason, name):
+        gateway, client, first, demand = self.hold()
+        second = client.request('x', BUCKET)[0]
+        gateway.revoke(demand, reason)
+        client.wait_released(first, name)
+        demand = gateway.take_demand('x', want=link.EXCLUSIVE, held=link.NONE, flags=0)
+        self.assertFalse(client.granted(second))
+        self.assert_error('NotHeld', client.release, first, BUCKET)
+        gateway.permit(demand)
+        client.wait_granted(second)
+
+    def test_stolen(self):
+        self.check_revoked(link.STOLEN, 'stolen')
+
+    def test_lost(self):
+        self.check_revoked(link.LOST, 'lost')
+
+    def test_several_names_and_buckets(self):
+        gateway, client, _, demand = self.hold()
+        self.assertEqual(client.request('y', BUCKET)[1], 0)
+        self.assertEqual(client.request('x', 'cluster:other')[1], 0)
+        self.assertNotEqual(client.request('x')[1], 0)  # of this host alone
+        other = gateway.take_demand('x', bucket='other')
+        self.assertNotEqual(other.handle, demand.handle)
+        gateway.permit(other)
+        client.wait_for(lambda: len(client.signals('Granted')) == 2)
+
+    def test_of_another_user(self):
+        gateway, _, _, demand = self.hold()
+        other = self.other_uid_client()
+        other.request('x', BUCKET)
+        found = gateway.take_demand('x', uid=65534)
+        self.assertNotEqual(found.handle, demand.handle)
+
+
+class Lease(ClusterCase):
+    def test_over(self):
+        """Holders are told, and only then is another request granted; then the next connection."""
+        gateway, client, first, _ = self.hold()
+        second = client.request('x', BUCKET)[0]
+        gateway.lease(0.1)
+        client.wait_released(first, 'lost')
+        [demand] = gateway.greet()
+        self.assertEqual((demand.want, demand.held, demand.block), (link.EXCLUSIVE, link.NONE, 0))
+        gateway.permit(demand)
+        client.wait_granted(second)
+        signals = [(event.signal, event.id) for event in client.signals()]
+        self.assertLess(signals.index(('Released', first)), signals.index(('Granted', second)))
+
+    def test_checked_before_anything_else(self):
+        """A service that was stopped looks at the time before it looks at what has come meanwhile."""
+        gateway, client, first, _ = self.hold()
+        second = client.request('x', BUCKET)[0]
+        self.current.pause()
+        gateway.lease(0.05)
+        self.current.resume()
+        client.wait_released(first, 'lost')
+        self.current.pause()
+        wait_for(lambda: gateway.connection is None, what='the end of the connection')
+        self.current.resume()
+        [demand] = gateway.greet()
+        gateway.permit(demand)
+        client.wait_granted(second)
+
+    def test_release_after_the_deadline(self):
+        """A release that came with the end of the lease is too late, and grants nothing."""
+        gateway, client, first, _ = self.hold()
+        client.request('x', BUCKET)
+        deadline = in_seconds(0.3)
+        gateway.serial += 1
+        gateway.send(link.lease(gateway.serial, deadline))
+        gateway.take(link.Ack, serial=gateway.serial)
+        self.current.pause()
+        wait_for(lambda: in_seconds(0) > deadline, what='the deadline')
+        client.connection.call(
+            'org.w3.WebLocks', '/org/w3/WebLocks/bucket/cluster_3afarm', 'org.w3.WebLocks', 'Release',
+            GLib.Variant('(t)', (first,)), None, Gio.DBusCallFlags.NONE, -1, None, None)
+        client.connection.flush_sync(None)
+        self.current.resume()
+        client.wait_released(first, 'lost')
+        client.sync()
+        self.assertEqual(len(client.signals('Granted')), 1)
+
+    def test_acknowledged(self):
+        gateway, _, _, _ = self.hold()
+        for _ in range(3):
+            gateway.take(link.Ack, serial=gateway.lease())
+
+    def test_late_permit(self):
+        """A permit whose time has passed is given back."""
+        gateway, client, id_, demand = self.start_all()
+        block = gateway.permit(demand, seconds=-0.001)
+        returned = gateway.take_demand('x', flags=link.TURN_OVER)
+        self.assertEqual((returned.block, returned.want), (block, link.EXCLUSIVE))
+        client.sync()
+        self.assertFalse(client.granted(id_))
+
+    def test_session_lost(self):
+        gateway, client, id_, _ = self.hold()
+        gateway.lease(30, link.LOST_SESSION)
+        client.wait_released(id_, 'lost')
+        gateway.take_demand('x', flags=link.TURN_OVER, want=link.NONE)
+
+
+if __name__ == '__main__':
+    main()

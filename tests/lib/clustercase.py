@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What the tests of weblocksd's part of a cluster share: a service that is configured, and a gateway that
+the test drives (clustergateway.py)."""
+
+import os
+
+from clustergateway import Gateway
+from statecase import StateCase
+
+BUCKET = 'cluster:farm'
+
+CONFIG = '''
+[Cluster]
+Servers=127.0.0.1:1
+
+[Bucket farm]
+
+[Bucket other]
+'''
+
+
+class ClusterCase(StateCase):
+    """Each case starts its services, and the gateway if it needs one."""
+
+    config = CONFIG
+
+    def setUp(self):
+        super().setUp()
+        self.config_path = os.path.join(self.directory, 'cluster.conf')
+        self.socket_path = os.path.join(self.directory, 'gateway')
+        with open(self.config_path, 'w', encoding='utf-8') as file:
+            file.write(self.config)
+
+    def start(self, *arguments, **kw):
+        return super().start(f'--cluster-config={self.config_path}',
+                             f'--cluster-socket={self.socket_path}', *arguments, **kw)
+
+    def start_gateway(self):
+        gateway = Gateway(self.socket_path)
+        self.addCleanup(gateway.close)
+        return gateway
+
+    def start_all(self):
+        """A service and a gateway that has greeted it, and a client that waits for 'x'. Returns the
+        gateway, the client, the id of its request, and the demand."""
+        gateway = self.start_gateway()
+        self.start()
+        client = self.client()
+        id_, token = client.request('x', BUCKET)
+        self.assertEqual(token, 0)
+        [demand] = gateway.greet()
+        return gateway, client, id_, demand
+
+    def hold(self):
+        """As start_all(), and then it holds 'x'."""
+        gateway, client, id_, demand = self.start_all()
+        gateway.permit(demand)
+        client.wait_granted(id_)
+        return gateway, client, id_, demand
