@@ -1,0 +1,303 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* ZooKeeper without us: what locks of several hosts cost a client of its own.
+ *
+ *     bench-zookeeper SERVERS commits COUNT
+ *     bench-zookeeper SERVERS recipe PROCESSES COUNT
+ *
+ * `commits` is what a gateway commits for a lock, by a bare client, each step awaited: create a
+ * claim and read the others, grant it, delete it. `recipe` is the usual lock, as in Curator: each
+ * request is a node, which waits until the one before it is deleted. Each process takes the same
+ * lock COUNT times. Prints `per_second` of all. */
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <zookeeper/zookeeper.h>
+
+#include "bench.h"
+
+#define ROOT       "/bench"
+#define NAME       ROOT "/name"
+#define HOST       ROOT "/host"
+#define COUNTER    ROOT "/counter"
+#define CLAIM      NAME "/e-0123456789abcdef-00000001-"
+#define TIMEOUT_MS 15000
+#define PATH_SIZE  128
+#define WARM_UP    100
+
+/* One request at a time. */
+typedef struct {
+    zhandle_t *zh;
+    gboolean is_done;
+    int result;
+    char path[PATH_SIZE];   /* created */
+    char before[PATH_SIZE]; /* of the children: the last one below `own` */
+    const char *own;        /* sequence number; NULL: the children don't matter */
+    gboolean has_changed;   /* a watch has fired */
+} Client;
+
+static void
+run_once(Client *self)
+{
+    struct timeval timeout = {0};
+    int fd = -1, interest = 0, events = 0;
+    struct pollfd wait = {0};
+
+    zookeeper_interest(self->zh, &fd, &interest, &timeout);
+    wait.fd = fd;
+    wait.events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
+                          (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
+    if (poll(&wait, 1, (int)(timeout.tv_sec * 1000 + timeout.tv_usec / 1000)) > 0) {
+        events |= wait.revents & POLLIN ? ZOOKEEPER_READ : 0;
+        events |= wait.revents & (POLLOUT | POLLHUP) ? ZOOKEEPER_WRITE : 0;
+    }
+    zookeeper_process(self->zh, events);
+    if (is_unrecoverable(self->zh))
+        bench_die("zookeeper", "the session has ended");
+}
+
+static int
+finish(Client *self, int r)
+{
+    if (r != ZOK)
+        bench_die("zookeeper", zerror(r));
+    while (!self->is_done)
+        run_once(self);
+    self->is_done = FALSE;
+    return self->result;
+}
+
+static void
+check(int r, const char *what)
+{
+    if (r != ZOK)
+        bench_die(what, zerror(r));
+}
+
+static void
+on_done(int r, const void *data)
+{
+    Client *self = (Client *)data;
+
+    self->result = r;
+    self->is_done = TRUE;
+}
+
+static void
+on_created(int r, const char *path, const void *data)
+{
+    if (r == ZOK)
+        g_strlcpy(((Client *)data)->path, path, PATH_SIZE);
+    on_done(r, data);
+}
+
+static void
+on_stat(int r, const struct Stat *stat, const void *data)
+{
+    on_done(r, data);
+}
+
+static const char *
+sequence(const char *node)
+{
+    return strrchr(node, '-') + 1;
+}
+
+static void
+on_children(int r, const struct String_vector *children, const struct Stat *stat, const void *data)
+{
+    Client *self = (Client *)data;
+
+    self->before[0] = '\0';
+    for (int i = 0; r == ZOK && self->own != NULL && i < children->count; i++) {
+        const char *node = children->data[i];
+
+        if (strcmp(sequence(node), self->own) < 0 &&
+            (self->before[0] == '\0' || strcmp(sequence(node), sequence(self->before)) > 0))
+            g_strlcpy(self->before, node, PATH_SIZE);
+    }
+    on_done(r, data);
+}
+
+static void
+on_watch(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+    if (type != ZOO_SESSION_EVENT && context != NULL)
+        ((Client *)context)->has_changed = TRUE;
+}
+
+static int
+create(Client *self, const char *path, int mode)
+{
+    return finish(self,
+                  zoo_acreate(self->zh, path, "", 0, &ZOO_OPEN_ACL_UNSAFE, mode, on_created, self));
+}
+
+static void
+delete_node(Client *self, const char *path)
+{
+    check(finish(self, zoo_adelete(self->zh, path, -1, on_done, self)), "delete");
+}
+
+static void
+read_children(Client *self, const char *own)
+{
+    self->own = own;
+    check(finish(self, zoo_awget_children2(self->zh, NAME, NULL, NULL, on_children, self)),
+          "children");
+}
+
+static void
+client_init(Client *self, const char *servers)
+{
+    memset(self, 0, sizeof(*self));
+    self->zh =
+        zookeeper_init2(servers, on_watch, TIMEOUT_MS, NULL, NULL, ZOO_NO_LOG_CLIENTENV, NULL);
+    if (self->zh == NULL)
+        bench_die(servers, "no such servers");
+    zoo_set_servers_resolution_delay(self->zh, -1);
+    while (zoo_state(self->zh) != ZOO_CONNECTED_STATE)
+        run_once(self);
+}
+
+static void
+make_nodes(Client *self)
+{
+    static const char *const paths[] = {ROOT, NAME, HOST, COUNTER};
+
+    for (guint i = 0; i < G_N_ELEMENTS(paths); i++) {
+        int r = create(self, paths[i], ZOO_PERSISTENT);
+
+        if (r != ZNODEEXISTS)
+            check(r, "create");
+    }
+}
+
+static void
+grant(Client *self, const char *claim)
+{
+    zoo_op_t parts[4];
+    zoo_op_result_t results[G_N_ELEMENTS(parts)] = {0};
+
+    zoo_check_op_init(&parts[0], claim, -1);
+    zoo_set_op_init(&parts[1], NAME, "", 0, -1, NULL);
+    zoo_set_op_init(&parts[2], HOST, "", 0, -1, NULL);
+    zoo_set_op_init(&parts[3], COUNTER, "", 0, -1, NULL);
+    check(
+        finish(self, zoo_amulti(self->zh, (int)G_N_ELEMENTS(parts), parts, results, on_done, self)),
+        "grant");
+}
+
+static void
+run_commits(const char *servers, guint count)
+{
+    BenchSamples *samples = bench_samples_new_shared(count);
+    Client client;
+
+    client_init(&client, servers);
+    make_nodes(&client);
+    for (guint i = 0; i < WARM_UP + count; i++) {
+        guint64 begin = bench_now();
+
+        check(create(&client, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
+        read_children(&client, NULL);
+        grant(&client, client.path);
+        delete_node(&client, client.path);
+        if (i >= WARM_UP)
+            bench_samples_add(samples, begin, bench_now());
+    }
+    zookeeper_close(client.zh);
+    bench_samples_print(samples, "");
+}
+
+/* Returns when the node that was before this one is gone. */
+static void
+wait_for_turn(Client *self, const char *own_path)
+{
+    for (;;) {
+        char path[2 * PATH_SIZE];
+        int r;
+
+        read_children(self, sequence(own_path));
+        if (self->before[0] == '\0')
+            return;
+        g_snprintf(path, sizeof(path), "%s/%s", NAME, self->before);
+        self->has_changed = FALSE;
+        r = finish(self, zoo_awexists(self->zh, path, on_watch, self, on_stat, self));
+        if (r == ZNONODE)
+            continue;
+        check(r, "exists");
+        while (!self->has_changed)
+            run_once(self);
+    }
+}
+
+static void
+take_locks(Client *self, guint count)
+{
+    for (guint i = 0; i < count; i++) {
+        char own[PATH_SIZE];
+
+        check(create(self, CLAIM, ZOO_EPHEMERAL_SEQUENTIAL), "claim");
+        g_strlcpy(own, self->path, sizeof(own));
+        wait_for_turn(self, own);
+        delete_node(self, own);
+    }
+}
+
+/* All connect before any begins. */
+static void
+run_recipe(const char *servers, guint n_processes, guint count)
+{
+    g_autofree pid_t *pids = g_new(pid_t, n_processes);
+    int ready[2], start[2];
+    guint64 begin;
+    Client client;
+    char byte = 0;
+
+    client_init(&client, servers);
+    make_nodes(&client);
+    zookeeper_close(client.zh);
+    bench_check_errno(pipe(ready) == 0 && pipe(start) == 0, "pipe");
+    for (guint i = 0; i < n_processes; i++) {
+        pids[i] = bench_fork();
+        if (pids[i] != 0)
+            continue;
+        close(start[1]);
+        client_init(&client, servers);
+        bench_check_errno(write(ready[1], &byte, 1) == 1, "pipe");
+        bench_check_errno(read(start[0], &byte, 1) == 0, "pipe");
+        take_locks(&client, count);
+        zookeeper_close(client.zh);
+        _exit(EXIT_SUCCESS);
+    }
+    for (guint i = 0; i < n_processes; i++)
+        bench_check_errno(read(ready[0], &byte, 1) == 1, "pipe");
+    begin = bench_now();
+    close(start[1]);
+    for (guint i = 0; i < n_processes; i++)
+        bench_join(pids[i]);
+    bench_print("per_lock", (double)(bench_now() - begin) / 1e3 / n_processes / count);
+}
+
+int
+main(int argc, char **argv)
+{
+    zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+    if (argc == 4 && g_str_equal(argv[2], "commits")) {
+        run_commits(argv[1], bench_number(argv[3]));
+    } else if (argc == 5 && g_str_equal(argv[2], "recipe")) {
+        run_recipe(argv[1], bench_number(argv[3]), bench_number(argv[4]));
+    } else {
+        fprintf(stderr, "usage: bench-zookeeper SERVERS commits COUNT\n"
+                        "       bench-zookeeper SERVERS recipe PROCESSES COUNT\n");
+        return 2;
+    }
+    return EXIT_SUCCESS;
+}
