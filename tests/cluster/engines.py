@@ -11,7 +11,7 @@ import time
 import unittest
 
 from buses import PATIENCE, end, environment, readable, spawn
-from ensemble import Ensemble, Network, why_no_networks, why_no_servers
+from ensemble import SYNC_TICKS, Ensemble, Network, why_no_networks, why_no_servers
 
 
 class Answer:
@@ -135,6 +135,7 @@ class EngineCase(unittest.TestCase):
 
     size = 1
     in_network = False
+    sync_ticks = SYNC_TICKS
 
     @classmethod
     def setUpClass(cls):
@@ -144,7 +145,7 @@ class EngineCase(unittest.TestCase):
         if cls.in_network:
             cls.network = cls.enterClassContext(Network())
         if cls.size:
-            cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network))
+            cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network, cls.sync_ticks))
 
     def setUp(self):
         self.root = f'/{self.id().rpartition(".")[2]}'

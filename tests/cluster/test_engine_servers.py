@@ -93,6 +93,8 @@ class Networks(ServersCase):
     """With each server in a network of its own."""
 
     in_network = True
+    # Longer than the engine waits.
+    sync_ticks = 40
 
     @classmethod
     def setUpClass(cls):
@@ -113,7 +115,9 @@ class Networks(ServersCase):
         claim = one.claim(path)
         self.network.cut(leader.place, follower.place)
         # It answers pings and reads, and no write: so another server is found, in time.
+        self.assertEqual(self.assert_ok(one.ask('list', path, 0)).listed, [claim])
         self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        self.assertEqual(follower.mode(), 'follower')
         self.keep_asking(one, 'renew')
         self.assertNotEqual(one.server, follower.address)
         self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])

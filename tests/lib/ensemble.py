@@ -27,11 +27,13 @@ JAVA = ['java', '-Xmx96m', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSeria
         '-Dzookeeper.forceSync=no', '-cp', JARS]
 STANDALONE = 'org.apache.zookeeper.server.ZooKeeperServerMain'
 QUORUM = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
-# Sessions are looked at for expiry once in a tick, and followers are left after `syncLimit` ticks.
+# Sessions are looked at for expiry once in a tick. A follower that is cut from its leader goes on
+# answering what needs no leader for so many ticks.
 TICK_MS = 250
+SYNC_TICKS = 8
 CONFIG = '''tickTime={tick}
 initLimit=40
-syncLimit=8
+syncLimit={sync}
 minSessionTimeout=500
 maxSessionTimeout=60000
 dataDir={directory}
@@ -182,13 +184,14 @@ class Server:
     def address(self):
         return f'{self.place.address}:{self.port}'
 
-    def write_config(self, servers):
+    def write_config(self, servers, sync_ticks):
         os.mkdir(self.directory)
         with open(os.path.join(self.directory, 'myid'), 'w', encoding='ascii') as file:
             file.write(f'{self.number}\n')
         with open(self.config, 'w', encoding='ascii') as file:
-            file.write(CONFIG.format(tick=TICK_MS, directory=self.directory, port=self.port,
-                                     address=self.place.address, servers=servers))
+            file.write(CONFIG.format(tick=TICK_MS, sync=sync_ticks, directory=self.directory,
+                                     port=self.port, address=self.place.address,
+                                     servers=servers))
 
     def start(self):
         end(self.process)
@@ -239,7 +242,7 @@ def ask(address, port):
 class Ensemble:
     """One server, or several that elect a leader: on places of a network, or all on loopback."""
 
-    def __init__(self, size=1, network=None):
+    def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS):
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
         # Of each server: for clients, for followers, for elections.
@@ -253,7 +256,7 @@ class Ensemble:
                                        port))
             lines += f'server.{i + 1}={place.address}:{following}:{electing}\n'
         for server in self.servers:
-            server.write_config(lines if size > 1 else '')
+            server.write_config(lines if size > 1 else '', sync_ticks)
 
     def __enter__(self):
         try:
