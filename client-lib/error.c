@@ -113,6 +113,7 @@ error_new_from_loss(PacketReason reason)
                                    _("the lock was lost: the connection to the bus has ended"));
     case PACKET_REASON_TIMEOUT:
     case PACKET_REASON_LOST:
+    case PACKET_REASON_UNAVAILABLE:
     default:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LOST,
                                    _("the lock service has lost the lock"));
@@ -129,6 +130,9 @@ error_new_from_end(PacketReason reason)
     case PACKET_REASON_TERMINATED:
         return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
                                    _("the lock service has terminated the agent"));
+    case PACKET_REASON_UNAVAILABLE:
+        return g_error_new_literal(WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE,
+                                   _("the lock could not be taken from other machines in time"));
     case PACKET_REASON_STOLEN:
     case PACKET_REASON_LOST:
     default:

@@ -71,6 +71,7 @@ get_loss_reason(PacketReason reason)
         return WEB_LOCKS_LOSS_REASON_TERMINATED;
     case PACKET_REASON_TIMEOUT:
     case PACKET_REASON_LOST:
+    case PACKET_REASON_UNAVAILABLE:
     default:
         return WEB_LOCKS_LOSS_REASON_LOST;
     }

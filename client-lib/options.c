@@ -174,7 +174,8 @@ web_locks_options_get_if_available(WebLocksOptions *self)
  * @if_available: whether the request never waits
  *
  * Sets whether the request never waits. A request that can't be granted immediately then returns
- * %NULL without an error.
+ * %NULL without an error. In a bucket that several machines share, this can take up to 2 seconds,
+ * in which the other machines are asked.
  *
  * Since: 0.1
  */
@@ -212,7 +213,8 @@ web_locks_options_get_steal(WebLocksOptions *self)
  *
  * Sets whether the request steals the lock from its holders; it is then granted before all pending
  * requests. The holders are notified by [signal@WebLocks.Lock::lost], but may still be using the
- * resource.
+ * resource. In a bucket that several machines share, the request fails with
+ * %WEB_LOCKS_ERROR_UNAVAILABLE if the lock could not be taken from other machines within 5 seconds.
  *
  * Since: 0.1
  */

@@ -77,6 +77,7 @@ typedef enum {
     PACKET_REASON_TIMEOUT = 2,
     PACKET_REASON_TERMINATED = 3,
     PACKET_REASON_LOST = 4,
+    PACKET_REASON_UNAVAILABLE = 5,
 } PacketReason;
 
 /* PacketClosed.reason. */

@@ -410,7 +410,10 @@ on_ended(LockEntry *entry, PacketReason reason)
 
     switch (get_state(self)) {
     case STATE_WAITING:
-        request_fail(self, error_new_from_end(reason));
+        if (reason == PACKET_REASON_UNAVAILABLE && self->options.if_available)
+            request_be_unavailable(self);
+        else
+            request_fail(self, error_new_from_end(reason));
         break;
     case STATE_HELD:
         request_lose(self, reason);

@@ -32,6 +32,8 @@ typedef enum {
     LOCK_RESULT_TIMEOUT_IF_AVAILABLE,
     LOCK_RESULT_KEY_MISMATCH,
     LOCK_RESULT_NOT_HELD,
+    /* Not from the core: a steal that the cluster has not decided (EFFECT_UNAVAILABLE). */
+    LOCK_RESULT_UNDECIDED,
     LOCK_RESULT_NO_ROOM, /* the request can't be stored: no space left */
     /* LOCK_RESULT_LIMIT + n: LimitId n is reached. */
     LOCK_RESULT_LIMIT,

@@ -4,6 +4,7 @@
 #include "notifications.h"
 
 #include "encode.h"
+#include "late-replies.h"
 #include "lock-queue.h"
 #include "lock-request.h"
 #include "state.h"
@@ -44,14 +45,31 @@ note_changes(Server *server)
         state_note_request(server->state, effects_get(effects, i)->request);
 }
 
+/* Sends the reply to the call that has caused the effect, or keeps it if that is still undecided.
+ * Then the client is not notified that its request waits: nothing with an id is sent before the
+ * reply. Returns the client in that case, otherwise NULL. */
+static const Client *
+reply_to_effect(PendingReply *pending, const Effect *effect)
+{
+    Client *client = pending->client;
+
+    if (client != NULL && effect->kind == EFFECT_WAITING &&
+        late_replies_keep(client, pending->channel, pending->call, effect->request)) {
+        pending->client = NULL;
+        return client;
+    }
+    send_reply(pending);
+    return NULL;
+}
+
 /* Sends the event of an effect to the client of the request, and returns that client, or NULL. A
  * terminated agent has no client, unless it was terminated because of its client's calls. */
-static Client *
-notify_owner(const Effect *effect, gboolean is_answer)
+static const Client *
+notify_owner(Server *server, const Effect *effect)
 {
     Client *owner = effect->request->agent->server_data;
 
-    if (owner == NULL || is_answer || owner_knows[effect->kind])
+    if (late_replies_send(server, effect) || owner == NULL || owner_knows[effect->kind])
         return NULL;
     owner->channel->event(owner, effect);
     return owner->channel == owner->default_channel ? owner : NULL;
@@ -68,11 +86,14 @@ notify(Server *server, PendingReply *pending)
         const Effect *effect = effects_get(effects, i);
         gboolean is_answer = reply != NULL && effect->request == reply->request;
 
-        if (is_answer)
-            send_reply(pending);
         /* A watcher that has got the event as the request's client gets no further signal. */
-        watches_notify(server, effect, notify_owner(effect, is_answer));
+        const Client *notified =
+            is_answer ? reply_to_effect(pending, effect) : notify_owner(server, effect);
+
+        watches_notify(server, effect, notified);
     }
+    if (pending->client != NULL && reply->request != NULL)
+        late_replies_tell_id(server, reply->request);
     send_reply(pending);
     effects_clear(effects);
 }

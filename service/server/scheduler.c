@@ -7,6 +7,7 @@
 
 #include "dispatch.h"
 #include "encode.h"
+#include "late-replies.h"
 #include "notifications.h"
 #include "principal.h"
 #include "watches.h"
@@ -387,4 +388,5 @@ scheduler_serve_all(Server *server)
         packet_socket_close(client, PACKET_CLOSED_SHUTDOWN);
         serve_all_deferred(client);
     }
+    late_replies_refuse_all(server);
 }

@@ -13,6 +13,7 @@
 
 typedef struct Cluster Cluster;
 typedef struct ClusterCalls ClusterCalls;
+typedef struct LateReplies LateReplies;
 typedef struct Lifecycle Lifecycle;
 typedef struct Startup Startup;
 typedef struct State State;
@@ -24,6 +25,7 @@ struct Server {
     Bus bus;
     PacketSockets *sockets;
     Watches *watches;
+    LateReplies *late_replies;
     Lifecycle *lifecycle;
     Startup *startup;            /* NULL: the service has begun, and serves calls */
     State *state;                /* the stored state; NULL: none */

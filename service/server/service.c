@@ -9,6 +9,7 @@
 #include "cluster-calls.h"
 #include "intake.h"
 #include "interfaces.h"
+#include "late-replies.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
@@ -75,6 +76,7 @@ service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
     server->session.client_free = admission_free_client;
     server->after_turn = after_turn;
     server->watches = watches_new();
+    server->late_replies = late_replies_new();
     server->lifecycle = lifecycle_new(options);
     scheduler_start(server);
     return service;
@@ -112,6 +114,7 @@ service_free(Service *service)
     cluster_calls_fini(server);
     lifecycle_free(server->lifecycle);
     end_requests(server);
+    late_replies_free(server->late_replies);
     server_fini(server);
     scheduler_stop(server);
     watches_free(server->watches);

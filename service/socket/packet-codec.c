@@ -80,6 +80,7 @@ get_error(LockResult result)
         return PACKET_ERROR_NONE;
     case LOCK_RESULT_SHUTTING_DOWN:
     case LOCK_RESULT_UNIDENTIFIED:
+    case LOCK_RESULT_UNDECIDED: /* an ANSWER never waits for it */
         return PACKET_ERROR_INVALID_STATE;
     case LOCK_RESULT_NO_CLUSTER:
     case LOCK_RESULT_NAME_RESERVED:
@@ -135,6 +136,7 @@ encode_packet_effect(GByteArray *out, const Effect *effect)
         [EFFECT_TIMED_OUT] = PACKET_REASON_TIMEOUT,
         [EFFECT_TERMINATED] = PACKET_REASON_TERMINATED,
         [EFFECT_LOST] = PACKET_REASON_LOST,
+        [EFFECT_UNAVAILABLE] = PACKET_REASON_UNAVAILABLE,
     };
     const LockRequest *request = effect->request;
 

@@ -24,6 +24,7 @@ static const Word reason_words[] = {
     {"timeout", PACKET_REASON_TIMEOUT},
     {"terminated", PACKET_REASON_TERMINATED},
     {"lost", PACKET_REASON_LOST},
+    {"unavailable", PACKET_REASON_UNAVAILABLE},
     {NULL, 0},
 };
 

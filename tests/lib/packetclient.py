@@ -21,7 +21,7 @@ NONE, WAITS, HELD = range(3)
 MODES = ('exclusive', 'shared')
 ERRORS = ('', 'InvalidArgs', 'NotSupported', 'InvalidState', 'NotHeld', 'LimitsExceeded',
           'Security')
-END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost')
+END_REASONS = ('', 'stolen', 'timeout', 'terminated', 'lost', 'unavailable')
 CLOSE_REASONS = ('', 'replaced', 'malformed', 'shutdown')
 LIMITS = ('', 'nameBytes', 'whyBytes', 'requestsPerClient', 'requestsPerApp', 'requestsPerUid',
           'requestsTotal', 'textBytesPerApp', 'textBytesPerUid', 'textBytesTotal',
