@@ -36,14 +36,17 @@ new_stand_in(const Client *client, const LockCall *call)
     return message;
 }
 
-/* Returns the call's message, or a substitute; a new reference. */
+/* Returns the call's message, or a substitute; a new reference. The message that is being served
+ * may be that of another client with the same cookie, by which this client's call is decided. */
 static sd_bus_message *
 get_message(const Client *client, const LockCall *call)
 {
     sd_bus_message *served = get_bus(client)->served;
     uint64_t cookie;
 
-    if (served != NULL && sd_bus_message_get_cookie(served, &cookie) >= 0 && cookie == call->serial)
+    if (served != NULL && sd_bus_message_get_cookie(served, &cookie) >= 0 &&
+        cookie == call->serial &&
+        g_str_equal(sd_bus_message_get_sender(served), client->unique_name))
         return sd_bus_message_ref(served);
     return new_stand_in(client, call);
 }

@@ -41,7 +41,8 @@ REPORTS = ('AddressSanitizer', 'LeakSanitizer', 'runtime error:', 'ThreadSanitiz
 
 def error_name(short):
     """The full name of an error of the contract."""
-    own = ('NotSupported', 'Security', 'InvalidState', 'NotHeld', 'Timeout', 'Abort')
+    own = ('NotSupported', 'Security', 'InvalidState', 'NotHeld', 'Unavailable', 'Timeout',
+           'Abort')
     return (OWN_ERRORS if short in own else ERRORS) + short
 
 
