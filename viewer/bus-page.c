@@ -162,25 +162,6 @@ set_up_list(ViewerBusPage *self)
 }
 
 static void
-on_setup(GtkSignalListItemFactory *factory, GtkListItem *item)
-{
-    gtk_list_item_set_child(item, viewer_row_new());
-}
-
-static void
-on_bind(GtkSignalListItemFactory *factory, GtkListItem *item)
-{
-    viewer_row_set_tree_row(VIEWER_ROW(gtk_list_item_get_child(item)),
-                            gtk_list_item_get_item(item));
-}
-
-static void
-on_unbind(GtkSignalListItemFactory *factory, GtkListItem *item)
-{
-    viewer_row_set_tree_row(VIEWER_ROW(gtk_list_item_get_child(item)), NULL);
-}
-
-static void
 on_activate(ViewerBusPage *self, guint position, GtkListView *list)
 {
     GListModel *model = G_LIST_MODEL(gtk_list_view_get_model(list));
@@ -281,6 +262,7 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
 {
     GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
 
+    g_type_ensure(VIEWER_TYPE_ROW);
     G_OBJECT_CLASS(class)->dispose = viewer_bus_page_dispose;
     opened_signal =
         g_signal_new("opened", VIEWER_TYPE_BUS_PAGE, G_SIGNAL_RUN_LAST, 0, NULL, NULL, NULL,
@@ -293,9 +275,6 @@ viewer_bus_page_class_init(ViewerBusPageClass *class)
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, try_again);
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, scrolled);
     gtk_widget_class_bind_template_child(widget_class, ViewerBusPage, list);
-    gtk_widget_class_bind_template_callback(widget_class, on_setup);
-    gtk_widget_class_bind_template_callback(widget_class, on_bind);
-    gtk_widget_class_bind_template_callback(widget_class, on_unbind);
     gtk_widget_class_bind_template_callback(widget_class, on_activate);
     gtk_widget_class_bind_template_callback(widget_class, on_try_again);
 }

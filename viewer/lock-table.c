@@ -110,31 +110,59 @@ end_entry(ViewerLockTable *self, ViewerEntry *entry)
 
 /* ---- following the monitor */
 
-/* Replaces `removed` entries at `position` by those in `now`, without touching the equal ones at
- * both ends, so that the list does not lose its scroll position or what is expanded. */
+/* Removes those of the `removed` entries at `position` that are not in `now`, last ones first.
+ * Returns how many stay. */
+static guint
+remove_old(GListStore *entries, guint position, guint removed, GPtrArray *now)
+{
+    g_autoptr(GHashTable) staying = g_hash_table_new(NULL, NULL);
+    guint n_run = 0, n_staying = removed;
+
+    for (guint i = 0; i < now->len; i++)
+        g_hash_table_add(staying, now->pdata[i]);
+    for (guint i = removed; i-- > 0;) {
+        g_autoptr(GObject) entry = g_list_model_get_item(G_LIST_MODEL(entries), position + i);
+        const gboolean stays = g_hash_table_contains(staying, entry);
+
+        if (!stays)
+            n_run++;
+        if (n_run > 0 && (stays || i == 0)) {
+            g_list_store_splice(entries, stays ? position + i + 1 : position, n_run, NULL, 0);
+            n_staying -= n_run;
+            n_run = 0;
+        }
+    }
+    return n_staying;
+}
+
+/* Replaces `removed` entries at `position` by those in `now`. Those that stay are not touched, so
+ * that the list does not lose its scroll position or what is expanded, and shows only what is new.
+ */
 static void
 splice(GListStore *entries, guint position, guint removed, GPtrArray *now)
 {
-    guint n_first = 0, n_last = 0;
+    guint n_left = remove_old(entries, position, removed, now);
 
-    while (n_first < MIN(removed, now->len)) {
-        g_autoptr(GObject) entry = g_list_model_get_item(G_LIST_MODEL(entries), position + n_first);
+    for (guint i = 0; i < now->len;) {
+        g_autoptr(GObject) next =
+            n_left > 0 ? g_list_model_get_item(G_LIST_MODEL(entries), position + i) : NULL;
+        guint end = i;
 
-        if (entry != now->pdata[n_first])
-            break;
-        n_first++;
+        while (end < now->len && now->pdata[end] != (gpointer)next)
+            end++;
+        if (end == now->len && n_left > 0) {
+            /* In another order, which does not happen. */
+            g_list_store_splice(entries, position + i, n_left, now->pdata + i, now->len - i);
+            return;
+        }
+        if (end > i)
+            g_list_store_splice(entries, position + i, 0, now->pdata + i, end - i);
+        i = end;
+        if (n_left > 0) {
+            n_left--;
+            i++;
+        }
     }
-    while (n_last < MIN(removed, now->len) - n_first) {
-        g_autoptr(GObject) entry =
-            g_list_model_get_item(G_LIST_MODEL(entries), position + removed - 1 - n_last);
-
-        if (entry != now->pdata[now->len - 1 - n_last])
-            break;
-        n_last++;
-    }
-    if (removed > n_first + n_last || now->len > n_first + n_last)
-        g_list_store_splice(entries, position + n_first, removed - n_first - n_last,
-                            now->pdata + n_first, now->len - n_first - n_last);
 }
 
 static void

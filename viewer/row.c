@@ -186,8 +186,29 @@ clear(ViewerRow *self)
     g_clear_object(&self->row);
 }
 
-void
-viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
+static void
+set_application(ViewerRow *self)
+{
+    g_signal_connect_swapped(self->row, "notify::expanded", G_CALLBACK(show_arrow), self);
+    show_arrow(self);
+    self->list = G_LIST_MODEL(viewer_application_get_entries(VIEWER_APPLICATION(self->item)));
+    g_signal_connect_swapped(self->list, "items-changed", G_CALLBACK(show_application), self);
+    gtk_widget_add_css_class(GTK_WIDGET(self->title), "heading");
+    show_application(self);
+}
+
+static void
+set_entry(ViewerRow *self)
+{
+    g_signal_connect_swapped(self->item, "changed", G_CALLBACK(show_entry), self);
+    gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);
+    gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
+    self->timer = g_timeout_add_seconds(1, on_second, self);
+    show_entry(self);
+}
+
+static void
+set_tree_row(ViewerRow *self, GtkTreeListRow *row)
 {
     gboolean is_application;
 
@@ -196,33 +217,23 @@ viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row)
         return;
     self->row = g_object_ref(row);
     self->item = gtk_tree_list_row_get_item(row);
+    is_application = VIEWER_IS_APPLICATION(self->item);
     gtk_widget_set_margin_start(GTK_WIDGET(self),
                                 6 + INDENT_PIXELS * (int)gtk_tree_list_row_get_depth(row));
-    is_application = VIEWER_IS_APPLICATION(self->item);
     gtk_widget_set_visible(GTK_WIDGET(self->arrow), is_application);
     gtk_widget_set_visible(self->next, !is_application);
     gtk_image_set_icon_size(self->icon,
                             is_application ? GTK_ICON_SIZE_LARGE : GTK_ICON_SIZE_NORMAL);
-    if (is_application) {
-        g_signal_connect_swapped(row, "notify::expanded", G_CALLBACK(show_arrow), self);
-        show_arrow(self);
-        self->list = G_LIST_MODEL(viewer_application_get_entries(VIEWER_APPLICATION(self->item)));
-        g_signal_connect_swapped(self->list, "items-changed", G_CALLBACK(show_application), self);
-        gtk_widget_add_css_class(GTK_WIDGET(self->title), "heading");
-        show_application(self);
-    } else {
-        g_signal_connect_swapped(self->item, "changed", G_CALLBACK(show_entry), self);
-        gtk_accessible_reset_state(get_item_widget(self), GTK_ACCESSIBLE_STATE_EXPANDED);
-        gtk_widget_remove_css_class(GTK_WIDGET(self->title), "heading");
-        self->timer = g_timeout_add_seconds(1, on_second, self);
-        show_entry(self);
-    }
+    if (is_application)
+        set_application(self);
+    else
+        set_entry(self);
 }
 
-GtkWidget *
-viewer_row_new(void)
+static void
+viewer_row_set_property(GObject *object, guint id, const GValue *value, GParamSpec *property)
 {
-    return g_object_new(VIEWER_TYPE_ROW, NULL);
+    set_tree_row(VIEWER_ROW(object), g_value_get_object(value));
 }
 
 static void
@@ -239,7 +250,13 @@ viewer_row_class_init(ViewerRowClass *class)
 {
     GtkWidgetClass *widget_class = GTK_WIDGET_CLASS(class);
 
+    G_OBJECT_CLASS(class)->set_property = viewer_row_set_property;
     G_OBJECT_CLASS(class)->dispose = viewer_row_dispose;
+    /* The row that is shown, whose item is a ViewerApplication or a ViewerEntry. */
+    g_object_class_install_property(G_OBJECT_CLASS(class), 1,
+                                    g_param_spec_object("tree-row", NULL, NULL,
+                                                        GTK_TYPE_TREE_LIST_ROW,
+                                                        G_PARAM_WRITABLE | G_PARAM_STATIC_STRINGS));
     gtk_widget_class_set_template_from_resource(widget_class, VIEWER_RESOURCES "row.ui");
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, arrow);
     gtk_widget_class_bind_template_child(widget_class, ViewerRow, icon);

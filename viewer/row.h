@@ -5,11 +5,8 @@
 
 #include <gtk/gtk.h>
 
-/* A row of the list: an application, or an entry of it, or a request that waits for that entry. */
+/* A row of the list: an application, or an entry of it, or a request that waits for that entry. Its
+ * property "tree-row" is the GtkTreeListRow of one of these, or NULL. */
 
 #define VIEWER_TYPE_ROW (viewer_row_get_type())
 G_DECLARE_FINAL_TYPE(ViewerRow, viewer_row, VIEWER, ROW, GtkBox)
-
-GtkWidget *viewer_row_new(void);
-/* Shows this row, whose item is a ViewerApplication or a ViewerEntry; NULL: shows nothing. */
-void viewer_row_set_tree_row(ViewerRow *self, GtkTreeListRow *row);

@@ -95,12 +95,12 @@ class DisplayTestCase(BusTestCase):
 class Program:
     """One process with a window. What it writes goes to a file."""
 
-    def __init__(self, command, display, bus, env):
+    def __init__(self, command, display, bus, env, stdin=subprocess.DEVNULL, stdout=None):
         self.display = display
         self.name = os.path.basename(command[0])
         self.log_path = os.path.join(bus.directory, f'{self.name}-{os.urandom(4).hex()}.log')
         self._log = open(self.log_path, 'wb')
-        self.process = spawn(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+        self.process = spawn(command, stdin=stdin, stdout=stdout or self._log, stderr=self._log,
                              env=env)
 
     @property

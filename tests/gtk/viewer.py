@@ -16,13 +16,18 @@ AGE = re.compile(r'[0-9]+ (s|min)')
 SESSION, SYSTEM = 0, 1
 
 
+def viewer_environment(display, accessibility, bus):
+    env = {**gtk_environment(display, bus), 'GTK_A11Y': 'atspi',
+           'AT_SPI_BUS_ADDRESS': accessibility.address, 'GTK_USE_PORTAL': '0',
+           'ADW_DISABLE_PORTAL': '1', 'DBUS_SYSTEM_BUS_ADDRESS': 'disabled:'}
+    del env['GTK_THEME']  # libadwaita has its own
+    return env
+
+
 class Viewer(Program):
     def __init__(self, display, accessibility, bus, **environ):
-        env = {**gtk_environment(display, bus), 'GTK_A11Y': 'atspi',
-               'AT_SPI_BUS_ADDRESS': accessibility.address, 'GTK_USE_PORTAL': '0',
-               'ADW_DISABLE_PORTAL': '1', 'DBUS_SYSTEM_BUS_ADDRESS': 'disabled:', **environ}
-        del env['GTK_THEME']  # libadwaita has its own
-        super().__init__([environment('WEBLOCKS_VIEWER')], display, bus, env)
+        super().__init__([environment('WEBLOCKS_VIEWER')], display, bus,
+                         {**viewer_environment(display, accessibility, bus), **environ})
         self.accessibility = accessibility
         self.application = None
         self.wait_for(self._find, 'accessible application')

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocks-viewer with many locks: what it costs while nothing changes, while the list is scrolled, and
+while a thousand locks and releases a second come. The times are printed, but processor time is what is
+checked. See bench-viewer.c for what is measured, and docs/guides/viewer.md for figures:
+
+  WEBLOCKS_FULL_SIZE=1 meson test -C build-release -v viewer-scale
+"""
+
+import json
+import subprocess
+import time
+
+from accessibility import AccessibilityBus
+from buses import FACTOR, environment, full_size
+from desktop import DisplayTestCase, Program
+from harness import main
+from sockets import SocketClient
+from tap import diagnostic
+from viewer import viewer_environment
+
+LOCKS = full_size(1000, 10_000)
+SECONDS = full_size(2, 10)
+CHANGES_PER_SECOND = 1000
+LIVE = CHANGES_PER_SECOND // 2  # of the locks that come and go: each is there for a second
+IDLE_MAX = 0.05
+# Processor time of a frame, and the time until a lock is shown, of the median one.
+FRAME_MS_MAX = 16 * FACTOR
+LAG_MS_MAX = 1000 * FACTOR
+
+
+class Bench(Program):
+    def __init__(self, display, accessibility, bus, n_rows):
+        super().__init__([environment('WEBLOCKS_BENCH_VIEWER'), str(n_rows)], display, bus,
+                         viewer_environment(display, accessibility, bus),
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def result(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f'{self.name} ended: {self.log()}')
+        return json.loads(line)
+
+    def begin(self, command):
+        self.process.stdin.write(f'{command} {SECONDS}\n'.encode())
+        self.process.stdin.flush()
+
+
+class Scale(DisplayTestCase):
+    arguments = ('--limit', 'requestsPerClient=20000', '--limit', 'requestsPerUid=40000',
+                 '--limit', 'requestsTotal=40000')
+
+    def setUp(self):
+        super().setUp()
+        # A screen reader's bus costs something, and most desktops have one.
+        self.accessibility = AccessibilityBus(self.display)
+        self.addCleanup(self.accessibility.stop)
+        self.holder = SocketClient(self.raw_client(descriptors=True))
+        for number in range(LOCKS):
+            self.holder.request(f'lock-{number:05}')
+        self.bench = Bench(self.display, self.accessibility, self.bus, LOCKS + 1)
+        self.addCleanup(self.bench.close)
+        diagnostic(f'started with {LOCKS} locks: {self.bench.result()}')
+
+    def change(self):
+        """Locks and releases, at that rate as far as the machine allows; how many. It ends before the
+        measurement does, so that the last ones can be shown."""
+        begin, count, held = time.monotonic(), 0, []
+        while (now := time.monotonic()) < begin + SECONDS - 0.3:
+            if count < (now - begin) * CHANGES_PER_SECOND:
+                held.append(self.holder.request(f'change-{time.monotonic_ns() // 1000}')[0])
+                count += 1
+                if len(held) > LIVE:
+                    self.holder.release(held.pop(0))
+                    count += 1
+            else:
+                time.sleep(0.001)
+        for lock in held:
+            self.holder.release(lock)
+        return count + len(held)
+
+    def test_all(self):
+        self.bench.begin('idle')
+        idle = self.bench.result()
+        diagnostic(f'idle: {idle}')
+        self.assertLess(idle['cpu'] / idle['seconds'], IDLE_MAX)
+
+        self.bench.begin('scroll')
+        scroll = self.bench.result()
+        diagnostic(f'scroll: {scroll}')
+        self.assertGreater(scroll['frames'], 0)
+        self.assertLess(scroll['frame_cpu_median'], FRAME_MS_MAX)
+
+        self.bench.begin('changes')
+        count = self.change()
+        changes = self.bench.result()
+        diagnostic(f'{count} changes: {changes}')
+        self.assertGreater(changes['changes'], count / 4)
+        self.assertLess(changes['lag_median'], LAG_MS_MAX)
+
+
+if __name__ == '__main__':
+    main()
