@@ -15,12 +15,7 @@ class ServersCase(EngineCase):
     size = 3
 
     def tearDown(self):
-        for server in self.ensemble.servers:
-            if server.process.poll() is not None:
-                server.start()
-            server.resume()
-        self.ensemble.wait_for(lambda: all(server.mode() for server in self.ensemble.servers),
-                               what='all servers')
+        self.ensemble.restore()
 
     def on(self, server, **options):
         """An engine on this server, which knows the others."""

@@ -202,10 +202,10 @@ class Server:
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def pause(self):
-        os.kill(self.process.pid, signal.SIGSTOP)
+        self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
-        os.kill(self.process.pid, signal.SIGCONT)
+        self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
         end(self.process)
@@ -262,8 +262,7 @@ class Ensemble:
         try:
             for server in self.servers:
                 server.start()
-            self.wait_for(lambda: all(server.mode() for server in self.servers), STARTING,
-                          'servers that serve')
+            self.restore()
         except BaseException:
             self.__exit__()
             raise
@@ -273,6 +272,15 @@ class Ensemble:
         for server in self.servers:
             server.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def restore(self):
+        """Waits until all servers serve again, which it starts if need be."""
+        for server in self.servers:
+            server.resume()
+            if server.process.poll() is not None:
+                server.start()
+        self.wait_for(lambda: all(server.mode() for server in self.servers), STARTING,
+                      'servers that serve')
 
     @property
     def addresses(self):

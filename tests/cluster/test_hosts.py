@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Three hosts and three servers: locks across hosts, and what happens when parts of it end or are cut
+off."""
+
+import tap
+from calls import DBusError
+from clusterhosts import BUCKET, HostsCase
+
+# A host's clients lose their locks this long after its last commit, and the engine ends the claims
+# some seconds later.
+LOST_WITHIN = 40
+
+
+class Locks(HostsCase):
+    def test_hand_over(self):
+        one, two, three = (host.client() for host in self.hosts)
+        held, token = self.hold(one)
+        waiting = [(client, client.request(self.lock, BUCKET)) for client in (two, three)]
+        self.assertEqual([answer[1] for _, answer in waiting], [0, 0])
+        one.release(held, BUCKET)
+        self.wait_for(lambda: any(client.granted(answer[0]) for client, answer in waiting))
+        for _ in waiting:
+            [(client, (id_, _))] = [each for each in waiting if each[0].granted(each[1][0])][:1]
+            later = client.wait_granted(id_).args[4]
+            self.assertGreater(later, token)
+            token = later
+            client.release(id_, BUCKET)
+            waiting.remove((client, (id_, 0)))
+            if waiting:
+                other, (other_id, _) = waiting[0]
+                other.wait_granted(other_id)
+
+    def test_shared_on_all_hosts(self):
+        clients = [host.client() for host in self.hosts]
+        held = [self.hold(client, mode='shared')[0] for client in clients]
+        exclusive, token = clients[0].request(self.lock, BUCKET)
+        self.assertEqual(token, 0)
+        for client, id_ in zip(clients, held):
+            self.assertFalse(clients[0].granted(exclusive))
+            client.release(id_, BUCKET)
+        clients[0].wait_granted(exclusive)
+
+    def test_a_turn_ends(self):
+        """Requests of one host that follow each other do not keep the others waiting."""
+        one, two = (host.client() for host in self.hosts[:2])
+        current = self.hold(one)[0]
+        waiting, token = two.request(self.lock, BUCKET)
+        self.assertEqual(token, 0)
+        for _ in range(2000):
+            following = one.request(self.lock, BUCKET)[0]
+            one.release(current, BUCKET)
+            self.wait_for(lambda: one.granted(following) or two.granted(waiting))
+            if two.granted(waiting):
+                break
+            current = following
+        two.wait_granted(waiting)
+        self.assertFalse(one.granted(following))
+        two.release(waiting, BUCKET)
+        one.wait_granted(following)
+
+    def test_if_available(self):
+        one, two = (host.client() for host in self.hosts[:2])
+        held, token = one.request(self.lock, BUCKET, ifAvailable=True)
+        self.assertGreater(token, 0)
+        self.assertEqual(two.request(self.lock, BUCKET, ifAvailable=True), (0, 0))
+        one.release(held, BUCKET)
+
+    def test_steal(self):
+        one, two = (host.client() for host in self.hosts[:2])
+        held, token = self.hold(one)
+        _, stolen = two.steal(self.lock, BUCKET)
+        self.assertGreater(stolen, token)
+        one.wait_released(held, 'stolen')
+
+    def test_query_and_break(self):
+        one, two = (host.client() for host in self.hosts[:2])
+        held, _ = self.hold(one)
+        rows = two.query(BUCKET)[0]
+        self.assertEqual([(name, mode) for name, mode, _ in rows if name == self.lock],
+                         [(self.lock, 'exclusive')])
+        self.assertIn(self.hosts[0].name, next(row[2] for row in rows if row[0] == self.lock))
+        self.assertEqual(two.break_locks(self.lock, BUCKET), 1)
+        one.wait_released(held, 'stolen')
+
+
+class Faults(HostsCase):
+    session_timeout = 10
+
+    def assert_still_held(self, client, id_):
+        client.sync()
+        self.assertEqual(client.signals('Released', id=id_), [])
+        other = next(host for host in self.hosts if host.bus.address != client.address)
+        self.assertEqual(other.client().request(self.lock, BUCKET, ifAvailable=True), (0, 0))
+
+    def holder(self, host):
+        client = host.client()
+        client.address = host.bus.address
+        return client, self.hold(client)[0]
+
+    def test_gateway_is_killed(self):
+        host = self.hosts[0]
+        client, held = self.holder(host)
+        host.kill_gateway()
+        host.start_gateway()
+        self.assert_still_held(client, held)
+        client.release(held, BUCKET)
+        self.hold(self.hosts[1].client())
+
+    def test_service_is_killed(self):
+        host = self.hosts[0]
+        client, held = self.holder(host)
+        host.kill_service()
+        host.start_service()
+        self.assert_still_held(client, held)
+        client.release(held, BUCKET)
+        self.hold(self.hosts[1].client())
+
+    def test_client_is_killed(self):
+        client = self.hosts[0].process()
+        id_, token = client.request(self.lock, BUCKET)
+        if not token:
+            client.wait_granted(id_)
+        other = self.hosts[1].client()
+        waiting = other.request(self.lock, BUCKET)[0]
+        client.kill()
+        other.wait_granted(waiting)
+
+    def test_leader_is_killed(self):
+        client, held = self.holder(self.hosts[0])
+        leader = self.ensemble.leader()
+        leader.kill()
+        self.assert_still_held(client, held)
+        leader.start()
+
+    def assert_lost_before_the_next(self, client, held, other, waiting):
+        """The one is notified, and only then does the other get the lock."""
+        self.wait_for(lambda: other.granted(waiting), LOST_WITHIN, 'the lock of the other host')
+        lost = client.wait_released(held, 'lost')
+        self.assertLess(lost.at, other.wait_granted(waiting).at)
+
+    def test_host_is_cut_off(self):
+        client, held = self.holder(self.hosts[0])
+        other = self.hosts[1].client()
+        waiting = other.request(self.lock, BUCKET)[0]
+        self.network.cut_off(self.hosts[0].place)
+        self.assert_lost_before_the_next(client, held, other, waiting)
+        self.network.restore()
+        other.release(waiting, BUCKET)
+        self.hold(client)
+
+    def test_gateway_is_stopped(self):
+        host = self.hosts[0]
+        client, held = self.holder(host)
+        other = self.hosts[1].client()
+        waiting = other.request(self.lock, BUCKET)[0]
+        host.pause_gateway()
+        self.assert_lost_before_the_next(client, held, other, waiting)
+        host.resume_gateway()
+        other.release(waiting, BUCKET)
+        self.hold(client)
+
+    def test_not_connected(self):
+        """While there is no majority, nothing is granted and `ifAvailable` is refused in time."""
+        client, held = self.holder(self.hosts[0])
+        client.release(held, BUCKET)
+        for server in self.ensemble.servers[1:]:
+            server.kill()
+        other = self.hosts[1].client()
+        self.assertEqual(other.request(self.lock, BUCKET, ifAvailable=True), (0, 0))
+        waiting, token = other.request(self.lock, BUCKET)
+        self.assertEqual(token, 0)
+        with self.assertRaises(DBusError) as raised:
+            other.steal(self.lock, BUCKET)
+        self.assertEqual(raised.exception.short, 'Unavailable')
+        for server in self.ensemble.servers[1:]:
+            server.start()
+        self.wait_for(lambda: other.granted(waiting), LOST_WITHIN, 'lock')
+
+
+if __name__ == '__main__':
+    tap.main()

@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Hosts of a cluster: each with a bus, a weblocksd and a gateway of its own, whose gateway is at a place of a
+network (ensemble.py). Each part can be killed, stopped and started again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from buses import Bus, end, environment, spawn
+from ensemble import Ensemble, Network, why_no_networks, why_no_servers
+from harness import Client, ProcessClient, Service, wait_for
+from rawbus import RawClient
+
+BUCKET = 'cluster:farm'
+
+CONFIG = '''[Cluster]
+Servers={servers}
+SessionTimeout={timeout}
+
+[Bucket farm]
+Turn={turn}
+'''
+
+
+class Host:
+    """One host. Its clients are connections to its bus."""
+
+    def __init__(self, name, place, servers, timeout=15, turn=1):
+        self.name = name
+        self.place = place
+        self.bus = Bus()
+        self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
+        self.config = os.path.join(self.directory, 'cluster.conf')
+        self.socket = os.path.join(self.directory, 'gateway')
+        self.service = None
+        self.gateway = None
+        self.control = None
+        self.clients = []
+        with open(self.config, 'w', encoding='utf-8') as file:
+            file.write(CONFIG.format(servers=servers.replace(',', ';'), timeout=timeout, turn=turn))
+        self._gateway_log = open(os.path.join(self.directory, 'gateway.log'), 'ab')
+
+    def start(self):
+        self.bus.start()
+        self.control = RawClient(self.bus.address)
+        self.start_gateway()
+        self.start_service()
+        return self
+
+    def start_service(self):
+        self.service = Service(self.bus, (f'--cluster-config={self.config}',
+                                          f'--cluster-socket={self.socket}',
+                                          f'--state-dir={os.path.join(self.directory, "state")}'))
+        self.service.wait_ready(self.control)
+
+    def start_gateway(self):
+        self.gateway = spawn(self.place.command([
+            environment('WEBLOCKS_CLUSTERD'), f'--config={self.config}', f'--socket={self.socket}',
+            f'--state-directory={os.path.join(self.directory, "gateway-state")}',
+            f'--service-user={os.getuid()}', f'--host={self.name}']),
+            stdin=subprocess.DEVNULL, stdout=self._gateway_log, stderr=self._gateway_log)
+
+    def kill_gateway(self):
+        end(self.gateway)
+
+    def pause_gateway(self):
+        self.gateway.send_signal(signal.SIGSTOP)
+
+    def resume_gateway(self):
+        self.gateway.send_signal(signal.SIGCONT)
+
+    def restore(self):
+        """Starts again what a test has ended or stopped."""
+        self.resume_gateway()
+        if self.gateway.poll() is not None:
+            self.start_gateway()
+        if self.service.process.poll() is not None:
+            self.start_service()
+
+    def kill_service(self):
+        self.service.end()
+
+    def client(self):
+        client = Client(self.bus.address)
+        self.clients.append(client)
+        return client
+
+    def process(self):
+        """A client that can be killed."""
+        client = ProcessClient(self.bus.address, {**os.environ, **self.bus.environment()})
+        self.clients.append(client)
+        return client
+
+    def close_clients(self):
+        for client in self.clients:
+            client.close()
+        self.clients.clear()
+
+    def stop(self):
+        self.close_clients()
+        end(self.gateway)
+        if self.service is not None:
+            self.service.end()
+        if self.control is not None:
+            self.control.close()
+        self.bus.stop()
+        self._gateway_log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def log(self):
+        with open(os.path.join(self.directory, 'gateway.log'), encoding='utf-8',
+                  errors='replace') as file:
+            gateway = file.read()[-3000:]
+        return f'{self.name}, gateway:\n{gateway}\n{self.name}, weblocksd:\n' \
+               f'{self.service.stderr()[-3000:] if self.service else ""}'
+
+
+@unittest.skipIf(why_no_servers() or why_no_networks(), why_no_servers() or why_no_networks())
+class HostsCase(unittest.TestCase):
+    """Three servers and three hosts that the cases of a class share."""
+
+    size = 3
+    n_hosts = 3
+    session_timeout = 15
+    turn = 1
+
+    @classmethod
+    def setUpClass(cls):
+        cls.network = cls.enterClassContext(Network())
+        cls.ensemble = cls.enterClassContext(Ensemble(cls.size, cls.network))
+        cls.hosts = []
+        for i in range(cls.n_hosts):
+            host = Host(f'host{i}', cls.network.add(), cls.ensemble.addresses, cls.session_timeout,
+                        cls.turn)
+            cls.addClassCleanup(host.stop)
+            cls.hosts.append(host.start())
+
+    def setUp(self):
+        self.lock = self.id().rpartition('.')[2]
+
+    def tearDown(self):
+        self.network.restore()
+        self.ensemble.restore()
+        for host in self.hosts:
+            host.close_clients()
+            host.restore()
+
+    def report(self):
+        return '\n'.join([self.ensemble.log(), *(host.log() for host in self.hosts)])
+
+    def hold(self, client, name=None, **options):
+        """Requests, and waits until it is granted. Returns (id, token)."""
+        name = self.lock if name is None else name
+        id_, token = client.request(name, BUCKET, **options)
+        if not token:
+            token = client.wait_granted(id_).args[4]
+        return id_, token
+
+    @staticmethod
+    def wait_for(condition, *arguments, **options):
+        return wait_for(condition, *arguments, **options)
