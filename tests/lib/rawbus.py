@@ -224,6 +224,11 @@ class RawClient(LockCalls):
             self.pump(left)
         return self._replies.pop(serial)
 
+    def is_answered(self, serial):
+        """Whether the reply to an earlier call has come; it is still to be taken."""
+        self.pump()
+        return serial in self._replies
+
     def result(self, serial, timeout=buses.PATIENCE):
         """The reply's values; raises DBusError for an error."""
         reply = self.reply_to(serial, timeout)
