@@ -5,10 +5,6 @@
 
 #include <string.h>
 
-/* How long a permit that nobody uses is kept while no other host wants it: the next request then
- * needs no commit. */
-#define LINGER_US G_USEC_PER_SEC
-
 typedef enum {
     TURN_NONE,    /* no permit */
     TURN_OPEN,    /* a permit */
@@ -42,8 +38,7 @@ struct Claim {
     /* The permit. */
     Turn turn;
     guint64 block;
-    gint64 turn_ends_us;   /* in TURN_ENDING */
-    gint64 linger_ends_us; /* in TURN_OPEN; 0: it is in use */
+    gint64 turn_ends_us; /* in TURN_ENDING */
 
     /* What the last LIST has found. */
     gboolean is_list_valid;
@@ -297,7 +292,6 @@ give_permit(Claim *claim, guint64 block)
     action->block = block;
     claim->block = block;
     claim->turn = TURN_OPEN;
-    claim->linger_ends_us = 0;
     /* With this permit the lock service decides the request by itself. */
     if (claim->own.mode == PERMIT_EXCLUSIVE)
         claim->demand.has_steal = FALSE;
@@ -307,7 +301,7 @@ give_permit(Claim *claim, guint64 block)
 
 /* ---- what to do next */
 
-/* Ends the turn if another host waits, or if nobody uses the permit. */
+/* Ends the turn if another host waits. */
 static void
 step_turn(Claim *claim, gint64 now_us)
 {
@@ -316,12 +310,6 @@ step_turn(Claim *claim, gint64 now_us)
         claim->turn_ends_us = now_us + claim->turn_us;
     }
     if (claim->turn == TURN_ENDING && now_us >= claim->turn_ends_us)
-        ask_to_yield(claim, TRUE);
-    if (claim->turn != TURN_OPEN || has_demand(claim))
-        claim->linger_ends_us = 0;
-    else if (claim->linger_ends_us == 0)
-        claim->linger_ends_us = now_us + LINGER_US;
-    else if (now_us >= claim->linger_ends_us)
         ask_to_yield(claim, TRUE);
 }
 
@@ -668,11 +656,7 @@ claim_tick(Claim *claim, gint64 now_us)
 gint64
 claim_get_next_tick_us(const Claim *claim)
 {
-    if (claim->turn == TURN_ENDING)
-        return claim->turn_ends_us;
-    if (claim->turn == TURN_OPEN && claim->linger_ends_us != 0)
-        return claim->linger_ends_us;
-    return -1;
+    return claim->turn == TURN_ENDING ? claim->turn_ends_us : -1;
 }
 
 gboolean

@@ -29,7 +29,8 @@
 
 typedef struct Claim Claim;
 
-/* What the lock service wants of the name. */
+/* What the lock service wants of the name. While it has a permit, it need not report what it can
+ * serve by itself; a permit that it has not used for a while it gives back. */
 typedef struct {
     PermitMode want;           /* the mode of its first request that waits */
     PermitMode held;           /* the mode of the locks that it has granted */

@@ -10,6 +10,7 @@
 #define IF_AVAILABLE_US (2 * S)
 #define STEAL_US        (5 * S)
 #define SYNCED_WAIT_US  (3 * S)
+#define LINGER_US       (1 * S)
 #define BLOCK_TOKENS    8 /* few, so that blocks are used up */
 
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
     PermitMode permit;
     ClaimName claim; /* whose permit it is */
     guint64 block;
+    guint n_uses; /* the number of grants */
     gint64 permit_us;
     guint64 boundary;
     guint64 next_token, end_token;
@@ -187,6 +189,7 @@ grant(Queue *queue, Request *request)
     SimHost *host = queue->host;
 
     g_ptr_array_steal_index(queue->pending, 0);
+    queue->n_uses++;
     g_ptr_array_add(queue->held, request);
     request->lock = (SimLock){
         .host = host->number,
@@ -381,6 +384,17 @@ get_demand(const Queue *queue)
 }
 
 static void
+on_linger_over(gpointer data)
+{
+    Timer *timer = data;
+    Queue *queue = &timer->host->queues[timer->name];
+
+    if (queue->pending->len == 0 && queue->held->len == 0 && queue->permit != PERMIT_NONE &&
+        queue->n_uses == timer->id)
+        send_demand(queue, TRUE);
+}
+
+static void
 send_demand(Queue *queue, gboolean has_lost_permit)
 {
     SimHost *host = queue->host;
@@ -394,8 +408,12 @@ send_demand(Queue *queue, gboolean has_lost_permit)
         demand.has_steal =
             queue->pending->len > 0 && ((Request *)queue->pending->pdata[0])->request.steal;
     }
+    if (queue->permit != PERMIT_NONE && queue->pending->len == 0 && queue->held->len == 0)
+        timer_in(host, queue->name, queue->n_uses, LINGER_US, on_linger_over);
     if (!host->is_linked)
         return;
+    if (queue->permit != PERMIT_NONE && !demand.has_steal && queue->handle != 0)
+        return; /* it can serve itself */
     if (queue->handle == 0) {
         if (demand.want == PERMIT_NONE && demand.held == PERMIT_NONE)
             return;

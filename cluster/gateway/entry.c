@@ -1,0 +1,460 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "entry.h"
+
+struct Entry {
+    guint refs; /* the owner's, and one for each operation in progress */
+    EntryContext *context;
+    gboolean is_closed;
+    Claim *claim;
+    char *path;
+    char *bucket;
+    guint32 uid;
+    char *name;
+    guint64 handle;
+    guint32 number;     /* of the last demand */
+    guint generation;   /* of the session; operations of earlier ones have no result any more */
+    gboolean has_ended; /* GONE was sent */
+    guint tick_source;
+};
+
+static void run(Entry *entry);
+
+Entry *
+entry_new(EntryContext *context,
+          const char *path,
+          const char *bucket,
+          guint32 uid,
+          const char *name,
+          gint64 turn_us)
+{
+    Entry *entry = g_new0(Entry, 1);
+
+    entry->refs = 1;
+    entry->context = context;
+    entry->claim = claim_new(turn_us, &context->last_turn);
+    entry->path = g_strdup(path);
+    entry->bucket = g_strdup(bucket);
+    entry->uid = uid;
+    entry->name = g_strdup(name);
+    return entry;
+}
+
+static void
+unref(Entry *entry)
+{
+    if (--entry->refs > 0)
+        return;
+    claim_free(entry->claim);
+    g_free(entry->path);
+    g_free(entry->bucket);
+    g_free(entry->name);
+    g_free(entry);
+}
+
+void
+entry_close(Entry *entry)
+{
+    entry->is_closed = TRUE;
+    g_clear_handle_id(&entry->tick_source, g_source_remove);
+    unref(entry);
+}
+
+const char *
+entry_get_path(const Entry *entry)
+{
+    return entry->path;
+}
+
+guint64
+entry_get_handle(const Entry *entry)
+{
+    return entry->handle;
+}
+
+gboolean
+entry_has_ended(const Entry *entry)
+{
+    return entry->has_ended;
+}
+
+gboolean
+entry_has_node(const Entry *entry)
+{
+    return claim_has_node(entry->claim);
+}
+
+gboolean
+entry_is_settled(const Entry *entry)
+{
+    return claim_is_settled(entry->claim);
+}
+
+/* ---- operations of the engine */
+
+typedef struct {
+    Entry *entry;
+    guint generation;
+    ClaimActionKind kind;
+    gboolean watches; /* of LIST */
+} Operation;
+
+static ClaimOutcome
+get_outcome(EngineResult result)
+{
+    switch (result) {
+    case ENGINE_OK:
+        return CLAIM_OK;
+    case ENGINE_NO_NODE:
+        return CLAIM_NO_NODE;
+    case ENGINE_BAD_VERSION:
+    case ENGINE_NODE_EXISTS:
+        return CLAIM_BAD_VERSION;
+    case ENGINE_CONNECTION_LOST:
+    case ENGINE_SESSION_LOST:
+    case ENGINE_DENIED:
+    case ENGINE_OTHER:
+    default:
+        return CLAIM_UNKNOWN;
+    }
+}
+
+/* Other nodes than claims are none of ours, and are left alone. */
+static GArray *
+parse_children(const char *const *children)
+{
+    GArray *names = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+
+    for (; children != NULL && *children != NULL; children++) {
+        ClaimName name;
+
+        if (claim_name_parse(*children, &name))
+            g_array_append_val(names, name);
+    }
+    return names;
+}
+
+static ClaimResult
+get_result(const Operation *operation, const EngineAnswer *answer, GArray **out_children)
+{
+    ClaimResult result = {.outcome = get_outcome(answer->result)};
+    ClaimName name;
+
+    *out_children = NULL;
+    if (answer->result != ENGINE_OK)
+        return result;
+    if (operation->kind == CLAIM_LIST)
+        result.children = *out_children = parse_children(answer->children);
+    if (operation->kind == CLAIM_CREATE || operation->kind == CLAIM_SWAP) {
+        if (claim_name_parse(answer->node, &name))
+            result.sequence = name.sequence;
+        else
+            result.outcome = CLAIM_UNKNOWN;
+    }
+    result.block = answer->block;
+    result.version = answer->version;
+    return result;
+}
+
+static void
+on_answer(const EngineAnswer *answer, gpointer data)
+{
+    g_autofree Operation *operation = data;
+    Entry *entry = operation->entry;
+    gboolean is_write = operation->kind != CLAIM_LIST && operation->kind != CLAIM_WATCH;
+    gboolean is_current = !entry->is_closed && operation->generation == entry->generation;
+    g_autoptr(GArray) children = NULL;
+
+    if (is_current && session_check_answer(entry->context->session, answer, is_write)) {
+        ClaimResult result = get_result(operation, answer, &children);
+
+        claim_result(entry->claim, &result, g_get_monotonic_time());
+        run(entry);
+    }
+    unref(entry);
+}
+
+static Operation *
+operation_new(Entry *entry, ClaimActionKind kind)
+{
+    Operation *operation = g_new0(Operation, 1);
+
+    *operation = (Operation){.entry = entry, .generation = entry->generation, .kind = kind};
+    entry->refs++;
+    return operation;
+}
+
+/* The data of a claim: when it was made, and the host, for people who look. */
+static char *
+get_text(const Entry *entry)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT " %s", g_get_real_time(), entry->context->host);
+}
+
+static char **
+format_names(const GArray *names)
+{
+    char **texts = g_new0(char *, names->len + 1);
+
+    for (guint i = 0; i < names->len; i++) {
+        texts[i] = g_malloc(CLAIM_NAME_SIZE);
+        claim_name_format(&g_array_index(names, ClaimName, i), texts[i]);
+    }
+    return texts;
+}
+
+static void
+steal(Entry *entry, Engine *engine, const ClaimAction *action, Operation *operation)
+{
+    g_auto(GStrv) victims = format_names(action->victims);
+    g_autofree char *text = get_text(entry);
+    char name[CLAIM_NAME_SIZE];
+
+    claim_name_format(&action->name, name);
+    engine_steal(engine, entry->path, entry->name, action->version, (const char *const *)victims,
+                 name, text, on_answer, operation);
+}
+
+/* A read after a sync; if the sync fails, the read does, too. */
+static void
+on_synced(const EngineAnswer *answer, gpointer data)
+{
+    Operation *operation = data;
+    Engine *engine = session_get_engine(operation->entry->context->session);
+
+    if (answer->result != ENGINE_OK || engine == NULL)
+        on_answer(answer, operation);
+    else
+        engine_list(engine, operation->entry->path, operation->watches, on_answer, operation);
+}
+
+static void
+list(Entry *entry, Engine *engine, const ClaimAction *action, Operation *operation)
+{
+    operation->watches = action->watch;
+    if (action->sync)
+        engine_sync(engine, entry->path, on_synced, operation);
+    else
+        engine_list(engine, entry->path, action->watch, on_answer, operation);
+}
+
+static void
+create(Entry *entry, Engine *engine, const ClaimAction *action, Operation *operation)
+{
+    g_autofree char *text = get_text(entry);
+    char prefix[CLAIM_NAME_SIZE], old[CLAIM_NAME_SIZE];
+
+    claim_name_format_prefix(&action->name, prefix);
+    if (action->kind == CLAIM_CREATE) {
+        engine_create_claim(engine, entry->path, prefix, text, on_answer, operation);
+        return;
+    }
+    claim_name_format(&action->old, old);
+    engine_swap(engine, entry->path, old, prefix, text, on_answer, operation);
+}
+
+static void
+start_operation(Entry *entry, const ClaimAction *action)
+{
+    static const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
+    Engine *engine = session_get_engine(entry->context->session);
+    char name[CLAIM_NAME_SIZE];
+    Operation *operation;
+
+    if (engine == NULL) {
+        claim_disconnected(entry->claim);
+        claim_result(entry->claim, &unknown, g_get_monotonic_time());
+        return;
+    }
+    claim_name_format(&action->name, name);
+    operation = operation_new(entry, action->kind);
+    switch (action->kind) {
+    case CLAIM_ENSURE:
+        engine_ensure_name(engine, entry->bucket, entry->uid, entry->name, on_answer, operation);
+        break;
+    case CLAIM_CREATE:
+    case CLAIM_SWAP:
+        create(entry, engine, action, operation);
+        break;
+    case CLAIM_LIST:
+        list(entry, engine, action, operation);
+        break;
+    case CLAIM_WATCH:
+        engine_watch_claim(engine, entry->path, name, on_answer, operation);
+        break;
+    case CLAIM_GRANT:
+        engine_grant(engine, entry->path, entry->name, name, action->version, on_answer, operation);
+        break;
+    case CLAIM_DELETE:
+        engine_delete_claim(engine, entry->path, name, on_answer, operation);
+        break;
+    case CLAIM_STEAL:
+        steal(entry, engine, action, operation);
+        break;
+    case CLAIM_PERMIT:
+    case CLAIM_YIELD:
+    case CLAIM_REVOKED:
+    case CLAIM_BUSY:
+    case CLAIM_GONE:
+    default:
+        g_assert_not_reached();
+    }
+}
+
+/* ---- messages for the lock service */
+
+static void
+send_message(Entry *entry, const ClaimAction *action)
+{
+    Link *link = entry->context->link;
+
+    if (action->kind == CLAIM_GONE)
+        entry->has_ended = TRUE;
+    if (entry->handle == 0)
+        return;
+    switch (action->kind) {
+    case CLAIM_PERMIT:
+        link_send_permit(link, entry->handle, action->mode,
+                         session_get_deadline_us(entry->context->session), action->block);
+        break;
+    case CLAIM_YIELD:
+        link_send_yield(link, entry->handle, action->now);
+        break;
+    case CLAIM_REVOKED:
+        link_send_revoked(link, entry->handle,
+                          action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
+        break;
+    case CLAIM_BUSY:
+        link_send_busy(link, entry->handle, entry->number);
+        break;
+    case CLAIM_GONE:
+        link_send_gone(link, entry->handle, entry->number);
+        break;
+    case CLAIM_ENSURE:
+    case CLAIM_CREATE:
+    case CLAIM_LIST:
+    case CLAIM_WATCH:
+    case CLAIM_GRANT:
+    case CLAIM_DELETE:
+    case CLAIM_SWAP:
+    case CLAIM_STEAL:
+    default:
+        g_assert_not_reached();
+    }
+}
+
+/* ---- */
+
+static gboolean
+on_tick(gpointer data)
+{
+    Entry *entry = data;
+
+    entry->tick_source = 0;
+    claim_tick(entry->claim, g_get_monotonic_time());
+    run(entry);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+arm_tick(Entry *entry)
+{
+    gint64 next_us = claim_get_next_tick_us(entry->claim);
+    gint64 delay_us = MAX(next_us - g_get_monotonic_time(), 0);
+
+    g_clear_handle_id(&entry->tick_source, g_source_remove);
+    if (next_us >= 0)
+        entry->tick_source = g_timeout_add((guint)(delay_us / 1000 + 1), on_tick, entry);
+}
+
+/* Carries out what the claim wants, and tells the owner, who may close the entry. */
+static void
+run(Entry *entry)
+{
+    ClaimAction action;
+
+    while (claim_take_action(entry->claim, &action)) {
+        if (action.kind >= CLAIM_PERMIT)
+            send_message(entry, &action);
+        else
+            start_operation(entry, &action);
+        claim_action_clear(&action);
+    }
+    arm_tick(entry);
+    entry->context->entry_changed(entry, entry->context->data);
+}
+
+void
+entry_set_demand(Entry *entry, const ClusterDemand *message)
+{
+    ClaimDemand demand = {
+        .want = message->want,
+        .held = message->held,
+        .has_if_available = message->undecided == CLUSTER_UNDECIDED_IF_AVAILABLE,
+        .has_steal = message->undecided == CLUSTER_UNDECIDED_STEAL,
+        .is_returned = (message->flags & CLUSTER_DEMAND_TURN_OVER) != 0,
+        .block = message->block,
+    };
+
+    if (demand.has_steal)
+        demand.want = PERMIT_EXCLUSIVE;
+    entry->handle = message->handle;
+    entry->number = message->number;
+    entry->has_ended = FALSE;
+    claim_set_demand(entry->claim, &demand, g_get_monotonic_time());
+    run(entry);
+}
+
+void
+entry_drop_demand(Entry *entry)
+{
+    static const ClaimDemand none;
+
+    claim_set_demand(entry->claim, &none, g_get_monotonic_time());
+    run(entry);
+}
+
+void
+entry_service_disconnected(Entry *entry)
+{
+    entry->handle = 0;
+    claim_service_restarted(entry->claim);
+    run(entry);
+}
+
+void
+entry_session_ready(Entry *entry, guint64 session)
+{
+    claim_connected(entry->claim, session, g_get_monotonic_time());
+    run(entry);
+}
+
+/* The operations in progress have been answered. */
+void
+entry_session_interrupted(Entry *entry)
+{
+    claim_disconnected(entry->claim);
+    run(entry);
+}
+
+void
+entry_session_ended(Entry *entry)
+{
+    entry->generation++;
+    claim_session_ended(entry->claim, g_get_monotonic_time());
+    run(entry);
+}
+
+void
+entry_node_changed(Entry *entry)
+{
+    claim_changed(entry->claim, g_get_monotonic_time());
+    run(entry);
+}
+
+void
+entry_adopt(Entry *entry, const ClaimName *name)
+{
+    claim_adopt(entry->claim, name);
+}

@@ -1,0 +1,58 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* One name: its claim (claim.h), with what carries out the claim's actions: operations of the
+ * engine, and messages for the lock service. */
+
+#pragma once
+
+#include "claim.h"
+#include "cluster-packet.h"
+#include "link.h"
+#include "session.h"
+
+typedef struct Entry Entry;
+
+/* What all entries have in common; borrowed. */
+typedef struct {
+    Session *session;
+    Link *link;
+    char *host;        /* the name of this host */
+    guint32 last_turn; /* see claim_new() */
+    /* The entry has carried out actions; it may have ended. */
+    void (*entry_changed)(Entry *entry, gpointer data);
+    gpointer data;
+} EntryContext;
+
+/* Returns a new reference. */
+Entry *entry_new(EntryContext *context,
+                 const char *path,
+                 const char *bucket,
+                 guint32 uid,
+                 const char *name,
+                 gint64 turn_us);
+
+/* Drops the owner's reference; no action is carried out any more. */
+void entry_close(Entry *entry);
+
+const char *entry_get_path(const Entry *entry);
+
+/* The lock service's number for it; 0: the lock service has not named it in this connection. */
+guint64 entry_get_handle(const Entry *entry);
+
+/* Whether it can be closed: the lock service has been told, if it has a handle. */
+gboolean entry_has_ended(const Entry *entry);
+gboolean entry_has_node(const Entry *entry);
+gboolean entry_is_settled(const Entry *entry);
+
+/* Inputs. Each calls `entry_changed` at its end. */
+void entry_set_demand(Entry *entry, const ClusterDemand *demand);
+void entry_drop_demand(Entry *entry);
+void entry_service_disconnected(Entry *entry);
+void entry_session_ready(Entry *entry, guint64 session);
+void entry_session_interrupted(Entry *entry);
+void entry_session_ended(Entry *entry);
+void entry_node_changed(Entry *entry);
+
+/* Before entry_session_ready(). */
+void entry_adopt(Entry *entry, const ClaimName *name);

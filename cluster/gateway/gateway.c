@@ -1,0 +1,371 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "gateway.h"
+
+#include "entry.h"
+#include "remote.h"
+
+#define TURN_DEFAULT_SECS 10
+
+/* How often the list of hosts is read for `weblocks cluster status`. */
+#define STATUS_SECS 10
+
+struct Gateway {
+    const GatewayOptions *options;
+    Session *session;
+    Link *link;
+    EntryContext context;
+    GHashTable *entries; /* path -> Entry; owned */
+    GHashTable *handles; /* guint64 -> Entry */
+    gboolean is_ready;   /* the lock service has sent all its demands */
+    gboolean has_told_synced;
+    guint status_source;
+};
+
+/* ---- entries */
+
+static gint64
+get_turn_us(const Gateway *gateway, const char *bucket)
+{
+    const ClusterBucketConfig *config = cluster_config_find(gateway->options->config, bucket);
+
+    return (config != NULL ? config->turn_secs : TURN_DEFAULT_SECS) * G_USEC_PER_SEC;
+}
+
+static Entry *
+get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
+{
+    g_autofree char *path = engine_path_name(gateway->options->config->root, bucket, uid, name);
+    Entry *entry = g_hash_table_lookup(gateway->entries, path);
+
+    if (entry != NULL)
+        return entry;
+    entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
+    g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
+    if (session_get_engine(gateway->session) != NULL)
+        entry_session_ready(entry, session_get_id(gateway->session));
+    return entry;
+}
+
+/* Returns an array of borrowed entries, which stay valid until each has been handled once. */
+static GPtrArray *
+copy_entries(const Gateway *gateway)
+{
+    GPtrArray *entries = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer entry;
+
+    g_hash_table_iter_init(&iter, gateway->entries);
+    while (g_hash_table_iter_next(&iter, NULL, &entry))
+        g_ptr_array_add(entries, entry);
+    return entries;
+}
+
+static void
+drop_entry(Gateway *gateway, Entry *entry)
+{
+    guint64 handle = entry_get_handle(entry);
+
+    if (handle != 0)
+        g_hash_table_remove(gateway->handles, &handle);
+    g_hash_table_remove(gateway->entries, entry_get_path(entry));
+}
+
+/* Tells the lock service when it is known which of the claims from before give permits. */
+static void
+tell_synced(Gateway *gateway)
+{
+    GHashTableIter iter;
+    gpointer entry;
+
+    if (!gateway->is_ready || gateway->has_told_synced ||
+        session_get_engine(gateway->session) == NULL)
+        return;
+    g_hash_table_iter_init(&iter, gateway->entries);
+    while (g_hash_table_iter_next(&iter, NULL, &entry))
+        if (!entry_is_settled(entry))
+            return;
+    gateway->has_told_synced = TRUE;
+    link_send_synced(gateway->link);
+}
+
+static void
+on_entry_changed(Entry *entry, gpointer data)
+{
+    Gateway *gateway = data;
+
+    if (entry_has_ended(entry))
+        drop_entry(gateway, entry);
+    tell_synced(gateway);
+}
+
+/* Once the lock service has sent all its demands, there is none for the other entries. */
+static void
+drop_unwanted(Gateway *gateway)
+{
+    g_autoptr(GPtrArray) entries = copy_entries(gateway);
+
+    for (guint i = 0; i < entries->len; i++)
+        if (entry_get_handle(entries->pdata[i]) == 0)
+            entry_drop_demand(entries->pdata[i]);
+}
+
+/* ---- the session */
+
+static void
+adopt(Gateway *gateway, const EngineClaim *claim)
+{
+    ClaimName name;
+
+    if (claim_name_parse(claim->node, &name) && name.session == session_get_id(gateway->session))
+        entry_adopt(get_entry(gateway, claim->bucket, claim->uid, claim->name), &name);
+}
+
+static void send_status(Gateway *gateway);
+
+static void
+on_session_ready(guint64 id, GPtrArray *claims, gpointer data)
+{
+    Gateway *gateway = data;
+    g_autoptr(GPtrArray) entries = NULL;
+
+    g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
+    for (guint i = 0; claims != NULL && i < claims->len; i++)
+        adopt(gateway, claims->pdata[i]);
+    entries = copy_entries(gateway);
+    for (guint i = 0; i < entries->len; i++)
+        entry_session_ready(entries->pdata[i], id);
+    if (gateway->is_ready)
+        drop_unwanted(gateway);
+    tell_synced(gateway);
+    send_status(gateway);
+}
+
+static void
+on_session_interrupted(gpointer data)
+{
+    g_autoptr(GPtrArray) entries = copy_entries(data);
+
+    g_message("the connection to ZooKeeper has broken");
+    for (guint i = 0; i < entries->len; i++)
+        entry_session_interrupted(entries->pdata[i]);
+}
+
+static void
+on_session_ended(gpointer data)
+{
+    g_autoptr(GPtrArray) entries = copy_entries(data);
+
+    g_message("the session with ZooKeeper has ended");
+    for (guint i = 0; i < entries->len; i++)
+        entry_session_ended(entries->pdata[i]);
+}
+
+static void
+on_session_changed(const char *name_path, gpointer data)
+{
+    const Gateway *gateway = data;
+    Entry *entry = g_hash_table_lookup(gateway->entries, name_path);
+
+    if (entry != NULL)
+        entry_node_changed(entry);
+}
+
+static void
+on_lease_changed(guint64 serial, gint64 deadline_us, ClusterState state, gpointer data)
+{
+    const Gateway *gateway = data;
+
+    link_send_lease(gateway->link, serial, deadline_us, state);
+}
+
+static gboolean
+has_nodes(gpointer data)
+{
+    const Gateway *gateway = data;
+    GHashTableIter iter;
+    gpointer entry;
+
+    g_hash_table_iter_init(&iter, gateway->entries);
+    while (g_hash_table_iter_next(&iter, NULL, &entry))
+        if (entry_has_node(entry))
+            return TRUE;
+    return FALSE;
+}
+
+static const SessionFunctions session_functions = {
+    on_session_ready,   on_session_interrupted, on_session_ended,
+    on_session_changed, on_lease_changed,       has_nodes,
+};
+
+/* ---- status */
+
+static void
+on_hosts(const char *hosts, gpointer data)
+{
+    Gateway *gateway = data;
+    Engine *engine = session_get_engine(gateway->session);
+    const char *server = engine != NULL ? engine_get_server(engine) : NULL;
+
+    link_send_status(gateway->link, session_get_state(gateway->session),
+                     server != NULL ? server : "", hosts);
+}
+
+static void
+send_status(Gateway *gateway)
+{
+    if (!link_is_connected(gateway->link))
+        return;
+    if (session_get_engine(gateway->session) != NULL)
+        remote_list_hosts(gateway->session, on_hosts, gateway);
+    else
+        on_hosts("", gateway);
+}
+
+static gboolean
+on_status(gpointer data)
+{
+    send_status(data);
+    return G_SOURCE_CONTINUE;
+}
+
+/* ---- the lock service */
+
+static void
+on_hello(G_GNUC_UNUSED const ClusterHello *message, gpointer data)
+{
+    Gateway *gateway = data;
+
+    gateway->is_ready = FALSE;
+    gateway->has_told_synced = FALSE;
+    session_service_connected(gateway->session);
+    send_status(gateway);
+    gateway->status_source = g_timeout_add_seconds(STATUS_SECS, on_status, gateway);
+}
+
+static void
+on_demand(const ClusterDemand *message, gpointer data)
+{
+    Gateway *gateway = data;
+    Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
+
+    if (entry == NULL) {
+        guint64 *handle = g_memdup2(&message->handle, sizeof message->handle);
+
+        entry = get_entry(gateway, cluster_demand_get_bucket(message), message->uid,
+                          cluster_demand_get_name(message));
+        g_hash_table_insert(gateway->handles, handle, entry);
+    }
+    entry_set_demand(entry, message);
+}
+
+static void
+on_ready(gpointer data)
+{
+    Gateway *gateway = data;
+
+    gateway->is_ready = TRUE;
+    /* The claims of an earlier process are only known with the session. */
+    if (session_get_engine(gateway->session) != NULL)
+        drop_unwanted(gateway);
+    tell_synced(gateway);
+}
+
+static void
+on_ack(guint64 serial, gpointer data)
+{
+    const Gateway *gateway = data;
+
+    session_acknowledge(gateway->session, serial);
+}
+
+static void
+on_rows(const GByteArray *rows, gpointer data)
+{
+    const Gateway *gateway = data;
+
+    link_send_rows(gateway->link, rows);
+}
+
+static void
+on_list(const ClusterList *message, gpointer data)
+{
+    Gateway *gateway = data;
+
+    remote_list(gateway->session, message, on_rows, gateway);
+}
+
+static void
+on_broken(guint64 serial, guint count, gboolean failed, gpointer data)
+{
+    const Gateway *gateway = data;
+
+    link_send_broken(gateway->link, serial, count, failed);
+}
+
+static void
+on_break(const ClusterBreak *message, gpointer data)
+{
+    Gateway *gateway = data;
+
+    remote_break(gateway->session, gateway->options->config->root, message, on_broken, gateway);
+}
+
+static void
+on_closed(gpointer data)
+{
+    Gateway *gateway = data;
+    g_autoptr(GPtrArray) entries = copy_entries(gateway);
+
+    gateway->is_ready = FALSE;
+    g_clear_handle_id(&gateway->status_source, g_source_remove);
+    session_service_disconnected(gateway->session);
+    g_hash_table_remove_all(gateway->handles);
+    for (guint i = 0; i < entries->len; i++)
+        entry_service_disconnected(entries->pdata[i]);
+}
+
+static const LinkFunctions link_functions = {
+    on_hello, on_demand, on_ready, on_ack, on_list, on_break, on_closed,
+};
+
+/* ---- */
+
+Gateway *
+gateway_new(const GatewayOptions *options, GError **error)
+{
+    g_autoptr(Gateway) gateway = g_new0(Gateway, 1);
+
+    gateway->options = options;
+    gateway->entries =
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)entry_close);
+    gateway->handles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    gateway->link =
+        link_new(options->socket_path, options->service_uid, &link_functions, gateway, error);
+    if (gateway->link == NULL)
+        return NULL;
+    gateway->session = session_new(options->config, options->credential, options->host,
+                                   options->state_directory, &session_functions, gateway);
+    gateway->context = (EntryContext){
+        .session = gateway->session,
+        .link = gateway->link,
+        .host = g_strdup(options->host),
+        .last_turn = g_random_int(),
+        .entry_changed = on_entry_changed,
+        .data = gateway,
+    };
+    return g_steal_pointer(&gateway);
+}
+
+void
+gateway_free(Gateway *gateway)
+{
+    g_clear_handle_id(&gateway->status_source, g_source_remove);
+    g_clear_pointer(&gateway->session, session_free);
+    g_hash_table_unref(gateway->handles);
+    g_hash_table_unref(gateway->entries);
+    g_clear_pointer(&gateway->link, link_free);
+    g_free(gateway->context.host);
+    g_free(gateway);
+}

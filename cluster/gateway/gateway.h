@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The gateway: connects the lock service of this host to the engine that all hosts share.
+ *
+ * The lock service says what it wants of each name; the gateway has an entry for each, which takes
+ * the host's turns. It also lists and breaks the claims of other hosts. */
+
+#pragma once
+
+#include <sys/types.h>
+
+#include "cluster-config.h"
+
+typedef struct Gateway Gateway;
+
+typedef struct {
+    const ClusterConfig *config;
+    const char *credential;      /* NULL: none */
+    const char *host;            /* the name of this host, as others see it */
+    const char *state_directory; /* exists */
+    const char *socket_path;     /* NULL: systemd has passed the socket */
+    uid_t service_uid;           /* of weblocksd */
+} GatewayOptions;
+
+/* `options` have to stay valid. */
+Gateway *gateway_new(const GatewayOptions *options, GError **error);
+void gateway_free(Gateway *gateway);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Gateway, gateway_free)

@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "remote.h"
+
+#include <string.h>
+
+#include "claim-name.h"
+
+/* The most claims that a list has. */
+#define ROWS_MAX 10000
+
+#define BREAK_ATTEMPTS 3
+
+/* ---- lists */
+
+typedef struct {
+    guint64 serial;
+    guint64 session;
+    RemoteRows callback;
+    gpointer data;
+} List;
+
+typedef struct {
+    const EngineClaim *claim;
+    ClaimName name;
+} Row;
+
+/* By name, then in the order of the claims. */
+static int
+compare_rows(gconstpointer a, gconstpointer b)
+{
+    const Row *first = a, *second = b;
+    int order = strcmp(first->claim->name_path, second->claim->name_path);
+
+    if (order != 0)
+        return order;
+    return (first->name.sequence > second->name.sequence) -
+           (first->name.sequence < second->name.sequence);
+}
+
+static gboolean
+is_blocked(const GArray *rows, guint i)
+{
+    const Row *row = &g_array_index(rows, Row, i);
+
+    while (i-- > 0) {
+        const Row *before = &g_array_index(rows, Row, i);
+
+        if (strcmp(before->claim->name_path, row->claim->name_path) != 0)
+            return FALSE;
+        if (claim_name_blocks(&before->name, &row->name))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* Parses the data of a claim, "MICROSECONDS HOST". */
+static const char *
+parse_text(const char *text, gint64 *out_since_us)
+{
+    char *end = NULL;
+
+    *out_since_us = text != NULL ? g_ascii_strtoll(text, &end, 10) : 0;
+    return end != NULL && *end == ' ' && end[1] != '\0' ? end + 1 : "?";
+}
+
+static void
+add_row(GByteArray *bytes, guint *offset, const GArray *rows, guint i)
+{
+    const Row *row = &g_array_index(rows, Row, i);
+    gint64 since_us;
+    const char *host = parse_text(row->claim->text, &since_us);
+
+    cluster_packet_add_row(bytes, offset, row->name.mode,
+                           is_blocked(rows, i) ? CLUSTER_ROW_WAITS : CLUSTER_ROW_HOLDS, since_us,
+                           host, row->claim->name, row->claim->node);
+}
+
+static void
+on_scanned(const EngineAnswer *answer, gpointer data)
+{
+    g_autofree List *list = data;
+    g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    guint offset = cluster_packet_begin_rows(bytes, list->serial);
+
+    for (guint i = 0; answer->result == ENGINE_OK && i < answer->claims->len; i++) {
+        Row row = {.claim = answer->claims->pdata[i]};
+
+        if (claim_name_parse(row.claim->node, &row.name))
+            g_array_append_val(rows, row);
+    }
+    g_array_sort(rows, compare_rows);
+    for (guint i = 0; i < rows->len; i++)
+        if (g_array_index(rows, Row, i).name.session != list->session)
+            add_row(bytes, &offset, rows, i);
+    list->callback(bytes, list->data);
+}
+
+void
+remote_list(Session *session, const ClusterList *message, RemoteRows callback, gpointer data)
+{
+    static const EngineAnswer unreachable = {.result = ENGINE_CONNECTION_LOST};
+    Engine *engine = session_get_engine(session);
+    List *list = g_new0(List, 1);
+
+    *list = (List){message->serial, 0, callback, data};
+    if (engine == NULL) {
+        on_scanned(&unreachable, list);
+        return;
+    }
+    list->session = session_get_id(session);
+    engine_scan(engine, message->text, message->uid, NULL, TRUE, ROWS_MAX, on_scanned, list);
+}
+
+/* ---- breaking */
+
+typedef struct {
+    Session *session;
+    guint64 serial;
+    char *name_path;
+    char *name;
+    char *host; /* "": all */
+    guint n_attempts;
+    GPtrArray *sessions; /* of guint64, owned: of the host; NULL: of all */
+    GPtrArray *victims;  /* node names, owned, and a final NULL */
+    RemoteBroken callback;
+    gpointer data;
+} Break;
+
+static void
+finish_break(Break *self, guint count, gboolean failed)
+{
+    self->callback(self->serial, count, failed, self->data);
+    g_clear_pointer(&self->sessions, g_ptr_array_unref);
+    g_clear_pointer(&self->victims, g_ptr_array_unref);
+    g_free(self->name_path);
+    g_free(self->name);
+    g_free(self->host);
+    g_free(self);
+}
+
+static void find_victims(Break *self);
+
+static void
+on_ended(const EngineAnswer *answer, gpointer data)
+{
+    Break *self = data;
+    gboolean is_outdated = answer->result == ENGINE_BAD_VERSION || answer->result == ENGINE_NO_NODE;
+
+    if (is_outdated && ++self->n_attempts < BREAK_ATTEMPTS)
+        find_victims(self);
+    else if (answer->result == ENGINE_OK)
+        finish_break(self, self->victims->len - 1, FALSE);
+    else
+        finish_break(self, 0, TRUE);
+}
+
+static gboolean
+is_of_host(const Break *self, guint64 session)
+{
+    if (session == session_get_id(self->session))
+        return FALSE;
+    if (self->sessions == NULL)
+        return TRUE;
+    for (guint i = 0; i < self->sessions->len; i++)
+        if (*(guint64 *)self->sessions->pdata[i] == session)
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+has_claim_before(const char *const *children, const ClaimName *name)
+{
+    for (; *children != NULL; children++) {
+        ClaimName other;
+
+        if (claim_name_parse(*children, &other) && claim_name_blocks(&other, name))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void
+on_listed(const EngineAnswer *answer, gpointer data)
+{
+    Break *self = data;
+    Engine *engine = session_get_engine(self->session);
+
+    if (answer->result != ENGINE_OK || engine == NULL) {
+        finish_break(self, 0, answer->result != ENGINE_NO_NODE);
+        return;
+    }
+    g_clear_pointer(&self->victims, g_ptr_array_unref);
+    self->victims = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *child = answer->children; *child != NULL; child++) {
+        ClaimName name;
+
+        if (claim_name_parse(*child, &name) && is_of_host(self, name.session) &&
+            !has_claim_before(answer->children, &name))
+            g_ptr_array_add(self->victims, g_strdup(*child));
+    }
+    if (self->victims->len == 0) {
+        finish_break(self, 0, FALSE);
+        return;
+    }
+    g_ptr_array_add(self->victims, NULL);
+    engine_steal(engine, self->name_path, self->name, answer->version,
+                 (const char *const *)self->victims->pdata, NULL, NULL, on_ended, self);
+}
+
+static void
+find_victims(Break *self)
+{
+    Engine *engine = session_get_engine(self->session);
+
+    if (engine != NULL)
+        engine_list(engine, self->name_path, FALSE, on_listed, self);
+    else
+        finish_break(self, 0, TRUE);
+}
+
+static void
+on_hosts_of_break(const EngineAnswer *answer, gpointer data)
+{
+    Break *self = data;
+
+    if (answer->result != ENGINE_OK) {
+        finish_break(self, 0, TRUE);
+        return;
+    }
+    self->sessions = g_ptr_array_new_with_free_func(g_free);
+    for (const char *const *child = answer->children; *child != NULL; child++) {
+        g_autofree char *host = NULL;
+        guint64 session;
+
+        if (engine_path_parse_host(*child, &host, &session) && strcmp(host, self->host) == 0)
+            g_ptr_array_add(self->sessions, g_memdup2(&session, sizeof session));
+    }
+    find_victims(self);
+}
+
+void
+remote_break(Session *session,
+             const char *root,
+             const ClusterBreak *message,
+             RemoteBroken callback,
+             gpointer data)
+{
+    Engine *engine = session_get_engine(session);
+    Break *self = g_new0(Break, 1);
+
+    *self = (Break){
+        .session = session,
+        .serial = message->serial,
+        .name_path = engine_path_name(root, cluster_break_get_bucket(message), message->uid,
+                                      cluster_break_get_name(message)),
+        .name = g_strdup(cluster_break_get_name(message)),
+        .host = g_strdup(cluster_break_get_host(message)),
+        .callback = callback,
+        .data = data,
+    };
+    if (engine != NULL && self->host[0] != '\0')
+        engine_list_hosts(engine, on_hosts_of_break, self);
+    else
+        find_victims(self);
+}
+
+/* ---- hosts */
+
+typedef struct {
+    RemoteHosts callback;
+    gpointer data;
+} Hosts;
+
+static void
+on_hosts(const EngineAnswer *answer, gpointer data)
+{
+    g_autofree Hosts *hosts = data;
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    if (answer->result == ENGINE_SESSION_LOST)
+        return;
+    for (const char *const *child = answer->children; answer->result == ENGINE_OK && *child != NULL;
+         child++) {
+        g_autofree char *host = NULL;
+        guint64 session;
+
+        if (!engine_path_parse_host(*child, &host, &session))
+            continue;
+        g_string_append(text, host);
+        g_string_append_c(text, '\n');
+    }
+    hosts->callback(text->str, hosts->data);
+}
+
+void
+remote_list_hosts(Session *session, RemoteHosts callback, gpointer data)
+{
+    Hosts *hosts = g_new0(Hosts, 1);
+
+    *hosts = (Hosts){callback, data};
+    engine_list_hosts(session_get_engine(session), on_hosts, hosts);
+}

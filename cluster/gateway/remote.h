@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The claims of other hosts: lists them, and ends those that hold a name.
+ *
+ * Each function calls back exactly once, unless the process ends before; if the engine can't be
+ * reached, with nothing. */
+
+#pragma once
+
+#include "cluster-packet.h"
+#include "session.h"
+
+/* `rows` are one or more ROWS packets for the serial of the message. */
+typedef void (*RemoteRows)(const GByteArray *rows, gpointer data);
+void remote_list(Session *session, const ClusterList *message, RemoteRows callback, gpointer data);
+
+typedef void (*RemoteBroken)(guint64 serial, guint count, gboolean failed, gpointer data);
+void remote_break(Session *session,
+                  const char *root,
+                  const ClusterBreak *message,
+                  RemoteBroken callback,
+                  gpointer data);
+
+/* `hosts` are the names of all hosts that are connected, one a line. */
+typedef void (*RemoteHosts)(const char *hosts, gpointer data);
+void remote_list_hosts(Session *session, RemoteHosts callback, gpointer data);

@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "session-file.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
+#define GROUP        "Session"
+
+static char *
+get_path(const char *directory, const char *name)
+{
+    return g_build_filename(directory, name, NULL);
+}
+
+static char *
+get_boot_id(void)
+{
+    char *boot_id = NULL;
+
+    if (g_file_get_contents(BOOT_ID_PATH, &boot_id, NULL, NULL))
+        g_strstrip(boot_id);
+    return boot_id;
+}
+
+static gboolean
+read_session(GKeyFile *file, EngineSession *out_session)
+{
+    g_autofree char *password = g_key_file_get_string(file, GROUP, "Password", NULL);
+    g_autofree guchar *bytes = NULL;
+    gsize size = 0;
+
+    out_session->id = g_key_file_get_uint64(file, GROUP, "Id", NULL);
+    if (out_session->id == 0 || password == NULL)
+        return FALSE;
+    bytes = g_base64_decode(password, &size);
+    if (size != sizeof out_session->password)
+        return FALSE;
+    memcpy(out_session->password, bytes, size);
+    return TRUE;
+}
+
+gboolean
+session_file_load(const char *directory, EngineSession *out_session)
+{
+    g_autoptr(GKeyFile) file = g_key_file_new();
+    g_autofree char *path = get_path(directory, "session");
+    g_autofree char *boot_id = get_boot_id();
+    g_autofree char *stored = NULL;
+
+    if (!g_key_file_load_from_file(file, path, G_KEY_FILE_NONE, NULL))
+        return FALSE;
+    stored = g_key_file_get_string(file, GROUP, "Boot", NULL);
+    return stored != NULL && g_strcmp0(stored, boot_id) == 0 && read_session(file, out_session);
+}
+
+void
+session_file_save(const char *directory, const EngineSession *session)
+{
+    g_autoptr(GKeyFile) file = g_key_file_new();
+    g_autofree char *path = get_path(directory, "session");
+    g_autofree char *boot_id = get_boot_id();
+    g_autofree char *password = g_base64_encode(session->password, sizeof session->password);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_key_file_set_string(file, GROUP, "Boot", boot_id != NULL ? boot_id : "");
+    g_key_file_set_uint64(file, GROUP, "Id", session->id);
+    g_key_file_set_string(file, GROUP, "Password", password);
+    text = g_key_file_to_data(file, NULL, NULL);
+    if (!g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
+        g_warning("could not store the session, which therefore ends with this process: %s",
+                  error->message);
+}
+
+void
+session_file_delete(const char *directory)
+{
+    g_autofree char *path = get_path(directory, "session");
+
+    g_unlink(path);
+}
+
+char *
+session_file_load_instance(const char *directory)
+{
+    g_autofree char *path = get_path(directory, "instance");
+    char *instance = NULL;
+
+    if (!g_file_get_contents(path, &instance, NULL, NULL))
+        return NULL;
+    return g_strstrip(instance);
+}
+
+gboolean
+session_file_save_instance(const char *directory, const char *instance, GError **error)
+{
+    g_autofree char *path = get_path(directory, "instance");
+
+    return g_file_set_contents_full(path, instance, -1,
+                                    G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
+                                    0600, error);
+}

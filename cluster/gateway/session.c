@@ -1,0 +1,413 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "session.h"
+
+#include <time.h>
+
+#include "lease.h"
+#include "session-file.h"
+
+/* Between attempts to begin a session. */
+#define RETRY_MS 1000
+
+/* How many claims an earlier process can have left. */
+#define ADOPTED_MAX 100000
+
+struct Session {
+    const ClusterConfig *config;
+    const char *credential; /* NULL: none */
+    const char *host;
+    const char *directory;
+    const SessionFunctions *functions;
+    gpointer data;
+
+    Engine *engine; /* NULL: waiting for the next attempt */
+    gboolean is_ready;
+    gboolean was_ready;     /* in this process */
+    gboolean is_reattached; /* an earlier process began it */
+    char *instance;         /* of the engine's data; NULL: not known */
+    guint retry_source;
+
+    Lease lease;
+    gboolean has_service;
+    guint lease_source;
+    ClusterState state;
+};
+
+static void begin(Session *session);
+
+static gint64
+get_boottime_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
+}
+
+/* ---- lease */
+
+static void
+tell_lease(Session *session)
+{
+    session->functions->lease_changed(lease_tell(&session->lease), session->lease.deadline_us,
+                                      session->state, session->data);
+}
+
+static void
+set_state(Session *session, ClusterState state)
+{
+    if (session->state == state)
+        return;
+    session->state = state;
+    if (session->has_service)
+        tell_lease(session);
+}
+
+static gboolean
+on_retry(gpointer data)
+{
+    Session *session = data;
+
+    /* A lock service that is stopped would only make the other hosts wait again. */
+    if (session->has_service && session->lease.last_ack < session->lease.last_serial)
+        return G_SOURCE_CONTINUE;
+    session->retry_source = 0;
+    begin(session);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+retry_later(Session *session)
+{
+    if (session->retry_source == 0)
+        session->retry_source = g_timeout_add(RETRY_MS, on_retry, session);
+}
+
+/* Ends the use of the session. It is not closed: the engine ends it, after the time in which the
+ * lock service tells its clients. */
+static void
+end(Session *session)
+{
+    g_clear_handle_id(&session->lease_source, g_source_remove);
+    if (session->engine != NULL)
+        engine_free(g_steal_pointer(&session->engine), TRUE);
+    session_file_delete(session->directory);
+    session->is_ready = FALSE;
+    session->is_reattached = FALSE;
+    session->lease.deadline_us = 0;
+    session->lease.is_renewing = FALSE;
+    session->functions->ended(session->data);
+    set_state(session, CLUSTER_STATE_LOST);
+    retry_later(session);
+}
+
+static void arm_lease(Session *session);
+
+static void
+on_renewed(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+
+    if (session_check_answer(session, answer, TRUE))
+        arm_lease(session);
+}
+
+static gboolean
+on_lease(gpointer data)
+{
+    Session *session = data;
+    gint64 now_us = get_boottime_us();
+
+    session->lease_source = 0;
+    if (session->lease.deadline_us != 0 && !session->functions->has_nodes(session->data)) {
+        session->lease.deadline_us = 0;
+        return G_SOURCE_REMOVE;
+    }
+    if (lease_is_over(&session->lease, now_us)) {
+        g_warning("the lease is over: all locks of this host are lost");
+        end(session);
+        return G_SOURCE_REMOVE;
+    }
+    if (now_us > session->lease.renewal_us + LEASE_RENEWAL_US)
+        set_state(session, CLUSTER_STATE_SUSPECT);
+    if (session->is_ready && session->has_service && lease_begin_renewal(&session->lease, now_us))
+        engine_renew(session->engine, on_renewed, session);
+    arm_lease(session);
+    return G_SOURCE_REMOVE;
+}
+
+/* Wakes up for the next renewal, or for the end of the lease. While the renewal is due and can't
+ * be made, twice a second. */
+static void
+arm_lease(Session *session)
+{
+    gint64 next_us = lease_get_next_us(&session->lease);
+    gint64 delay_us;
+
+    g_clear_handle_id(&session->lease_source, g_source_remove);
+    if (next_us < 0)
+        return;
+    delay_us = next_us - get_boottime_us();
+    if (delay_us <= 0 && !lease_is_over(&session->lease, get_boottime_us()))
+        delay_us = G_USEC_PER_SEC / 2;
+    session->lease_source = g_timeout_add((guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session);
+}
+
+gboolean
+session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write)
+{
+    if (answer->result == ENGINE_SESSION_LOST)
+        return FALSE;
+    if (lease_is_over(&session->lease, get_boottime_us()) || answer->result == ENGINE_DENIED ||
+        answer->result == ENGINE_OTHER) {
+        end(session);
+        return FALSE;
+    }
+    if (answer->result == ENGINE_CONNECTION_LOST) {
+        lease_renewal_failed(&session->lease);
+        return TRUE;
+    }
+    if (is_write && lease_extend(&session->lease, answer->sent_us)) {
+        session->state = CLUSTER_STATE_ACTIVE;
+        tell_lease(session);
+        arm_lease(session);
+    }
+    return TRUE;
+}
+
+/* ---- beginning */
+
+static void
+become_ready(Session *session, GPtrArray *claims)
+{
+    session->is_ready = TRUE;
+    session->was_ready = TRUE;
+    set_state(session, CLUSTER_STATE_ACTIVE);
+    session->functions->ready(session_get_id(session), claims, session->data);
+}
+
+static void
+on_scanned(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+
+    if (!session_check_answer(session, answer, FALSE))
+        return;
+    if (answer->result != ENGINE_OK)
+        return; /* interrupted: again with the next connection */
+    session->is_reattached = FALSE;
+    become_ready(session, answer->claims);
+}
+
+/* A new process has not seen what the earlier one did until after a sync. */
+static void
+on_synced(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+    g_autofree char *part =
+        g_strdup_printf("-%016" G_GINT64_MODIFIER "x-", session_get_id(session));
+
+    if (session_check_answer(session, answer, FALSE) && answer->result == ENGINE_OK)
+        engine_scan(session->engine, NULL, -1, part, FALSE, ADOPTED_MAX, on_scanned, session);
+}
+
+static gboolean
+take_instance(Session *session, const char *instance)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (session->instance != NULL)
+        return TRUE;
+    if (!session_file_save_instance(session->directory, instance, &error)) {
+        g_critical("could not store the identity of the engine's data: %s", error->message);
+        return FALSE;
+    }
+    session->instance = g_strdup(instance);
+    return TRUE;
+}
+
+static void
+on_joined(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+
+    if (answer->result == ENGINE_BAD_VERSION) {
+        g_critical(
+            "the data of the ZooKeeper servers are not those that this host has used before; "
+            "tokens might be issued twice. If that is right, delete %s/instance",
+            session->directory);
+        end(session);
+        return;
+    }
+    if (!session_check_answer(session, answer, TRUE) || answer->result != ENGINE_OK)
+        return;
+    if (!take_instance(session, answer->text)) {
+        end(session);
+        return;
+    }
+    session_file_save(session->directory, engine_get_session(session->engine));
+    if (session->is_reattached)
+        engine_sync(session->engine, session->config->root, on_synced, session);
+    else
+        become_ready(session, NULL);
+}
+
+static void
+on_connected(Session *session)
+{
+    gint64 timeout_us = (gint64)engine_get_timeout_ms(session->engine) * 1000;
+
+    if (timeout_us < LEASE_MARGIN_US + 2 * LEASE_RENEWAL_US) {
+        g_critical(
+            "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
+            "the promises: raise maxSessionTimeout",
+            (double)timeout_us / G_USEC_PER_SEC);
+        end(session);
+        return;
+    }
+    session->lease.duration_us = timeout_us - LEASE_MARGIN_US;
+    if (session->was_ready)
+        become_ready(session, NULL);
+    else
+        engine_join(session->engine, session->host, session->instance, on_joined, session);
+}
+
+static void
+on_state_changed(EngineState state, gpointer data)
+{
+    Session *session = data;
+
+    if (state == ENGINE_ENDED) {
+        end(session);
+    } else if (state == ENGINE_CONNECTED) {
+        on_connected(session);
+    } else if (session->is_ready) {
+        session->is_ready = FALSE;
+        lease_renewal_failed(&session->lease);
+        session->functions->interrupted(session->data);
+    }
+}
+
+static void
+on_changed(const char *name_path, G_GNUC_UNUSED const char *claim, gpointer data)
+{
+    Session *session = data;
+
+    if (session->is_ready)
+        session->functions->changed(name_path, session->data);
+}
+
+static const EngineEvents engine_events = {on_state_changed, on_changed};
+
+static void
+begin(Session *session)
+{
+    EngineSession stored;
+    EngineConfig config = {
+        .servers = session->config->servers,
+        .root = session->config->root,
+        .credential = session->credential,
+        .timeout_ms = session->config->session_timeout_secs * 1000,
+    };
+    g_autoptr(GError) error = NULL;
+
+    session->was_ready = FALSE;
+    session->is_reattached = session_file_load(session->directory, &stored);
+    if (session->is_reattached)
+        config.session = &stored;
+    session->engine = engine_new(&config, &engine_events, session, &error);
+    set_state(session, CLUSTER_STATE_CONNECTING);
+    if (session->engine == NULL) {
+        g_warning("could not connect to ZooKeeper: %s", error->message);
+        retry_later(session);
+    }
+}
+
+/* ---- */
+
+Session *
+session_new(const ClusterConfig *config,
+            const char *credential,
+            const char *host,
+            const char *directory,
+            const SessionFunctions *functions,
+            gpointer data)
+{
+    Session *session = g_new0(Session, 1);
+
+    session->config = config;
+    session->credential = credential;
+    session->host = host;
+    session->directory = directory;
+    session->functions = functions;
+    session->data = data;
+    session->instance = session_file_load_instance(directory);
+    session->state = CLUSTER_STATE_CONNECTING;
+    lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
+    session->retry_source = g_timeout_add(0, on_retry, session);
+    return session;
+}
+
+void
+session_free(Session *session)
+{
+    gboolean has_nodes = session->functions->has_nodes(session->data);
+
+    g_clear_handle_id(&session->retry_source, g_source_remove);
+    g_clear_handle_id(&session->lease_source, g_source_remove);
+    if (session->engine != NULL) {
+        session->is_ready = FALSE;
+        if (!has_nodes)
+            session_file_delete(session->directory);
+        engine_free(g_steal_pointer(&session->engine), has_nodes);
+    }
+    g_free(session->instance);
+    g_free(session);
+}
+
+Engine *
+session_get_engine(const Session *session)
+{
+    return session->is_ready ? session->engine : NULL;
+}
+
+guint64
+session_get_id(const Session *session)
+{
+    return engine_get_session(session->engine)->id;
+}
+
+gint64
+session_get_deadline_us(const Session *session)
+{
+    return session->lease.deadline_us;
+}
+
+ClusterState
+session_get_state(const Session *session)
+{
+    return session->state;
+}
+
+void
+session_service_connected(Session *session)
+{
+    session->has_service = TRUE;
+    /* The renewal waits for the acknowledgement of this. */
+    tell_lease(session);
+}
+
+void
+session_service_disconnected(Session *session)
+{
+    session->has_service = FALSE;
+}
+
+void
+session_acknowledge(Session *session, guint64 serial)
+{
+    lease_acknowledge(&session->lease, serial);
+    arm_lease(session);
+}

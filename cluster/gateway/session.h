@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The session with the engine, one after the other: connects, joins, takes over the claims of an
+ * earlier process of this host, and renews the lease.
+ *
+ * A session is ready while operations can be started. It is interrupted while there is no
+ * connection; all operations in progress have then been answered with ENGINE_CONNECTION_LOST. It
+ * ends when the engine says so, when the lease is over, or when an operation fails in a way that is
+ * not understood; another one is begun then. The session of a lease that is over is left to itself:
+ * the engine ends it a few seconds later, after the lock service has told its clients. */
+
+#pragma once
+
+#include "cluster-config.h"
+#include "cluster-packet.h"
+#include "engine.h"
+
+typedef struct Session Session;
+
+typedef struct {
+    /* `claims` (of EngineClaim) are those of an earlier process; NULL if there can be none. */
+    void (*ready)(guint64 id, GPtrArray *claims, gpointer data);
+    void (*interrupted)(gpointer data);
+    void (*ended)(gpointer data);
+    void (*changed)(const char *name_path, gpointer data);
+    /* The lock service has to be told of a new deadline or state. */
+    void (*lease_changed)(guint64 serial, gint64 deadline_us, ClusterState state, gpointer data);
+    /* Whether this host has nodes, or may have some: only then there is a lease. */
+    gboolean (*has_nodes)(gpointer data);
+} SessionFunctions;
+
+/* `config`, `host` and `directory` are borrowed and have to stay valid. */
+Session *session_new(const ClusterConfig *config,
+                     const char *credential,
+                     const char *host,
+                     const char *directory,
+                     const SessionFunctions *functions,
+                     gpointer data);
+
+/* The session continues, for the next process, if there are nodes. */
+void session_free(Session *session);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_free)
+
+/* NULL while the session is not ready. */
+Engine *session_get_engine(const Session *session);
+guint64 session_get_id(const Session *session);
+gint64 session_get_deadline_us(const Session *session);
+ClusterState session_get_state(const Session *session);
+
+/* An operation was answered. Returns FALSE, and the session has ended, if its result must not be
+ * used: the lease was over, or the operation failed for good. `is_write`: it proves that the
+ * session lived when it was sent. */
+gboolean session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write);
+
+/* The lock service has connected, has disconnected, has acknowledged a lease. */
+void session_service_connected(Session *session);
+void session_service_disconnected(Session *session);
+void session_acknowledge(Session *session, guint64 serial);
