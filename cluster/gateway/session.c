@@ -11,6 +11,10 @@
 /* Between attempts to begin a session. */
 #define RETRY_MS 1000
 
+/* How long after the end of a lease the nodes are left to the engine at least, unless the lock
+ * service has said before that it has told its clients. */
+#define GRACE_US (2 * G_USEC_PER_SEC)
+
 /* How many claims an earlier process can have left. */
 #define ADOPTED_MAX 100000
 
@@ -22,7 +26,9 @@ struct Session {
     const SessionFunctions *functions;
     gpointer data;
 
-    Engine *engine; /* NULL: waiting for the next attempt */
+    Engine *engine;   /* NULL: waiting for the next attempt */
+    Engine *old;      /* ended, and about to be closed; or NULL */
+    gint64 closes_us; /* when to close it at the latest */
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
     gboolean is_reattached; /* an earlier process began it */
@@ -65,16 +71,29 @@ set_state(Session *session, ClusterState state)
         tell_lease(session);
 }
 
+static void retry_later(Session *session);
+
+/* Whether the lock service has not read the last message: it may be stopped. */
+static gboolean
+is_service_behind(const Session *session)
+{
+    return session->has_service && session->lease.last_ack < session->lease.last_serial;
+}
+
 static gboolean
 on_retry(gpointer data)
 {
     Session *session = data;
 
-    /* A lock service that is stopped would only make the other hosts wait again. */
-    if (session->has_service && session->lease.last_ack < session->lease.last_serial)
-        return G_SOURCE_CONTINUE;
     session->retry_source = 0;
-    begin(session);
+    if (session->old != NULL && (get_boottime_us() >= session->closes_us ||
+                                 (session->has_service && !is_service_behind(session))))
+        engine_free(g_steal_pointer(&session->old), FALSE);
+    /* A lock service that is stopped would only make the other hosts wait again. */
+    if (session->old != NULL || is_service_behind(session))
+        retry_later(session);
+    else
+        begin(session);
     return G_SOURCE_REMOVE;
 }
 
@@ -85,21 +104,23 @@ retry_later(Session *session)
         session->retry_source = g_timeout_add(RETRY_MS, on_retry, session);
 }
 
-/* Ends the use of the session. It is not closed: the engine ends it, after the time in which the
- * lock service tells its clients. */
+/* Ends the use of the session. It is closed a little later, when the lock service has told its
+ * clients that their locks are lost. */
 static void
 end(Session *session)
 {
     g_clear_handle_id(&session->lease_source, g_source_remove);
-    if (session->engine != NULL)
-        engine_free(g_steal_pointer(&session->engine), TRUE);
+    session->old = g_steal_pointer(&session->engine);
+    session->closes_us = get_boottime_us() + GRACE_US;
     session_file_delete(session->directory);
     session->is_ready = FALSE;
     session->is_reattached = FALSE;
     session->lease.deadline_us = 0;
     session->lease.is_renewing = FALSE;
     session->functions->ended(session->data);
-    set_state(session, CLUSTER_STATE_LOST);
+    session->state = CLUSTER_STATE_LOST;
+    if (session->has_service)
+        tell_lease(session);
     retry_later(session);
 }
 
@@ -158,7 +179,7 @@ arm_lease(Session *session)
 gboolean
 session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write)
 {
-    if (answer->result == ENGINE_SESSION_LOST)
+    if (answer->result == ENGINE_SESSION_LOST || session->engine == NULL)
         return FALSE;
     if (lease_is_over(&session->lease, get_boottime_us()) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
@@ -233,6 +254,8 @@ on_joined(const EngineAnswer *answer, gpointer data)
 {
     Session *session = data;
 
+    if (session->engine == NULL)
+        return;
     if (answer->result == ENGINE_BAD_VERSION) {
         g_critical(
             "the data of the ZooKeeper servers are not those that this host has used before; "
@@ -279,6 +302,8 @@ on_state_changed(EngineState state, gpointer data)
 {
     Session *session = data;
 
+    if (session->engine == NULL) /* it is the old one's */
+        return;
     if (state == ENGINE_ENDED) {
         end(session);
     } else if (state == ENGINE_CONNECTED) {
@@ -346,7 +371,7 @@ session_new(const ClusterConfig *config,
     session->instance = session_file_load_instance(directory);
     session->state = CLUSTER_STATE_CONNECTING;
     lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
-    session->retry_source = g_timeout_add(0, on_retry, session);
+    session->retry_source = g_idle_add(on_retry, session);
     return session;
 }
 
@@ -363,6 +388,8 @@ session_free(Session *session)
             session_file_delete(session->directory);
         engine_free(g_steal_pointer(&session->engine), has_nodes);
     }
+    if (session->old != NULL)
+        engine_free(g_steal_pointer(&session->old), TRUE);
     g_free(session->instance);
     g_free(session);
 }

@@ -7,8 +7,8 @@
  * A session is ready while operations can be started. It is interrupted while there is no
  * connection; all operations in progress have then been answered with ENGINE_CONNECTION_LOST. It
  * ends when the engine says so, when the lease is over, or when an operation fails in a way that is
- * not understood; another one is begun then. The session of a lease that is over is left to itself:
- * the engine ends it a few seconds later, after the lock service has told its clients. */
+ * not understood; another one is begun then. A session that has ended is closed when the lock
+ * service has told its clients, or two seconds later: until then the engine keeps its nodes. */
 
 #pragma once
 
