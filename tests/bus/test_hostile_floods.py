@@ -23,7 +23,7 @@ from test_pressure import OwnBus
 
 FLOODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'flooder.py')
 OTHER_UID = 65534
-SECONDS = full_size(0.5, 5)
+SECONDS = full_size(0.25, 5)
 SECONDS_BY_BUS = full_size(0.1, 5)
 ROUNDS = 5
 # How long a call may take, of a hundred: what the machine does by itself is measured before.

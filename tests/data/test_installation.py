@@ -93,6 +93,11 @@ class Staged(unittest.TestCase):
         self.assertEqual(sorted(path for path in planned if path + '/' not in folders),
                          sorted(files))
 
+    def test_everything_stays_inside_the_prefix(self):
+        prefix = self.stage.options['prefix'] + '/'
+        for path in self.stage.planned:
+            self.assertTrue(path.startswith(prefix), path)
+
     def test_no_placeholder_and_no_build_path(self):
         traces = (re.compile(rb'@\w+@'), os.fsencode(self.directory),
                   os.fsencode(self.stage.build), os.fsencode(environment('WEBLOCKS_SOURCE_DIR')))

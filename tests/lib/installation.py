@@ -88,6 +88,7 @@ class PrivatePrefix(Installation):
             options = {'tests': 'false', 'docs': 'disabled',
                        # What these make has no path in it that could be wrong.
                        'introspection': 'disabled', 'vapi': 'disabled', 'examples': 'disabled',
+                       'viewer': 'disabled', 'cluster': 'disabled',
                        **options}
             meson('setup', build, source, f'--prefix={self.directory}/prefix',
                   '--wrap-mode=forcefallback',
