@@ -42,6 +42,8 @@ find_blockers(InspectEntry *entry)
         if (conflict(request, link->data))
             add_blocker(entry, link->data);
     }
+    if (request->undecided == UNDECIDED_STEAL)
+        return; /* it is not in the queue, but before it */
     for (const GList *link = queue->pending.head; link != &request->in_queue; link = link->next) {
         if (n_looked_at++ == INSPECT_BLOCKERS_MAX)
             return;
@@ -58,6 +60,8 @@ get_position(const LockManager *manager, const LockRequest *request)
 
     if (request->state != LOCK_REQUEST_PENDING)
         return 0;
+    if (request->undecided == UNDECIDED_STEAL)
+        return 1;
     if (queue->inspection != manager->last_inspection) {
         queue->inspection = manager->last_inspection;
         queue->n_inspected = 0;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "service/core/inspect.h"
 #include "service/core/lock-manager.h"
 #include "service/core/lock-queue.h"
 #include "service/core/permit.h"
@@ -192,9 +193,38 @@ check_name(World *world, guint principal, guint name)
         check_demand(world, &world->reported[principal][name], &expected);
 }
 
+static void
+check_entry(const InspectEntry *entry, gpointer data)
+{
+    const LockRequest *request = entry->request;
+
+    lock_world_check(data, (entry->position == 0) == (request->state == LOCK_REQUEST_HELD),
+                     "positions");
+    lock_world_check(data, request->undecided != UNDECIDED_STEAL || entry->position == 1,
+                     "positions of steals");
+    lock_world_check(data,
+                     entry->position != 1 || request->undecided == UNDECIDED_STEAL ||
+                         request->queue->pending.head == &request->in_queue,
+                     "first positions");
+}
+
+static void
+inspect(World *world, guint principal)
+{
+    const InspectFilter all = {.limit = G_MAXUINT32};
+    const Principal *of = principal_find(world->core, &lock_world_identities[principal]);
+    LockManager *manager =
+        of != NULL ? lock_manager_find(of, lock_world_buckets[CLUSTER_BUCKET]) : NULL;
+
+    if (manager != NULL)
+        lock_manager_inspect(manager, &all, check_entry, world);
+}
+
 void
 lock_world_check_permits(World *world)
 {
+    for (guint principal = 0; principal < N_PRINCIPALS; principal++)
+        inspect(world, principal);
     for (guint principal = 0; principal < N_PRINCIPALS; principal++)
         for (guint name = 0; name < N_NAMES; name++)
             check_name(world, principal, name);

@@ -20,10 +20,10 @@ describe_entry(const InspectEntry *entry, gpointer data)
 /* "A1:0 B1:1<A": agent, id, position, blockers; and a "+" if there is more. A filter without a
  * limit is for all. */
 static char *
-inspect(CoreFixture *f, InspectFilter *filter)
+inspect_in(CoreFixture *f, const char *bucket, InspectFilter *filter)
 {
     GString *text = g_string_new(NULL);
-    g_autoptr(LockManager) manager = fixture_manager(f, 'A', FIXTURE_BUCKET);
+    g_autoptr(LockManager) manager = fixture_manager(f, 'A', bucket);
 
     if (filter->limit == 0)
         filter->limit = G_MAXUINT32;
@@ -32,14 +32,17 @@ inspect(CoreFixture *f, InspectFilter *filter)
     return g_string_free(text, FALSE);
 }
 
-#define assert_inspect(fixture, expected, ...)               \
-    G_STMT_START                                             \
-    {                                                        \
-        InspectFilter filter_ = {__VA_ARGS__};               \
-        g_autofree char *text_ = inspect(fixture, &filter_); \
-        g_assert_cmpstr(text_, ==, expected);                \
-    }                                                        \
+#define assert_inspect_in(fixture, bucket, expected, ...)               \
+    G_STMT_START                                                        \
+    {                                                                   \
+        InspectFilter filter_ = {__VA_ARGS__};                          \
+        g_autofree char *text_ = inspect_in(fixture, bucket, &filter_); \
+        g_assert_cmpstr(text_, ==, expected);                           \
+    }                                                                   \
     G_STMT_END
+
+#define assert_inspect(fixture, expected, ...) \
+    assert_inspect_in(fixture, FIXTURE_BUCKET, expected, __VA_ARGS__)
 
 static void
 set_scene(CoreFixture *f)
@@ -149,6 +152,19 @@ test_crossed(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "A1:0 B1:0 A2:1<B B2:1<A A3:2<A,B");
 }
 
+/* Undecided steals are beside the queue: see permit.h. */
+static void
+test_cluster(CoreFixture *f, gconstpointer data)
+{
+    fixture_request(f, 'A', "n", "bucket=cluster:c");
+    fixture_request(f, 'B', "n", "bucket=cluster:c steal");
+    fixture_request(f, 'C', "n", "bucket=cluster:c");
+    fixture_request(f, 'B', "n", "bucket=cluster:c steal");
+    fixture_request(f, 'D', "m", "bucket=cluster:c ifAvailable");
+    assert_inspect_in(f, "cluster:c", "A1:1 B1:1 C1:2<A B2:1 D1:1", 0);
+    assert_inspect_in(f, "cluster:c", "B1:1", .client_id = "B", .by_id = TRUE, .id = 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -159,5 +175,6 @@ main(int argc, char **argv)
     FIXTURE_TEST("/inspect/position-after-steal", test_position_after_steal);
     FIXTURE_TEST("/inspect/blockers-bounded", test_blockers_bounded);
     FIXTURE_TEST("/inspect/crossed", test_crossed);
+    FIXTURE_TEST("/inspect/cluster", test_cluster);
     return g_test_run();
 }
