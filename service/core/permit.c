@@ -153,16 +153,6 @@ permit_yield(LockQueue *queue, gboolean now)
 }
 
 void
-permit_return(LockQueue *queue)
-{
-    g_assert(permit_get_demand(queue).turn_over);
-
-    queue->permit->mode = PERMIT_NONE;
-    queue->permit->boundary = NO_BOUNDARY;
-    permit_list_demand(queue);
-}
-
-void
 permit_suspend(LockQueue *queue)
 {
     queue->permit->mode = PERMIT_NONE;
@@ -171,14 +161,20 @@ permit_suspend(LockQueue *queue)
 }
 
 void
+permit_return(LockQueue *queue)
+{
+    g_assert(permit_get_demand(queue).turn_over);
+
+    permit_suspend(queue);
+}
+
+void
 permit_revoke(LockQueue *queue, EffectKind effect_kind)
 {
     g_assert(effect_kind == EFFECT_STOLEN || effect_kind == EFFECT_LOST);
 
-    queue->permit->mode = PERMIT_NONE;
-    queue->permit->boundary = NO_BOUNDARY;
+    permit_suspend(queue);
     lock_queue_end_held(queue, effect_kind);
-    permit_list_demand(queue);
 }
 
 void

@@ -113,7 +113,7 @@ late_replies_refuse_all(Server *server)
     g_autoptr(GList) requests = g_hash_table_get_keys(server->late_replies->by_request);
 
     g_assert(server->is_ending);
-    session_tick(&server->session);
+    server_tick(server);
     for (const GList *link = requests; link != NULL; link = link->next) {
         LockRequest *request = link->data;
 

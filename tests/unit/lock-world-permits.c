@@ -122,6 +122,12 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
                             lock_world_names[name]);
         permit_decline(queue);
         lock_model_decline(&world->model, place, name);
+    } else if (way < 15) {
+        lock_world_describe(world, "principal %u does not know whether it has '%s'", principal,
+                            lock_world_names[name]);
+        permit_suspend(queue);
+        lock_model_return(&world->model, place, name);
+        world->is_restored[principal][name] = TRUE;
     } else {
         lock_world_describe(world, "principal %u loses '%s'", principal, lock_world_names[name]);
         permit_revoke(queue, kind);

@@ -47,7 +47,7 @@ struct LockWorld {
     LockManager *cluster[N_PRINCIPALS];          /* owned references; NULL: not used yet */
     LockQueue *permitted[N_PRINCIPALS][N_NAMES]; /* owned references; NULL: no permit */
     LockDemand reported[N_PRINCIPALS][N_NAMES];  /* as it was last taken */
-    gboolean is_restored[N_PRINCIPALS][N_NAMES]; /* it may be held without a permit */
+    gboolean is_restored[N_PRINCIPALS][N_NAMES]; /* or suspended: held without a permit */
     guint64 last_block;                          /* the highest token that was to be had */
     GArray *expected;                            /* of Line */
     GArray *actual;                              /* of Line */

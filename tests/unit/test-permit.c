@@ -183,6 +183,27 @@ test_revoke(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "");
 }
 
+/* What is held stays held until it is known whether the permit is valid. */
+static void
+test_suspend(PermitFixture *f, gconstpointer data)
+{
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'A', "n", IN);
+    fixture_request(&f->core, 'B', "n", IN);
+    permit_yield(f->queue, FALSE);
+    permit_suspend(f->queue);
+    assert_demand(f, "none: want exclusive held exclusive, 1");
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    fixture_request(&f->core, 'C', "n", IN);
+    assert_effects(&f->core, "granted A1, waits B1, waits C1");
+    permit_suspend(f->queue);
+    release(f, 'A', 1);
+    assert_effects(&f->core, "released A1");
+    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    release(f, 'B', 1);
+    assert_effects(&f->core, "granted B1, released B1, granted C1");
+}
+
 /* A permit for less than what is held: the rest is lost, so that nothing is held without one. */
 static void
 test_lesser_permit(PermitFixture *f, gconstpointer data)
@@ -515,6 +536,7 @@ main(int argc, char **argv)
     PERMIT_TEST("/permit/yield", test_yield);
     PERMIT_TEST("/permit/yield-without-requests", test_yield_without_requests);
     PERMIT_TEST("/permit/revoke", test_revoke);
+    PERMIT_TEST("/permit/suspend", test_suspend);
     PERMIT_TEST("/permit/lesser-permit", test_lesser_permit);
     PERMIT_TEST("/permit/if-available", test_if_available);
     PERMIT_TEST("/permit/steal", test_steal);
