@@ -428,16 +428,19 @@ cluster_get_deadline_us(const Cluster *self)
     return self->lease.deadline_us;
 }
 
-ClusterInfo
-cluster_get_info(const Cluster *self)
+void
+cluster_get_info(Cluster *self, ClusterInfo *out_info)
 {
-    const gint64 left_us = self->lease.deadline_us - lease_get_time_us();
+    gint64 left_us;
 
-    return (ClusterInfo){
+    gateway_connect(&self->gateway);
+    left_us = self->lease.deadline_us - lease_get_time_us();
+    *out_info = (ClusterInfo){
         .state = self->state,
         .lease_left_us = MAX(left_us, 0),
         .engine = self->engine != NULL ? self->engine : "",
         .hosts = self->hosts != NULL ? self->hosts : "",
+        .config = self->config,
     };
 }
 

@@ -19,8 +19,7 @@
 #include <glib.h>
 
 #include "client.h"
-#include "cluster-config.h"
-#include "cluster-packet.h"
+#include "cluster-info.h"
 
 #define CLUSTER_SYNC_SECS 3
 
@@ -34,13 +33,6 @@ typedef struct {
     /* The connection has ended: there will be no reply to earlier calls. */
     void (*disconnected)(gpointer data);
 } ClusterFunctions;
-
-typedef struct {
-    ClusterState state;
-    gint64 lease_left_us; /* 0: there is no lease */
-    const char *engine;   /* "": none */
-    const char *hosts;    /* separated by newlines */
-} ClusterInfo;
 
 typedef struct Cluster Cluster;
 
@@ -79,7 +71,8 @@ void cluster_end_turn(Cluster *cluster);
 /* Returns the deadline that a successor needs to know; 0: there is no lease. */
 gint64 cluster_get_deadline_us(const Cluster *cluster);
 
-ClusterInfo cluster_get_info(const Cluster *cluster);
+/* The property Cluster of the service. Connects, if there is no connection. */
+void cluster_get_info(Cluster *cluster, ClusterInfo *out_info);
 
 /* Send LIST and BREAK. Return the serial number of the reply, or 0 if there is no connection. */
 guint64 cluster_list(Cluster *cluster, guint32 uid, const char *bucket);

@@ -8,9 +8,12 @@
 
 #include "bucket-path.h"
 #include "client.h"
+#include "cluster-info.h"
 #include "flow-control.h"
 #include "outbox.h"
 #include "sd-bus.h"
+
+typedef void (*BusGetClusterInfo)(ClusterInfo *out_info, gpointer data);
 
 struct Bus {
     Session *session;   /* borrowed */
@@ -20,6 +23,8 @@ struct Bus {
     sd_bus_message *served; /* not owned; the call that is being served, unless it was deferred */
     BucketPath called;      /* the bucket of the last call */
     BucketPath last_bucket; /* the bucket of the last signal about a client's own principal */
+    BusGetClusterInfo get_cluster_info; /* see interfaces.h */
+    gpointer data;                      /* for it */
 };
 
 /* Takes the reference to `connection`. */

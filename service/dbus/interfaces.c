@@ -87,6 +87,74 @@ append_limits(sd_bus_message *reply, const Limits *limits)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+/* ---- the property Cluster */
+
+static int
+append_strings(sd_bus_message *reply, const char *key, char **strings)
+{
+    int r;
+
+    if ((r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
+        (r = sd_bus_message_append(reply, "s", key)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "as")) < 0 ||
+        (r = sd_bus_message_append_strv(reply, strings)) < 0 ||
+        (r = sd_bus_message_close_container(reply)) < 0)
+        return r;
+    return sd_bus_message_close_container(reply);
+}
+
+/* Returns the names that clients use, owned. */
+static char **
+get_bucket_names(const ClusterConfig *config)
+{
+    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+    for (guint i = 0; config != NULL && i < config->buckets->len; i++) {
+        const ClusterBucketConfig *bucket = config->buckets->pdata[i];
+        g_autofree char *name = g_strconcat(BUS_CLUSTER_PREFIX, bucket->name, NULL);
+
+        g_strv_builder_add(builder, name);
+    }
+    return g_strv_builder_end(builder);
+}
+
+static int
+append_cluster(sd_bus_message *reply, const ClusterInfo *info)
+{
+    static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
+    g_auto(GStrv) hosts = g_strsplit(info->hosts, "\n", -1);
+    g_auto(GStrv) buckets = get_bucket_names(info->config);
+    const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
+    int r;
+
+    g_assert(info->state < G_N_ELEMENTS(states));
+    if ((r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0 ||
+        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "state", "s", states[info->state],
+                                   "leaseLeft", "u", left_ms, "server", "s", info->engine)) < 0 ||
+        (r = append_strings(reply, "hosts", hosts)) < 0 ||
+        (r = append_strings(reply, "buckets", buckets)) < 0)
+        return r;
+    return sd_bus_message_close_container(reply);
+}
+
+static int
+get_cluster(sd_bus *bus,
+            const char *path,
+            const char *interface,
+            const char *property,
+            sd_bus_message *reply,
+            void *userdata,
+            sd_bus_error *error)
+{
+    const Bus *self = userdata;
+    ClusterInfo info;
+
+    self->get_cluster_info(&info, self->data);
+    return append_cluster(reply, &info);
+}
+
+/* ---- */
+
 static int
 get_property(sd_bus *bus,
              const char *path,
@@ -144,15 +212,18 @@ static const sd_bus_vtable service_vtable[] = {
     SD_BUS_PROPERTY("Version", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("InterfaceVersion", "u", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("Limits", "a{st}", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Cluster", "a{sv}", get_cluster, 0, 0),
     SD_BUS_VTABLE_END,
 };
 
 int
-interfaces_export(Bus *bus)
+interfaces_export(Bus *bus, BusGetClusterInfo get_cluster_info, gpointer data)
 {
     sd_bus *connection = bus->connection;
     int r;
 
+    bus->get_cluster_info = get_cluster_info;
+    bus->data = data;
     /* The paths of others are below a node above the service's, so that introspection does not show
      * a node for each kind. */
     if ((r = sd_bus_add_fallback_vtable(connection, NULL, BUS_BUCKET_PREFIX, BUS_LOCKS_INTERFACE,

@@ -11,5 +11,7 @@
 
 #include "bus.h"
 
-/* Adds both interfaces to the connection. Returns a negative errno on failure. */
-int interfaces_export(Bus *bus);
+/* Adds both interfaces to the connection. `get_cluster_info` is called when the property is read;
+ * it sets `*out_info`, which is valid until it is called again. Returns a negative errno on
+ * failure. */
+int interfaces_export(Bus *bus, BusGetClusterInfo get_cluster_info, gpointer data);

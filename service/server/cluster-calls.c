@@ -271,6 +271,17 @@ static const ClusterFunctions functions = {
 };
 
 void
+cluster_calls_get_info(ClusterInfo *out_info, gpointer server)
+{
+    Cluster *cluster = ((Server *)server)->cluster;
+
+    if (cluster != NULL)
+        cluster_get_info(cluster, out_info);
+    else
+        *out_info = (ClusterInfo){.state = CLUSTER_STATE_OFF, .engine = "", .hosts = ""};
+}
+
+void
 cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)
 {
     server->cluster_calls = g_new0(ClusterCalls, 1);

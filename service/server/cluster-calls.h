@@ -7,7 +7,7 @@
 
 #pragma once
 
-#include "cluster-config.h"
+#include "cluster-info.h"
 #include "lock-call.h"
 #include "server.h"
 
@@ -24,6 +24,9 @@ LockResult cluster_calls_check(const Client *client, const LockCall *call);
  * later, unless the client disconnects. `n_ended` is the number of locks that Break has ended on
  * this host. */
 gboolean cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
+
+/* For the property Cluster; `server` is a Server. */
+void cluster_calls_get_info(ClusterInfo *out_info, gpointer server);
 
 /* Replies to all these calls with what has arrived. */
 void cluster_calls_finish_all(Server *server);

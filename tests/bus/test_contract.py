@@ -151,7 +151,9 @@ class Properties(BusTestCase):
     def test_get_all(self):
         values = self.client().call(ROOT, 'org.freedesktop.DBus.Properties', 'GetAll',
                                     GLib.Variant('(s)', (ADMIN,)))[0]
-        self.assertEqual(set(values), {'Version', 'InterfaceVersion', 'Limits'})
+        self.assertEqual(set(values), {'Version', 'InterfaceVersion', 'Limits', 'Cluster'})
+        self.assertEqual(values['Cluster'], {'state': 'off', 'leaseLeft': 0, 'server': '',
+                                             'hosts': [], 'buckets': []})
 
     def test_read_only(self):
         for name, value in (('Version', GLib.Variant('s', '9')),

@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The connection of this host to a cluster, for the property Cluster. */
+
+#pragma once
+
+#include "cluster-config.h"
+#include "cluster-packet.h"
+
+/* Everything is borrowed. */
+typedef struct {
+    ClusterState state;
+    gint64 lease_left_us;        /* 0: there is no lease */
+    const char *engine;          /* the server in use; "": none */
+    const char *hosts;           /* separated by newlines */
+    const ClusterConfig *config; /* NULL: this host has none */
+} ClusterInfo;
