@@ -100,7 +100,7 @@ break_locks(const Break *self)
     if (manager != NULL)
         n_broken = break_held(self, manager, &error);
     if (error != NULL)
-        return complain_of(error);
+        return target_complain(&self->target, error);
     if (n_broken == 0) {
         complain(_("the lock '%s' is not held"), self->name);
         return STATUS_CONFLICT;

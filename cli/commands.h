@@ -23,3 +23,4 @@ int command_inspect(const Command *command, int argc, char **argv);
 int command_watch(const Command *command, int argc, char **argv);
 int command_break(const Command *command, int argc, char **argv);
 int command_steal(const Command *command, int argc, char **argv);
+int command_cluster(const Command *command, int argc, char **argv);

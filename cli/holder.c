@@ -45,6 +45,9 @@ describe_loss(const Holder *self, WebLocksLossReason reason)
     case WEB_LOCKS_LOSS_REASON_STOLEN:
         return g_strdup_printf(_("the lock '%s' was stolen"), self->name);
     case WEB_LOCKS_LOSS_REASON_LOST:
+        if (target_is_clustered(&self->options.target))
+            return g_strdup_printf(
+                _("the lock '%s' was lost: this host had no contact with the cluster"), self->name);
         return g_strdup_printf(_("the lock '%s' was lost: the service has restarted without it"),
                                self->name);
     case WEB_LOCKS_LOSS_REASON_TERMINATED:
@@ -202,8 +205,10 @@ on_requested(GObject *manager, GAsyncResult *result, gpointer data)
         on_granted(self);
     else if (error == NULL || g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_TIMEOUT))
         end_in_conflict(self);
+    else if (self->name[0] == '-')
+        finish(self, complain_of(error)); /* a reserved name, in every bucket */
     else
-        finish(self, complain_of(error));
+        finish(self, target_complain(&self->options.target, error));
 }
 
 static guint

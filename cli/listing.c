@@ -213,7 +213,7 @@ listing_print(const Listing *listing)
     Status status = STATUS_OK;
 
     if (pages == NULL)
-        return complain_of(error);
+        return target_complain(&listing->target, error);
     if (listing->detailed)
         update_evidence(pages);
     if (listing->json && listing->all) {

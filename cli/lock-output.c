@@ -4,7 +4,10 @@
 #include "cli/lock-output.h"
 
 #include <glib/gi18n.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "common/bus-names.h"
 
 static const char *const headings_plain[] = {N_("BUCKET"), N_("NAME"),   N_("MODE"),
                                              N_("STATE"),  N_("CLIENT"), NULL};
@@ -46,6 +49,17 @@ or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
+/* Another host that holds or waits for the lock, for which nothing else is known; otherwise "". */
+static const char *
+host_of(WebLocksLockInfo *info)
+{
+    const char *client_id = web_locks_lock_info_get_client_id(info);
+
+    if (!g_str_has_prefix(client_id, BUS_HOST_PREFIX))
+        return "";
+    return client_id + strlen(BUS_HOST_PREFIX);
+}
+
 static void
 add_evidence(Json *json, WebLocksLockInfo *info)
 {
@@ -79,6 +93,7 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     json_string(json, "process", or_empty(web_locks_lock_info_get_process(info)));
     json_string(json, "application", or_empty(web_locks_lock_info_get_application(info)));
     json_number(json, "uid", web_locks_lock_info_get_uid(info));
+    json_string(json, "host", host_of(info));
     json_string(json, "why", or_empty(web_locks_lock_info_get_why(info)));
     json_number(json, "position", web_locks_lock_info_get_position(info));
     json_open(json, "blockedBy", '[');
@@ -112,12 +127,14 @@ lock_output_snapshot(Json *json, WebLocksSnapshot *snapshot, gboolean detailed)
     add_list(json, "pending", web_locks_snapshot_get_pending(snapshot), detailed);
 }
 
-/* The application, the process, or "". */
+/* The application, the process, "host:" and the name of another host, or "". */
 static const char *
 program_of(WebLocksLockInfo *info)
 {
     const char *application = or_empty(web_locks_lock_info_get_application(info));
 
+    if (*host_of(info) != '\0')
+        return web_locks_lock_info_get_client_id(info);
     return *application != '\0' ? application : or_empty(web_locks_lock_info_get_process(info));
 }
 
@@ -148,7 +165,7 @@ add_clients(GHashTable *clients, GListModel *list)
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(list, i);
         const char *id = web_locks_lock_info_get_client_id(info);
 
-        if (!g_hash_table_contains(clients, id))
+        if (!g_hash_table_contains(clients, id) && *host_of(info) == '\0')
             g_hash_table_insert(
                 clients, g_strdup(id),
                 g_strdup_printf("%s(%u)", program_of(info), web_locks_lock_info_get_pid(info)));
@@ -200,7 +217,10 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
     blockers = list_blockers(info, clients);
     table_add(table, age);
     table_add_optional(table, program_of(info));
-    table_add_number(table, web_locks_lock_info_get_pid(info));
+    if (*host_of(info) == '\0')
+        table_add_number(table, web_locks_lock_info_get_pid(info));
+    else
+        table_add_optional(table, "");
     table_add_optional(table, blockers);
     table_add_optional(table, web_locks_lock_info_get_evidence_text(info));
     table_add_optional(table, or_empty(web_locks_lock_info_get_why(info)));
@@ -233,6 +253,8 @@ lock_output_who(WebLocksLockInfo *info)
     const char *why = or_empty(web_locks_lock_info_get_why(info));
     g_autofree char *age = lock_output_age(web_locks_lock_info_get_age(info));
 
+    if (*host_of(info) != '\0')
+        return g_strdup_printf(_("%s for %s"), program, age);
     if (*program == '\0')
         program = _("a process");
     if (*why == '\0')

@@ -65,14 +65,14 @@ steal(const Target *target, const char *name, const char *why)
     if (manager != NULL)
         before = web_locks_manager_inspect_sync(manager, name, NULL, &error);
     if (before == NULL)
-        return complain_of(error);
+        return target_complain(target, error);
     held = web_locks_snapshot_get_held(before);
     if (g_list_model_get_n_items(held) == 0) {
         complain(_("the lock '%s' is not held"), name);
         return STATUS_CONFLICT;
     }
     if (!break_lock(manager, name, why, &error))
-        return complain_of(error);
+        return target_complain(target, error);
     print_losers(held, name);
     flush_output(&status);
     return status;

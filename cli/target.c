@@ -6,6 +6,8 @@
 #include <glib/gi18n.h>
 #include <unistd.h>
 
+#include "common/bus-names.h"
+
 Option
 target_bucket_option(Target *target)
 {
@@ -87,4 +89,25 @@ target_get_manager(const Target *target, GError **error)
     g_autoptr(WebLocksAgent) agent = target_connect(target, error);
 
     return agent != NULL ? web_locks_agent_get_manager(agent, target->bucket, error) : NULL;
+}
+
+gboolean
+target_is_clustered(const Target *target)
+{
+    return g_str_has_prefix(target->bucket, BUS_CLUSTER_PREFIX);
+}
+
+Status
+target_complain(const Target *target, const GError *error)
+{
+    if (!target_is_clustered(target) ||
+        !g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED))
+        return complain_of(error);
+    if (target->system)
+        complain(_("this host is not configured for the bucket '%s'; see weblocks-cluster.conf(5)"),
+                 target->bucket);
+    else
+        complain(_("the bucket '%s' is only available on the system bus: use --system"),
+                 target->bucket);
+    return STATUS_USAGE;
 }

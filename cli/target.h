@@ -8,6 +8,7 @@
 #include <weblocks/weblocks.h>
 
 #include "cli/options.h"
+#include "cli/status.h"
 
 typedef struct {
     const char *bucket;
@@ -25,6 +26,12 @@ GBusType target_bus(const Target *target);
 /* Return an owned object, or NULL and an error of the library. */
 WebLocksAgent *target_connect(const Target *target, GError **error);
 WebLocksManager *target_get_manager(const Target *target, GError **error);
+
+/* Whether the bucket is shared with other hosts. */
+gboolean target_is_clustered(const Target *target);
+
+/* Prints the error, of a call in the bucket. Returns the exit status for it. */
+Status target_complain(const Target *target, const GError *error);
 
 /* Changes the message of the error of a failed connection: what is missing, and what to do. */
 void target_explain(const Target *target, GError *error);

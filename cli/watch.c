@@ -284,7 +284,7 @@ watch_buckets(Watch *watch)
     if (agent != NULL)
         watch->monitor = get_monitor(watch, &error);
     if (watch->monitor == NULL)
-        return complain_of(error);
+        return target_complain(&watch->target, error);
     watch->loop = g_main_loop_new(NULL, FALSE);
     watch->held = g_ptr_array_new_with_free_func(g_object_unref);
     watch->pending = g_ptr_array_new_with_free_func(g_object_unref);

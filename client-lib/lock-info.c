@@ -444,7 +444,8 @@ web_locks_lock_info_get_held(WebLocksLockInfo *self)
  * @self: a lock info
  *
  * Gets the client: the unique name of its agent on the bus, as
- * [property@WebLocks.Agent:client-id].
+ * [property@WebLocks.Agent:client-id]. In a bucket that several hosts share, it is `host:` and the
+ * name of a host if another host holds or waits for the lock.
  *
  * Returns: (transfer none): the unique name
  * Since: 0.1

@@ -36,7 +36,8 @@ typedef struct MonitorRef MonitorRef;
  *
  * The items are [class@WebLocks.LockInfo] with all their properties; their bucket is
  * [property@WebLocks.LockInfo:manager]. An item is replaced when anything but its age changes. The
- * bucket may be that of another principal: see web_locks_agent_list_observable_async(). The monitor
+ * bucket may be that of another principal: see web_locks_agent_list_observable_async(). Of a bucket
+ * that several hosts share, only locks and requests of this host are shown. The monitor
  * is notified of every change, and doesn't poll. If there is no lock service, and none can be
  * started, the lists are empty until there is one; after a restart of the service they show its new
  * state.

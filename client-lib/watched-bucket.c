@@ -350,6 +350,13 @@ was_called_for(gpointer key, gpointer value, gpointer data)
     return GPOINTER_TO_INT(value);
 }
 
+/* No signals are sent for locks of other hosts, so they would not be removed from the lists. */
+static gboolean
+is_of_another_host(WebLocksLockInfo *info)
+{
+    return g_str_has_prefix(web_locks_lock_info_get_client_id(info), BUS_HOST_PREFIX);
+}
+
 gboolean
 watched_bucket_read(WatchedBucket *self, GVariant *body, gboolean *out_more, GError **error)
 {
@@ -359,7 +366,8 @@ watched_bucket_read(WatchedBucket *self, GVariant *body, gboolean *out_more, GEr
     if (infos == NULL)
         return FALSE;
     for (guint i = 0; i < infos->len; i++)
-        take(self, infos->pdata[i]);
+        if (!is_of_another_host(infos->pdata[i]))
+            take(self, infos->pdata[i]);
     self->after = MAX(self->after, after);
     if (!*out_more) {
         /* What was awaited and is not there does not exist. */

@@ -48,7 +48,7 @@ GType web_locks_mode_get_type(void);
  * WebLocksLossReason:
  * @WEB_LOCKS_LOSS_REASON_STOLEN: another request has stolen the lock, or somebody has broken it
  * @WEB_LOCKS_LOSS_REASON_LOST: the lock service has restarted without the lock, or could not store
- * it
+ * it; or, in a bucket that several hosts share, this host had no contact with the cluster
  * @WEB_LOCKS_LOSS_REASON_TERMINATED: the agent's connection to the bus has ended
  *
  * Why a lock was lost.

@@ -71,6 +71,7 @@ _weblocks_options() {
     watch) echo --all --json --table --bucket= --system --help ;;
     break) echo --app= --user= --client= --bucket= --system --help ;;
     steal) echo --why= --bucket= --system --help ;;
+    cluster) echo --json --help ;;
     help) echo --help ;;
     *) echo --help --version ;;
   esac
@@ -102,7 +103,7 @@ _weblocks_value() {
 _weblocks() {
   local cur prev words cword
   local _weblocks_command=$1 _weblocks_system _weblocks_bucket _weblocks_first
-  local commands='run hold query list inspect watch break steal help'
+  local commands='run hold query list inspect watch break steal cluster help'
   _init_completion -n =: || return
 
   if ((cword == 1)); then
@@ -128,6 +129,7 @@ _weblocks() {
         _weblocks_offer < <(_weblocks_ask "${_weblocks_bucket[@]}")
         __ltrim_colon_completions "$cur"
         ;;
+      cluster) _weblocks_words status ;;
       help) _weblocks_words "$commands" ;;
     esac
   elif [[ ${words[1]} == run ]]; then

@@ -89,6 +89,7 @@ for where in $before_command 'test (count (commandline -opc)) -eq 2; and __weblo
     complete -c weblocks -n $where -a watch -d 'Show held locks and pending requests as they change'
     complete -c weblocks -n $where -a break -d 'End the held locks of a name'
     complete -c weblocks -n $where -a steal -d 'Break a lock'
+    complete -c weblocks -n $where -a cluster -d 'Show the connection of this host to others that share locks'
     complete -c weblocks -n $where -a help -d 'List the commands, or show the options of a command'
 end
 
@@ -103,7 +104,7 @@ end
 set -l all run hold query list inspect watch break steal
 __weblocks_option "$all" -s b -l bucket -x -a '(__weblocks_ask --all-buckets)' -d 'Storage bucket of the name'
 __weblocks_option "$all" -l system -d 'Use the system bus'
-__weblocks_option "$all help" -s h -l help -d 'Print help and exit'
+__weblocks_option "$all cluster help" -s h -l help -d 'Print help and exit'
 __weblocks_option 'run hold' -s s -l shared -d 'Request a shared lock'
 __weblocks_option 'run hold' -s x -l exclusive -d 'Request an exclusive lock'
 __weblocks_option 'run hold' -s n -l nonblock -d 'Fail if the lock is not available immediately'
@@ -120,12 +121,13 @@ __weblocks_option run -l grace -x -d 'Time between SIGTERM and SIGKILL after a l
 __weblocks_option hold -l stdin -d 'Hold the lock until standard input ends'
 __weblocks_option 'query list inspect watch' -l all -d 'All buckets that you may look at'
 __weblocks_option 'query list inspect' -s a -l all-buckets -d 'All buckets in use'
-__weblocks_option 'query list inspect watch' -s j -l json -d 'Print JSON'
+__weblocks_option 'query list inspect watch cluster' -s j -l json -d 'Print JSON'
 __weblocks_option watch -s t -l table -d 'Show a table that is updated'
 __weblocks_option break -l app -x -d 'Sandboxed application'
 __weblocks_option break -l user -x -d 'User id'
 __weblocks_option break -l client -x -d 'Client id'
 functions -e __weblocks_option
+complete -c weblocks -n '__weblocks_is cluster; and __weblocks_is_before_name' -a status
 
 complete -c weblocks -n '__weblocks_is run hold list inspect watch break steal; and __weblocks_is_before_name' \
     -a '(__weblocks_names)' -d lock

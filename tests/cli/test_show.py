@@ -179,7 +179,7 @@ class Query(ShowTestCase):
 
 class Inspect(ShowTestCase):
     KEYS = ['name', 'mode', 'clientId', 'state', 'id', 'token', 'age', 'since', 'pid', 'process',
-            'application', 'uid', 'why', 'position', 'blockedBy', 'evidence', 'evidenceText']
+            'application', 'uid', 'host', 'why', 'position', 'blockedBy', 'evidence', 'evidenceText']
 
     def test_json(self):
         before = time.time()

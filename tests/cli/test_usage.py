@@ -13,7 +13,7 @@ from buses import environment
 from cli import CliTestCase
 from harness import main
 
-COMMANDS = ('run', 'hold', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'help')
+COMMANDS = ('run', 'hold', 'query', 'list', 'inspect', 'watch', 'break', 'steal', 'cluster', 'help')
 
 
 def data_file(name):
@@ -71,6 +71,7 @@ class Wrong(CliTestCase):
                      ('steal', 'x', 'y'), ('run', b'\xff', 'true'), ('steal', b'\xff'),
                      ('inspect', b'\xff'), ('break',), ('break', 'x', 'y'), ('break', b'\xff'),
                      ('hold',), ('hold', 'x', 'y'), ('hold', b'\xff'),
+                     ('cluster',), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
                      ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
             self.check_wrong(*line)

@@ -1,0 +1,220 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* `weblocks cluster status`: shows this host's connection to the cluster, which is a property of
+ * the service on the system bus. */
+
+#include <gio/gio.h>
+#include <glib/gi18n.h>
+#include <stdio.h>
+
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/status.h"
+#include "cli/target.h"
+#include "cli/text.h"
+#include "common/bus-names.h"
+
+/* Reading the property makes the service connect: how often it is read, and how long that takes. */
+#define N_ATTEMPTS  20
+#define INTERVAL_MS 100
+
+typedef struct {
+    GVariant *dict;
+    const char *state;
+    guint32 lease_left_ms;
+    const char *server;
+    const char **hosts;
+    const char **buckets;
+} Info;
+
+static void
+info_clear(Info *info)
+{
+    g_clear_pointer(&info->hosts, g_free);
+    g_clear_pointer(&info->buckets, g_free);
+    g_clear_pointer(&info->dict, g_variant_unref);
+}
+
+/* Takes `dict`. Returns FALSE if a key is missing. */
+static gboolean
+info_init(Info *info, GVariant *dict)
+{
+    *info = (Info){.dict = dict};
+    return g_variant_lookup(dict, "state", "&s", &info->state) &&
+           g_variant_lookup(dict, "leaseLeft", "u", &info->lease_left_ms) &&
+           g_variant_lookup(dict, "server", "&s", &info->server) &&
+           g_variant_lookup(dict, "hosts", "^a&s", &info->hosts) &&
+           g_variant_lookup(dict, "buckets", "^a&s", &info->buckets);
+}
+
+/* Returns the property, or NULL and an error. */
+static GVariant *
+read_property(GDBusConnection *bus, GError **error)
+{
+    g_autoptr(GVariant) value = NULL;
+    g_autoptr(GVariant) reply = g_dbus_connection_call_sync(
+        bus, BUS_SERVICE_NAME, BUS_SERVICE_PATH, "org.freedesktop.DBus.Properties", "Get",
+        g_variant_new("(ss)", BUS_SERVICE_INTERFACE, "Cluster"), G_VARIANT_TYPE("(v)"),
+        G_DBUS_CALL_FLAGS_NONE, -1, NULL, error);
+
+    if (reply == NULL) {
+        g_dbus_error_strip_remote_error(*error);
+        return NULL;
+    }
+    g_variant_get(reply, "(v)", &value);
+    if (g_variant_is_of_type(value, G_VARIANT_TYPE_VARDICT))
+        return g_steal_pointer(&value);
+    g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, _("invalid reply"));
+    return NULL;
+}
+
+static gboolean
+is_connecting(const Info *info)
+{
+    return info->buckets[0] != NULL &&
+           (g_str_equal(info->state, "off") || g_str_equal(info->state, "connecting"));
+}
+
+/* Reads the property until there is a connection, for up to two seconds. */
+static gboolean
+read_info(GDBusConnection *bus, Info *info, GError **error)
+{
+    for (guint i = 1;; i++) {
+        GVariant *dict = read_property(bus, error);
+
+        if (dict == NULL)
+            return FALSE;
+        if (!info_init(info, dict)) {
+            info_clear(info);
+            g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, _("invalid reply"));
+            return FALSE;
+        }
+        if (!is_connecting(info) || i == N_ATTEMPTS)
+            return TRUE;
+        info_clear(info);
+        g_usleep(INTERVAL_MS * 1000UL);
+    }
+}
+
+/* ---- output */
+
+/* Returns what a state means, where its name does not say it; otherwise NULL. */
+static const char *
+explain_state(const Info *info)
+{
+    if (info->buckets[0] == NULL)
+        return _("this host is not configured for a cluster");
+    if (g_str_equal(info->state, "off"))
+        return _("weblocks-clusterd is not running; see its log");
+    if (g_str_equal(info->state, "connecting"))
+        return _("the servers can't be reached; requests wait");
+    if (g_str_equal(info->state, "suspect"))
+        return _("the servers don't answer; when the lease ends, held locks are lost");
+    if (g_str_equal(info->state, "lost"))
+        return _("the lease has ended: locks that this host held are lost");
+    return NULL;
+}
+
+static void
+print_text(const Info *info)
+{
+    const char *meaning = explain_state(info);
+    g_autofree char *state =
+        meaning != NULL ? g_strdup_printf("%s (%s)", info->state, meaning) : g_strdup(info->state);
+    g_autofree char *lease = g_strdup_printf(_("%.1f s"), info->lease_left_ms / 1000.0);
+    g_autofree char *hosts = g_strjoinv(" ", (char **)info->hosts);
+    g_autofree char *buckets = g_strjoinv(" ", (char **)info->buckets);
+    const struct {
+        const char *label;
+        const char *text;
+    } lines[] = {
+        {_("state:"), state},         {_("lease left:"), info->lease_left_ms > 0 ? lease : ""},
+        {_("server:"), info->server}, {_("hosts:"), hosts},
+        {_("buckets:"), buckets},
+    };
+    guint width = 0;
+
+    for (guint i = 0; i < G_N_ELEMENTS(lines); i++)
+        width = MAX(width, text_width(lines[i].label));
+    for (guint i = 0; i < G_N_ELEMENTS(lines); i++) {
+        g_autofree char *safe = text_for_terminal(lines[i].text);
+
+        printf("%s%*s %s\n", lines[i].label, (int)(width - text_width(lines[i].label)), "",
+               *safe != '\0' ? safe : "-");
+    }
+}
+
+static void
+add_list(Json *json, const char *key, const char *const *items)
+{
+    json_open(json, key, '[');
+    for (; *items != NULL; items++)
+        json_string(json, NULL, *items);
+    json_close(json, ']');
+}
+
+static void
+print_json(const Info *info)
+{
+    Json json;
+
+    json_init(&json);
+    json_open(&json, NULL, '{');
+    json_string(&json, "state", info->state);
+    json_number(&json, "leaseLeft", info->lease_left_ms);
+    json_string(&json, "server", info->server);
+    add_list(&json, "hosts", info->hosts);
+    add_list(&json, "buckets", info->buckets);
+    json_close(&json, '}');
+    json_print(&json);
+    json_clear(&json);
+}
+
+/* ---- */
+
+static int
+show_status(gboolean is_json)
+{
+    const Target target = {.system = TRUE};
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GDBusConnection) bus = g_bus_get_sync(G_BUS_TYPE_SYSTEM, NULL, &error);
+    Info info;
+
+    if (bus == NULL) {
+        target_explain(&target, error);
+        complain("%s", error->message);
+        return STATUS_UNAVAILABLE;
+    }
+    if (!read_info(bus, &info, &error)) {
+        complain(_("cannot read the status of the cluster: %s"), error->message);
+        return STATUS_UNAVAILABLE;
+    }
+    if (is_json)
+        print_json(&info);
+    else
+        print_text(&info);
+    info_clear(&info);
+    return STATUS_OK;
+}
+
+int
+command_cluster(const Command *command, int argc, char **argv)
+{
+    gboolean is_json = FALSE;
+    const Option options[] = {
+        {"json", 'j', NULL, N_("Print JSON"), option_set, &is_json},
+        {NULL},
+    };
+    int status;
+
+    if (!options_parse(command, options, &argc, &argv, &status))
+        return status;
+    if (argc == 0)
+        return options_complain(command, _("missing 'status'"));
+    if (!g_str_equal(argv[0], "status"))
+        return options_complain(command, _("unexpected argument '%s'"), argv[0]);
+    if (argc > 1)
+        return options_complain(command, _("unexpected argument '%s'"), argv[1]);
+    return show_status(is_json);
+}

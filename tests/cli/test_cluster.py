@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""`weblocks cluster status`, and the other commands in a bucket that several hosts share. The test is the
+gateway and the other host."""
+
+import json
+
+import clusterlink as link
+from cli import CliTestCase
+from clustercase import BUCKET, CONFIG, ClusterCase
+from harness import main
+from statecase import StateCase
+
+BUCKETS = ['cluster:farm', 'cluster:other', 'cluster:closed']
+HERE = ['--system', '--bucket', BUCKET]
+OTHERS = [link.row(link.EXCLUSIVE, link.HOLDS, 'beta', 'x', 'claim-1', 1_700_000_000_000_000),
+          link.row(link.SHARED, link.WAITS, 'gamma\x1b[2J', 'x', 'claim-2', 1_700_000_001_000_000)]
+
+
+class ClusterCommandCase(ClusterCase, CliTestCase):
+    config = CONFIG + '''
+[Bucket closed]
+Users=nobody
+'''
+
+    def env(self, **more):
+        return {**super().env(), 'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere',
+                'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address, **more}
+
+    def status(self):
+        return json.loads(self.check(0, 'cluster', 'status', '--json'))
+
+
+class Status(ClusterCommandCase):
+    def test_not_configured(self):
+        StateCase.start(self)
+        self.assertEqual(self.status(), {'state': 'off', 'leaseLeft': 0, 'server': '', 'hosts': [],
+                                         'buckets': []})
+        self.assertIn('not configured', self.check(0, 'cluster', 'status'))
+
+    def test_no_gateway(self):
+        self.start()
+        text = self.check(0, 'cluster', 'status')
+        self.assertRegex(text, r'^state: +off \(weblocks-clusterd is not running')
+        self.assertRegex(text, rf'lease left: -\nserver: +-\nhosts: +-\nbuckets: +{" ".join(BUCKETS)}\n$')
+
+    def test_states(self):
+        gateway = self.start_gateway()
+        self.start()
+        self.client().get_property('Cluster')  # so it connects
+        gateway.greet()
+        for state, name in ((link.ACTIVE, 'active'), (link.SUSPECT, 'suspect'),
+                            (link.LOST_SESSION, 'lost')):
+            gateway.send(link.status(state, '192.0.2.11:2181', ['alpha', 'beta']))
+            gateway.take(link.Ack, serial=gateway.lease(state=state))
+            self.assertEqual(self.status()['state'], name)
+        gateway.send(link.status(link.CONNECTING))
+        gateway.take(link.Ack, serial=gateway.lease(state=link.CONNECTING))
+        self.assertIn('connecting (the servers', self.check(0, 'cluster', 'status'))
+
+    def test_all(self):
+        gateway, client, id_, demand = self.hold()
+        gateway.send(link.status(link.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta']))
+        gateway.sync()
+        status = self.status()
+        left = status.pop('leaseLeft')
+        self.assertTrue(0 < left <= 30000, left)
+        self.assertEqual(status, {'state': 'active', 'server': '192.0.2.11:2181',
+                                  'hosts': ['alpha', 'b\u202eta'],
+                                  'buckets': BUCKETS})
+        text = self.check(0, 'cluster', 'status')
+        self.assertRegex(text, r'^state:      active\n'
+                               r'lease left: \d+\.\d s\n'
+                               r'server:     192\.0\.2\.11:2181\n'
+                               r'hosts:      alpha b\\u\{202e\}ta\n'
+                               rf'buckets:    {" ".join(BUCKETS)}\n$')
+
+    def test_no_bus(self):
+        env = self.env(DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')
+        done = self.weblocks('cluster', 'status', env=env)
+        self.assertEqual((done.returncode, done.stdout), (69, ''))
+        self.assertIn('no system bus', done.stderr)
+
+
+class Commands(ClusterCommandCase):
+    def ask(self, gateway, *line):
+        """Runs a command that asks for the locks of other hosts. Its output."""
+        job = self.job(*line)
+        asked = gateway.take(link.List)
+        gateway.send(link.rows(asked.serial, *OTHERS))
+        self.assertEqual(job.wait(), 0, job.said())
+        return job.process.stdout.read().decode()
+
+    def test_lists(self):
+        gateway, client, id_, demand = self.hold()
+        lines = [line.split('\t') for line in self.ask(gateway, 'query', *HERE).splitlines()]
+        self.assertEqual(lines, [['x', 'exclusive', 'held', client.name],
+                                 ['x', 'exclusive', 'held', 'host:beta'],
+                                 ['x', 'shared', 'pending', r'host:gamma\u{1b}[2J']])
+        lines = [line.split('\t') for line in self.ask(gateway, 'list', *HERE).splitlines()]
+        self.assertEqual([line[4:6] for line in lines[1:]],
+                         [['host:beta', ''], [r'host:gamma\u{1b}[2J', '']])
+        found = json.loads(self.ask(gateway, 'list', '--json', 'x', *HERE))
+        self.assertEqual([entry['host'] for part in ('held', 'pending') for entry in found[part]],
+                         ['', 'beta', 'gamma\x1b[2J'])
+
+    def test_break(self):
+        """Also of another host; only that one's, if it is named."""
+        gateway, client, id_, demand = self.hold()
+        job = self.job('break', 'x', '--client', 'host:beta', *HERE)
+        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        asked = gateway.take(link.Break, name='x', host='beta')
+        gateway.send(link.broken(asked.serial, 1))
+        self.assertEqual(job.wait(), 0, job.said())
+        self.assertRegex(job.line(), r'^x: broken, was held by host:beta for \w+$')
+        self.assertIsNone(job.line())
+        client.release(id_, BUCKET)
+
+    def test_steal(self):
+        """Without an answer of the other hosts, it can't be stolen."""
+        gateway = self.start_gateway()
+        self.start()
+        self.client().get_property('Cluster')
+        gateway.greet()
+        job = self.job('steal', 'x', *HERE)
+        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        gateway.take_demand('x', undecided=link.STEAL)
+        self.assertEqual(job.wait(), 69, job.said())
+        self.assertIn('weblocks: ', job.said())
+
+    def test_run(self):
+        gateway = self.start_gateway()
+        self.start()
+        job = self.job('run', *HERE, 'x', '--', 'sh', '-c', 'echo $WEBLOCKS_TOKEN; read x')
+        gateway.greet()
+        [demand] = [gateway.last['x']]
+        block = gateway.permit(demand)
+        self.assertEqual(job.line(), str(block << 20))
+        # Another host may be granted it after the lease: the command is ended before.
+        gateway.lease(seconds=0.2)
+        self.assertEqual(job.wait(), 75)
+        self.assertIn('no contact with the cluster', job.said())
+
+    def test_nonblock(self):
+        """Another host is in the way."""
+        gateway = self.start_gateway()
+        self.start()
+        job = self.job('run', '-nv', *HERE, 'x', 'true')
+        gateway.greet()
+        gateway.busy(gateway.last['x'])
+        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        self.assertEqual(job.wait(), 1)
+        self.assertRegex(job.said(), "'x' is held by host:beta for ")
+
+    def test_watch(self):
+        """It shows what is on this host."""
+        gateway, client, id_, demand = self.hold()
+        job = self.job('watch', *HERE)
+        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        self.assertEqual(job.line().split('\t')[:5], ['added', 'held', 'x', 'exclusive', client.name])
+        client.release(id_, BUCKET)
+        self.assertEqual(job.line().split('\t')[:3], ['removed', 'held', 'x'])
+
+    LINES = (('query',), ('list',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x'),
+             ('steal', 'x'))
+
+    def check_refused(self, status, text, *options, env=None):
+        for command, *arguments in self.LINES:
+            done = self.weblocks(command, *options, *arguments, env=env)
+            self.assertEqual((done.returncode, done.stdout), (status, ''), (command, done.stderr))
+            self.assertRegex(done.stderr, f'^weblocks: .*{text}')
+
+    def test_refused(self):
+        self.start()
+        with self.subTest('not configured'):
+            self.check_refused(64, "not configured for the bucket 'cluster:none'; see weblocks-cluster",
+                               '--system', '--bucket=cluster:none')
+        with self.subTest('on the session bus'):
+            self.check_refused(64, 'use --system', '--bucket=cluster:none',
+                               env=self.env(DBUS_SESSION_BUS_ADDRESS=self.bus.address))
+        with self.subTest('not allowed'):
+            self.check_refused(77, 'not permitted', '--system', '--bucket=cluster:closed')
+
+
+if __name__ == '__main__':
+    main()
