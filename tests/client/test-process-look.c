@@ -21,16 +21,25 @@
 /* Until a child has reached a state by itself. */
 #define PATIENCE_US (30 * SECOND)
 
-/* A child that pauses; then what `then` does in it. */
+/* Ends this process with its parent, also if that has ended already. */
+static void
+end_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+}
+
+/* A child that does this. */
 static pid_t
 spawn(void (*then)(void))
 {
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
 
     g_assert_cmpint(pid, >=, 0);
     if (pid > 0)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    end_with(parent);
     then();
     _exit(0);
 }
@@ -132,8 +141,10 @@ test_traced(void)
 static void
 sleep_uninterruptibly(void)
 {
+    pid_t parent = getpid();
+
     if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, NULL, NULL, NULL, 0) == 0)
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        end_with(parent);
     pause_forever();
 }
 
