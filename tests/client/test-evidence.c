@@ -55,10 +55,16 @@ is_in_other(WebLocksLockInfo *info)
     return manager != NULL && g_str_has_suffix(web_locks_manager_get_bucket(manager), "-other");
 }
 
+static int
+compare(gconstpointer a, gconstpointer b)
+{
+    return g_strcmp0(*(const char *const *)a, *(const char *const *)b);
+}
+
 static char *
 describe(GListModel *held)
 {
-    GString *text = g_string_new(NULL);
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
 
     for (guint i = 0; i < g_list_model_get_n_items(held); i++) {
         g_autoptr(WebLocksLockInfo) info = g_list_model_get_item(held, i);
@@ -67,10 +73,12 @@ describe(GListModel *held)
 
         g_assert_true((evidence == 0) == (*web_locks_lock_info_get_evidence_text(info) == '\0'));
         if (evidence != 0)
-            g_string_append_printf(text, "%s%s %s; ", is_in_other(info) ? "other/" : "",
-                                   web_locks_lock_info_get_name(info), flags);
+            g_ptr_array_add(texts, g_strdup_printf("%s%s %s; ", is_in_other(info) ? "other/" : "",
+                                                   web_locks_lock_info_get_name(info), flags));
     }
-    return g_string_free(text, FALSE);
+    g_ptr_array_sort(texts, compare); /* buckets are in no order */
+    g_ptr_array_add(texts, NULL);
+    return g_strjoinv("", (char **)texts->pdata);
 }
 
 static void
@@ -315,9 +323,9 @@ inspect(const Client *client, GListStore *held, GListStore *pending)
     }
 }
 
-#define CYCLE_OF_THREE                                         \
-    "x WEB_LOCKS_EVIDENCE_CYCLE; y WEB_LOCKS_EVIDENCE_CYCLE; " \
-    "other/z WEB_LOCKS_EVIDENCE_CYCLE; "
+#define CYCLE_OF_THREE                   \
+    "other/z WEB_LOCKS_EVIDENCE_CYCLE; " \
+    "x WEB_LOCKS_EVIDENCE_CYCLE; y WEB_LOCKS_EVIDENCE_CYCLE; "
 
 /* The locks of three clients are in two buckets. A fourth one, which waits for one of them and
  * holds a lock that is called as another of them in the other bucket, is not on the cycle. */
