@@ -62,7 +62,8 @@ start_server(SocketWorld *world)
     server->watches = watches_new();
     scheduler_start(server);
     if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
-        interfaces_export(&server->bus) < 0 || admission_subscribe(server) < 0)
+        interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
+        admission_subscribe(server) < 0)
         g_error("No interfaces");
 }
 
