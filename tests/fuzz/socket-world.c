@@ -12,6 +12,7 @@
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
+#include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
 #include "service/server/notifications.h"
 #include "service/server/scheduler.h"
