@@ -59,6 +59,9 @@ const CheckPowerField check_power_fields[] = {
     FIELD(unreachable, "calls refused for want of a service"),
     FIELD(refused, "requests refused for want of room"),
     FIELD(last_words, "last words"),
+    FIELD(faults, "faults of a cluster"),
+    FIELD(losses, "locks lost by them"),
+    FIELD(hand_overs, "grants to another host than the last"),
 };
 const guint n_check_power_fields = G_N_ELEMENTS(check_power_fields);
 
@@ -433,6 +436,11 @@ checker_new(const Story *story)
     Checker *self = g_new0(Checker, 1);
 
     self->story = story;
+    if (story->is_cluster) {
+        check_cluster(self);
+        check_power(self);
+        return self;
+    }
     for (guint i = 0; i < story->locks->len; i++) {
         check_lock(self, story->locks->pdata[i]);
         check_queries(self, story->locks->pdata[i]);

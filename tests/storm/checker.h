@@ -61,6 +61,9 @@ typedef struct {
     guint unreachable; /* calls that the bus refused because there was no service */
     guint refused;     /* requests, for want of room */
     guint last_words;  /* steals of which their client did not live to see the answer */
+    guint faults;      /* of a cluster */
+    guint losses;      /* locks that were lost by them */
+    guint hand_overs;  /* of one host's lock to another host */
 } CheckPower;
 
 typedef struct {
@@ -105,6 +108,12 @@ void checker_report(Checker *self,
                     ...) G_GNUC_PRINTF(7, 8);
 
 void check_lock(Checker *self, const StoryLock *lock);
+/* Without first come first served, which holds on each host only. */
+void check_lock_of_cluster(Checker *self, const StoryLock *lock);
+/* All checks of a cluster. */
+void check_cluster(Checker *self);
+/* What the resource and the kernel say. */
+void check_record(Checker *self, const StoryClient *client, const HistoryRecord *record);
 void check_queries(Checker *self, const StoryLock *lock);
 void check_progress(Checker *self, const StoryLock *lock);
 void check_strangers(Checker *self);

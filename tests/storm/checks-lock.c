@@ -157,17 +157,33 @@ check_turns(Checker *self, const StoryLock *lock, const GPtrArray *holds)
     }
 }
 
-void
-check_lock(Checker *self, const StoryLock *lock)
+static void
+check_grants(Checker *self, const StoryLock *lock, gboolean has_turns)
 {
     g_autoptr(GPtrArray) holds = g_ptr_array_new();
 
     for (guint i = 0; i < lock->requests->len; i++)
         if (((StoryRequest *)lock->requests->pdata[i])->enter != HISTORY_NEVER)
             g_ptr_array_add(holds, lock->requests->pdata[i]);
-    check_turns(self, lock, holds);
+    if (has_turns)
+        check_turns(self, lock, holds);
     g_ptr_array_sort(holds, compare_by_enter);
     check_holds(self, holds);
+    for (guint i = 1; i < holds->len; i++)
+        self->power.hand_overs += ((StoryRequest *)holds->pdata[i])->client->header.bus !=
+                                  ((StoryRequest *)holds->pdata[i - 1])->client->header.bus;
     g_ptr_array_sort(holds, compare_by_token);
     check_doubles(self, holds);
+}
+
+void
+check_lock(Checker *self, const StoryLock *lock)
+{
+    check_grants(self, lock, TRUE);
+}
+
+void
+check_lock_of_cluster(Checker *self, const StoryLock *lock)
+{
+    check_grants(self, lock, FALSE);
 }

@@ -181,7 +181,7 @@ somebody_is_dying(const Story *story, const StoryRequest *asker, guint64 time)
     return FALSE;
 }
 
-static void
+void
 check_record(Checker *self, const StoryClient *client, const HistoryRecord *record)
 {
     const StoryRequest *request;

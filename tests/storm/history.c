@@ -189,6 +189,8 @@ history_kind_to_string(guint kind)
         [HISTORY_BUS] = "new bus",
         [HISTORY_LEFT] = "left over",
         [HISTORY_STORM_END] = "end of the storm",
+        [HISTORY_FAULT] = "FAULT",
+        [HISTORY_FAULT_END] = "FAULT ends",
     };
 
     if (kind >= G_N_ELEMENTS(names) || names[kind] == NULL)
@@ -252,6 +254,9 @@ history_record_to_string(const HistoryRecord *record, guint64 start)
         g_string_append_printf(text, " %" G_GUINT64_FORMAT, record->request);
         if (record->kind != HISTORY_QUERY && record->kind != HISTORY_ROWS)
             append_request(text, record);
+    } else if (record->kind >= HISTORY_FAULT) {
+        g_string_append_printf(text, " %" G_GUINT64_FORMAT " of host %u", record->request,
+                               record->subject);
     } else if (record->subject != 0) {
         g_string_append_printf(text, " of client %u", record->subject);
     }

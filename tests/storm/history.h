@@ -59,6 +59,9 @@ typedef enum {
     HISTORY_BUS,           /* a new bus: detail is its number */
     HISTORY_LEFT,          /* something was left over at the end: name says what, see HistoryLeft */
     HISTORY_STORM_END,     /* from now on all are told to leave */
+    HISTORY_FAULT,         /* something of a cluster is cut off, stopped or killed: subject is the
+                            * bus of the host, 0: of all; flag KILL: locks may be lost by it */
+    HISTORY_FAULT_END,
 } HistoryKind;
 
 typedef enum {

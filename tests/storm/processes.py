@@ -38,6 +38,8 @@ class ClientProcess:
             argv.append('--may-be-refused')
         if storm.is_other(slot):
             argv.append(f'--uid={OTHER_UID}')
+        if storm.options.hosts:
+            argv.append('--bucket=cluster:farm')
         storm.log.note(Kind.SPAWN, subject=number)
         # It sees to it by itself that it dies with us: starting is what a storm does most.
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -40,6 +40,8 @@ static const struct {
     {"barrier", HISTORY_BARRIER},
     {"bus", HISTORY_BUS},
     {"left", HISTORY_LEFT},
+    {"fault", HISTORY_FAULT},
+    {"fault-end", HISTORY_FAULT_END},
 };
 
 static const char *const outcomes[] = {"ok",   "unavailable", "cancelled", "timeout",    "stolen",
@@ -93,6 +95,8 @@ read_option(HistoryRecord *record, char **words)
         record->flags |= HISTORY_FLAG_STEAL;
     else if (strcmp(word, "held") == 0)
         record->flags |= HISTORY_FLAG_HELD;
+    else if (strcmp(word, "loses") == 0)
+        record->flags |= HISTORY_FLAG_KILL;
     else if (strcmp(word, "pending") != 0)
         return 0;
     return 1;
@@ -140,6 +144,13 @@ read_arguments(HistoryRecord *record, char **words)
     case HISTORY_CONTINUE:
     case HISTORY_UNSETTLED:
         record->subject = to_writer(words[n++]);
+        break;
+    case HISTORY_FAULT:
+        record->request = to_number(words[n++]);
+        record->subject = (guint32)to_number(words[n++]);
+        break;
+    case HISTORY_FAULT_END:
+        record->request = to_number(words[n++]);
         break;
     case HISTORY_BARRIER:
         record->detail = (to_number(words[n++]) + START) * MS;
@@ -196,18 +207,20 @@ scene_judge(const char *text, CheckPower *power)
     g_autoptr(Checker) checker = NULL;
     g_autofree char *report = NULL;
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    const guint first = g_str_equal(lines[0], "cluster") ? 1 : 0;
     GArray *logs[N_WRITERS];
     GString *found = g_string_new(NULL);
 
+    story->is_cluster = first != 0;
     for (guint i = 0; i < N_WRITERS; i++)
         logs[i] = g_array_new(FALSE, FALSE, sizeof(HistoryRecord));
-    for (guint i = 0; lines[i] != NULL; i++)
+    for (guint i = first; lines[i] != NULL; i++)
         read_line(lines[i], logs);
     for (guint i = 0; i < N_WRITERS; i++) {
         const HistoryHeader header = {.magic = HISTORY_MAGIC,
                                       .client = i,
                                       .principal = i >= 5 ? PRINCIPAL + 1 : PRINCIPAL,
-                                      .bus = 0,
+                                      .bus = story->is_cluster ? (i + 1) / 2 : 0,
                                       .unique = i,
                                       .has_unique = 1};
 

@@ -12,7 +12,11 @@
  *   A oracle N OUTCOME   A fence N OUTCOME HIGHEST   A exit
  *   A query Q   A row Q WHO held|pending [shared] [token T] [position P]   A rows Q [OUTCOME]
  *   S kill A   S reaped A   S stop A   S continue A   S unsettled A   S barrier SINCE   S bus N
- *   S service-kill   S service-dead   S service-ready   S left WHAT NUMBER RIGHT   S end */
+ *   S service-kill   S service-dead   S service-ready   S left WHAT NUMBER RIGHT   S end
+ *
+ * If the first line is `cluster`, A and B are on host 1, C and D on host 2, and there are
+ *
+ *   S fault N HOST [loses]   S fault-end N */
 
 #pragma once
 

@@ -1,22 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* storm-check DIRECTORY [--patience MS] [--activatable] [--need NAME=NUMBER]...: checks the storm
- * with these files. Exits with 0 if it passed, 1 if there is a violation, 2 if too little happened
- * to show anything (void), and 3 if the files can't be read. */
+/* storm-check DIRECTORY [--patience MS] [--activatable] [--cluster] [--need NAME=NUMBER]...: checks
+ * the storm with these files. Exits with 0 if it passed, 1 if there is a violation, 2 if too little
+ * happened to show anything (void), and 3 if the files can't be read. */
 
 #include "tests/storm/checker.h"
 
 #include <stdio.h>
 
 static int patience = 3000;
-static gboolean is_activatable;
+static gboolean is_activatable, is_cluster;
 static char **needs;
 static char **directories;
 
 static const GOptionEntry options[] = {
     {"patience", 0, 0, G_OPTION_ARG_INT, &patience, "How long what is due may take", "MS"},
     {"activatable", 0, 0, G_OPTION_ARG_NONE, &is_activatable, "The bus starts the service", NULL},
+    {"cluster", 0, 0, G_OPTION_ARG_NONE, &is_cluster, "Each bus is another host", NULL},
     {"need", 0, 0, G_OPTION_ARG_STRING_ARRAY, &needs, "How often a storm has to hit what",
      "NAME=NUMBER"},
     {G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &directories, NULL, "DIRECTORY"},
@@ -55,6 +56,7 @@ judge(const char *directory, const CheckPower *least)
     CheckVerdict verdict;
 
     story->is_activatable = is_activatable;
+    story->is_cluster = is_cluster;
     if (!story_add_directory(story, directory, &error)) {
         fprintf(stderr, "storm-check: %s\n", error->message);
         return 3;

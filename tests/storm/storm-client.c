@@ -92,6 +92,7 @@ static int number;
 static int bus;
 static int seed;
 static int uid = -1;
+static char *bucket;
 static gboolean has_steals, may_be_refused;
 
 static const GOptionEntry options[] = {
@@ -101,6 +102,7 @@ static const GOptionEntry options[] = {
     {"bus", 0, 0, G_OPTION_ARG_INT, &bus, "Which bus this is", "N"},
     {"seed", 0, 0, G_OPTION_ARG_INT, &seed, "Of what it does", "N"},
     {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "As whom", "UID"},
+    {"bucket", 0, 0, G_OPTION_ARG_STRING, &bucket, "Of a cluster, without queries", "NAME"},
     {"steal", 0, 0, G_OPTION_ARG_NONE, &has_steals, "Steals too", NULL},
     {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For want of room", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
@@ -256,19 +258,23 @@ inspect_name(Client *self, guint name, gboolean settles)
 {
     char text[16];
 
+    if (bucket != NULL)
+        return;
     lock_name(name, text);
     web_locks_manager_inspect_async(manager_of(self, name), text, NULL, on_inspected,
                                     begin_query(self, 1u << name, settles));
 }
 
 static void
-query_bucket(Client *self, guint bucket)
+query_bucket(Client *self, guint which)
 {
     const guint first = (1u << N_FIRST_BUCKET) - 1;
 
+    if (bucket != NULL)
+        return;
     web_locks_manager_query_async(
-        self->managers[bucket], NULL, on_queried,
-        begin_query(self, bucket == 0 ? first : HISTORY_ALL_NAMES & ~first, FALSE));
+        self->managers[which], NULL, on_queried,
+        begin_query(self, which == 0 ? first : HISTORY_ALL_NAMES & ~first, FALSE));
 }
 
 /* ---- becoming quiet */
@@ -431,10 +437,13 @@ actor_enter(Actor *self, WebLocksLock *lock)
     self->is_due = FALSE;
     self->n_tries = 0;
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost), self);
-    written = resource_write(self->client->resource, self->name, record.token, &record.detail);
-    record.kind = HISTORY_FENCE;
-    record.outcome = written ? HISTORY_OK : HISTORY_REFUSED;
-    note(self->client, record);
+    /* Shared locks of several hosts have tokens of several blocks at the same time. */
+    if (bucket == NULL || self->is_exclusive) {
+        written = resource_write(self->client->resource, self->name, record.token, &record.detail);
+        record.kind = HISTORY_FENCE;
+        record.outcome = written ? HISTORY_OK : HISTORY_REFUSED;
+        note(self->client, record);
+    }
     on_ask_oracle(self);
     settle(self->client);
 }
@@ -704,7 +713,8 @@ client_connect(Client *self, GError **error)
     history_log_set_unique(self->log, self->unique);
     g_signal_connect(self->agent, "notify::connected", G_CALLBACK(on_connected_changed), NULL);
     for (guint i = 0; i < N_BUCKETS; i++) {
-        self->managers[i] = web_locks_agent_get_manager(self->agent, buckets[i], error);
+        self->managers[i] =
+            web_locks_agent_get_manager(self->agent, bucket != NULL ? bucket : buckets[i], error);
         if (self->managers[i] == NULL)
             return FALSE;
     }

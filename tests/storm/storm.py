@@ -23,6 +23,8 @@ import time
 VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
 # A round's files fit into memory, and its checking takes seconds.
 ROUND_SECONDS = 20
+# Some faults of a cluster take so long as that.
+HOSTS_ROUND_SECONDS = 120
 # A storm that has shown nothing goes on, but not for ever.
 EXTENSIONS = 3
 
@@ -42,9 +44,9 @@ def parse_arguments(argv=None):
     parser.add_argument('--service', help='another weblocksd')
     parser.add_argument('--service-option', action='append', default=[], dest='service_options')
     parser.add_argument('--fault', help='one of tests/faults')
-    parser.add_argument('--clients', type=int, default=16)
+    parser.add_argument('--clients', type=int, help='16, or 8 for each host')
     parser.add_argument('--kill-service', type=float, default=2.0, metavar='PER_SECOND')
-    parser.add_argument('--kill-clients', type=float, default=20.0, metavar='PER_SECOND')
+    parser.add_argument('--kill-clients', type=float, metavar='PER_SECOND')
     parser.add_argument('--stop', type=float, default=5.0, metavar='PER_SECOND')
     parser.add_argument('--quiet-every', type=float, default=2.5, metavar='SECONDS')
     parser.add_argument('--restart-bus', type=int, default=0, metavar='TIMES',
@@ -52,9 +54,12 @@ def parse_arguments(argv=None):
     parser.add_argument('--full', type=float, default=0, metavar='PER_SECOND',
                         help='fill the file system of the state so often; needs mounts of its own: '
                              'unshare --mount')
+    parser.add_argument('--hosts', type=int, default=0, metavar='N',
+                        help='a cluster of so many hosts; needs root and ZooKeeper')
+    parser.add_argument('--kill-majority', action='store_true',
+                        help='of the servers of a cluster, too')
     parser.add_argument('--one-user', action='store_false', dest='two_users')
-    parser.add_argument('--round', type=float, default=ROUND_SECONDS, dest='round_seconds',
-                        metavar='SECONDS')
+    parser.add_argument('--round', type=float, dest='round_seconds', metavar='SECONDS')
     parser.add_argument('--directory', help='where the files go while they are needed')
     parser.add_argument('--keep', action='store_true', help='keep the files of rounds that passed')
     options = parser.parse_args(argv)
@@ -68,7 +73,16 @@ def complete(options):
     if options.service is None:
         program = f'tests/faults/weblocksd-{options.fault}' if options.fault else 'service/weblocksd'
         options.service = os.path.join(options.build, program)
+    if options.clients is None:
+        options.clients = 8 * options.hosts or 16
+    if options.kill_clients is None:
+        options.kill_clients = 3.0 if options.hosts else 20.0
+    if options.round_seconds is None:
+        options.round_seconds = HOSTS_ROUND_SECONDS if options.hosts else ROUND_SECONDS
     options.round_seconds = min(options.round_seconds, options.seconds)
+    if options.hosts:
+        os.environ.update(WEBLOCKSD=options.service, WEBLOCKS_CLUSTERD=os.path.join(
+            options.build, 'cluster', 'weblocks-clusterd'))
     os.environ.setdefault('WEBLOCKS_BROKER_LAUNCHER',
                           os.path.join(options.build, 'tests', 'lib', 'broker-launcher'))
     return options
@@ -77,6 +91,8 @@ def complete(options):
 def needs(options, seconds):
     """How often a storm of that length has to hit what, to have shown something: far less than it
     does on an idle machine."""
+    if options.hosts:
+        return {'n_grants': 5 * seconds, 'hand_overs': seconds, 'faults': seconds / 30}
     kills, clients = options.kill_service * seconds, options.kill_clients * seconds
     return {
         'n_grants': 20 * seconds,
@@ -108,6 +124,8 @@ def check(options, directory, least, patience):
             f'--patience={int(patience * 1000)}']
     if options.activation:
         argv.append('--activatable')
+    if options.hosts:
+        argv.append('--cluster')
     argv += [f'--need={name}={int(number)}' for name, number in least.items() if number >= 1]
     result = subprocess.run(argv, capture_output=True, text=True, check=False)
     if result.returncode not in VERDICTS:
@@ -152,7 +170,10 @@ class Outcome:
 
 def raise_storm(options, say=print):
     """Runs rounds until the time is over, or one fails. Returns an Outcome."""
-    from supervisor import Storm
+    if options.hosts:
+        from hosts import HostsStorm as Storm
+    else:
+        from supervisor import Storm
     outcome = Outcome()
     total = needs(options, options.seconds)
     limit = options.seconds * (1 + EXTENSIONS)
@@ -162,6 +183,7 @@ def raise_storm(options, say=print):
         buses = ['dbus-daemon', 'dbus-broker'] if options.bus == 'both' else [options.bus]
         options.bus, both = buses[outcome.rounds % len(buses)], options.bus
         directory = scratch(options)
+        os.environ['WEBLOCKS_TEST_BUS'] = options.bus
         storm = Storm(options, directory, seed)
         begin = time.monotonic()
         storm.run()

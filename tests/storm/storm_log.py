@@ -37,6 +37,8 @@ class Kind(enum.IntEnum):
     BUS = 42
     LEFT = 43
     STORM_END = 44
+    FAULT = 45
+    FAULT_END = 46
 
 
 class Left(enum.IntEnum):

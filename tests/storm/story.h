@@ -119,6 +119,7 @@ typedef struct {
     guint64 end;             /* of the storm */
     guint64 patience;        /* how long what is due may take, ns */
     gboolean is_activatable; /* the bus calls the service back, so it is always there for calls */
+    gboolean is_cluster;     /* the clients are on several hosts, each with a bus and a service */
     gboolean has_steals;
     const HistoryRecord *supervisor; /* by time */
     guint n_supervisor;

@@ -395,6 +395,53 @@ static const Case cases[] = {
      UP "1 A request 1\n2 A enter 1 10\n3 S kill A\n3 S service-kill\n4 S service-dead\n"
         "4 S reaped A\n5 S bus 1\n6 S service-ready\n7 S query 1\n7 S row 1 A held token 10\n"
         "8 S rows 1"},
+
+    /* several hosts */
+    {"cluster/exclusion", "exclusion",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n5 A leave 1\n"
+     "1 C request 1\n4 C enter 1 11\n6 C leave 1\n7 A release 1\n7 C release 1"},
+    {"cluster/tokens", "tokens",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 A leave 1\n4 A release 1\n"
+     "1 C request 1\n5 C enter 1 9\n6 C leave 1\n7 C release 1"},
+    {"cluster/same-token", "tokens",
+     "cluster\n" UP "1 A request 1 shared\n2 A enter 1 10\n9 A leave 1\n10 A release 1\n"
+     "1 C request 1 shared\n5 C enter 1 10\n6 C leave 1\n7 C release 1"},
+    {"cluster/shared-tokens-of-two-blocks", "",
+     "cluster\n" UP "1 A request 1 shared\n2 A enter 1 20\n3 A leave 1\n4 A release 1\n"
+     "1 C request 1 shared\n5 C enter 1 10\n6 C leave 1\n7 C release 1"},
+    {"cluster/no-order-between-hosts", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n8 A leave 1\n9 A release 1\n"
+     "3 B request 1\n4 C request 1\n10 C enter 1 11\n11 C leave 1\n12 C release 1\n"
+     "13 B enter 1 12\n14 B leave 1\n15 B release 1"},
+    {"cluster/lost-in-time", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1 loses\n1 C request 1\n"
+     "5 A lost 1 gone\n6 C enter 1 11\n7 C leave 1\n8 C release 1\n9 S fault-end 1"},
+    {"cluster/lost-too-late", "exclusion",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1 loses\n1 C request 1\n"
+     "5 C enter 1 11\n6 A lost 1 gone\n7 C leave 1\n8 C release 1\n9 S fault-end 1"},
+    {"cluster/lost-some-time-after", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 0 loses\n4 S fault-end 1\n"
+     "20000 A lost 1 gone"},
+    {"cluster/lost-long-after", "not-lost",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 0 loses\n4 S fault-end 1\n"
+     "40000 A lost 1 gone"},
+    {"cluster/lost-without-a-fault", "not-lost",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n5 A lost 1 gone"},
+    {"cluster/lost-by-a-fault-that-loses-nothing", "not-lost",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1\n5 A lost 1 gone"},
+    {"cluster/lost-by-a-fault-of-another-host", "not-lost",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 2 loses\n5 A lost 1 gone"},
+    {"cluster/waits-without-a-fault", "progress",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n1100 A leave 1\n"
+     "1101 A release 1\n1102 C enter 1 11"},
+    {"cluster/waits-during-a-fault", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n10 S fault 1 2\n"
+     "1000 S fault-end 1\n1100 A leave 1\n1101 A release 1\n1102 C enter 1 11"},
+    {"cluster/failed", "answered", "cluster\n" UP "1 A request 1\n2 A end 1 failed"},
+    {"cluster/fence", "fence",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 A fence 1 refused 11\n4 A leave 1"},
+    {"cluster/oracle", "oracle",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 A oracle 1 refused\n4 A leave 1"},
 };
 
 static void

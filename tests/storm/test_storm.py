@@ -9,13 +9,15 @@ import struct
 import unittest
 
 from stormcase import HERE, StormCase, diagnostic, main
-from buses import full_size
+from buses import environment, full_size
+from ensemble import why_no_networks, why_no_servers
 from smallfs import has_own_mounts, take_own_mounts
 import storm_log
 
 SECONDS = full_size(4, 60)
 # Of storms that must have reached something, on a busy machine too.
 LONGER_SECONDS = full_size(8, 60)
+CLUSTER_SECONDS = full_size(6, 120)
 
 
 class Storms(StormCase):
@@ -50,6 +52,25 @@ class Storms(StormCase):
         """Another process fills the file system of the state repeatedly."""
         outcome = self.weather('--bus=dbus-daemon', '--full=3', seconds=LONGER_SECONDS)
         self.assertGreater(outcome.power['starts_while_full'], 0)
+
+
+def why_no_cluster():
+    """Why there can be no storm of hosts; '' if there can."""
+    program = os.path.join(environment('WEBLOCKS_BUILD'), 'cluster', 'weblocks-clusterd')
+    if not os.path.exists(program):
+        return 'needs weblocks-clusterd: -Dcluster=enabled'
+    return why_no_servers() or why_no_networks()
+
+
+@unittest.skipIf(why_no_cluster(), why_no_cluster())
+class Clusters(StormCase):
+    """Storms of several hosts; cases of their own, since they leave the machine's network."""
+
+    def test_on_three_hosts(self):
+        outcome = self.raise_storm(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}',
+                                   '--hosts=3', '--clients=9', '--bus=dbus-broker')
+        diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
+        self.assertEqual(outcome.verdict, 'pass')
 
 
 class Notes(StormCase):

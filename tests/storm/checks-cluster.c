@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* Checks of a cluster: what its hosts promise together. That nobody is inside beside one who is to
+ * be alone, also when the one has lost its lock, is a check of locks as on one host: a client is
+ * inside until it is notified. */
+
+#include "tests/storm/checker.h"
+
+#define SECOND G_GUINT64_CONSTANT(1000000000)
+/* How long after a fault a host may notice that its session has ended meanwhile. */
+#define AFTER_LOSS (30 * SECOND)
+/* How long everything may take to go on after a fault: sessions end, servers elect a leader. */
+#define AFTER_FAULT (20 * SECOND)
+
+static guint64
+find_fault_end(const Story *story, guint begin)
+{
+    for (guint i = begin + 1; i < story->n_supervisor; i++)
+        if (story->supervisor[i].kind == HISTORY_FAULT_END &&
+            story->supervisor[i].request == story->supervisor[begin].request)
+            return story->supervisor[i].time;
+    return story->end;
+}
+
+static gboolean
+may_lose(const HistoryRecord *record, guint32 bus)
+{
+    return (record->flags & HISTORY_FLAG_KILL) != 0 &&
+           (record->subject == 0 || record->subject == bus);
+}
+
+static gboolean
+has_reason(const Story *story, const StoryRequest *request)
+{
+    for (guint i = 0; i < story->n_supervisor; i++) {
+        const HistoryRecord *record = &story->supervisor[i];
+
+        if (record->kind == HISTORY_FAULT && record->time <= request->lost &&
+            may_lose(record, request->client->header.bus) &&
+            find_fault_end(story, i) + AFTER_LOSS >= request->lost)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static SpanSet *
+find_faults(const Story *story)
+{
+    GArray *spans = g_array_new(FALSE, FALSE, sizeof(Span));
+
+    for (guint i = 0; i < story->n_supervisor; i++) {
+        const HistoryRecord *record = &story->supervisor[i];
+        const Span span = {record->time, find_fault_end(story, i) + AFTER_FAULT};
+
+        if (record->kind == HISTORY_FAULT)
+            g_array_append_val(spans, span);
+    }
+    return span_set_new(spans);
+}
+
+static void
+check_waiting(Checker *self, const SpanSet *faults, const StoryRequest *request)
+{
+    const guint64 end = MIN(MIN(self->story->end, request->client->killed),
+                            MIN(MIN(request->enter, request->end), request->abort));
+    Span gap;
+
+    if (request->call >= end)
+        return;
+    gap = span_set_longest_gap(faults, request->call, end);
+    if (gap.to - gap.from > self->story->patience)
+        checker_report(self, CHECK_PROGRESS, gap.from, gap.to, request, NULL,
+                       "it waits for lock %u, and there is no fault", request->name);
+}
+
+static void
+check_outcomes(Checker *self, const StoryRequest *request)
+{
+    if (request->n_ends > 1)
+        checker_report(self, CHECK_ONCE, request->call, MAX(request->call, request->end), request,
+                       NULL, "it ended %u times", request->n_ends);
+    if (request->end != HISTORY_NEVER && request->end_outcome == HISTORY_FAILED)
+        checker_report(self, CHECK_ANSWERED, request->call, request->end, request, NULL,
+                       "a request failed");
+    if (request->release != HISTORY_NEVER && request->release_outcome == HISTORY_FAILED)
+        checker_report(self, CHECK_ANSWERED, request->leave, request->release, request, NULL,
+                       "a release failed");
+    if (request->lost == HISTORY_NEVER)
+        return;
+    if (request->lost_outcome == HISTORY_GONE)
+        self->power.losses++;
+    if (request->lost_outcome == HISTORY_GONE ? !has_reason(self->story, request)
+                                              : request->stolen > request->lost)
+        checker_report(self, CHECK_NOT_LOST, request->enter, request->lost, request, NULL,
+                       "its client was notified that it is lost, without a reason");
+}
+
+static void
+check_client(Checker *self, const SpanSet *faults, const StoryClient *client)
+{
+    for (guint i = 0; i < client->n_records; i++)
+        check_record(self, client, &client->records[i]);
+    for (guint i = 0; i < client->requests->len; i++) {
+        const StoryRequest *request = client->requests->pdata[i];
+
+        if (request == NULL)
+            continue;
+        check_waiting(self, faults, request);
+        check_outcomes(self, request);
+    }
+}
+
+void
+check_cluster(Checker *self)
+{
+    const Story *story = self->story;
+    g_autoptr(SpanSet) faults = find_faults(story);
+
+    for (guint i = 0; i < story->locks->len; i++)
+        check_lock_of_cluster(self, story->locks->pdata[i]);
+    for (guint i = 0; i < story->clients->len; i++)
+        check_client(self, faults, story->clients->pdata[i]);
+    for (guint i = 0; i < story->n_supervisor; i++)
+        self->power.faults += story->supervisor[i].kind == HISTORY_FAULT;
+}
