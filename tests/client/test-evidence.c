@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Evidence about holders, with real processes and clients. Those of an hour and of a minute are in
- * scripts/monitors.txt. */
+/* Evidence about holders, with real processes and clients. The rules with times are in
+ * test-evidence-rules.c and scripts/monitors.txt. */
 
 #include <signal.h>
 #include <sys/wait.h>

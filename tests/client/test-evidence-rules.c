@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The rules of WebLocksEvidence with their times, and the sentences. The clock and the looks at the
+ * process are those of this test; test-process-look.c has the real ones. */
+
+#include <string.h>
+
+#include "client-lib/lock-info-private.h"
+#include "client-lib/manager-private.h"
+
+#define SECOND_US ((gint64)G_USEC_PER_SEC)
+#define NOW_US    (1000000 * SECOND_US)
+
+/* A held lock, and requests for it. Times are in seconds. */
+typedef struct {
+    const char *name;
+    char state;  /* of the holder's process */
+    double idle; /* for how long it has not run */
+    double held;
+    guint n_others;    /* requests of other clients */
+    double self;       /* for how long the holder has waited for its own lock; 0: it does not */
+    gboolean is_cycle; /* the holder waits for another lock, of the first of the others */
+    WebLocksEvidence evidence;
+    const char *text;
+} Case;
+
+static const Case *now;
+static guint n_looks;
+
+gint64
+process_look_now(void)
+{
+    return NOW_US;
+}
+
+char
+process_look(ProcessLook *self,
+             guint pid,
+             const char *name,
+             gint64 known_us,
+             gint64 now_us,
+             gint64 *out_idle_us)
+{
+    *out_idle_us = 0;
+    if (pid != 7)
+        return 'S';
+    g_assert_cmpstr(name, ==, "holder");
+    g_assert_cmpint(known_us, ==, NOW_US - (gint64)(now->held * 1000) * 1000);
+    g_assert_cmpint(now_us, ==, NOW_US);
+    *out_idle_us = (gint64)(now->idle * (double)SECOND_US);
+    n_looks++;
+    return now->state;
+}
+
+/* The infos of this test have no manager. */
+const char *
+web_locks_manager_get_path(WebLocksManager *self)
+{
+    g_assert_not_reached();
+}
+
+static void
+add(GListStore *list, const char *state, guint pid, const char *name, double age)
+{
+    g_autofree char *client_id = g_strdup_printf(":1.%u", pid);
+    g_autoptr(WebLocksLockInfo) info = NULL;
+    GVariantDict entry;
+
+    g_variant_dict_init(&entry, NULL);
+    g_variant_dict_insert(&entry, "name", "s", name);
+    g_variant_dict_insert(&entry, "clientId", "s", client_id);
+    g_variant_dict_insert(&entry, "state", "s", state);
+    g_variant_dict_insert(&entry, "pid", "u", pid);
+    g_variant_dict_insert(&entry, "process", "s", pid == 7 ? "holder" : "other");
+    g_variant_dict_insert(&entry, "age", "t", (guint64)(age * 1000));
+    info = web_locks_lock_info_new_from_inspect(g_variant_dict_end(&entry));
+    g_list_store_append(list, info);
+}
+
+static void
+check(gconstpointer data)
+{
+    g_autoptr(GListStore) held = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    g_autoptr(GListStore) pending = g_list_store_new(WEB_LOCKS_TYPE_LOCK_INFO);
+    g_autoptr(WebLocksLockInfo) info = NULL;
+
+    now = data;
+    n_looks = 0;
+    add(held, "held", 7, "a", now->held);
+    for (guint i = 0; i < now->n_others; i++)
+        add(pending, "pending", 8 + i, "a", 0);
+    if (now->self > 0)
+        add(pending, "pending", 7, "a", now->self);
+    if (now->is_cycle) {
+        add(held, "held", 8, "b", 0);
+        add(pending, "pending", 7, "b", 0);
+    }
+    info = g_list_model_get_item(G_LIST_MODEL(held), 0);
+    web_locks_lock_info_update_evidence(G_LIST_MODEL(held), G_LIST_MODEL(pending));
+    g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, now->text);
+    g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, now->evidence);
+    g_assert_cmpuint(n_looks, ==, now->n_others > 0 || now->self > 0);
+}
+
+#define STOPPED       WEB_LOCKS_EVIDENCE_STOPPED
+#define NOT_SCHEDULED WEB_LOCKS_EVIDENCE_NOT_SCHEDULED
+#define HELD_LONG     WEB_LOCKS_EVIDENCE_HELD_LONG
+#define CYCLE         WEB_LOCKS_EVIDENCE_CYCLE
+
+static const Case cases[] = {
+    {"sleeping", 'S', 0, 5, 1, 0, FALSE, 0, ""},
+    {"no-process", '\0', 0, 5, 1, 0, FALSE, 0, ""},
+    {"nobody-waits", 'T', 1000, 100000, 0, 0, FALSE, 0, ""},
+    {"stopped", 'T', 0, 5, 1, 0, FALSE, STOPPED, "The process is stopped."},
+    {"debugger", 't', 0, 5, 1, 0, FALSE, STOPPED, "A debugger has stopped the process."},
+    {"uninterruptible-short", 'D', 9.999, 50, 1, 0, FALSE, 0, ""},
+    {"uninterruptible", 'D', 10, 50, 1, 0, FALSE, NOT_SCHEDULED,
+     "The process has been in uninterruptible sleep for 10 s."},
+    {"runnable-short", 'R', 9.999, 50, 1, 0, FALSE, 0, ""},
+    {"runnable", 'R', 130, 500, 1, 0, FALSE, NOT_SCHEDULED,
+     "The process has been ready to run for 2 min, but has not run."},
+    {"held-short", 'S', 0, 3599.999, 1, 0, FALSE, 0, ""},
+    {"held-long", 'S', 0, 3600, 1, 0, FALSE, HELD_LONG, "Held for 1 h, and 1 request waits."},
+    {"held-longer", 'S', 0, 200000, 3, 0, FALSE, HELD_LONG, "Held for 2 d, and 3 requests wait."},
+    {"self-short", 'S', 0, 100, 0, 59.999, FALSE, 0, ""},
+    {"self", 'S', 0, 100, 0, 60, FALSE, CYCLE,
+     "The process has waited for 1 min for a lock that it holds itself."},
+    {"self-and-others", 'S', 0, 100, 2, 90, FALSE, CYCLE,
+     "The process has waited for 1 min for a lock that it holds itself."},
+    {"cycle", 'S', 0, 1, 1, 0, TRUE, CYCLE,
+     "Waiting for each other: other (process 8), holder (process 7)."},
+    {"cycle-and-self", 'S', 0, 100, 1, 90, TRUE, CYCLE,
+     "Waiting for each other: other (process 8), holder (process 7)."},
+    {"all", 'T', 0, 86400, 2, 0, TRUE, STOPPED | HELD_LONG | CYCLE,
+     "The process is stopped. Held for 1 d, and 2 requests wait. "
+     "Waiting for each other: other (process 8), holder (process 7)."},
+};
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *path = g_strconcat("/evidence-rules/", cases[i].name, NULL);
+
+        g_test_add_data_func(path, &cases[i], check);
+    }
+    return g_test_run();
+}
