@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "tests/unit/cluster-packet-copy.h"
-
-#define N_ROUNDS 50000
+#include "tests/unit/core-fixture.h"
 
 static const guint8 boot_id[CLUSTER_BOOT_ID_BYTES] = "boot id, 16 byte";
 
@@ -523,9 +522,10 @@ test_sizes(void)
 static void
 test_random(void)
 {
+    guint n_rounds = fixture_get_size(50000);
     guint n_read = 0;
 
-    for (guint round = 0; round < N_ROUNDS; round++) {
+    for (guint round = 0; round < n_rounds; round++) {
         const gint kind = g_test_rand_int_range(0, G_N_ELEMENTS(all_kinds));
         g_autoptr(GByteArray) bytes = make_message(all_kinds[kind]);
         const gint n_changes = g_test_rand_int_range(0, 4);
@@ -539,8 +539,8 @@ test_random(void)
         n_read += check_from_any(bytes);
     }
     /* Else it would have shown nothing. */
-    g_assert_cmpuint(n_read, >, N_ROUNDS / 8);
-    g_assert_cmpuint(n_read, <, N_ROUNDS * 7 / 8);
+    g_assert_cmpuint(n_read, >, n_rounds / 8);
+    g_assert_cmpuint(n_read, <, n_rounds * 7 / 8);
 }
 
 int

@@ -312,7 +312,7 @@ test_random(void)
     init_requests(r.requests, N_RANDOM);
     deadlines_init(r.deadlines);
     deadlines_take_due(r.deadlines, g_rand_int(r.rand), due);
-    for (guint i = 0; i < 300000; i++)
+    for (guint i = 0; i < fixture_get_size(300000); i++)
         random_step(&r);
     g_free(r.deadlines);
     g_rand_free(r.rand);

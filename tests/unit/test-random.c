@@ -162,7 +162,7 @@ static void
 test_random(void)
 {
     const char *worlds = g_getenv("WEBLOCKS_TEST_WORLDS");
-    guint64 n_worlds = fixture_is_full_size() ? N_WORLDS_FULL : MAX(fixture_get_size(N_WORLDS), 2);
+    guint64 n_worlds = fixture_is_full_size() ? N_WORLDS_FULL : fixture_get_size(N_WORLDS);
     guint32 seed = fixture_get_seed();
 
     if (worlds != NULL)
