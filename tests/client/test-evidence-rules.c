@@ -15,10 +15,10 @@
 /* A held lock, and requests for it. Times are in seconds. */
 typedef struct {
     const char *name;
-    char state;  /* of the holder's process */
-    double idle; /* for how long it has not run */
+    char state;     /* of the holder's process */
+    guint n_others; /* requests of other clients */
+    double idle;    /* for how long it has not run */
     double held;
-    guint n_others;    /* requests of other clients */
     double self;       /* for how long the holder has waited for its own lock; 0: it does not */
     gboolean is_cycle; /* the holder waits for another lock, of the first of the others */
     WebLocksEvidence evidence;
@@ -109,30 +109,30 @@ check(gconstpointer data)
 #define CYCLE         WEB_LOCKS_EVIDENCE_CYCLE
 
 static const Case cases[] = {
-    {"sleeping", 'S', 0, 5, 1, 0, FALSE, 0, ""},
-    {"no-process", '\0', 0, 5, 1, 0, FALSE, 0, ""},
-    {"nobody-waits", 'T', 1000, 100000, 0, 0, FALSE, 0, ""},
-    {"stopped", 'T', 0, 5, 1, 0, FALSE, STOPPED, "The process is stopped."},
-    {"debugger", 't', 0, 5, 1, 0, FALSE, STOPPED, "A debugger has stopped the process."},
-    {"uninterruptible-short", 'D', 9.999, 50, 1, 0, FALSE, 0, ""},
-    {"uninterruptible", 'D', 10, 50, 1, 0, FALSE, NOT_SCHEDULED,
+    {"sleeping", 'S', 1, 0, 5, 0, FALSE, 0, ""},
+    {"no-process", '\0', 1, 0, 5, 0, FALSE, 0, ""},
+    {"nobody-waits", 'T', 0, 1000, 100000, 0, FALSE, 0, ""},
+    {"stopped", 'T', 1, 0, 5, 0, FALSE, STOPPED, "The process is stopped."},
+    {"debugger", 't', 1, 0, 5, 0, FALSE, STOPPED, "A debugger has stopped the process."},
+    {"uninterruptible-short", 'D', 1, 9.999, 50, 0, FALSE, 0, ""},
+    {"uninterruptible", 'D', 1, 10, 50, 0, FALSE, NOT_SCHEDULED,
      "The process has been in uninterruptible sleep for 10 s."},
-    {"runnable-short", 'R', 9.999, 50, 1, 0, FALSE, 0, ""},
-    {"runnable", 'R', 130, 500, 1, 0, FALSE, NOT_SCHEDULED,
+    {"runnable-short", 'R', 1, 9.999, 50, 0, FALSE, 0, ""},
+    {"runnable", 'R', 1, 130, 500, 0, FALSE, NOT_SCHEDULED,
      "The process has been ready to run for 2 min, but has not run."},
-    {"held-short", 'S', 0, 3599.999, 1, 0, FALSE, 0, ""},
-    {"held-long", 'S', 0, 3600, 1, 0, FALSE, HELD_LONG, "Held for 1 h, and 1 request waits."},
-    {"held-longer", 'S', 0, 200000, 3, 0, FALSE, HELD_LONG, "Held for 2 d, and 3 requests wait."},
-    {"self-short", 'S', 0, 100, 0, 59.999, FALSE, 0, ""},
-    {"self", 'S', 0, 100, 0, 60, FALSE, CYCLE,
+    {"held-short", 'S', 1, 0, 3599.999, 0, FALSE, 0, ""},
+    {"held-long", 'S', 1, 0, 3600, 0, FALSE, HELD_LONG, "Held for 1 h, and 1 request waits."},
+    {"held-longer", 'S', 3, 0, 200000, 0, FALSE, HELD_LONG, "Held for 2 d, and 3 requests wait."},
+    {"self-short", 'S', 0, 0, 100, 59.999, FALSE, 0, ""},
+    {"self", 'S', 0, 0, 100, 60, FALSE, CYCLE,
      "The process has waited for 1 min for a lock that it holds itself."},
-    {"self-and-others", 'S', 0, 100, 2, 90, FALSE, CYCLE,
+    {"self-and-others", 'S', 2, 0, 100, 90, FALSE, CYCLE,
      "The process has waited for 1 min for a lock that it holds itself."},
-    {"cycle", 'S', 0, 1, 1, 0, TRUE, CYCLE,
+    {"cycle", 'S', 1, 0, 1, 0, TRUE, CYCLE,
      "Waiting for each other: other (process 8), holder (process 7)."},
-    {"cycle-and-self", 'S', 0, 100, 1, 90, TRUE, CYCLE,
+    {"cycle-and-self", 'S', 1, 0, 100, 90, TRUE, CYCLE,
      "Waiting for each other: other (process 8), holder (process 7)."},
-    {"all", 'T', 0, 86400, 2, 0, TRUE, STOPPED | HELD_LONG | CYCLE,
+    {"all", 'T', 2, 0, 86400, 0, TRUE, STOPPED | HELD_LONG | CYCLE,
      "The process is stopped. Held for 1 d, and 2 requests wait. "
      "Waiting for each other: other (process 8), holder (process 7)."},
 };
