@@ -103,10 +103,10 @@ class Gateway:
                 if isinstance(packet, kind) and all(
                         getattr(packet, key) == value for key, value in fields.items()):
                     del self.packets[:index + 1]
-                    return packet
+                    return [packet]  # READY alone is an empty tuple
             return None
         try:
-            return wait_for(find, timeout, what or f'{kind.__name__} with {fields}')
+            return wait_for(find, timeout, what or f'{kind.__name__} with {fields}')[0]
         except TimeoutError as error:
             raise TimeoutError(f'{error}; the gateway has {self.packets}') from None
 

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""Buckets of a cluster: who may use them, configurations with mistakes, and what Query, Inspect and Break
+tell of other machines."""
+
+import os
+
+import clusterlink as link
+from buses import can_be_others
+from calls import (BREAK_TYPES, FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants)
+from clustercase import BUCKET, CONFIG, ClusterCase
+from harness import Gio, GLib, main, wait_for
+from rawbus import lock_call
+
+NOBODY = 65534
+
+
+class Access(ClusterCase):
+    config = CONFIG + '''
+[Bucket roots]
+Users=root
+
+[Bucket nogroups]
+Groups=nogroup
+'''
+
+    def methods(self, client, bucket):
+        return ((client.request, 'x', bucket), (client.steal, 'x', bucket), (client.query, bucket),
+                (client.inspect, bucket), (client.watch, True, bucket), (client.break_locks, 'x', bucket),
+                (client.release, 1, bucket), (client.abort, 1, bucket))
+
+    def test_not_configured(self):
+        self.start()
+        client = self.client()
+        for bucket in ('cluster:', 'cluster:far', 'cluster:farms', 'cluster:FARM'):
+            for method, *args in self.methods(client, bucket):
+                self.assert_error('NotSupported', method, *args, mentions='cluster')
+        self.assert_error('NotSupported', self.socket_client().request, 'x', 'cluster:far')
+
+    def test_users(self):
+        gateway = self.start_gateway()
+        self.start()
+        root, nobody = self.client(), self.other_uid_client(NOBODY)
+        for method, *args in self.methods(nobody, 'cluster:roots'):
+            self.assert_error('Security', method, *args, mentions='cluster')
+        self.assertEqual(root.request('x', 'cluster:roots')[1], 0)
+        self.assertEqual(nobody.request('x', BUCKET)[1], 0)
+        self.assertEqual(gateway.take(link.Demand).uid, 0)
+        self.assertEqual(gateway.take(link.Demand).uid, NOBODY)
+
+    def test_on_a_socket(self):
+        self.start()
+        if not can_be_others():
+            self.skipTest('needs root, to connect as another user')
+        client = self.socket_client(uid=NOBODY)
+        self.assert_error('Security', client.request, 'x', 'cluster:roots')
+        self.assertNotEqual(client.request('x')[1], 0)
+
+    def test_groups(self):
+        """Those that the process had when it connected."""
+        self.start()
+        if not can_be_others():
+            self.skipTest('needs root, to have other groups')
+        groups = os.getgroups()
+        self.addCleanup(os.setgroups, groups)
+        os.setgroups([0])
+        self.assert_error('Security', self.client().request, 'x', 'cluster:nogroups')
+        os.setgroups([0, NOBODY])
+        client = self.client()
+        os.setgroups([0])
+        self.assertEqual(client.request('x', 'cluster:nogroups')[1], 0)
+
+    def test_observed(self):
+        """Root may look at other users' buckets, as at all others."""
+        gateway = self.start_gateway()
+        self.start()
+        root, nobody = self.client(), self.other_uid_client(NOBODY)
+        nobody.request('x', BUCKET)
+        gateway.greet()
+        path = other_path(BUCKET, uid=NOBODY)
+        query = Call(root, 'Query', path=path)
+        asked = gateway.take(link.List, uid=NOBODY, bucket='farm')
+        gateway.send(link.rows(asked.serial))
+        self.assertEqual(query.result(), ([], [('x', 'exclusive', nobody.name)]))
+        self.assert_error('NotSupported', root.query, other_path('cluster:far', uid=NOBODY))
+        self.assert_error('NotSupported', root.query, other_path(BUCKET, app='org.example.App'))
+
+
+class Call:
+    """A call whose reply waits for the gateway, which the test is."""
+
+    def __init__(self, client, member, body=None, path=None):
+        self.replies = []
+        client.connection.call(SERVICE, bucket_path(path or BUCKET), LOCKS, member, body, None,
+                               Gio.DBusCallFlags.NONE, -1, None, self._on_reply)
+
+    def _on_reply(self, connection, result):
+        self.replies.append(connection.call_finish(result).unpack())
+
+    def result(self):
+        wait_for(lambda: self.replies, what='the reply')
+        return self.replies[0]
+
+
+def inspect(client, **kw):
+    return Call(client, 'Inspect', GLib.Variant('(a{sv})', (variants(FILTER_TYPES, kw),)))
+
+
+def break_locks(client, name, **kw):
+    return Call(client, 'Break', GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))
+
+
+HELD = link.row(link.EXCLUSIVE, link.HOLDS, 'node1', 'y', 'e-1', 1)
+SHARES = link.row(link.SHARED, link.HOLDS, 'node2', 'z', 's-2', 2)
+WAITS = link.row(link.EXCLUSIVE, link.WAITS, 'node2', 'x', 'e-3', 3)
+
+
+class OtherHosts(ClusterCase):
+    def test_query(self):
+        gateway, client, _, _ = self.hold()
+        query = Call(client, 'Query')
+        asked = gateway.take(link.List, uid=0, bucket='farm')
+        gateway.send(link.rows(asked.serial, HELD, more=1))
+        gateway.send(link.rows(asked.serial, SHARES, WAITS))
+        self.assertEqual(query.result(), (
+            [('x', 'exclusive', client.name), ('y', 'exclusive', 'host:node1'),
+             ('z', 'shared', 'host:node2')],
+            [('x', 'exclusive', 'host:node2')]))
+
+    def test_inspect(self):
+        gateway, client, id_, _ = self.hold()
+        found = inspect(client)
+        gateway.send(link.rows(gateway.take(link.List).serial, HELD, WAITS))
+        (own, other, waits), more = found.result()
+        self.assertFalse(more)
+        self.assertEqual((own['id'], own['clientId'], own['state']), (id_, client.name, 'held'))
+        self.assertNotIn('host', own)
+        self.assertEqual(set(other), set(own) | {'host'})
+        self.assertEqual([(entry['name'], entry['mode'], entry['state'], entry['clientId'], entry['host'],
+                           entry['id'], entry['token'], entry['uid'], entry['blockedBy'])
+                          for entry in (other, waits)],
+                         [('y', 'exclusive', 'held', 'host:node1', 'node1', 0, 0, 0, []),
+                          ('x', 'exclusive', 'pending', 'host:node2', 'node2', 0, 0, 0, [])])
+        self.assertGreater(other['age'], 0)
+
+    def test_filters(self):
+        gateway, client, _, _ = self.hold()
+        for kw, hosts in (({'name': 'y'}, ['node1']), ({'prefix': ''}, ['node1', 'node2', 'node2']),
+                          ({'state': 'held'}, ['node1', 'node2']), ({'state': 'pending'}, ['node2']),
+                          ({'clientId': 'host:node2'}, ['node2', 'node2']),
+                          ({'clientId': 'host:node3'}, []), ({'limit': 1}, ['node1', 'node2', 'node2'])):
+            with self.subTest(kw):
+                found = inspect(client, **kw)
+                gateway.send(link.rows(gateway.take(link.List).serial, HELD, SHARES, WAITS))
+                self.assertEqual([entry['host'] for entry in found.result()[0] if 'host' in entry], hosts)
+        # These are about this host alone, which need not ask.
+        for kw in ({'clientId': client.name}, {'id': 1}, {'after': 2 ** 64 - 1}):
+            self.assertEqual([entry for entry in client.inspect(BUCKET, **kw)[0] if 'host' in entry], [])
+
+    def test_pages(self):
+        """Other hosts are on the last page."""
+        gateway, client, _, _ = self.hold()
+        client.request('x', BUCKET)
+        first = inspect(client, limit=1)
+        gateway.send(link.rows(gateway.take(link.List).serial, HELD))
+        [entry], more = first.result()
+        self.assertTrue(more)
+        last = inspect(client, limit=1, after=entry['cursor'])
+        gateway.send(link.rows(gateway.take(link.List).serial, HELD))
+        entries, more = last.result()
+        self.assertEqual([entry['clientId'] for entry in entries], [client.name, 'host:node1'])
+        self.assertFalse(more)
+
+    def test_no_reply(self):
+        """This host alone, after a while, or when the gateway ends."""
+        gateway, client, _, _ = self.hold()
+        local = ([('x', 'exclusive', client.name)], [])
+        query = Call(client, 'Query')
+        serial = gateway.take(link.List).serial
+        self.assertEqual(query.result(), local)
+        gateway.send(link.rows(serial, HELD))  # too late
+        query = Call(client, 'Query')
+        gateway.send(link.rows(gateway.take(link.List).serial, HELD, more=1))
+        gateway.close()
+        self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
+        self.assertEqual(client.query(BUCKET), local)
+
+    def test_other_calls_go_on(self):
+        gateway, client, id_, _ = self.hold()
+        query = Call(client, 'Query')
+        serial = gateway.take(link.List).serial
+        client.release(id_, BUCKET)
+        self.assertNotEqual(client.request('z', 'default')[1], 0)
+        self.assertEqual(query.replies, [])
+        gateway.send(link.rows(serial))
+        self.assertEqual(query.result(), ([], []))
+
+    def test_caller_gone(self):
+        gateway, _, _, _ = self.hold()
+        other = self.raw_client()
+        other.send(lock_call('Query', None, BUCKET))
+        serial = gateway.take(link.List).serial
+        other.close()
+        self.wait_gone(other.name)
+        gateway.send(link.rows(serial, HELD))
+        gateway.sync()
+
+    def test_shutdown(self):
+        gateway, client, _, _ = self.hold()
+        query = Call(client, 'Query')
+        gateway.take(link.List)
+        self.assertEqual(self.current.stop(), 0)
+        self.assertEqual(query.result(), ([('x', 'exclusive', client.name)], []))
+
+    def test_break(self):
+        gateway, client, id_, _ = self.hold()
+        broken = break_locks(client, 'x')
+        asked = gateway.take(link.Break, uid=0, bucket='farm', name='x', host='')
+        client.wait_released(id_, 'stolen')
+        gateway.send(link.broken(asked.serial, 2))
+        self.assertEqual(broken.result(), (3,))
+
+    def test_break_of_one_host(self):
+        gateway, client, id_, _ = self.hold()
+        broken = break_locks(client, 'x', clientId='host:node1')
+        asked = gateway.take(link.Break, name='x', host='node1')
+        gateway.send(link.broken(asked.serial, 1))
+        self.assertEqual(broken.result(), (1,))
+        self.assertEqual(client.signals('Released'), [])
+        self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name, id=id_), 1)
+
+
+class Mistakes(ClusterCase):
+    config = '[Cluster]\nServers=a\n'
+
+    def test_reported(self):
+        """Everything else is served."""
+        self.start()
+        client = self.client()
+        self.assertNotEqual(client.request('x')[1], 0)
+        self.assert_error('NotSupported', client.request, 'x', BUCKET)
+        self.assertIn(f"buckets of a cluster are not served: {self.config_path}: "
+                      "[Cluster] Servers: 'a' is not HOST:PORT", self.current.stderr())
+
+    def test_no_file(self):
+        os.unlink(self.config_path)
+        self.start()
+        self.assert_error('NotSupported', self.client().request, 'x', BUCKET)
+        self.assertIn('No such file', self.current.stderr())
+
+
+if __name__ == '__main__':
+    main()

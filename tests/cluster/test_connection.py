@@ -1,0 +1,214 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""weblocksd and its gateway to a cluster: connections, restarts of both sides, and malformed packets."""
+
+import struct
+
+import clusterlink as link
+from clustercase import BUCKET, ClusterCase
+from clustergateway import in_seconds
+from harness import main, wait_for
+
+
+class Gateways(ClusterCase):
+    def test_comes_late(self):
+        """A request waits until there is a gateway, and requests of other buckets don't."""
+        self.start()
+        client = self.client()
+        id_ = client.request('x', BUCKET)[0]
+        self.assertNotEqual(client.request('x')[1], 0)
+        gateway = self.start_gateway()
+        [demand] = gateway.greet()
+        gateway.permit(demand)
+        client.wait_granted(id_)
+
+    def test_no_connection_without_demand(self):
+        gateway = self.start_gateway()
+        self.start()
+        client = self.client()
+        client.release(client.request('x')[0])
+        self.assertEqual(client.query(), ([], []))
+        self.assertEqual(gateway.n_connections, 0)
+
+    def test_restarted(self):
+        """What the new gateway confirms stays held; a waiting request is sent again."""
+        gateway, client, held, _ = self.hold()
+        waiting = client.request('x', BUCKET)[0]
+        also_waiting = client.request('y', BUCKET)[0]
+        gateway.take_demand('y')
+        gateway.close()
+        client.sync()
+        self.assertEqual(client.signals('Released'), [])
+        gateway.open()
+        gateway.take(link.Hello)
+        gateway.take(link.Ready)
+        demand, other = gateway.last['x'], gateway.last['y']
+        self.assertEqual((demand.held, demand.want, demand.block, demand.number),
+                         (link.EXCLUSIVE, link.EXCLUSIVE, 0, 1))
+        self.assertEqual((other.held, other.want), (link.NONE, link.EXCLUSIVE))
+        gateway.lease()
+        block = gateway.permit(demand)
+        gateway.send(link.packet(link.SYNCED))
+        client.release(held, BUCKET)
+        self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
+        self.assertFalse(client.granted(also_waiting))
+        self.assertEqual([event.args[-1] for event in client.signals('Released')], [])
+
+    def test_does_not_confirm(self):
+        gateway, client, held, _ = self.hold()
+        waiting = client.request('x', BUCKET)[0]
+        gateway.close()
+        gateway.open()
+        gateway.take(link.Hello)
+        gateway.take(link.Ready)
+        gateway.lease()
+        # It is not known yet who has the name: nothing is granted.
+        client.release(held, BUCKET)
+        client.sync()
+        self.assertFalse(client.granted(waiting))
+        second = gateway.last['x']
+        gateway.send(link.packet(link.SYNCED))
+        gateway.permit(second)
+        client.wait_granted(waiting)
+        gateway.disconnect()
+        gateway.greet()
+        client.wait_released(waiting, 'lost')
+
+    def test_grants_go_on_without_a_gateway(self):
+        gateway, client, held, _ = self.hold()
+        waiting = client.request('x', BUCKET)[0]
+        gateway.close()
+        client.release(held, BUCKET)
+        client.wait_granted(waiting)
+
+    def test_lease_over_without_a_gateway(self):
+        gateway, client, held, _ = self.hold()
+        gateway.take(link.Ack, serial=gateway.lease(0.2))
+        gateway.close()
+        client.wait_released(held, 'lost')
+        self.assertEqual(client.request('x', BUCKET)[1], 0)
+
+    def test_lesser_permit(self):
+        """A confirmation that does not cover what is held: it is lost."""
+        gateway, client, held, _ = self.hold()
+        gateway.disconnect()
+        gateway.take(link.Hello)
+        gateway.take(link.Ready)
+        gateway.permit(gateway.last['x'], link.SHARED)
+        client.wait_released(held, 'lost')
+
+
+class Services(ClusterCase):
+    """weblocksd is killed, and started again."""
+
+    def test_confirmed(self):
+        gateway, client, held, _ = self.hold()
+        waiting = client.request('x', BUCKET)[0]
+        self.restart()
+        gateway.take(link.Hello)
+        gateway.take(link.Ready)
+        demand = gateway.last['x']
+        self.assertEqual((demand.held, demand.want, demand.block),
+                         (link.EXCLUSIVE, link.EXCLUSIVE, 0))
+        block = gateway.permit(demand)
+        gateway.lease()
+        gateway.send(link.packet(link.SYNCED))
+        self.assertEqual([entry[1] for entry in client.resync()], [held, waiting])
+        client.release(held, BUCKET)
+        self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
+
+    def test_not_confirmed(self):
+        gateway, client, held, _ = self.hold()
+        self.restart()
+        gateway.greet()
+        client.wait_released(held, 'lost')
+
+    def test_never_synced(self):
+        """Not longer than for three seconds, however long the lease is."""
+        gateway, client, held, _ = self.hold()
+        gateway.close()
+        self.restart()
+        self.assertEqual([entry[1] for entry in client.resync()], [held])
+        client.wait_released(held, 'lost')
+
+    def test_lease_over(self):
+        gateway, client, held, _ = self.hold()
+        deadline = in_seconds(0.2)
+        gateway.serial += 1
+        gateway.send(link.lease(gateway.serial, deadline))
+        gateway.take(link.Ack, serial=gateway.serial)
+        self.crash()
+        wait_for(lambda: in_seconds(0) > deadline, what='the deadline')
+        gateway.close()
+        self.start()
+        self.assertEqual(client.resync(), [])
+        client.wait_released(held, 'lost')
+
+    def test_tokens_grow(self):
+        gateway, client, held, _ = self.hold()
+        token = client.signals('Granted')[0].args[4]
+        client.release(held, BUCKET)
+        self.restart()
+        again, none = client.request('x', BUCKET)
+        self.assertEqual(none, 0)
+        [demand] = gateway.greet()
+        gateway.permit(demand)
+        self.assertGreater(client.wait_granted(again).args[4], token)
+
+    def test_no_longer_configured(self):
+        _, client, held, _ = self.hold()
+        waiting = client.request('x', BUCKET)[0]
+        other = client.request('x')[0]
+        self.crash()
+        with open(self.config_path, 'w', encoding='utf-8') as file:
+            file.write('[Cluster]\nServers=a:1\n[Bucket other]\n')
+        self.start()
+        client.wait_released(held, 'lost')
+        client.wait_released(waiting, 'lost')
+        self.assertEqual([entry[1] for entry in client.resync()], [other])
+        self.assert_error('NotSupported', client.request, 'x', BUCKET)
+
+
+class Malformed(ClusterCase):
+    def test_packets(self):
+        """The connection is closed, the lock stays, and the next connection works."""
+        gateway, client, held, demand = self.hold()
+        good = link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 7)
+        for name, data in (
+                ('one byte', b'x'), ('zeros', bytes(64)), ('cut off', good[:-8]), ('longer', good + bytes(8)),
+                ('what only weblocksd sends', link.packet(link.READY)), ('no kind', link.packet(0)),
+                ('no mode', link.permit(demand.handle, 0, in_seconds(30), 7)),
+                ('no block', link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 0)),
+                ('too many rows', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0))),
+                ('a permit for nobody', link.permit(2 ** 63, link.EXCLUSIVE, in_seconds(30), 7)),
+                ('too long', bytes(link.MAX_PACKET + 8))):
+            with self.subTest(name):
+                connections = gateway.n_connections
+                gateway.send(data)
+                gateway.take(link.Hello)
+                self.assertEqual(gateway.n_connections, connections + 1)
+                gateway.take(link.Ready)
+                gateway.lease()
+                gateway.permit(gateway.last['x'])
+                gateway.send(link.packet(link.SYNCED))
+        gateway.sync()
+        client.release(held, BUCKET)
+        self.assertEqual(client.signals('Released'), [])
+
+    def test_for_nobody(self):
+        """Replies and decisions that come too late are ignored."""
+        gateway, client, held, demand = self.hold()
+        for data in (link.revoked(99, link.LOST), link.yield_(99), link.reply(link.GONE, 99, 1),
+                     link.reply(link.BUSY, 99, 1), link.reply(link.GONE, demand.handle, 1),
+                     link.reply(link.BUSY, demand.handle, 1), link.rows(5), link.broken(5, 1),
+                     link.packet(link.SYNCED), link.status(link.ACTIVE, 'a:1', ('node1',))):
+            gateway.send(data)
+        gateway.sync()
+        client.release(held, BUCKET)
+        self.assertNotEqual(client.request('x', BUCKET)[1], 0)
+        self.assertEqual(gateway.n_connections, 1)
+
+
+if __name__ == '__main__':
+    main()
