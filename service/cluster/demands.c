@@ -141,7 +141,7 @@ demands_end_lingering(Demands *self)
         stop_lingering(self, demand);
         if (now.permit == PERMIT_NONE || !is_empty(&now))
             continue;
-        if (now_us - demand->empty_since_us >= LINGER_MS * 1000) {
+        if (now_us - demand->empty_since_us >= LINGER_MS * (gint64)1000) {
             permit_yield(demand->queue, TRUE);
         } else {
             demand->in_lingering.data = demand;
@@ -174,7 +174,7 @@ get_undecided(const LockDemand *now)
 static gboolean
 has_changed(const Demand *demand, const LockDemand *now)
 {
-    const ClusterDemand *sent = &demand->sent;
+    const SentDemand *sent = &demand->sent;
 
     if (sent->number == 0 || demand->must_send || sent->undecided != get_undecided(now))
         return TRUE;
@@ -185,20 +185,27 @@ static void
 send_demand(Demand *demand, const LockDemand *now, guint64 returned, GByteArray *out)
 {
     const LockManager *manager = demand->queue->manager;
-
-    demand->must_send = FALSE;
-    demand->sent = (ClusterDemand){
+    const SentDemand sent = {
+        .number = demand->sent.number + 1,
+        .want = now->want,
+        .held = now->held,
+        .undecided = get_undecided(now),
+    };
+    const ClusterDemand message = {
         .handle = demand->handle,
         .block = returned != 0 ? returned : demand->block,
         .uid = manager->principal->identity.uid,
-        .number = demand->sent.number + 1,
-        .want = (guint8)now->want,
-        .held = (guint8)now->held,
-        .undecided = (guint8)get_undecided(now),
+        .number = sent.number,
+        .want = (guint8)sent.want,
+        .held = (guint8)sent.held,
+        .undecided = (guint8)sent.undecided,
         .flags = returned != 0 ? CLUSTER_DEMAND_TURN_OVER : 0,
         .n_waiting = now->n_waiting,
     };
-    cluster_packet_write_demand(out, &demand->sent, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
+
+    demand->sent = sent;
+    demand->must_send = FALSE;
+    cluster_packet_write_demand(out, &message, manager->bucket + strlen(BUS_CLUSTER_PREFIX),
                                 demand->queue->name);
 }
 
@@ -256,7 +263,7 @@ reset(Demand *demand, gpointer data)
     demand->block = 0;
     demand->is_confirmed = FALSE;
     demand->must_send = FALSE;
-    demand->sent = (ClusterDemand){0};
+    demand->sent = (SentDemand){0};
     permit_suspend(demand->queue);
 }
 

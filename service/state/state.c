@@ -372,6 +372,7 @@ write_request(State *self, LockRequest *request, GError **error)
 static gboolean
 commit(State *self, GError **error)
 {
+    g_assert(self->lock != NULL);
     if (!store_commit(self->store, error))
         return FALSE;
     *self->lock->n_commits = store_get_header(self->store)->n_commits;

@@ -8,10 +8,11 @@ import os
 
 import clusterlink as link
 from buses import can_be_others
-from calls import (BREAK_TYPES, FILTER_TYPES, LOCKS, SERVICE, bucket_path, other_path, variants)
-from clustercase import BUCKET, CONFIG, ClusterCase
-from harness import Gio, GLib, main, wait_for
+from calls import BREAK_TYPES, FILTER_TYPES, other_path, variants
+from clustercase import BUCKET, CONFIG, Call, ClusterCase
+from harness import GLib, main
 from rawbus import lock_call
+from sandboxcase import Sandboxes
 
 NOBODY = 65534
 
@@ -85,22 +86,6 @@ Groups=nogroup
         self.assertEqual(query.result(), ([], [('x', 'exclusive', nobody.name)]))
         self.assert_error('NotSupported', root.query, other_path('cluster:far', uid=NOBODY))
         self.assert_error('NotSupported', root.query, other_path(BUCKET, app='org.example.App'))
-
-
-class Call:
-    """A call whose reply waits for the gateway, which the test is."""
-
-    def __init__(self, client, member, body=None, path=None):
-        self.replies = []
-        client.connection.call(SERVICE, bucket_path(path or BUCKET), LOCKS, member, body, None,
-                               Gio.DBusCallFlags.NONE, -1, None, self._on_reply)
-
-    def _on_reply(self, connection, result):
-        self.replies.append(connection.call_finish(result).unpack())
-
-    def result(self):
-        wait_for(lambda: self.replies, what='the reply')
-        return self.replies[0]
 
 
 def inspect(client, **kw):
@@ -229,6 +214,16 @@ class OtherHosts(ClusterCase):
         self.assertEqual(broken.result(), (1,))
         self.assertEqual(client.signals('Released'), [])
         self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name, id=id_), 1)
+
+
+class Sandboxed(Sandboxes, ClusterCase):
+    def test_refused(self):
+        self.start()
+        app = self.app()
+        for bucket in (BUCKET, 'cluster:other'):
+            for member, *arguments in (('request', 'x'), ('query',), ('inspect',)):
+                self.assert_error('Security', app.call, member, *arguments, bucket, mentions='cluster')
+        self.assertNotEqual(app.call('request', 'x')[1], 0)
 
 
 class Mistakes(ClusterCase):

@@ -6,7 +6,9 @@ the test drives (clustergateway.py)."""
 
 import os
 
+from calls import LOCKS, SERVICE, DBusError, bucket_path
 from clustergateway import Gateway
+from harness import Gio, GLib, wait_for
 from statecase import StateCase
 
 BUCKET = 'cluster:farm'
@@ -19,6 +21,28 @@ Servers=127.0.0.1:1
 
 [Bucket other]
 '''
+
+
+class Call:
+    """A call whose reply waits for the gateway, which the test is."""
+
+    def __init__(self, client, member, body=None, path=None):
+        self.replies = []
+        client.connection.call(SERVICE, bucket_path(path or BUCKET), LOCKS, member, body, None,
+                               Gio.DBusCallFlags.NONE, -1, None, self._on_reply)
+
+    def _on_reply(self, connection, result):
+        try:
+            self.replies.append(connection.call_finish(result).unpack())
+        except GLib.Error as error:
+            self.replies.append(error)
+
+    def result(self):
+        wait_for(lambda: self.replies, what='the reply')
+        if isinstance(self.replies[0], GLib.Error):
+            name = Gio.DBusError.get_remote_error(self.replies[0])
+            raise DBusError(name, self.replies[0].message)
+        return self.replies[0]
 
 
 class ClusterCase(StateCase):
