@@ -26,72 +26,155 @@ compare_applications(gconstpointer a, gconstpointer b, gpointer unused)
     return viewer_application_compare((ViewerApplication *)a, (ViewerApplication *)b);
 }
 
-/* The position of `item` in a list that is sorted by `compare`. */
-static gboolean
-find_sorted(GListStore *store, gpointer item, GCompareDataFunc compare, guint *position)
+/* The position of `item` in a list that is sorted by `compare`, or that at which it has to be
+ * inserted. */
+static guint
+find_place(GListStore *store, gpointer item, GCompareDataFunc compare)
 {
     guint low = 0, high = g_list_model_get_n_items(G_LIST_MODEL(store));
 
     while (low < high) {
         const guint middle = low + (high - low) / 2;
         g_autoptr(GObject) other = g_list_model_get_item(G_LIST_MODEL(store), middle);
-        const int order = compare(item, other, NULL);
 
-        if (order == 0) {
-            *position = middle;
-            return TRUE;
-        }
-        if (order < 0)
-            high = middle;
-        else
+        if (compare(other, item, NULL) < 0)
             low = middle + 1;
+        else
+            high = middle;
     }
-    return FALSE;
+    return low;
+}
+
+/* ---- many entries at a time: a list view looks at all its rows after each change of its model */
+
+static void
+insert_all(GListStore *store, GPtrArray *entries)
+{
+    for (guint i = 0; i < entries->len;) {
+        const guint at = find_place(store, entries->pdata[i], compare_entries);
+        g_autoptr(ViewerEntry) next = g_list_model_get_item(G_LIST_MODEL(store), at);
+        guint end = i + 1;
+
+        while (end < entries->len &&
+               (next == NULL || viewer_entry_compare(entries->pdata[end], next) < 0))
+            end++;
+        g_list_store_splice(store, at, 0, entries->pdata + i, end - i);
+        i = end;
+    }
+}
+
+static gboolean
+is_at(GListStore *store, guint position, gpointer entry)
+{
+    g_autoptr(GObject) there = g_list_model_get_item(G_LIST_MODEL(store), position);
+
+    return (gpointer)there == entry;
 }
 
 static void
-add(ViewerApplicationList *self, ViewerEntry *entry)
+remove_all(GListStore *store, GPtrArray *entries)
 {
-    ViewerApplication *application = viewer_entry_get_application(entry);
-    GListStore *its = viewer_application_get_entries(application);
+    for (guint i = 0; i < entries->len;) {
+        const guint at = find_place(store, entries->pdata[i], compare_entries);
+        guint n = 0;
 
-    g_list_store_insert_sorted(its, entry, compare_entries, NULL);
-    if (g_list_model_get_n_items(G_LIST_MODEL(its)) == 1)
-        g_list_store_insert_sorted(self->applications, application, compare_applications, NULL);
+        while (i + n < entries->len && is_at(store, at + n, entries->pdata[i + n]))
+            n++;
+        g_return_if_fail(n > 0);
+        g_list_store_splice(store, at, n, NULL, 0);
+        i += n;
+    }
+}
+
+static int
+compare_elements(gconstpointer a, gconstpointer b)
+{
+    return viewer_entry_compare(*(ViewerEntry *const *)a, *(ViewerEntry *const *)b);
+}
+
+/* Returns the entries, sorted, by application. */
+static GHashTable *
+group(GPtrArray *entries)
+{
+    GHashTable *groups =
+        g_hash_table_new_full(NULL, NULL, g_object_unref, (GDestroyNotify)g_ptr_array_unref);
+
+    g_ptr_array_sort(entries, compare_elements);
+    for (guint i = 0; i < entries->len; i++) {
+        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
+        GPtrArray *its = g_hash_table_lookup(groups, application);
+
+        if (its == NULL) {
+            its = g_ptr_array_new();
+            g_hash_table_insert(groups, g_object_ref(application), its);
+        }
+        g_ptr_array_add(its, entries->pdata[i]);
+    }
+    return groups;
 }
 
 static void
-drop(ViewerApplicationList *self, ViewerEntry *entry)
+add(ViewerApplicationList *self, GPtrArray *entries)
 {
-    ViewerApplication *application = viewer_entry_get_application(entry);
-    GListStore *its = viewer_application_get_entries(application);
-    guint position;
+    g_autoptr(GHashTable) groups = group(entries);
+    GHashTableIter iter;
+    gpointer application, its;
 
-    if (find_sorted(its, entry, compare_entries, &position))
-        g_list_store_remove(its, position);
-    if (g_list_model_get_n_items(G_LIST_MODEL(its)) == 0 &&
-        find_sorted(self->applications, application, compare_applications, &position))
-        g_list_store_remove(self->applications, position);
+    g_hash_table_iter_init(&iter, groups);
+    while (g_hash_table_iter_next(&iter, &application, &its)) {
+        GListStore *store = viewer_application_get_entries(application);
+        const gboolean is_new = g_list_model_get_n_items(G_LIST_MODEL(store)) == 0;
+
+        insert_all(store, its);
+        if (is_new)
+            g_list_store_insert_sorted(self->applications, application, compare_applications, NULL);
+    }
 }
 
+static void
+drop(ViewerApplicationList *self, GPtrArray *entries)
+{
+    g_autoptr(GHashTable) groups = group(entries);
+    GHashTableIter iter;
+    gpointer application, its;
+
+    g_hash_table_iter_init(&iter, groups);
+    while (g_hash_table_iter_next(&iter, &application, &its)) {
+        GListStore *store = viewer_application_get_entries(application);
+
+        remove_all(store, its);
+        if (g_list_model_get_n_items(G_LIST_MODEL(store)) == 0)
+            g_list_store_remove(self->applications,
+                                find_place(self->applications, application, compare_applications));
+    }
+}
+
+/* An entry that is removed and added again stays, so that its row does. */
 static void
 on_items_changed(
     ViewerApplicationList *self, guint position, guint removed, guint added, GListModel *entries)
 {
-    g_autoptr(GPtrArray) before = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(GHashTable) before = g_hash_table_new_full(NULL, NULL, g_object_unref, NULL);
+    g_autoptr(GPtrArray) new = g_ptr_array_new();
+    g_autoptr(GPtrArray) old = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer entry;
 
     for (guint i = 0; i < removed; i++)
-        g_ptr_array_add(before, g_object_ref(self->known->pdata[position + i]));
+        g_hash_table_add(before, g_object_ref(self->known->pdata[position + i]));
     if (removed > 0)
         g_ptr_array_remove_range(self->known, position, removed);
     for (guint i = 0; i < added; i++) {
-        ViewerEntry *entry = g_list_model_get_item(entries, position + i);
-
+        entry = g_list_model_get_item(entries, position + i);
         g_ptr_array_insert(self->known, (int)(position + i), entry);
-        add(self, entry);
+        if (!g_hash_table_remove(before, entry))
+            g_ptr_array_add(new, entry);
     }
-    for (guint i = 0; i < before->len; i++)
-        drop(self, before->pdata[i]);
+    g_hash_table_iter_init(&iter, before);
+    while (g_hash_table_iter_next(&iter, &entry, NULL))
+        g_ptr_array_add(old, entry);
+    add(self, new);
+    drop(self, old);
 }
 
 ViewerApplicationList *
@@ -118,8 +201,7 @@ viewer_application_list_finalize(GObject *object)
 
     if (self->entries != NULL)
         g_signal_handlers_disconnect_by_data(self->entries, self);
-    for (guint i = 0; i < self->known->len; i++)
-        drop(self, self->known->pdata[i]);
+    drop(self, self->known);
     g_ptr_array_unref(self->known);
     g_clear_object(&self->entries);
     g_object_unref(self->applications);
