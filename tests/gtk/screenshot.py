@@ -4,7 +4,8 @@
 """Makes the pictures of the documentation:
 
   screenshot.py notes docs/images/notes.png     two windows of weblocks-notes, and a third not shown
-  screenshot.py viewer docs/images/viewer.png   weblocks-viewer, of these and of commands
+  screenshot.py viewer docs/images/viewer.png   weblocks-viewer, of these and of commands; and also
+                                                viewer-lock.png, viewer-narrow.png, viewer-dark.png
 
   WEBLOCKSD=build/service/weblocksd WEBLOCKS_NOTES=build/client-lib/examples/weblocks-notes \\
   WEBLOCKS_VIEWER=build/viewer/weblocks-viewer WEBLOCKS_CLI=build/cli/weblocks \\
@@ -34,6 +35,7 @@ SETTINGS = '''[Settings]
 gtk-font-name=Cantarell 11
 gtk-icon-theme-name=Adwaita
 gtk-cursor-blink=false
+gtk-decoration-layout=:close
 '''
 
 
@@ -62,7 +64,8 @@ def take(display, windows, target):
 
 
 def open_notes(display, bus, count):
-    path = os.path.join(bus.directory, 'notes.txt')
+    path = os.path.join(bus.directory, 'Documents', 'notes.txt')
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w', encoding='utf-8') as file:
         file.write(TEXT)
     windows = []
@@ -86,17 +89,26 @@ def take_notes(display, bus, target):
 
 def take_viewer(display, bus, target):
     accessibility = AccessibilityBus(display)
+    base = target.removesuffix('.png')
     try:
         open_notes(display, bus, 2)
         for why, name in (('nightly copy', 'backup'), ('copy before the update', 'backup'),
                           ('to print a page', 'printer')):
             spawn([environment('WEBLOCKS_CLI'), 'run', '--why', why, name, 'sleep', '1000'],
                   env=bus.environment())
-        viewer = Viewer(display, accessibility, bus)
-        viewer.wait_for(lambda: len(viewer.rows()) == N_ROWS, 'rows')
-        viewer.wait_text('5 s')
-        take(display, [viewer.find_window()], target)
-        viewer.close()
+        for picture, width, lock, environ in (
+                (target, 560, None, {}), (base + '-lock.png', 560, 'notes.txt', {}),
+                (base + '-narrow.png', 360, None, {}),
+                (base + '-dark.png', 560, None, {'ADW_DEBUG_COLOR_SCHEME': 'prefer-dark'})):
+            viewer = Viewer(display, accessibility, bus, DBUS_SYSTEM_BUS_ADDRESS=bus.address,
+                            **environ)
+            viewer.wait_for(lambda viewer=viewer: len(viewer.rows()) == N_ROWS, 'rows')
+            viewer.wait_for(lambda viewer=viewer: viewer.find('tab', 'System'), 'both buses')
+            viewer.resize(width, 640)
+            if lock:
+                viewer.open_item(lock)
+            take(display, [viewer.find_window()], picture)
+            viewer.close()
     finally:
         accessibility.stop()
 
