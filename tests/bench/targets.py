@@ -4,7 +4,7 @@
 """The targets of the figures."""
 
 from figures import Target
-from measures import bounds, calm, crashes, growth, handovers, memory, pairs, state, throughput
+from measures import bounds, calm, cluster, crashes, growth, handovers, memory, pairs, state, throughput
 
 
 def all_targets(settings, tables):
@@ -12,7 +12,8 @@ def all_targets(settings, tables):
     targets = []
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
-                      ('crashes', _crashes), ('state', _state)):
+                      ('crashes', _crashes), ('state', _state),
+                      ('cluster', _cluster)):
         if key in tables:
             targets += make(settings, tables)
     return targets
@@ -90,3 +91,13 @@ def _state(settings, tables):
         row = state.ADDED.format(name)
         yield Target(f'{row}, one core', table.get(row, 'one'), 3.5, 'us')
     yield Target(state.restart(settings), table.get(state.restart(settings), 'free'), 100000, 'us')
+
+
+def _cluster(_settings, tables):
+    table = tables['cluster']
+    yield Target(f'{cluster.ACQUIRE}: to {cluster.COMMITS}',
+                 table.ratio(cluster.ACQUIRE, cluster.COMMITS, 'free'), 1.3)
+    yield Target(f'{cluster.PAIR_SHARED}: to {cluster.PAIR}',
+                 table.ratio(cluster.PAIR_SHARED, cluster.PAIR, 'free'), 1.05)
+    yield Target(f'{cluster.LOAD}: to {cluster.RECIPE}',
+                 table.ratio(cluster.LOAD, cluster.RECIPE, 'free'), 0.2)

@@ -1,48 +1,87 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Locks of several hosts: what the engine, ZooKeeper, takes by itself."""
+"""Locks of several hosts, beside what the engine, ZooKeeper, takes by itself."""
 
-from ensemble import Ensemble, why_no_servers
+import contextlib
+import os
+
+from clusterhosts import BUCKET, Host
+from ensemble import Ensemble, Place, why_no_servers
 from figures import Table
 from stage import Way, measure_in_turns, run, steady_of
 
 SERVERS = 3
-# As of three hosts with eight each.
-PROCESSES = 24
+HOSTS = 3
+PROCESSES_EACH = 8
 COMMITS = 'ZooKeeper: claim, list, grant and delete by a bare client'
-
-
-def recipe(processes):
-    """The usual lock of ZooKeeper, a node for each request."""
-    who = '1 process' if processes == 1 else f'{processes} processes'
-    return f'ZooKeeper: a node for each request, {who} for one lock'
+ACQUIRE = 'lock, requested while no host has it'
+TAKE = 'lock, requested while another host had it last'
+PAIR = 'lock and release, of one host'
+PAIR_SHARED = 'lock and release, of several hosts, under a permit'
+LOAD = f'lock, {HOSTS} hosts with {PROCESSES_EACH} processes each'
+RECIPE = f'ZooKeeper: a node for each request, {HOSTS * PROCESSES_EACH} processes'
 
 
 def declare(_settings):
-    return Table('cluster', 'Several hosts',
-                 f'{SERVERS} servers of ZooKeeper on this machine, without writing to disk. First one '
-                 'client: the three commits of a lock, and the read between them, each awaited. Then '
-                 'the usual lock, as in Curator, from one holder to the next.',
-                 'us')
+    table = Table('cluster', 'Several hosts',
+                  f'{SERVERS} servers of ZooKeeper, which do not write to disk, and {HOSTS} hosts, '
+                  'each with a bus, a service and a gateway, all on this machine. A bare client '
+                  'of ZooKeeper makes the three commits of a lock, and the read between them, '
+                  'each awaited. A request waits for the first two of them, and if another host '
+                  'had the lock last, for that one to delete its claim. "Under a permit" the host '
+                  'itself had the lock last. The last two rows are '
+                  'processes that want one lock: the time from one holder to the next. A node '
+                  'for each request is the usual lock of ZooKeeper, as in Curator.',
+                  'us', 'ours / it')
+    table.row(ACQUIRE)
+    table.row(COMMITS, (ACQUIRE, 'self'))
+    table.row(TAKE)
+    table.row(PAIR_SHARED)
+    table.row(PAIR, (PAIR_SHARED, 'self'))
+    table.row(LOAD)
+    table.row(RECIPE, (LOAD, 'self'))
+    return table
+
+
+def why_not(settings):
+    if not settings.has_program('cluster'):
+        return 'needs libzookeeper-st-dev when this is built'
+    return why_no_servers()
 
 
 def measure(settings, table):
-    why = why_no_servers()
-    if not why and not settings.has_program('zookeeper'):
-        why = 'needs libzookeeper-st-dev when this is built'
+    why = why_not(settings)
     if why:
         settings.skip(f'several hosts: {why}')
+        for row in list(table.rows):
+            table.drop(row, 'free')
         return
-    with Ensemble(SERVERS) as ensemble:
-        ways = [steady_of(COMMITS, settings, 'zookeeper', ensemble.addresses, 'commits',
-                          settings.count(300, 20))]
-        ways += [recipe_way(settings, ensemble, processes) for processes in (1, PROCESSES)]
+    os.environ.update(WEBLOCKS_TEST_BUS=settings.best_kind,
+                      WEBLOCKSD=str(settings.build / 'service/weblocksd'),
+                      WEBLOCKS_CLUSTERD=str(settings.build / 'cluster/weblocks-clusterd'))
+    with contextlib.ExitStack() as stack:
+        ensemble = stack.enter_context(Ensemble(SERVERS))
+        hosts = []
+        for i in range(HOSTS):
+            host = Host(f'host{i + 1}', Place(), ensemble.addresses)
+            stack.callback(host.stop)
+            hosts.append(host.start())
+        ways = list(ways_of(settings, ensemble.addresses, [host.bus.address for host in hosts]))
         measure_in_turns(settings, table, 'free', ways, settings.few_repetitions)
 
 
-def recipe_way(settings, ensemble, processes):
-    row = recipe(processes)
-    count = settings.count(1200, 24) // processes
-    return Way(row, lambda: {row: run(settings, 'zookeeper', ensemble.addresses, 'recipe',
-                                      processes, count)['per_lock']})
+def ways_of(settings, servers, buses):
+    commits, pairs = settings.count(300, 20), settings.count(1500, 100)
+    each = settings.count(50, 2)
+    yield steady_of(ACQUIRE, settings, 'cluster', 'acquire', commits, BUCKET, buses[0])
+    yield steady_of(TAKE, settings, 'cluster', 'take', commits, BUCKET, *buses[:2])
+    yield steady_of(COMMITS, settings, 'zookeeper', servers, 'commits', commits)
+    yield steady_of(PAIR_SHARED, settings, 'cluster', 'pair', pairs, BUCKET, buses[0])
+    yield steady_of(PAIR, settings, 'cluster', 'pair', pairs, 'default', buses[0])
+    yield per_lock(LOAD, settings, 'cluster', 'load', each, BUCKET, PROCESSES_EACH, *buses)
+    yield per_lock(RECIPE, settings, 'zookeeper', servers, 'recipe', HOSTS * PROCESSES_EACH, each)
+
+
+def per_lock(row, settings, *command):
+    return Way(row, lambda: {row: run(settings, *command)['per_lock']})
