@@ -39,7 +39,8 @@ struct ClusterCalls {
 static gboolean
 is_clustered(const LockCall *call)
 {
-    return call->bucket != NULL && g_str_has_prefix(call->bucket, BUS_CLUSTER_PREFIX);
+    return call->bucket != NULL &&
+           strncmp(call->bucket, BUS_CLUSTER_PREFIX, strlen(BUS_CLUSTER_PREFIX)) == 0;
 }
 
 /* A name that has a queue, or for which there is room in the gateway. */

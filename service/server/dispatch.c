@@ -356,7 +356,8 @@ refuse(Client *client, const Channel *channel, const LockCall *call)
     else if (client->socket != NULL && call->kind <= LOCK_CALL_ABORT)
         encode_error(client, call, BUS_ERROR_INVALID_STATE,
                      "lock operations have to be sent on the open lock socket");
-    else if ((result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
+    else if (call->kind != LOCK_CALL_REQUEST && /* which request() checks, as on a lock socket */
+             (result = cluster_calls_check(client, call)) != LOCK_RESULT_OK)
         encode_result(client, call, result);
     else if (client->is_gone && lock_call_get_use(call) == LOCK_CALL_ASKS)
         return TRUE;
