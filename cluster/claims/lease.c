@@ -11,10 +11,12 @@ lease_init(Lease *lease, gint64 timeout_us)
 }
 
 gboolean
-lease_extend(Lease *lease, gint64 sent_us)
+lease_answered(Lease *lease, gint64 sent_us, gboolean is_write)
 {
     gint64 deadline_us = sent_us + lease->duration_us;
 
+    if (!is_write)
+        return FALSE;
     lease->is_renewing = FALSE;
     if (deadline_us <= lease->deadline_us)
         return FALSE;

@@ -35,15 +35,16 @@ typedef struct {
 /* Begins without a lease. `timeout_us` is that of the session, and larger than LEASE_MARGIN_US. */
 void lease_init(Lease *lease, gint64 timeout_us);
 
-/* A write that was sent at this time was committed. Returns whether the deadline has moved. */
-gboolean lease_extend(Lease *lease, gint64 sent_us);
+/* An operation that was sent at this time was answered: only a write extends the lease. Returns
+ * whether the deadline has moved. */
+gboolean lease_answered(Lease *lease, gint64 sent_us, gboolean is_write);
 
 /* Returns a number for a message that tells the lock service the deadline, which it acknowledges.
  */
 guint64 lease_tell(Lease *lease);
 void lease_acknowledge(Lease *lease, guint64 serial);
 
-/* Whether to write the host node now. It is then being written until lease_extend() or
+/* Whether to write the host node now. It is then being written until lease_answered() or
  * lease_renewal_failed(). */
 gboolean lease_begin_renewal(Lease *lease, gint64 now_us);
 void lease_renewal_failed(Lease *lease);

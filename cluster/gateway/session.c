@@ -190,7 +190,7 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
         lease_renewal_failed(&session->lease);
         return TRUE;
     }
-    if (is_write && lease_extend(&session->lease, answer->sent_us)) {
+    if (lease_answered(&session->lease, answer->sent_us, is_write)) {
         session->state = CLUSTER_STATE_ACTIVE;
         tell_lease(session);
         arm_lease(session);

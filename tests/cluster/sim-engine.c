@@ -484,7 +484,7 @@ check_write(const NameState *state, const ClaimAction *action)
     if (action->kind == CLAIM_SWAP && find_claim(state, &action->old) < 0)
         return CLAIM_NO_NODE;
     if (action->kind == CLAIM_GRANT || action->kind == CLAIM_STEAL)
-        if (action->version != state->version)
+        if (action->version != state->version && action->version != -1) /* -1: any */
             return CLAIM_BAD_VERSION;
     for (guint i = 0; action->kind == CLAIM_STEAL && i < action->victims->len; i++)
         if (find_claim(state, &g_array_index(action->victims, ClaimName, i)) < 0)

@@ -743,7 +743,7 @@ on_result(gpointer data, const ClaimResult *result)
     if (pending->life != host->gateway_life || check_lease(host) ||
         pending->generation != part->generation)
         return;
-    if (pending->is_write && lease_extend(&host->lease, pending->sent_us))
+    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
         tell_lease(host);
     claim_result(part->claim, result, host->loop->now_us);
     run_part(host, pending->name);
@@ -944,8 +944,19 @@ on_renewed(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
 
     if (pending->life != host->gateway_life || check_lease(host))
         return;
-    if (lease_extend(&host->lease, pending->sent_us))
+    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
         tell_lease(host);
+}
+
+/* Any read, like the pings of a connection: a server answers it that is cut off from the others. */
+static void
+ask_server(SimHost *host)
+{
+    static const ClaimAction list = {.kind = CLAIM_LIST};
+    Pending *pending = g_new0(Pending, 1);
+
+    *pending = (Pending){.host = host, .life = host->gateway_life, .sent_us = host->loop->now_us};
+    sim_connection_send(host->connection, 0, &list, on_renewed, pending);
 }
 
 static void
@@ -965,10 +976,13 @@ on_lease_tick(gpointer data)
         lease_init(&host->lease, SESSION_US);
     if (check_lease(host) || !has_nodes || host->connection == NULL)
         return;
+    if (sim_chance(host->loop, 0.05))
+        ask_server(host);
     if (!lease_begin_renewal(&host->lease, host->loop->now_us))
         return;
     pending = g_new0(Pending, 1);
-    *pending = (Pending){.host = host, .life = host->gateway_life, .sent_us = host->loop->now_us};
+    *pending = (Pending){
+        .host = host, .life = host->gateway_life, .sent_us = host->loop->now_us, .is_write = TRUE};
     sim_connection_send(host->connection, 0, NULL, on_renewed, pending);
 }
 
