@@ -29,47 +29,58 @@ STATISTICS = [{'send_destination': 'org.freedesktop.DBus', 'send_type': 'method_
                'send_interface': 'org.freedesktop.DBus.Debug.Stats', 'send_member': member}
               for member in ('GetConnectionStats', 'GetStats')]
 
-# systemd-analyze tells exposure in tenths, from 0 to 100.
-MOST_EXPOSED = 10
+# systemd-analyze tells exposure in tenths, from 0 to 100. The gateway needs the network.
+MOST_EXPOSED = {'system': 10, 'cluster': 12}
 
 CALLS = ('@system-service', '~@privileged @resources @aio @chown @keyring @memlock @setuid',
          '~memfd_create userfaultfd vmsplice')
-# What both units must say, ...
-BOTH = {
+# What all units must say, ...
+ALL = {
     'LockPersonality': 'yes',
     'MemoryDenyWriteExecute': 'yes',
     'NoNewPrivileges': 'yes',
-    'RestrictAddressFamilies': 'AF_UNIX',
     'RestrictNamespaces': 'yes',
     'RestrictRealtime': 'yes',
     'RestrictSUIDSGID': 'yes',
-    'RuntimeDirectoryMode': '0700',
     'SystemCallArchitectures': 'native',
     'SystemCallErrorNumber': 'EPERM',
-    'MemoryMax': '512M',
     'TasksMax': '16',
     'UMask': '0077',
 }
-# ... and each by itself. A user's own manager has no privilege for the rest.
+# ... those of the service, ...
+SERVICE = {**ALL, 'MemoryMax': '512M', 'RestrictAddressFamilies': 'AF_UNIX',
+           'RuntimeDirectoryMode': '0700'}
+# ... those of the system, for which a user's own manager has no privilege, ...
+SYSTEM = {'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm', 'IPAddressDeny': 'any',
+          'LimitCORE': '0', 'ProtectSystem': 'strict', 'ReadOnlyPaths': '/run',
+          **dict.fromkeys(('PrivateDevices', 'PrivateMounts', 'PrivateTmp', 'ProtectClock',
+                           'ProtectControlGroups', 'ProtectHome', 'ProtectHostname',
+                           'ProtectKernelLogs', 'ProtectKernelModules', 'ProtectKernelTunables',
+                           'RemoveIPC'), 'yes')}
+# ... and each by itself.
 EACH = {
-    'user': {**BOTH, 'LimitNOFILE': '2048'},
-    'system': {**BOTH, 'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm',
-               'IPAddressDeny': 'any', 'LimitCORE': '0', 'LimitNOFILE': '8192',
-               'NoExecPaths': '/run/weblocks /tmp /var/tmp', 'ProtectSystem': 'strict',
-               'ReadOnlyPaths': '/run', **dict.fromkeys((
-                   'PrivateDevices', 'PrivateMounts', 'PrivateNetwork', 'PrivateTmp',
-                   'PrivateUsers', 'ProtectClock', 'ProtectControlGroups', 'ProtectHome',
-                   'ProtectHostname', 'ProtectKernelLogs', 'ProtectKernelModules',
-                   'ProtectKernelTunables', 'RemoveIPC'), 'yes')},
+    'user': {**SERVICE, 'LimitNOFILE': '2048'},
+    'system': {**SERVICE, **SYSTEM, 'LimitNOFILE': '8192',
+               'NoExecPaths': '/run/weblocks /tmp /var/tmp', 'PrivateNetwork': 'yes',
+               'PrivateUsers': 'yes'},
+    'cluster': {**ALL, **SYSTEM, 'LimitNOFILE': '256', 'MemoryMax': '256M',
+                'NoExecPaths': '/var/lib/weblocks-cluster /tmp /var/tmp',
+                'ProtectProc': 'invisible', 'RestartPreventExitStatus': '78',
+                'RestrictAddressFamilies': 'AF_UNIX AF_INET AF_INET6',
+                'StateDirectoryMode': '0700'},
 }
+UNITS = {'user': 'user/weblocksd.service', 'system': 'system/weblocksd.service',
+         'cluster': 'system/weblocks-clusterd.service'}
 # In [Unit], of both: some failures are no reason to give up, and who fails at every start does not do
 # so for ever.
 START_LIMIT = {'StartLimitIntervalSec': '10', 'StartLimitBurst': '20'}
-# What would hide from the service who its clients are; docs/hardening.md says how.
+# What would hide from a program who its clients are, or what else it needs; docs/hardening.md says
+# how.
 NEVER = {
     'user': {'PrivateUsers', 'PrivateTmp', 'PrivateNetwork', 'ProtectSystem', 'ProtectHome',
              'ProtectProc', 'ProcSubset'},
     'system': {'ProtectProc', 'ProcSubset', 'DynamicUser', 'RootDirectory'},
+    'cluster': {'PrivateUsers', 'PrivateNetwork', 'ProcSubset', 'DynamicUser', 'IPAddressAllow'},
 }
 
 STAGE = None
@@ -80,10 +91,15 @@ def setUpModule():
     root = tempfile.mkdtemp(prefix='weblocks-stage-')
     unittest.addModuleCleanup(shutil.rmtree, root, ignore_errors=True)
     STAGE = Installation(environment('WEBLOCKS_BUILD_DIR'), root).install()
+    if STAGE.options['cluster'] != 'enabled' and \
+            not any(path.endswith(UNITS['cluster']) for path in STAGE.files()):
+        tap.diagnostic('built without the gateway to a cluster')
+        for table in (EACH, NEVER):
+            del table['cluster']
 
 
 def unit_of(kind):
-    path, = (path for path in STAGE.files() if path.endswith(f'/{kind}/weblocksd.service'))
+    path, = (path for path in STAGE.files() if path.endswith(f'/{UNITS[kind]}'))
     return path
 
 
@@ -101,22 +117,24 @@ def settings(kind, wanted='[Service]'):
 
 
 class Units(unittest.TestCase):
-    def analyze(self, path):
+    def analyze(self, path, most=MOST_EXPOSED['system']):
         """Returns (whether the exposure is at most this, the table)."""
         analyze = shutil.which('systemd-analyze')
         if not analyze:
             self.skipTest('no systemd-analyze')
         result = subprocess.run(
-            [analyze, 'security', '--offline=yes', '--no-pager', f'--threshold={MOST_EXPOSED}',
+            [analyze, 'security', '--offline=yes', '--no-pager', f'--threshold={most}',
              path], env={**os.environ, 'LC_ALL': 'C.UTF-8'}, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, check=False)
         self.assertRegex(result.stdout, 'Overall exposure level', result.returncode)
         return result.returncode == 0, result.stdout
 
-    def test_the_system_unit_is_not_exposed(self):
-        good, table = self.analyze(unit_of('system'))
-        tap.diagnostic(re.search('Overall exposure.*', table)[0])
-        self.assertTrue(good, table)
+    def test_the_system_units_are_not_exposed(self):
+        for kind in sorted(EACH.keys() - {'user'}):
+            with self.subTest(kind):
+                good, table = self.analyze(unit_of(kind), MOST_EXPOSED[kind])
+                tap.diagnostic(re.search('Overall exposure.*', table)[0])
+                self.assertTrue(good, table)
 
     def test_an_unhardened_unit_is_exposed(self):
         """The same unit without the lines of EACH."""
@@ -145,6 +163,18 @@ class Units(unittest.TestCase):
     def test_nothing_hides_the_clients(self):
         for kind, never in NEVER.items():
             self.assertEqual(never & set(settings(kind)), set(), kind)
+
+    def test_only_the_service_may_enter_the_socket_of_the_gateway(self):
+        if 'cluster' not in EACH:
+            self.skipTest('built without the gateway to a cluster')
+        socket, = (path for path in STAGE.files()
+                   if path.endswith('/system/weblocks-clusterd.socket'))
+        with open(socket, encoding='utf-8') as file:
+            lines = file.read().splitlines()
+        self.assertEqual([line for line in lines if re.match('(Listen|Socket|Directory)', line)],
+                         ['ListenSequentialPacket=/run/weblocks-cluster/socket',
+                          f"SocketUser={STAGE.options['system_user']}", 'SocketMode=0600',
+                          'DirectoryMode=0755'])
 
     def test_every_setting_has_its_reason(self):
         with open(os.path.join(environment('WEBLOCKS_SOURCE_DIR'), 'docs/hardening.md'),

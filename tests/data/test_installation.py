@@ -27,6 +27,7 @@ BUCKET = f'{ROOT}/bucket/default'
 POLICY = 'share/dbus-1/system.d/org.w3.WebLocks.conf'
 # A user that every Debian system has, and that can't be the one who runs the test.
 SYSTEM_USER = 'daemon'
+CLUSTERD = 'libexec/weblocks-clusterd'
 OTHER_USER = 'nobody'
 
 # What a distribution's system.conf comes down to, with our policy included.
@@ -74,6 +75,11 @@ def read_ini(text):
 
 def weblocksd():
     return INSTALLATION.path('libexec/weblocksd')
+
+
+def has_cluster():
+    """Whether the gateway to a cluster is built."""
+    return INSTALLATION.path(CLUSTERD) in INSTALLATION.files()
 
 
 class Staged(unittest.TestCase):
@@ -174,6 +180,14 @@ class Files(unittest.TestCase):
             'include/weblocks-1/weblocks/weblocks.h',
             'share/weblocks-1/gjs/weblocks.js',
         )
+        if has_cluster():
+            expected += (CLUSTERD,
+                         'lib/systemd/system/weblocks-clusterd.service',
+                         'lib/systemd/system/weblocks-clusterd.socket',
+                         'lib/sysusers.d/weblocks-cluster.conf',
+                         'share/doc/weblocks-cluster/examples/cluster.conf',
+                         'share/man/man5/weblocks-cluster.conf.5',
+                         'share/man/man8/weblocks-clusterd.8')
         self.assertLessEqual({INSTALLATION.path(part) for part in expected}, INSTALLATION.files())
         self.assertTrue(os.access(weblocksd(), os.X_OK))
 
@@ -215,6 +229,11 @@ class Files(unittest.TestCase):
                 # What it only grumbles about counts too.
                 self.assertEqual(run(analyze, f'--{kind}', '--man=no', '--recursive-errors=no',
                                      'verify', self.unit(kind), env=env), '')
+        if has_cluster():
+            units = [INSTALLATION.path(f'lib/systemd/system/weblocks-clusterd.{kind}')
+                     for kind in ('service', 'socket')]
+            self.assertEqual(run(analyze, '--system', '--man=no', '--recursive-errors=no',
+                                 'verify', *units, env=env), '')
 
     def test_sysusers_file_makes_the_user(self):
         sysusers = shutil.which('systemd-sysusers')
@@ -225,6 +244,24 @@ class Files(unittest.TestCase):
             run(sysusers, f'--root={root}', INSTALLATION.path('lib/sysusers.d/weblocks.conf'))
             with open(os.path.join(root, 'etc/passwd'), encoding='utf-8') as file:
                 self.assertRegex(file.read(), rf'(?m)^{SYSTEM_USER}:.*WebLocks.*nologin$')
+
+    def test_the_example_of_a_configuration(self):
+        """It is valid: what the gateway misses is the directory."""
+        if not has_cluster():
+            self.skipTest('built without the gateway to a cluster')
+        example = INSTALLATION.path('share/doc/weblocks-cluster/examples/cluster.conf')
+        with open(example, encoding='utf-8') as file:
+            text = file.read()
+        with tempfile.NamedTemporaryFile('w', encoding='utf-8', suffix='.conf') as file:
+            # What is commented out is the default, but for the credential, which doesn't exist.
+            file.write(re.sub('(?m)^#(Root|SessionTimeout)', r'\1', text))
+            file.flush()
+            env = {key: value for key, value in os.environ.items() if key != 'STATE_DIRECTORY'}
+            done = subprocess.run([INSTALLATION.path(CLUSTERD), f'--config={file.name}',
+                                   '--service-user=root'], env=env, stderr=subprocess.PIPE,
+                                  text=True, check=False, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr),
+                         (78, 'weblocks-clusterd: there is no state directory\n'))
 
 
 class Uninstalled(unittest.TestCase):
