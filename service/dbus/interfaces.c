@@ -103,6 +103,19 @@ append_strings(sd_bus_message *reply, const char *key, char **strings)
     return sd_bus_message_close_container(reply);
 }
 
+/* Returns the lines of a text, owned. */
+static char **
+split_lines(const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+    for (guint i = 0; lines[i] != NULL; i++)
+        if (lines[i][0] != '\0')
+            g_strv_builder_add(builder, lines[i]);
+    return g_strv_builder_end(builder);
+}
+
 /* Returns the names that clients use, owned. */
 static char **
 get_bucket_names(const ClusterConfig *config)
@@ -122,7 +135,7 @@ static int
 append_cluster(sd_bus_message *reply, const ClusterInfo *info)
 {
     static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
-    g_auto(GStrv) hosts = g_strsplit(info->hosts, "\n", -1);
+    g_auto(GStrv) hosts = split_lines(info->hosts);
     g_auto(GStrv) buckets = get_bucket_names(info->config);
     const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
     int r;

@@ -13,6 +13,6 @@ typedef struct {
     ClusterState state;
     gint64 lease_left_us;        /* 0: there is no lease */
     const char *engine;          /* the server in use; "": none */
-    const char *hosts;           /* separated by newlines */
+    const char *hosts;           /* one a line */
     const ClusterConfig *config; /* NULL: this host has none */
 } ClusterInfo;

@@ -61,7 +61,8 @@ class Status(ClusterCommandCase):
 
     def test_all(self):
         gateway, client, id_, demand = self.hold()
-        gateway.send(link.status(link.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta']))
+        # The last line may end with a newline, or not.
+        gateway.send(link.status(link.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', '']))
         gateway.sync()
         status = self.status()
         left = status.pop('leaseLeft')
