@@ -112,7 +112,8 @@ explain_state(const Info *info)
     if (g_str_equal(info->state, "suspect"))
         return _("the servers don't answer; when the lease ends, held locks are lost");
     if (g_str_equal(info->state, "lost"))
-        return _("the lease has ended: locks that this host held are lost");
+        return _("the session has ended: locks that this host held are lost; see the log of "
+                 "weblocks-clusterd");
     return NULL;
 }
 

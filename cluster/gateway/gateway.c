@@ -157,7 +157,6 @@ on_session_ended(gpointer data)
 {
     g_autoptr(GPtrArray) entries = copy_entries(data);
 
-    g_message("the session with ZooKeeper has ended");
     for (guint i = 0; i < entries->len; i++)
         entry_session_ended(entries->pdata[i]);
 }

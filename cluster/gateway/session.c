@@ -38,6 +38,8 @@ struct Session {
     Lease lease;
     gboolean has_service;
     guint lease_source;
+    guint unreachable_source; /* until the engine has ended a session that is interrupted */
+    gboolean has_failed;      /* to begin; the reason was logged */
     ClusterState state;
 };
 
@@ -110,6 +112,9 @@ static void
 end(Session *session)
 {
     g_clear_handle_id(&session->lease_source, g_source_remove);
+    g_clear_handle_id(&session->unreachable_source, g_source_remove);
+    if (session->was_ready)
+        g_message("the session with ZooKeeper has ended");
     session->old = g_steal_pointer(&session->engine);
     session->closes_us = get_boottime_us() + GRACE_US;
     session_file_delete(session->directory);
@@ -144,6 +149,8 @@ on_lease(gpointer data)
     session->lease_source = 0;
     if (session->lease.deadline_us != 0 && !session->functions->has_nodes(session->data)) {
         session->lease.deadline_us = 0;
+        if (!session->is_ready)
+            set_state(session, CLUSTER_STATE_CONNECTING);
         return G_SOURCE_REMOVE;
     }
     if (lease_is_over(&session->lease, now_us)) {
@@ -176,11 +183,26 @@ arm_lease(Session *session)
     session->lease_source = g_timeout_add((guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session);
 }
 
+/* Attempts to begin a session are repeated indefinitely; the reason why they fail is logged once.
+ */
+static gboolean
+is_first_failure(Session *session)
+{
+    gboolean is_first = !session->has_failed;
+
+    session->has_failed = TRUE;
+    return is_first;
+}
+
 gboolean
 session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write)
 {
     if (answer->result == ENGINE_SESSION_LOST || session->engine == NULL)
         return FALSE;
+    if (answer->result == ENGINE_DENIED && is_first_failure(session))
+        g_warning("the ZooKeeper servers deny access to %s: the credential is not the one with "
+                  "which it was made",
+                  session->config->root);
     if (lease_is_over(&session->lease, get_boottime_us()) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
         end(session);
@@ -205,6 +227,7 @@ become_ready(Session *session, GPtrArray *claims)
 {
     session->is_ready = TRUE;
     session->was_ready = TRUE;
+    session->has_failed = FALSE;
     set_state(session, CLUSTER_STATE_ACTIVE);
     session->functions->ready(session_get_id(session), claims, session->data);
 }
@@ -257,10 +280,11 @@ on_joined(const EngineAnswer *answer, gpointer data)
     if (session->engine == NULL)
         return;
     if (answer->result == ENGINE_BAD_VERSION) {
-        g_critical(
-            "the data of the ZooKeeper servers are not those that this host has used before; "
-            "tokens might be issued twice. If that is right, delete %s/instance",
-            session->directory);
+        if (is_first_failure(session))
+            g_critical("the data of the ZooKeeper servers are not those that this host has used "
+                       "before; tokens might be issued twice. If that is right, delete "
+                       "%s/instance and restart weblocks-clusterd",
+                       session->directory);
         end(session);
         return;
     }
@@ -283,18 +307,32 @@ on_connected(Session *session)
     gint64 timeout_us = (gint64)engine_get_timeout_ms(session->engine) * 1000;
 
     if (timeout_us < LEASE_MARGIN_US + 2 * LEASE_RENEWAL_US) {
-        g_critical(
-            "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
-            "the promises: raise maxSessionTimeout",
-            (double)timeout_us / G_USEC_PER_SEC);
+        if (is_first_failure(session))
+            g_critical(
+                "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
+                "the promises: raise maxSessionTimeout",
+                (double)timeout_us / G_USEC_PER_SEC);
         end(session);
         return;
     }
     session->lease.duration_us = timeout_us - LEASE_MARGIN_US;
+    g_clear_handle_id(&session->unreachable_source, g_source_remove);
     if (session->was_ready)
         become_ready(session, NULL);
     else
         engine_join(session->engine, session->host, session->instance, on_joined, session);
+}
+
+/* The engine has ended the session by now. It would not say so if its data were replaced by older
+ * data: then its servers refuse a client that has seen newer ones. */
+static gboolean
+on_unreachable(gpointer data)
+{
+    Session *session = data;
+
+    session->unreachable_source = 0;
+    end(session);
+    return G_SOURCE_REMOVE;
 }
 
 static void
@@ -311,6 +349,10 @@ on_state_changed(EngineState state, gpointer data)
     } else if (session->is_ready) {
         session->is_ready = FALSE;
         lease_renewal_failed(&session->lease);
+        session->unreachable_source =
+            g_timeout_add_seconds(session->config->session_timeout_secs, on_unreachable, session);
+        if (session->lease.deadline_us == 0)
+            set_state(session, CLUSTER_STATE_CONNECTING);
         session->functions->interrupted(session->data);
     }
 }
@@ -381,6 +423,7 @@ session_free(Session *session)
     gboolean has_nodes = session->functions->has_nodes(session->data);
 
     g_clear_handle_id(&session->retry_source, g_source_remove);
+    g_clear_handle_id(&session->unreachable_source, g_source_remove);
     g_clear_handle_id(&session->lease_source, g_source_remove);
     if (session->engine != NULL) {
         session->is_ready = FALSE;
