@@ -25,7 +25,7 @@ check_id_to_string(CheckId id)
         [CHECK_FENCE] = "fence",
         [CHECK_ORACLE] = "oracle",
         [CHECK_ANSWERED] = "answered",
-        [CHECK_LAST_WORDS] = "last-words",
+        [CHECK_FINAL_STEAL] = "final-steal",
         [CHECK_ALIVE] = "alive",
     };
 
@@ -57,8 +57,8 @@ const CheckPowerField check_power_fields[] = {
     FIELD(stops, "stops"),
     FIELD(quiet_points, "quiet points"),
     FIELD(unreachable, "calls refused for want of a service"),
-    FIELD(refused, "requests refused for want of room"),
-    FIELD(last_words, "last words"),
+    FIELD(refused, "requests refused for lack of space"),
+    FIELD(final_steals, "final steals"),
     FIELD(faults, "faults of a cluster"),
     FIELD(losses, "locks lost by them"),
     FIELD(hand_overs, "grants to another host than the last"),
@@ -337,7 +337,7 @@ count_request(CheckPower *power, const GArray *kills, Marks *marks, const StoryR
     power->unreachable +=
         request->end != HISTORY_NEVER && request->end_outcome == HISTORY_UNREACHABLE;
     power->refused += request->end != HISTORY_NEVER && request->end_outcome == HISTORY_REFUSED;
-    power->last_words += request->is_said;
+    power->final_steals += request->is_sent;
     power->n_steals += (request->flags & HISTORY_FLAG_STEAL) != 0;
     if (request->enter != HISTORY_NEVER) {
         power->n_grants++;

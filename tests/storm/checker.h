@@ -11,20 +11,20 @@
 G_BEGIN_DECLS
 
 typedef enum {
-    CHECK_EXCLUSION, /* nobody is inside beside one who is to be alone */
-    CHECK_TOKENS,    /* no token twice, and none smaller than that of an earlier grant */
-    CHECK_FIFO,      /* nobody is granted before one who came first */
-    CHECK_ONCE,      /* a request is there once, and ends once */
-    CHECK_NOT_LOST,  /* what is held or waits is there, also after the service's death */
-    CHECK_NOT_RISEN, /* what was released or has ended is not there again */
-    CHECK_NO_GHOST,  /* what belonged to the dead is not there; nothing is left at the end */
-    CHECK_PROGRESS,  /* what can be granted is granted, and its client told */
-    CHECK_ISOLATION, /* what an answer shows belongs to one whom it is shown to, who asked for it */
-    CHECK_FENCE,     /* who is inside for certain has the highest token */
-    CHECK_ORACLE,    /* the kernel agrees that nobody else is inside */
-    CHECK_ANSWERED,  /* each call is answered, without an error that tells of the service's death */
-    CHECK_LAST_WORDS, /* what the dead have said takes effect before their end does */
-    CHECK_ALIVE,      /* the service dies only if it is killed */
+    CHECK_EXCLUSION,   /* no client is inside beside the holder of an exclusive lock */
+    CHECK_TOKENS,      /* no token twice, and none smaller than that of an earlier grant */
+    CHECK_FIFO,        /* no request is granted before an earlier one */
+    CHECK_ONCE,        /* a request exists once, and ends once */
+    CHECK_NOT_LOST,    /* held and pending requests exist, also after the service's death */
+    CHECK_NOT_RISEN,   /* a request that was released or has ended does not exist again */
+    CHECK_NO_GHOST,    /* no request of a dead client exists; nothing is left at the end */
+    CHECK_PROGRESS,    /* a grantable request is granted, and its client notified */
+    CHECK_ISOLATION,   /* a reply shows only requests of the caller's principal */
+    CHECK_FENCE,       /* a client that is certainly inside has the highest token */
+    CHECK_ORACLE,      /* the kernel confirms that no other client is inside */
+    CHECK_ANSWERED,    /* each call is answered, without an error caused by the service's death */
+    CHECK_FINAL_STEAL, /* a request sent before its client's end takes effect before the end */
+    CHECK_ALIVE,       /* the service dies only if it is killed */
     N_CHECKS,
 } CheckId;
 
@@ -58,12 +58,12 @@ typedef struct {
     guint client_kills_unanswered;
     guint stops;
     guint quiet_points;
-    guint unreachable; /* calls that the bus refused because there was no service */
-    guint refused;     /* requests, for want of room */
-    guint last_words;  /* steals of which their client did not live to see the answer */
-    guint faults;      /* of a cluster */
-    guint losses;      /* locks that were lost by them */
-    guint hand_overs;  /* of one host's lock to another host */
+    guint unreachable;  /* calls that the bus refused because there was no service */
+    guint refused;      /* requests, for lack of space */
+    guint final_steals; /* steals whose client ended before the reply */
+    guint faults;       /* of a cluster */
+    guint losses;       /* locks that were lost by them */
+    guint hand_overs;   /* of one host's lock to another host */
 } CheckPower;
 
 typedef struct {
@@ -112,7 +112,7 @@ void check_lock(Checker *self, const StoryLock *lock);
 void check_lock_of_cluster(Checker *self, const StoryLock *lock);
 /* All checks of a cluster. */
 void check_cluster(Checker *self);
-/* What the resource and the kernel say. */
+/* Checks of the resource and of the kernel's lock. */
 void check_record(Checker *self, const StoryClient *client, const HistoryRecord *record);
 void check_queries(Checker *self, const StoryLock *lock);
 void check_progress(Checker *self, const StoryLock *lock);

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Checks of a cluster: what its hosts promise together. That nobody is inside beside one who is to
- * be alone, also when the one has lost its lock, is a check of locks as on one host: a client is
- * inside until it is notified. */
+/* Checks of a cluster: guarantees of its hosts together. Exclusion, also after the loss of a lock,
+ * is checked as on one host (checks-lock.c): a client is inside until it is notified. */
 
 #include "tests/storm/checker.h"
 

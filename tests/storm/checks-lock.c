@@ -61,8 +61,8 @@ check_order(Checker *self, const StoryRequest *a, const StoryRequest *b)
                        "the second was inside later, and its token is smaller");
 }
 
-/* `holds` are in the order in which they entered. That of two who exclude each other is the order
- * of their grants too, if the first was inside for certain when the second entered or before. */
+/* `holds` are in the order in which they entered. If two exclude each other, this is also the order
+ * of their grants, if the first was inside for certain when the second entered or before. */
 static void
 check_holds(Checker *self, GPtrArray *holds)
 {
@@ -113,7 +113,7 @@ earlier_add(Earlier *self, const StoryRequest *request)
 {
     if (request->token != 0)
         self->highest = higher(self->highest, request);
-    /* Nobody queues behind what is gone at once. */
+    /* No request queues behind one that ends immediately. */
     if (self->last == NULL || request->live_end > self->last->live_end)
         self->last = request;
     if (request->mode == 0 &&

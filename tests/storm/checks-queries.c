@@ -7,7 +7,7 @@
 
 #include "tests/storm/checker.h"
 
-/* A row, with what is known of whom it shows. */
+/* A row, with the request that it shows. */
 typedef struct {
     const StoryRow *row;
     StoryClient *client;   /* NULL: nobody */
@@ -43,8 +43,8 @@ report_impossible(Checker *self, const StoryQuery *query, const Shown *shown)
 
     if (query->call > client->gone) {
         checker_report(self, CHECK_NO_GHOST, client->killed, query->end, last, NULL,
-                       "lock %u is %s for :1.%u, which was dead and the bus had told so", row->name,
-                       state, row->unique);
+                       "lock %u is %s for :1.%u, which was dead and the bus had reported it",
+                       row->name, state, row->unique);
         return;
     }
     for (guint i = requests->len; last == NULL && i > 0; i--)
@@ -65,7 +65,7 @@ static void
 check_row(Checker *self, const StoryLock *lock, const StoryQuery *query, const Shown *shown)
 {
     const StoryRequest *request = shown->request;
-    guint64 due;
+    guint64 deadline;
 
     if (shown->client == NULL || shown->client->header.principal != lock->principal) {
         checker_report(self, CHECK_ISOLATION, query->call, query->end, NULL, NULL,
@@ -79,11 +79,12 @@ check_row(Checker *self, const StoryLock *lock, const StoryQuery *query, const S
     }
     if (!shown->row->is_held || request == NULL || request->enter != HISTORY_NEVER)
         return;
-    /* Granted: then it is told, if its client lives and runs. */
-    due = story_after(shown->client, query->end, self->story->patience);
-    if (due < MIN(MIN(request->end, request->abort), MIN(shown->client->killed, self->story->end)))
-        checker_report(self, CHECK_PROGRESS, query->end, due, request, NULL,
-                       "it is shown as held, and its client is not told");
+    /* Granted: then its client is notified, if it lives and runs. */
+    deadline = story_after(shown->client, query->end, self->story->patience);
+    if (deadline <
+        MIN(MIN(request->end, request->abort), MIN(shown->client->killed, self->story->end)))
+        checker_report(self, CHECK_PROGRESS, query->end, deadline, request, NULL,
+                       "it is shown as held, and its client is not notified");
 }
 
 /* ---- the same more than once */
@@ -260,10 +261,10 @@ first_query_after(const StoryLock *lock, guint64 time)
     return low < lock->queries->len ? lock->queries->pdata[low] : NULL;
 }
 
-/* When the service knows that the stealer is dead, who held the lock before has lost it. What was
- * on its way to a service that was killed is gone, and nobody repeats it. */
+/* When the service has noticed the end of the stealing client, the previous holder has lost the
+ * lock. A message to a service that was killed meanwhile is lost, and is not repeated. */
 static void
-check_last_words(Checker *self, const StoryLock *lock, const StoryRequest *steal, GArray *array)
+check_final_steal(Checker *self, const StoryLock *lock, const StoryRequest *steal, GArray *array)
 {
     const StoryQuery *query = first_query_after(lock, steal->client->gone);
     guint n;
@@ -276,7 +277,7 @@ check_last_words(Checker *self, const StoryLock *lock, const StoryRequest *steal
         const Shown *shown = &g_array_index(array, Shown, i);
 
         if (shown->row->is_held && shown->request != NULL && shown->request->enter < steal->call)
-            checker_report(self, CHECK_LAST_WORDS, steal->call, query->end, shown->request, steal,
+            checker_report(self, CHECK_FINAL_STEAL, steal->call, query->end, shown->request, steal,
                            "the second had stolen it before it died");
     }
 }
@@ -307,8 +308,8 @@ check_queries(Checker *self, const StoryLock *lock)
         check_missing(self, query, live, shown, n);
     }
     for (guint i = 0; i < lock->requests->len; i++)
-        if (((StoryRequest *)lock->requests->pdata[i])->is_said)
-            check_last_words(self, lock, lock->requests->pdata[i], array);
+        if (((StoryRequest *)lock->requests->pdata[i])->is_sent)
+            check_final_steal(self, lock, lock->requests->pdata[i], array);
 }
 
 /* Rows of names that were never requested. */

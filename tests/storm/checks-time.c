@@ -19,8 +19,8 @@ add_span(GArray *spans, guint64 from, guint64 to)
         g_array_append_val(spans, span);
 }
 
-/* When it's no wonder that nobody is granted: somebody is inside, or is dead and not yet buried, or
- * can't tell us because he is stopped. */
+/* Adds the times in which a request need not be granted: a client is inside, or is dead and not
+ * reaped yet, or can't record its exit because it is stopped. */
 static void
 add_excuses(const Story *story, const StoryRequest *request, GArray *spans)
 {
@@ -72,12 +72,12 @@ check_due(
 {
     const StoryClient *client = request->client;
     const guint64 end = MIN(MIN(answered, client->killed), self->story->end);
-    guint64 due;
+    guint64 deadline;
 
     if (call >= end)
         return;
-    due = story_after(client, call, self->story->patience);
-    if (due < end)
+    deadline = story_after(client, call, self->story->patience);
+    if (deadline < end)
         checker_report(self, CHECK_ANSWERED, call, end, request, NULL, "%s is not answered", what);
 }
 
@@ -99,7 +99,7 @@ check_answers(Checker *self, const StoryRequest *request)
 /* ---- answers that are wrong by themselves */
 
 /* Without a service, and without somebody to start it, new calls may fail; also until a client has
- * heard of its return. */
+ * been notified of its return. */
 static gboolean
 may_be_unreachable(const Story *story, guint64 from, guint64 to)
 {
@@ -129,22 +129,23 @@ check_outcomes(Checker *self, const StoryRequest *request)
     if (request->end != HISTORY_NEVER && request->end_outcome == HISTORY_STOLEN &&
         request->stolen > request->end)
         checker_report(self, CHECK_ANSWERED, request->call, request->end, request, NULL,
-                       "it was told that it was stolen, and nobody had stolen it");
+                       "the client was notified of a steal, and there was none");
     if (request->end != HISTORY_NEVER && request->end_outcome == HISTORY_TIMEOUT &&
         (request->timeout == 0 || request->end + MS < request->call + request->timeout))
         checker_report(self, CHECK_ANSWERED, request->call, request->end, request, NULL,
                        "it timed out before its time");
     if (request->end != HISTORY_NEVER && request->end_outcome == HISTORY_UNAVAILABLE &&
         !(request->flags & HISTORY_FLAG_IF_AVAILABLE))
-        checker_report(self, CHECK_ANSWERED, request->call, request->end, request, NULL,
-                       "it was told that the lock is not available, and had not asked that");
+        checker_report(
+            self, CHECK_ANSWERED, request->call, request->end, request, NULL,
+            "the reply was that the lock is not available, and ifAvailable was not requested");
     if (request->release != HISTORY_NEVER && request->release_outcome != HISTORY_OK &&
         !(request->stolen <= request->release && is_loss(request->release_outcome)))
         checker_report(self, CHECK_ANSWERED, request->leave, request->release, request, NULL,
                        "a release failed");
     if (request->lost != HISTORY_NEVER && request->stolen > request->lost)
         checker_report(self, CHECK_NOT_LOST, request->enter, request->lost, request, NULL,
-                       "its client was told that it is lost");
+                       "its client was notified that it is lost");
 }
 
 /* ---- the resource and the kernel */
@@ -199,7 +200,7 @@ check_record(Checker *self, const StoryClient *client, const HistoryRecord *reco
                        record->detail);
     if (record->kind == HISTORY_ORACLE && !somebody_is_dying(self->story, request, record->time))
         checker_report(self, CHECK_ORACLE, request->enter, record->time, request, NULL,
-                       "the kernel says that somebody else has it");
+                       "the kernel has another holder of it");
 }
 
 /* The supervisor asks without a library; if a kill gets in its way, that is its own doing. */

@@ -57,7 +57,7 @@ history_log_new(const char *path, guint capacity, const HistoryHeader *header, G
     r = posix_fallocate(fd, 0, (off_t)size);
     if (r != 0) {
         close(fd);
-        return fail(error, "no room for", path, r);
+        return fail(error, "no space for", path, r);
     }
     memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     r = errno;
@@ -92,7 +92,7 @@ history_log_set_unique(HistoryLog *self, guint32 unique)
 }
 
 guint
-history_log_get_room(HistoryLog *self)
+history_log_get_free(HistoryLog *self)
 {
     return self->capacity - self->n_records;
 }
@@ -174,7 +174,7 @@ history_kind_to_string(guint kind)
         [HISTORY_ROW] = "row",
         [HISTORY_ROWS] = "query answered",
         [HISTORY_QUIET] = "quiet",
-        [HISTORY_SAID] = "said",
+        [HISTORY_SENT] = "sent",
         [HISTORY_EXIT] = "exit",
         [HISTORY_SPAWN] = "spawn",
         [HISTORY_KILL] = "kill",

@@ -31,7 +31,7 @@ typedef enum {
     HISTORY_ABORT,   /* is about to abort it */
     HISTORY_LEAVE,   /* is outside, is about to release it */
     HISTORY_RELEASE, /* the release was answered: outcome */
-    HISTORY_LOST,    /* the lock is lost: outcome says why */
+    HISTORY_LOST,    /* the lock is lost: outcome is the reason */
     HISTORY_ORACLE,  /* the kernel's lock beside it: outcome OK or REFUSED */
     HISTORY_FENCE,   /* wrote to the resource: outcome; detail: the highest token there */
 
@@ -40,8 +40,8 @@ typedef enum {
     HISTORY_QUERY,
     HISTORY_ROW,   /* one row of its answer: subject is the number in the unique name */
     HISTORY_ROWS,  /* that was all: outcome */
-    HISTORY_QUIET, /* nothing of it is on its way: detail is the supervisor's number of the pause */
-    HISTORY_SAID,  /* the request has left for the service, whatever happens to us */
+    HISTORY_QUIET, /* no operation is in progress: detail is the supervisor's number of the pause */
+    HISTORY_SENT,  /* the request was sent, whether or not its client lives on */
     HISTORY_EXIT,  /* leaves the bus by itself; with flag KILL, by a SIGKILL of its own */
 
     /* By the supervisor. Subject is the client's number. */
@@ -55,12 +55,12 @@ typedef enum {
                            * it was about to send a message */
     HISTORY_SERVICE_DEAD, /* detail: exit status */
     HISTORY_SERVICE_READY, /* owns the name */
-    HISTORY_BARRIER,       /* detail: whoever was dead then, is by now unknown to bus and service */
-    HISTORY_BUS,           /* a new bus: detail is its number */
-    HISTORY_LEFT,          /* something was left over at the end: name says what, see HistoryLeft */
-    HISTORY_STORM_END,     /* from now on all are told to leave */
-    HISTORY_FAULT,         /* something of a cluster is cut off, stopped or killed: subject is the
-                            * bus of the host, 0: of all; flag KILL: locks may be lost by it */
+    HISTORY_BARRIER, /* detail: bus and service have noticed all ends of clients before that time */
+    HISTORY_BUS,     /* a new bus: detail is its number */
+    HISTORY_LEFT,    /* something was left over at the end: name is the kind, see HistoryLeft */
+    HISTORY_STORM_END, /* from now on all clients are told to exit */
+    HISTORY_FAULT,     /* something of a cluster is cut off, stopped or killed: subject is the
+                        * bus of the host, 0: of all; flag KILL: locks may be lost by it */
     HISTORY_FAULT_END,
 } HistoryKind;
 
@@ -72,8 +72,8 @@ typedef enum {
     HISTORY_STOLEN,
     HISTORY_GONE, /* "lost", "terminated" */
     HISTORY_FAILED,
-    HISTORY_REFUSED,     /* of a request: there was no room to keep it */
-    HISTORY_UNREACHABLE, /* the bus knew of no service */
+    HISTORY_REFUSED,     /* of a request: there was no space to store it */
+    HISTORY_UNREACHABLE, /* no service owned the name */
 } HistoryOutcome;
 
 typedef enum {
@@ -97,7 +97,7 @@ typedef struct {
     guint64 request;
     guint64 token;
     guint64 detail;
-    guint32 client; /* who writes; 0 is the supervisor */
+    guint32 client; /* the writer; 0 is the supervisor */
     guint32 subject;
     guint16 kind;
     guint8 name;
@@ -137,9 +137,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(HistoryLog, history_log_free)
 /* From then on rows of queries can be attributed to this client. */
 void history_log_set_unique(HistoryLog *self, guint32 unique);
 
-/* Notes it, with the time of now and the writer's number. False when there is no room. */
+/* Appends it, with the current time and the writer's number. False when there is no space. */
 gboolean history_log_write(HistoryLog *self, const HistoryRecord *record);
-guint history_log_get_room(HistoryLog *self);
+guint history_log_get_free(HistoryLog *self);
 
 /* Any file that is complete. */
 typedef struct {

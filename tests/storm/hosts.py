@@ -22,7 +22,7 @@ from supervisor import StormError
 
 SERVERS = 3
 # How long anything may take while there is no fault, and some seconds after one.
-FOR_EVER = 30.0 * FACTOR
+TIME_LIMIT = 30.0 * FACTOR
 # Between the end of one fault and the next.
 CALM = (0.2, 2.0)
 
@@ -77,7 +77,7 @@ class HostsStorm:
         return False
 
     def patience(self):
-        return FOR_EVER + self.lateness.worst(60)
+        return TIME_LIMIT + self.lateness.worst(60)
 
     # ---- clients
 
@@ -235,7 +235,7 @@ class HostsStorm:
             client = Client(host.bus.address)
             ids = [client.request(f'storm-{i}', BUCKET) for i in range(8)]
             try:
-                wait_for(lambda: all(token or client.granted(id_) for id_, token in ids), FOR_EVER,
+                wait_for(lambda: all(token or client.granted(id_) for id_, token in ids), TIME_LIMIT,
                          'all locks')
             except TimeoutError as error:
                 raise StormError(f'{host.name} does not get all locks {when}: {error}\n'
@@ -275,7 +275,7 @@ class HostsStorm:
 
     def end_clients(self):
         for client in self.clients.values():
-            client.tell('end')
+            client.send('end')
         deadline = time.monotonic() + PATIENCE
         while self.clients and time.monotonic() < deadline:
             self.watch_clients(time.monotonic() + 0.1, restarts=False)

@@ -77,7 +77,7 @@ kill_it(pid_t pid, uint64_t call, int before_send)
     printf("%" PRIu64 " %" PRIu64 " %d\n", now_ns(), call, before_send);
     fflush(stdout);
     kill(pid, SIGKILL);
-    /* Its parent hears of its death only after its tracer. */
+    /* Its parent is notified of its death only after its tracer. */
     while (waitpid(pid, &status, __WALL) >= 0 || errno == EINTR)
         if (WIFSIGNALED(status) || WIFEXITED(status))
             break;

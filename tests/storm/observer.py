@@ -13,7 +13,7 @@ from rawbus import DRIVER, RawClient, lock_call, method_call, unpack
 from storm_log import ALL_NAMES, FAILED, FLAG_HELD, FLAG_QUIET, Kind
 
 BUCKETS = {'storm': range(0, 6), 'storm.other': range(6, 8)}
-# What keeps the service busy for some ms.
+# A load that keeps the service busy for some ms.
 LOAD = 'load'
 LOAD_LOCKS = 300
 LOAD_ROWS = 40
@@ -94,8 +94,8 @@ class Observer:
         return True
 
     def occupy(self):
-        """Gives the service some ms of work at once: what else comes by the bus meanwhile, it finds
-        before it looks at anything else. Ends with rest()."""
+        """Sends the service some ms of work in one batch: it reads what else arrives meanwhile on the
+        bus before anything else. Ends with rest()."""
         if self._load is None:
             self._load = RawClient(self._address)
             serials = self._load.send_all([lock_call('Request', f'load-{i}', LOAD)
@@ -123,8 +123,8 @@ class Observer:
         self.ping()
 
     def look(self, quiet=False):
-        """Asks for each name who has it and who waits, and notes that. How many rows there are;
-        None if the service went away meanwhile."""
+        """Queries and records the held and pending requests of each name. Returns the number of
+        rows; None if the service has ended meanwhile."""
         count = 0
         for uid, client in self.clients.items():
             for bucket, names in BUCKETS.items():

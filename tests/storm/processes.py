@@ -14,7 +14,7 @@ from buses import spawn
 from storm_log import FLAG_KILL, Kind, now, unique_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Another user, whose locks are others; only root can be two.
+# Another user, with separate locks; only root can have clients of two users.
 OTHER_UID = 65534
 
 
@@ -48,7 +48,7 @@ class ClientProcess:
         self.pidfd = os.pidfd_open(self.pid)
         self.output = self.process.stdout.fileno()
 
-    def tell(self, line):
+    def send(self, line):
         try:
             self.process.stdin.write(line.encode() + b'\n')
         except BrokenPipeError:
@@ -127,7 +127,7 @@ class WatcherProcess:
         self._data = b''
 
     def check(self):
-        """Asks it to compare what it has rebuilt with what the service says; returns the number of
+        """Asks it to compare the state that it has rebuilt with that of the service; returns the number of
         the answer."""
         self.n_checks += 1
         self.process.stdin.write(f'check {self.n_checks}\n'.encode())

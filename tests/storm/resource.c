@@ -38,7 +38,7 @@ map_highest(Resource *self, int fd, GError **error)
     void *memory = MAP_FAILED;
     int number;
 
-    /* The same size each time: nothing is cut off from those who have it. */
+    /* Always of the same size: the file is never truncated for other readers. */
     if (ftruncate(fd, (off_t)size) == 0)
         memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     number = errno;

@@ -27,7 +27,7 @@ static const struct {
     {"query", HISTORY_QUERY},
     {"row", HISTORY_ROW},
     {"rows", HISTORY_ROWS},
-    {"said", HISTORY_SAID},
+    {"sent", HISTORY_SENT},
     {"exit", HISTORY_EXIT},
     {"kill", HISTORY_KILL},
     {"reaped", HISTORY_REAPED},
@@ -123,7 +123,7 @@ read_arguments(HistoryRecord *record, char **words)
 {
     guint n = 0;
 
-    if (record->kind < HISTORY_QUIET || record->kind == HISTORY_SAID)
+    if (record->kind < HISTORY_QUIET || record->kind == HISTORY_SENT)
         record->request = to_number(words[n++]);
     switch (record->kind) {
     case HISTORY_ENTER:
@@ -135,7 +135,7 @@ read_arguments(HistoryRecord *record, char **words)
         break;
     case HISTORY_QUERY:
         record->detail = 1;
-        record->subject = PRINCIPAL; /* whose eyes the supervisor borrows */
+        record->subject = PRINCIPAL; /* the principal as which the supervisor queries */
         break;
     case HISTORY_ROW:
     case HISTORY_KILL:

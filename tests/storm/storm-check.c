@@ -15,7 +15,8 @@ static char **needs;
 static char **directories;
 
 static const GOptionEntry options[] = {
-    {"patience", 0, 0, G_OPTION_ARG_INT, &patience, "How long what is due may take", "MS"},
+    {"patience", 0, 0, G_OPTION_ARG_INT, &patience, "Time limit of what the service has to do",
+     "MS"},
     {"activatable", 0, 0, G_OPTION_ARG_NONE, &is_activatable, "The bus starts the service", NULL},
     {"cluster", 0, 0, G_OPTION_ARG_NONE, &is_cluster, "Each bus is another host", NULL},
     {"need", 0, 0, G_OPTION_ARG_STRING_ARRAY, &needs, "How often a storm has to hit what",

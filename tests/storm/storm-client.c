@@ -5,8 +5,8 @@
  * records all of it. It may be killed at any moment.
  *
  * Its standard input has the commands `pause N`, `go` and `end`. While it is paused it starts and
- * ends nothing; it prints `quiet N` when no operation is in progress any more. Then `last words`
- * makes it steal what it doesn't have, and exit before the reply. */
+ * ends nothing; it prints `quiet N` when no operation is in progress any more. Then `steal and
+ * exit` makes it steal what it doesn't have, and exit before the reply. */
 
 #include "tests/storm/resource.h"
 
@@ -25,7 +25,7 @@
 #define N_BUCKETS      2
 #define CAPACITY       (1u << 14)
 /* What may still have to be noted when it stops because the file is full. */
-#define ROOM          256
+#define MIN_FREE      256
 #define ORACLE_TRIES  10
 #define ORACLE_WAIT   5 /* ms */
 #define SETTLE_AGAIN  3 /* ms, and twice as long each time */
@@ -72,10 +72,11 @@ struct Client {
     guint open_queries;
     guint settle_timer;
     guint settle_ms;
-    guint64 pause; /* 0: goes on */
+    guint64 pause; /* 0: not paused */
     gboolean is_quiet;
-    gboolean is_in_step; /* the last query was answered: the library has nothing to catch up with */
-    guint shown;         /* names as whose waiting requester the last settling query showed us */
+    gboolean is_in_step; /* the last query was answered: the library has no backlog */
+    guint
+        shown; /* names of which the last settling query showed a pending request of this client */
     GString *input;
     guint unique;
 };
@@ -101,10 +102,10 @@ static const GOptionEntry options[] = {
     {"number", 0, 0, G_OPTION_ARG_INT, &number, "Which client this is", "N"},
     {"bus", 0, 0, G_OPTION_ARG_INT, &bus, "Which bus this is", "N"},
     {"seed", 0, 0, G_OPTION_ARG_INT, &seed, "Of what it does", "N"},
-    {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "As whom", "UID"},
+    {"uid", 0, 0, G_OPTION_ARG_INT, &uid, "User to connect as", "UID"},
     {"bucket", 0, 0, G_OPTION_ARG_STRING, &bucket, "Of a cluster, without queries", "NAME"},
     {"steal", 0, 0, G_OPTION_ARG_NONE, &has_steals, "Steals too", NULL},
-    {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For want of room", NULL},
+    {"may-be-refused", 0, 0, G_OPTION_ARG_NONE, &may_be_refused, "For lack of space", NULL},
     {NULL, 0, 0, 0, NULL, NULL, NULL},
 };
 
@@ -313,7 +314,7 @@ settle(Client *self)
     if (is_open)
         return;
     if (is_unseen) {
-        if (history_log_get_room(self->log) > ROOM)
+        if (history_log_get_free(self->log) > MIN_FREE)
             self->settle_timer = g_timeout_add(self->settle_ms, on_settle_again, self);
         self->settle_ms = MIN(2 * self->settle_ms, SETTLE_MAX);
         return;
@@ -412,7 +413,7 @@ on_ask_oracle(gpointer data)
 
     self->timer = 0;
     self->n_tries++;
-    /* The files of one who was killed may close a moment later than its bus connection. */
+    /* The files of a client that was killed may close a moment later than its bus connection. */
     if (!taken && self->n_tries < ORACLE_TRIES) {
         actor_wait(self, ORACLE_WAIT, on_ask_oracle);
         return G_SOURCE_REMOVE;
@@ -590,9 +591,9 @@ client_burst(Client *self)
     client_exit(self, HISTORY_FLAG_KILL);
 }
 
-/* Nothing else is on its way, so the library has given all of it to the kernel when it returns. */
+/* No other message is queued, so the library has written all of them to the socket on return. */
 static void
-client_last_words(Client *self)
+client_steal_and_exit(Client *self)
 {
     g_autoptr(WebLocksOptions) chosen = web_locks_options_new();
     guint64 first = self->n_requests + 1;
@@ -611,7 +612,7 @@ client_last_words(Client *self)
         web_locks_manager_request_async(manager_of(self, name), text, chosen, NULL, NULL, NULL);
     }
     for (; self->is_in_step && first <= self->n_requests; first++)
-        note(self, (HistoryRecord){.kind = HISTORY_SAID, .request = first});
+        note(self, (HistoryRecord){.kind = HISTORY_SENT, .request = first});
     client_exit(self, HISTORY_FLAG_KILL);
 }
 
@@ -622,7 +623,7 @@ actor_next(Actor *self)
 
     if (client->pause != 0)
         return;
-    if (history_log_get_room(client->log) < ROOM)
+    if (history_log_get_free(client->log) < MIN_FREE)
         client_exit(client, 0);
     if (chance(client, BURST_PERMILL)) {
         client_burst(client);
@@ -663,10 +664,10 @@ obey(Client *self, const char *line)
         self->is_quiet = FALSE;
         self->shown = 0;
         self->settle_ms = SETTLE_AGAIN;
-        /* Who has been answered, has all on its way of what it says from then on. */
+        /* After this reply the library writes each message to the socket immediately. */
         inspect_name(self, 0, TRUE);
-    } else if (g_str_equal(line, "last words")) {
-        client_last_words(self);
+    } else if (g_str_equal(line, "steal and exit")) {
+        client_steal_and_exit(self);
     } else if (g_str_equal(line, "go")) {
         client_go(self);
     } else if (g_str_equal(line, "end")) {

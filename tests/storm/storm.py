@@ -25,7 +25,7 @@ VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
 ROUND_SECONDS = 20
 # Some faults of a cluster take so long as that.
 HOSTS_ROUND_SECONDS = 120
-# A storm that has shown nothing goes on, but not for ever.
+# A storm that has shown nothing is extended at most so many times.
 EXTENSIONS = 3
 
 
@@ -168,7 +168,7 @@ class Outcome:
         return '\n'.join(f'{name:28} {number}' for name, number in self.power.items())
 
 
-def raise_storm(options, say=print):
+def run_storm(options, say=print):
     """Runs rounds until the time is over, or one fails. Returns an Outcome."""
     if options.hosts:
         from hosts import HostsStorm as Storm
@@ -219,7 +219,7 @@ def main():
     print(f'seed {options.seed}, {options.seconds:.0f} s, bus {options.bus}'
           f'{", steals" if options.steal else ""}', flush=True)
     try:
-        outcome = raise_storm(options, lambda line: print(line, flush=True))
+        outcome = run_storm(options, lambda line: print(line, flush=True))
     except Exception as error:
         from supervisor import StormError
         if not isinstance(error, (StormError, TimeoutError, RuntimeError)):

@@ -13,20 +13,20 @@ from tap import diagnostic, main
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# So that a failure can be had again, and two runs are not the same.
+# Repeats a failure. By default each run has another seed.
 SEED = os.environ.get('WEBLOCKS_TEST_SEED')
 
 
 class StormCase(unittest.TestCase):
     """A failure prints the seed and the shortest interval, and keeps the files."""
 
-    def raise_storm(self, *arguments):
+    def run_storm(self, *arguments):
         argv = [environment('WEBLOCKS_BUILD'), *arguments]
         if SEED:
             argv.append(f'--seed={SEED}')
         options = storm.parse_arguments(argv)
         diagnostic(f'seed {options.seed}: {" ".join(arguments)}')
-        outcome = storm.raise_storm(options, diagnostic)
+        outcome = storm.run_storm(options, diagnostic)
         if outcome.directory is not None:
             outcome.report += f'\nseed {outcome.seed}; the files are in {outcome.directory}'
         return outcome

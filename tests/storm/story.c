@@ -96,7 +96,7 @@ add_supervisor(Story *self, const HistoryRecord *records, guint n)
 {
     g_assert(self->own_supervisor == NULL);
     self->own_supervisor = g_memdup2(records, n * sizeof(HistoryRecord));
-    /* It keeps the order of those at the same time. */
+    /* The sort is stable: records of the same time keep their order. */
     g_qsort_with_data(self->own_supervisor, (gint)n, sizeof(HistoryRecord), compare_records, NULL);
     self->supervisor = self->own_supervisor;
     self->n_supervisor = n;
@@ -353,8 +353,8 @@ note_on_request(StoryRequest *request, const HistoryRecord *record)
         request->release = record->time;
         request->release_outcome = record->outcome;
         break;
-    case HISTORY_SAID:
-        request->is_said = TRUE;
+    case HISTORY_SENT:
+        request->is_sent = TRUE;
         break;
     case HISTORY_LOST:
         request->lost = MIN(request->lost, record->time);
@@ -381,7 +381,8 @@ query_new(StoryClient *client, const HistoryRecord *record, guint32 principal, g
     return query;
 }
 
-/* Queries overlap, so they are kept by number until they are answered; the others tell nothing. */
+/* Queries overlap, so they are stored by number until they are answered; unanswered ones prove
+ * nothing. */
 static void
 note_on_query(Story *self, GHashTable *open, StoryQuery *made, const HistoryRecord *record)
 {
@@ -484,7 +485,7 @@ find_possible_end(const Story *self, const StoryRequest *request)
     if (request->end != HISTORY_NEVER &&
         (request->end_outcome == HISTORY_CANCELLED || request->end_outcome == HISTORY_UNREACHABLE ||
          may_have_timed_out_itself(request)))
-        /* The application has its answer at once, the service hears of it later. */
+        /* The application gets its result immediately, the service is notified later. */
         end = MIN(end, story_after(request->client, request->end, self->patience));
     else if (request->end != HISTORY_NEVER && request->end_outcome != HISTORY_FAILED)
         end = MIN(end, request->end);
@@ -546,7 +547,7 @@ finish_client(Story *self, StoryClient *client)
  * that, or has repeated the request, which then timed out. Or the service was killed, and the
  * client's own time-out expired before the next service could reply. */
 static gboolean
-may_have_been_held_unheard(const StoryRequest *request)
+may_have_been_held_unnoticed(const StoryRequest *request)
 {
     if (request->is_anew && may_have_timed_out_itself(request))
         return TRUE;
@@ -566,7 +567,7 @@ story_may_show(const StoryQuery *query, const StoryRow *row, const StoryRequest 
                 (request->is_anew && query->call < request->enter)) &&
                (request->end == HISTORY_NEVER || request->end_outcome == HISTORY_CANCELLED ||
                 request->end_outcome == HISTORY_UNREACHABLE ||
-                request->end_outcome == HISTORY_FAILED || may_have_been_held_unheard(request));
+                request->end_outcome == HISTORY_FAILED || may_have_been_held_unnoticed(request));
     return (request->flags & (HISTORY_FLAG_IF_AVAILABLE | HISTORY_FLAG_STEAL)) == 0 &&
            request->enter >= query->call;
 }

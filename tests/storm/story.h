@@ -71,7 +71,7 @@ struct StoryRequest {
     HistoryOutcome end_outcome;
     HistoryOutcome release_outcome;
     HistoryOutcome lost_outcome;
-    gboolean is_said; /* certainly on its way to the service, even if the client is dead */
+    gboolean is_sent; /* certainly on its way to the service, even if the client is dead */
     guint n_ends;     /* ends and enters: more than one is one too many */
 
     /* What follows. */
@@ -81,8 +81,8 @@ struct StoryRequest {
     guint64 possible_end; /* the service may have it until then */
     guint64 stolen;       /* it may have been stolen from then on */
     gboolean is_anew; /* it may have been granted and stolen, or have timed out, and its client was
-                       * not told since the service died: then it was asked for anew, and what is
-                       * shown of it before `enter` may be what it was before */
+                       * not notified since the service died: then it was requested again, and what
+                       * is shown of it before `enter` may be the first request */
 };
 
 typedef struct {
@@ -117,7 +117,7 @@ typedef struct {
 typedef struct {
     guint64 start;
     guint64 end;             /* of the storm */
-    guint64 patience;        /* how long what is due may take, ns */
+    guint64 patience;        /* time limit of what the service has to do, ns */
     gboolean is_activatable; /* the bus calls the service back, so it is always there for calls */
     gboolean is_cluster;     /* the clients are on several hosts, each with a bus and a service */
     gboolean has_steals;

@@ -21,15 +21,15 @@ from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess, WatcherP
 from smallfs import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
-# How long what is due may take, of the time in which there is a service, the client runs, and the
-# machine does: see lateness.py.
+# Time limit of what the service has to do, counting only time in which there is a service, the client
+# runs, and the machine does: see lateness.py.
 PATIENCE = 3.0 * FACTOR
-# What may take as long as it likes on a busy machine, but not for ever.
-FOR_EVER = 30.0 * FACTOR
+# Time limit of everything else, also on a busy machine.
+TIME_LIMIT = 30.0 * FACTOR
 # A watcher that is stopped so long misses signals.
 WATCHER_STOP = 0.5
 MEMORY_ALLOWANCE_KIB = 8192
-# Of the file system that somebody fills.
+# Size of the file system that is filled.
 SMALL_BYTES = 2 << 20
 
 
@@ -82,7 +82,7 @@ class Storm:
         os.mkdir(path)
         return SmallFileSystem(path, SMALL_BYTES)
 
-    # ---- of whom there is what
+    # ---- paths and users
 
     def program(self, name):
         return os.path.join(self.options.build, 'tests', 'storm', name)
@@ -143,7 +143,7 @@ class Storm:
         if self.options.activation:
             return
         # A successor that comes before the bus has noticed the death finds the name taken.
-        self.observer.wait_no_owner(FOR_EVER)
+        self.observer.wait_no_owner(TIME_LIMIT)
         command = self.service_command()
         if self.small is not None and self.small.is_full():
             self.starts_while_full += 1
@@ -193,7 +193,7 @@ class Storm:
         """Kills the service unless it has ended, and handles its end; does not start the next one."""
         if not self.service.dead:
             self.service.kill(self)
-            if not self.service.is_dead(FOR_EVER):
+            if not self.service.is_dead(TIME_LIMIT):
                 raise StormError('the service survives its kill')
             self.bury_service()
 
@@ -202,8 +202,8 @@ class Storm:
             if self.options.activation and not self.observer.owner:
                 self.observer.ping()
             return self.has_service()
-        if not self.run_until(is_there, FOR_EVER):
-            raise StormError(f'no service within {FOR_EVER} s; see {self.noise.name}')
+        if not self.run_until(is_there, TIME_LIMIT):
+            raise StormError(f'no service within {TIME_LIMIT} s; see {self.noise.name}')
 
     def on_kill_service(self):
         if not self.has_service() or self.service.killer is not None:
@@ -302,7 +302,7 @@ class Storm:
     def barrier(self):
         """Waits until bus and service have noticed all clients that have ended."""
         begin = now()
-        self.observer.wait_gone(self.dead_names, FOR_EVER)
+        self.observer.wait_gone(self.dead_names, TIME_LIMIT)
         if self.observer.ping():
             self.log.note(Kind.BARRIER, detail=begin)
             self.dead_names.clear()
@@ -342,9 +342,9 @@ class Storm:
         """The state that watchers have rebuilt from signals is what Query returns."""
         self.watcher.resume()
         number = self.watcher.check()
-        if not self.run_until(lambda: self.watcher_answer == number, FOR_EVER):
+        if not self.run_until(lambda: self.watcher_answer == number, TIME_LIMIT):
             self.differences.append(f'expected the state of all buckets at check {number}, '
-                                    f'actual: none within {FOR_EVER} s (seed {self.seed})')
+                                    f'actual: none within {TIME_LIMIT} s (seed {self.seed})')
 
     def on_stop_watcher(self):
         watcher = self.watcher
@@ -363,7 +363,7 @@ class Storm:
         self.pauses += 1
         begin = now()
         for client in self.clients.values():
-            client.tell(f'pause {self.pauses}')
+            client.send(f'pause {self.pauses}')
 
         def is_quiet():
             return all(client.settled == self.pauses for client in self.clients.values())
@@ -381,25 +381,25 @@ class Storm:
             self.settle()
             self.look(quiet=True)
             if self.options.steal:
-                self.hear_last_words()
+                self.steal_and_exit()
             if self.options.kill_service > 0 and self.random.random() < 0.6:
                 self.kill_service_now()
                 self.start_service()
                 self.wait_service()
                 self.look(quiet=True)
-                # By now those who live have said what they missed.
+                # By now the remaining clients have repeated their requests.
                 self.run_until(lambda: False, 0.2)
                 self.look(quiet=True)
             for client in self.clients.values():
-                client.tell('go')
+                client.send('go')
 
-    def hear_last_words(self):
-        """A client steals all that others hold and is dead, and the bus has said so, before the
-        service reads any of it."""
+    def steal_and_exit(self):
+        """A client steals all locks that others hold and exits, and the bus has reported its end,
+        before the service reads any of its calls."""
         self.observer.occupy()
         for client in self.choose_clients(1):
-            client.tell('last words')
-            self.run_until(lambda: client not in self.clients.values(), FOR_EVER)
+            client.send('steal and exit')
+            self.run_until(lambda: client not in self.clients.values(), TIME_LIMIT)
         self.observer.rest()
         self.look()
 
@@ -413,8 +413,8 @@ class Storm:
                 self.service.killer = None
 
     def on_freeze(self):
-        """The service dies and comes back while no client can say anything to it; some die with
-        it, of whom it then can hear only by asking."""
+        """The service is killed and restarted while all clients are stopped; some clients are killed
+        too, which the new service can find out only by asking the bus."""
         with self.paused():
             self.drop_killer()
             self.wait_service()
@@ -426,8 +426,8 @@ class Storm:
             for client in victims:
                 client.kill()
             self.run_until(lambda: not any(client in self.clients.values()
-                                           for client in victims), FOR_EVER)
-            self.observer.wait_gone(self.dead_names, FOR_EVER)
+                                           for client in victims), TIME_LIMIT)
+            self.observer.wait_gone(self.dead_names, TIME_LIMIT)
             self.start_service()
             self.wait_service()
             self.look()
@@ -465,7 +465,7 @@ class Storm:
         if self.is_ending:
             return
         if self.is_paused:
-            # Whoever waits there for the clients would wait for those that come now.
+            # The pause waits for its clients, and would then wait for the new ones.
             self.at(0.05, self.on_restart_bus)
             return
         with self.paused():
@@ -473,14 +473,14 @@ class Storm:
             self.kill_service_now()
             for client in self.clients.values():
                 client.kill()
-            self.run_until(lambda: not self.clients, FOR_EVER)
+            self.run_until(lambda: not self.clients, TIME_LIMIT)
             self.dead_names.clear()
             self.stop_bus()
             self.start_bus()
             # They are there before the service, so that some have the names of others before.
             self.fill_slots()
             self.run_until(lambda: all(unique_of(client.path)
-                                       for client in self.clients.values()), FOR_EVER)
+                                       for client in self.clients.values()), TIME_LIMIT)
             self.start_service()
             self.wait_service()
             self.look()
@@ -517,10 +517,10 @@ class Storm:
         self.log.note(Kind.STORM_END)
         for client in list(self.clients.values()):
             if client.number % 2:
-                client.tell('end')
+                client.send('end')
             else:
                 client.kill()
-        if not self.run_until(lambda: not self.clients, FOR_EVER):
+        if not self.run_until(lambda: not self.clients, TIME_LIMIT):
             raise StormError('clients do not end')
 
     def check_empty(self, what):

@@ -102,12 +102,12 @@ static const Case cases[] = {
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n8 D request 1 steal\n"
         "9 D enter 1 12\n10 S service-kill\n10 S service-dead\n10 S service-ready\n"
         "60 A end 1 timeout\n61 D leave 1\n62 D release 1"},
-    {"steal/granted-unheard-and-stolen", "",
+    {"steal/granted-unnoticed-and-stolen", "",
      UP "1 B request 1\n2 B enter 1 10\n3 A request 1\n4 B leave 1\n5 B release 1\n"
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
         "8 S service-kill\n8 S service-dead\n8 S service-ready\n9 D request 1 steal\n"
         "10 D enter 1 12\n11 A end 1 stolen\n12 D leave 1\n13 D release 1"},
-    {"steal/told-while-waiting", "answered", UP "1 A request 1\n2 A end 1 stolen"},
+    {"steal/notified-while-pending", "answered", UP "1 A request 1\n2 A end 1 stolen"},
     {"steal/lost-to-it", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 A lost 1 stolen\n"
         "5 B enter 1 11\n6 B leave 1\n7 B release 1"},
@@ -156,7 +156,7 @@ static const Case cases[] = {
      "4 A row 1 B held token 10\n4 A row 1 A pending position 1\n5 A rows 1\n"
      "6 C request 1\n24 B leave 1\n25 B release 1\n26 C enter 1 11\n27 C leave 1\n28 C release 1\n"
      "29 A end 1 timeout"},
-    {"fifo/timed-out-and-not-told", "",
+    {"fifo/timed-out-and-not-notified", "",
      UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 20\n4 A query 1\n"
         "4 A row 1 B held token 10\n4 A row 1 A pending position 1\n5 A rows 1\n"
         "24 S service-kill\n25 S service-dead\n26 S service-ready\n27 C request 1\n28 D query 1\n"
@@ -166,7 +166,7 @@ static const Case cases[] = {
     {"fifo/stolen-goes-first", "",
      A_BEHIND_B "6 C request 1 steal\n7 C enter 1 11\n8 B lost 1 stolen\n9 C leave 1\n"
                 "10 C release 1\n11 A enter 1 12\n12 A leave 1\n13 A release 1"},
-    {"fifo/if-available-before-who-waits", "fifo",
+    {"fifo/if-available-before-pending", "fifo",
      A_BEHIND_B "6 B leave 1\n6 B release 1\n7 C request 1 if\n8 C enter 1 11\n9 C leave 1\n"
                 "10 C release 1\n11 A enter 1 12\n12 A leave 1\n13 A release 1"},
     {"fifo/shared-past-exclusive", "fifo",
@@ -195,7 +195,7 @@ static const Case cases[] = {
      "1 A request 1\n2 A abort 1\n3 A end 1 cancelled\n4 A enter 1 10\n5 A leave 1\n6 A release 1"},
 
     /* not lost */
-    {"not-lost/told-so", "not-lost",
+    {"not-lost/notified", "not-lost",
      UP "1 A request 1\n2 A enter 1 10\n3 S service-kill\n4 S service-dead\n5 S service-ready\n"
         "6 A lost 1 gone"},
     {"not-lost/not-shown", "not-lost",
@@ -284,7 +284,7 @@ static const Case cases[] = {
      A_BEHIND_B "6 S kill B\n2000 S reaped B\n2100 A enter 1 11\n2101 A leave 1\n2102 A release 1"},
     {"progress/killed-inside", "progress",
      A_BEHIND_B "6 S kill B\n7 S reaped B\n2100 A enter 1 11\n2101 A leave 1\n2102 A release 1"},
-    {"progress/granted-and-not-told", "progress",
+    {"progress/granted-and-not-notified", "progress",
      A_BEHIND_B "6 B leave 1\n7 B release 1\n8 C query 1\n8 C row 1 A held token 11\n9 C rows 1\n"
                 "1900 S kill A\n1901 S reaped A\n"},
     {"progress/free-by-the-answer", "progress",
@@ -367,20 +367,20 @@ static const Case cases[] = {
         "1 A request 1\n34 A enter 1 10\n35 A oracle 1 refused\n36 A leave 1\n37 A release 1\n"},
 
     /* the dead */
-    {"last-words/had-effect", "",
-     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B said 1\n5 B exit\n"
+    {"final-steal/had-effect", "",
+     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B sent 1\n5 B exit\n"
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n10 C rows 1\n11 A lost 1 stolen\n"
         "12 A leave 1\n13 A release 1 stolen"},
-    {"last-words/had-none", "last-words",
-     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B said 1\n5 B exit\n"
+    {"final-steal/had-none", "final-steal",
+     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B sent 1\n5 B exit\n"
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n"
         "12 A leave 1\n13 A release 1"},
-    {"last-words/perhaps-never-said", "",
+    {"final-steal/perhaps-never-sent", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n5 B exit\n"
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n"
         "12 A leave 1\n13 A release 1"},
-    {"last-words/to-a-service-that-died", "",
-     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B said 1\n5 B exit\n"
+    {"final-steal/to-a-service-that-died", "",
+     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B sent 1\n5 B exit\n"
         "5 S service-kill\n6 S service-dead\n6 S reaped B\n7 S service-ready\n8 S barrier 7\n"
         "9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
 

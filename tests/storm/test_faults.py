@@ -18,7 +18,7 @@ class Faults(StormCase):
     """Each fault in the storm that is most likely to reveal it."""
 
     def catch(self, fault, *arguments):
-        outcome = self.raise_storm(f'--seconds={SECONDS}', f'--round={ROUND}', f'--fault={fault}',
+        outcome = self.run_storm(f'--seconds={SECONDS}', f'--round={ROUND}', f'--fault={fault}',
                                    *arguments)
         for line in outcome.report.splitlines():
             if line.startswith('VIOLATION'):
@@ -70,13 +70,13 @@ class Sums(StormCase):
     """The accounts of the service are right in a storm, too."""
 
     def test_sums(self):
-        outcome = self.raise_storm('--seconds=4', '--fault=accounts-checked')
+        outcome = self.run_storm('--seconds=4', '--fault=accounts-checked')
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
 
     def test_that_keeps_nothing(self):
         """Differences in restored state are detected, too."""
-        outcome = self.raise_storm('--seconds=2', '--service-option=--no-state')
+        outcome = self.run_storm('--seconds=2', '--service-option=--no-state')
         self.assertEqual(outcome.verdict, 'violation')
         self.assertIn('VIOLATION of not-lost', outcome.report)
         self.remove(outcome.directory)

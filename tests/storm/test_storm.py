@@ -24,7 +24,7 @@ class Storms(StormCase):
     """Storms with kills of service and clients, on both buses."""
 
     def weather(self, *arguments, seconds=SECONDS):
-        outcome = self.raise_storm(f'--seconds={seconds}', f'--round={seconds}', *arguments)
+        outcome = self.run_storm(f'--seconds={seconds}', f'--round={seconds}', *arguments)
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
         return outcome
@@ -67,7 +67,7 @@ class Clusters(StormCase):
     """Storms of several hosts; cases of their own, since they leave the machine's network."""
 
     def test_on_three_hosts(self):
-        outcome = self.raise_storm(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}',
+        outcome = self.run_storm(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}',
                                    '--hosts=3', '--clients=9', '--bus=dbus-broker')
         diagnostic(outcome.report if outcome.verdict != 'pass' else outcome.summary())
         self.assertEqual(outcome.verdict, 'pass')
