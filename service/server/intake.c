@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "encode.h"
 #include "scheduler.h"
+#include "sleep.h"
 
 /* Returns the client of the caller, borrowed. A call without a reply needs as much time as
  * one with a reply, so flow control counts it like a message. */
@@ -151,8 +152,12 @@ intake_on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 
     /* Ignore signals that are not from the bus: any connection can send a forged NameOwnerChanged
      * or NameLost, which sd-bus would match. */
-    if (sd_bus_message_is_signal(message, NULL, NULL) > 0)
-        return g_strcmp0(sd_bus_message_get_sender(message), BUS_DRIVER_NAME) != 0;
+    if (sd_bus_message_is_signal(message, NULL, NULL) > 0) {
+        if (g_strcmp0(sd_bus_message_get_sender(message), BUS_DRIVER_NAME) == 0)
+            return 0;
+        sleep_on_signal(server, message);
+        return 1;
+    }
     if (sd_bus_message_is_method_call(message, NULL, NULL) <= 0)
         return 0;
     if (is_from_flood(server, message) || take(server, message))

@@ -15,6 +15,7 @@ typedef struct Cluster Cluster;
 typedef struct ClusterCalls ClusterCalls;
 typedef struct LateReplies LateReplies;
 typedef struct Lifecycle Lifecycle;
+typedef struct Sleep Sleep;
 typedef struct Startup Startup;
 typedef struct State State;
 typedef struct Watches Watches;
@@ -30,6 +31,7 @@ struct Server {
     Startup *startup;            /* NULL: the service has begun, and serves calls */
     State *state;                /* the stored state; NULL: none */
     Cluster *cluster;            /* buckets of several hosts; NULL: this host is not configured */
+    Sleep *sleep;                /* NULL if `cluster` is */
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */
     GSource *deadline_source;    /* a timer for the next time-out of a request */
     GSource *scheduler;          /* see scheduler.h */

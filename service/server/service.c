@@ -13,6 +13,7 @@
 #include "notifications.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
+#include "sleep.h"
 #include "startup.h"
 #include "state.h"
 #include "watches.h"
@@ -111,6 +112,7 @@ service_free(Service *service)
     startup_free(server);
     g_clear_pointer(&server->state, state_free);
     g_clear_pointer(&server->name_owner_changed, sd_bus_slot_unref);
+    sleep_free(server);
     cluster_calls_fini(server);
     lifecycle_free(server->lifecycle);
     end_requests(server);
@@ -140,6 +142,8 @@ service_start(Service *service, const char *state_directory)
         lifecycle_end(server, EXIT_FAILURE);
         return;
     }
+    if (server->cluster != NULL)
+        sleep_watch(server);
     startup_begin(server, state_directory);
     server_end_turn(server);
     service->bus_source = sd_bus_source_attach(bus, NULL, &bus_hooks, server, NULL);
