@@ -43,7 +43,7 @@ has_reason(const Story *story, const StoryRequest *request)
     return FALSE;
 }
 
-static SpanSet *
+static GArray *
 find_faults(const Story *story)
 {
     GArray *spans = g_array_new(FALSE, FALSE, sizeof(Span));
@@ -55,11 +55,12 @@ find_faults(const Story *story)
         if (record->kind == HISTORY_FAULT)
             g_array_append_val(spans, span);
     }
-    return span_set_new(spans);
+    return spans;
 }
 
+/* `excuses`: faults, and when somebody is inside. */
 static void
-check_waiting(Checker *self, const SpanSet *faults, const StoryRequest *request)
+check_waiting(Checker *self, const SpanSet *excuses, const StoryRequest *request)
 {
     const guint64 end = MIN(MIN(self->story->end, request->client->killed),
                             MIN(MIN(request->enter, request->end), request->abort));
@@ -67,10 +68,29 @@ check_waiting(Checker *self, const SpanSet *faults, const StoryRequest *request)
 
     if (request->call >= end)
         return;
-    gap = span_set_longest_gap(faults, request->call, end);
+    gap = span_set_longest_gap(excuses, request->call, end);
     if (gap.to - gap.from > self->story->patience)
         checker_report(self, CHECK_PROGRESS, gap.from, gap.to, request, NULL,
-                       "it waits for lock %u, and there is no fault", request->name);
+                       "it waits for lock %u, nobody is inside, and there is no fault",
+                       request->name);
+}
+
+static void
+check_progress_of_cluster(Checker *self, const GArray *faults, const StoryLock *lock)
+{
+    GArray *spans = g_array_copy((GArray *)faults);
+    g_autoptr(SpanSet) excuses = NULL;
+
+    for (guint i = 0; i < lock->requests->len; i++) {
+        const StoryRequest *request = lock->requests->pdata[i];
+        const Span span = {request->enter, request->inside_end};
+
+        if (request->enter != HISTORY_NEVER && span.from < span.to)
+            g_array_append_val(spans, span);
+    }
+    excuses = span_set_new(spans);
+    for (guint i = 0; i < lock->requests->len; i++)
+        check_waiting(self, excuses, lock->requests->pdata[i]);
 }
 
 static void
@@ -96,17 +116,15 @@ check_outcomes(Checker *self, const StoryRequest *request)
 }
 
 static void
-check_client(Checker *self, const SpanSet *faults, const StoryClient *client)
+check_client_of_cluster(Checker *self, const StoryClient *client)
 {
     for (guint i = 0; i < client->n_records; i++)
         check_record(self, client, &client->records[i]);
     for (guint i = 0; i < client->requests->len; i++) {
         const StoryRequest *request = client->requests->pdata[i];
 
-        if (request == NULL)
-            continue;
-        check_waiting(self, faults, request);
-        check_outcomes(self, request);
+        if (request != NULL)
+            check_outcomes(self, request);
     }
 }
 
@@ -114,12 +132,14 @@ void
 check_cluster(Checker *self)
 {
     const Story *story = self->story;
-    g_autoptr(SpanSet) faults = find_faults(story);
+    g_autoptr(GArray) faults = find_faults(story);
 
-    for (guint i = 0; i < story->locks->len; i++)
+    for (guint i = 0; i < story->locks->len; i++) {
         check_lock_of_cluster(self, story->locks->pdata[i]);
+        check_progress_of_cluster(self, faults, story->locks->pdata[i]);
+    }
     for (guint i = 0; i < story->clients->len; i++)
-        check_client(self, faults, story->clients->pdata[i]);
+        check_client_of_cluster(self, story->clients->pdata[i]);
     for (guint i = 0; i < story->n_supervisor; i++)
         self->power.faults += story->supervisor[i].kind == HISTORY_FAULT;
 }

@@ -432,11 +432,14 @@ static const Case cases[] = {
     {"cluster/lost-by-a-fault-of-another-host", "not-lost",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 2 loses\n5 A lost 1 gone"},
     {"cluster/waits-without-a-fault", "progress",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n10 A leave 1\n"
+     "11 A release 1\n1102 C enter 1 11"},
+    {"cluster/waits-while-somebody-is-inside", "",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n1100 A leave 1\n"
      "1101 A release 1\n1102 C enter 1 11"},
     {"cluster/waits-during-a-fault", "",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n10 S fault 1 2\n"
-     "1000 S fault-end 1\n1100 A leave 1\n1101 A release 1\n1102 C enter 1 11"},
+     "10 A leave 1\n11 A release 1\n1000 S fault-end 1\n1102 C enter 1 11"},
     {"cluster/failed", "answered", "cluster\n" UP "1 A request 1\n2 A end 1 failed"},
     {"cluster/fence", "fence",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 A fence 1 refused 11\n4 A leave 1"},
