@@ -145,6 +145,20 @@ class Permits(ClusterCase):
         self.assertNotEqual(found.handle, demand.handle)
 
 
+class Tokens(ClusterCase):
+    def test_not_of_this_host(self):
+        """The cluster's tokens don't move those of other buckets, nor over a restart."""
+        gateway, client, id_, demand = self.start_all()
+        gateway.permit(demand, block=1 << 32)
+        self.assertEqual(client.wait_granted(id_).args[4], 1 << 52)
+        first = client.request('a')[1]
+        self.restart()
+        second = client.request('b')[1]
+        self.assertLess(0, first)
+        self.assertLess(first, second)
+        self.assertLess(second, 1 << 52)
+
+
 class Lease(ClusterCase):
     def test_over(self):
         """Holders are told, and only then is another request granted; then the next connection."""

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "tests/unit/lock-model.h"
+#include "tests/unit/lock-model-private.h"
 
 #include <string.h>
 
@@ -39,22 +39,22 @@ lock_model_add_agent(LockModel *model, guint uid, guint app)
     return model->agents->len - 1;
 }
 
-static ModelRequest *
-at(GArray *list, guint i)
+ModelRequest *
+lock_model_at(GArray *list, guint i)
 {
     return &g_array_index(list, ModelRequest, i);
 }
 
-static gboolean
-same_manager(ModelManager a, ModelManager b)
+gboolean
+lock_model_same_manager(ModelManager a, ModelManager b)
 {
     return a.principal == b.principal && a.bucket == b.bucket;
 }
 
-static gboolean
-same_name(const ModelRequest *a, const ModelRequest *b)
+gboolean
+lock_model_same_name(const ModelRequest *a, const ModelRequest *b)
 {
-    return same_manager(a->manager, b->manager) && a->name == b->name;
+    return lock_model_same_manager(a->manager, b->manager) && a->name == b->name;
 }
 
 static void
@@ -65,64 +65,28 @@ say(LockModel *model, EffectKind kind, const ModelRequest *request)
     g_array_append_val(model->events, event);
 }
 
-/* ---- permits */
-
-static ModelPermit *
-find_permit(LockModel *model, ModelManager manager, guint name)
-{
-    ModelPermit none = {manager, name, PERMIT_NONE, G_MAXUINT64};
-
-    for (guint i = 0; i < model->permits->len; i++) {
-        ModelPermit *permit = &g_array_index(model->permits, ModelPermit, i);
-
-        if (same_manager(permit->manager, manager) && permit->name == name)
-            return permit;
-    }
-    g_array_append_val(model->permits, none);
-    return &g_array_index(model->permits, ModelPermit, model->permits->len - 1);
-}
-
-static PermitMode
-permit_for(LockMode mode)
-{
-    return mode == LOCK_MODE_EXCLUSIVE ? PERMIT_EXCLUSIVE : PERMIT_SHARED;
-}
-
-static gboolean
-is_of_cluster(const LockModel *model, const ModelRequest *request)
-{
-    return request->manager.bucket == model->cluster;
-}
-
-/* Whether it may be granted in this turn of the host. */
-static gboolean
-is_of_turn(LockModel *model, const ModelRequest *request)
-{
-    const ModelPermit *permit = find_permit(model, request->manager, request->name);
-
-    return permit->mode >= permit_for(request->mode) && request->number <= permit->last_number;
-}
-
 /* ---- [2.5] grantable */
 
 static gboolean
 is_grantable(LockModel *model, const ModelRequest *request)
 {
-    if (is_of_cluster(model, request) &&
-        (!is_of_turn(model, request) || model->n_tokens[request->manager.principal] == 0))
+    if (lock_model_is_of_cluster(model, request) &&
+        (!lock_model_is_of_turn(model, request) ||
+         model->n_tokens[request->manager.principal] == 0))
         return FALSE;
     for (guint i = 0; i < model->pending->len; i++) {
-        if (same_name(at(model->pending, i), request) && !at(model->pending, i)->is_steal) {
+        if (lock_model_same_name(lock_model_at(model->pending, i), request) &&
+            !lock_model_at(model->pending, i)->is_steal) {
             /* The first of its queue. */
-            if (at(model->pending, i)->number != request->number)
+            if (lock_model_at(model->pending, i)->number != request->number)
                 return FALSE;
             break;
         }
     }
     for (guint i = 0; i < model->held->len; i++) {
-        const ModelRequest *lock = at(model->held, i);
+        const ModelRequest *lock = lock_model_at(model->held, i);
 
-        if (!same_name(lock, request))
+        if (!lock_model_same_name(lock, request))
             continue;
         if (request->mode == LOCK_MODE_EXCLUSIVE || lock->mode == LOCK_MODE_EXCLUSIVE)
             return FALSE;
@@ -132,35 +96,35 @@ is_grantable(LockModel *model, const ModelRequest *request)
 
 /* ---- [4.4] process the lock request queue */
 
-static void
-grant(LockModel *model, guint i)
+void
+lock_model_grant(LockModel *model, guint i)
 {
-    ModelRequest request = *at(model->pending, i);
+    ModelRequest request = *lock_model_at(model->pending, i);
 
     g_array_remove_index(model->pending, i);
     request.is_asked = request.is_steal = FALSE;
-    if (is_of_cluster(model, &request))
+    if (lock_model_is_of_cluster(model, &request))
         model->n_tokens[request.manager.principal]--;
     g_array_append_val(model->held, request);
     say(model, EFFECT_GRANTED, &request);
 }
 
-static void
-process_queue(LockModel *model, const ModelRequest *any_of_that_name)
+void
+lock_model_process_queue(LockModel *model, const ModelRequest *any_of_that_name)
 {
     ModelRequest like = *any_of_that_name;
     guint i = 0;
 
     while (i < model->pending->len) {
-        ModelRequest request = *at(model->pending, i);
+        ModelRequest request = *lock_model_at(model->pending, i);
 
-        if (!same_name(&request, &like) || request.is_steal) {
+        if (!lock_model_same_name(&request, &like) || request.is_steal) {
             i++;
             continue;
         }
         if (!is_grantable(model, &request))
             return;
-        grant(model, i);
+        lock_model_grant(model, i);
     }
 }
 
@@ -173,8 +137,9 @@ find_key(LockModel *model, guint agent, guint64 key)
 
     for (guint l = 0; l < 2; l++)
         for (guint i = 0; i < lists[l]->len; i++)
-            if (at(lists[l], i)->agent == agent && at(lists[l], i)->key == key)
-                return at(lists[l], i);
+            if (lock_model_at(lists[l], i)->agent == agent &&
+                lock_model_at(lists[l], i)->key == key)
+                return lock_model_at(lists[l], i);
     return NULL;
 }
 
@@ -201,7 +166,8 @@ count_share(LockModel *model, guint agent, gboolean by_app)
 
     for (guint l = 0; l < 2; l++)
         for (guint i = 0; i < lists[l]->len; i++) {
-            ModelAgent *owner = &g_array_index(model->agents, ModelAgent, at(lists[l], i)->agent);
+            ModelAgent *owner =
+                &g_array_index(model->agents, ModelAgent, lock_model_at(lists[l], i)->agent);
             guint k = 0;
 
             share.n += is_same(owner, own, by_app);
@@ -236,7 +202,7 @@ check_limits(LockModel *model, guint agent, const ModelOptions *options)
 
     for (guint l = 0; l < 2; l++)
         for (guint i = 0; i < lists[l]->len; i++)
-            n_of_agent += at(lists[l], i)->agent == agent;
+            n_of_agent += lock_model_at(lists[l], i)->agent == agent;
     if (options->name_length > max[LIMIT_NAME_BYTES])
         return lock_result_limit(LIMIT_NAME_BYTES);
     if (options->why_length > max[LIMIT_WHY_BYTES])
@@ -273,15 +239,15 @@ check_options(const ModelOptions *options)
     return LOCK_RESULT_OK;
 }
 
-static void
-steal(LockModel *model, const ModelRequest *request)
+void
+lock_model_steal(LockModel *model, const ModelRequest *request)
 {
     guint i = 0;
 
     while (i < model->held->len) {
-        ModelRequest lock = *at(model->held, i);
+        ModelRequest lock = *lock_model_at(model->held, i);
 
-        if (same_name(&lock, request)) {
+        if (lock_model_same_name(&lock, request)) {
             g_array_remove_index(model->held, i);
             say(model, EFFECT_STOLEN, &lock);
         } else {
@@ -294,50 +260,9 @@ static gboolean
 is_held(LockModel *model, const ModelRequest *request)
 {
     for (guint i = 0; i < model->held->len; i++)
-        if (at(model->held, i)->number == request->number)
+        if (lock_model_at(model->held, i)->number == request->number)
             return TRUE;
     return FALSE;
-}
-
-/* Whether a steal is possible by this host alone. */
-static gboolean
-may_steal(LockModel *model, const ModelRequest *request)
-{
-    const ModelPermit *permit = find_permit(model, request->manager, request->name);
-
-    return permit->mode == PERMIT_EXCLUSIVE && permit->last_number == G_MAXUINT64 &&
-           model->n_tokens[request->manager.principal] > 0;
-}
-
-static gboolean
-is_unused(LockModel *model, const ModelRequest *request)
-{
-    GArray *const lists[] = {model->pending, model->held};
-
-    for (guint l = 0; l < 2; l++)
-        for (guint i = 0; i < lists[l]->len; i++)
-            if (same_name(at(lists[l], i), request))
-                return FALSE;
-    return TRUE;
-}
-
-/* Marks a request that the other hosts have a say in. */
-static void
-ask_cluster(LockModel *model, ModelRequest *request, const ModelOptions *options, gint64 now_us)
-{
-    const ModelPermit *permit = find_permit(model, request->manager, request->name);
-    gint64 us = options->timeout_ms > 0 ? (gint64)options->timeout_ms * 1000 : G_MAXINT64;
-
-    if (!is_of_cluster(model, request))
-        return;
-    request->is_steal = options->steal && !may_steal(model, request);
-    request->is_asked = options->if_available && is_unused(model, request) &&
-                        (permit->mode < permit_for(request->mode) ||
-                         model->n_tokens[request->manager.principal] == 0);
-    if (request->is_steal)
-        request->deadline_us = now_us + MIN(us, 5000000);
-    if (request->is_asked)
-        request->deadline_us = now_us + 2000000;
 }
 
 LockResult
@@ -369,7 +294,7 @@ lock_model_request(LockModel *model,
     if (options->key != 0)
         repeated = find_key(model, agent, options->key);
     if (repeated != NULL) {
-        if (!same_name(repeated, &request) || repeated->mode != options->mode ||
+        if (!lock_model_same_name(repeated, &request) || repeated->mode != options->mode ||
             (options->steal && !is_held(model, repeated) && !repeated->is_steal))
             return LOCK_RESULT_KEY_MISMATCH;
         *out_id = repeated->id;
@@ -383,19 +308,19 @@ lock_model_request(LockModel *model,
     request.number = model->last_number + 1;
     if (options->timeout_ms > 0)
         request.deadline_us = now_us + (gint64)options->timeout_ms * 1000;
-    ask_cluster(model, &request, options, now_us);
+    lock_model_ask_cluster(model, &request, options, now_us);
     if (options->if_available && !request.is_asked && !is_grantable(model, &request))
         return LOCK_RESULT_UNAVAILABLE;
 
     model->last_number++;
     request.id = ++g_array_index(model->agents, ModelAgent, agent).last_id;
     if (options->steal && !request.is_steal) {
-        steal(model, &request);
+        lock_model_steal(model, &request);
         g_array_prepend_val(model->pending, request);
     } else {
         g_array_append_val(model->pending, request);
     }
-    process_queue(model, &request);
+    lock_model_process_queue(model, &request);
     *out_id = request.id;
     *out_held = is_held(model, &request);
     if (!*out_held)
@@ -405,10 +330,10 @@ lock_model_request(LockModel *model,
 
 /* ---- [4.2] release, [4.3] abort */
 
-static void
-remove_and_say(LockModel *model, GArray *list, guint i, EffectKind kind)
+void
+lock_model_remove(LockModel *model, GArray *list, guint i, EffectKind kind)
 {
-    ModelRequest request = *at(list, i);
+    ModelRequest request = *lock_model_at(list, i);
 
     g_array_remove_index(list, i);
     say(model, kind, &request);
@@ -419,11 +344,12 @@ end_and_process(
     LockModel *model, GArray *list, guint agent, ModelManager manager, guint64 id, EffectKind kind)
 {
     for (guint i = 0; i < list->len; i++) {
-        ModelRequest request = *at(list, i);
+        ModelRequest request = *lock_model_at(list, i);
 
-        if (request.agent == agent && request.id == id && same_manager(request.manager, manager)) {
-            remove_and_say(model, list, i, kind);
-            process_queue(model, &request);
+        if (request.agent == agent && request.id == id &&
+            lock_model_same_manager(request.manager, manager)) {
+            lock_model_remove(model, list, i, kind);
+            lock_model_process_queue(model, &request);
             return TRUE;
         }
     }
@@ -454,9 +380,9 @@ process_all_queues(LockModel *model)
 
     while (i < model->pending->len) {
         guint before = model->pending->len;
-        ModelRequest request = *at(model->pending, i);
+        ModelRequest request = *lock_model_at(model->pending, i);
 
-        process_queue(model, &request);
+        lock_model_process_queue(model, &request);
         i = model->pending->len == before ? i + 1 : 0;
     }
 }
@@ -467,8 +393,8 @@ end_all_of(LockModel *model, GArray *list, guint agent)
     guint i = 0;
 
     while (i < list->len) {
-        if (at(list, i)->agent == agent)
-            remove_and_say(model, list, i, EFFECT_TERMINATED);
+        if (lock_model_at(list, i)->agent == agent)
+            lock_model_remove(model, list, i, EFFECT_TERMINATED);
         else
             i++;
     }
@@ -491,185 +417,23 @@ lock_model_expire(LockModel *model, gint64 now_us)
         guint first = G_MAXUINT;
 
         for (guint i = 0; i < model->pending->len; i++) {
-            const ModelRequest *request = at(model->pending, i);
+            const ModelRequest *request = lock_model_at(model->pending, i);
             /* The clock ticks in whole milliseconds, and nothing is early. */
             gint64 due_ms = (request->deadline_us + 999) / 1000;
 
             if (request->deadline_us == -1 || due_ms > now_us / 1000)
                 continue;
             if (first == G_MAXUINT ||
-                due_ms < (at(model->pending, first)->deadline_us + 999) / 1000)
+                due_ms < (lock_model_at(model->pending, first)->deadline_us + 999) / 1000)
                 first = i;
         }
         if (first == G_MAXUINT)
             break;
-        remove_and_say(model, model->pending, first,
-                       at(model->pending, first)->is_steal || at(model->pending, first)->is_asked
-                           ? EFFECT_UNAVAILABLE
-                           : EFFECT_TIMED_OUT);
+        lock_model_remove(model, model->pending, first,
+                          lock_model_at(model->pending, first)->is_steal ||
+                                  lock_model_at(model->pending, first)->is_asked
+                              ? EFFECT_UNAVAILABLE
+                              : EFFECT_TIMED_OUT);
     }
     process_all_queues(model);
-}
-
-/* ---- the cluster */
-
-static ModelRequest
-any_of(ModelManager manager, guint name)
-{
-    return (ModelRequest){.manager = manager, .name = name};
-}
-
-/* The place in `pending` of its first request that is, or is not, an undecided steal; -1: none. */
-static int
-find_first(LockModel *model, ModelManager manager, guint name, gboolean is_steal)
-{
-    ModelRequest like = any_of(manager, name);
-
-    for (guint i = 0; i < model->pending->len; i++)
-        if (same_name(at(model->pending, i), &like) && at(model->pending, i)->is_steal == is_steal)
-            return (int)i;
-    return -1;
-}
-
-ModelDemand
-lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
-{
-    ModelRequest like = any_of(manager, name);
-    ModelDemand demand = {.permit = find_permit(model, manager, name)->mode,
-                          .n_tokens = model->n_tokens[manager.principal]};
-    int first = find_first(model, manager, name, FALSE);
-
-    for (guint i = 0; i < model->held->len; i++)
-        if (same_name(at(model->held, i), &like))
-            demand.held = permit_for(at(model->held, i)->mode);
-    for (guint i = 0; i < model->pending->len; i++)
-        demand.n_waiting += same_name(at(model->pending, i), &like);
-    demand.is_steal = find_first(model, manager, name, TRUE) >= 0;
-    if (first >= 0) {
-        demand.is_asked = at(model->pending, (guint)first)->is_asked;
-        demand.want = permit_for(at(model->pending, (guint)first)->mode);
-    }
-    if (demand.is_steal)
-        demand.want = PERMIT_EXCLUSIVE;
-    demand.is_over =
-        demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
-        (first < 0 || !is_of_turn(model, at(model->pending, (guint)first)) || demand.n_tokens == 0);
-    return demand;
-}
-
-static void
-do_steals(LockModel *model, ModelManager manager, guint name)
-{
-    int i;
-
-    while ((i = find_first(model, manager, name, TRUE)) >= 0 &&
-           may_steal(model, at(model->pending, (guint)i))) {
-        steal(model, at(model->pending, (guint)i));
-        grant(model, (guint)i);
-    }
-}
-
-static void
-end_held(LockModel *model, ModelManager manager, guint name, EffectKind kind)
-{
-    ModelRequest like = any_of(manager, name);
-    guint i = 0;
-
-    while (i < model->held->len) {
-        if (same_name(at(model->held, i), &like))
-            remove_and_say(model, model->held, i, kind);
-        else
-            i++;
-    }
-}
-
-static void
-begin_turn(LockModel *model, ModelManager manager, guint name, PermitMode mode)
-{
-    ModelPermit *permit = find_permit(model, manager, name);
-
-    permit->mode = mode;
-    permit->last_number = G_MAXUINT64;
-}
-
-void
-lock_model_permit(LockModel *model, ModelManager manager, guint name, PermitMode mode)
-{
-    ModelRequest like = any_of(manager, name);
-
-    if (lock_model_get_demand(model, manager, name).held > mode)
-        end_held(model, manager, name, EFFECT_LOST);
-    begin_turn(model, manager, name, mode);
-    do_steals(model, manager, name);
-    process_queue(model, &like);
-}
-
-void
-lock_model_yield(LockModel *model, ModelManager manager, guint name, gboolean now)
-{
-    ModelPermit *permit = find_permit(model, manager, name);
-    ModelRequest like = any_of(manager, name);
-    guint64 last = 0;
-
-    for (guint i = 0; i < model->pending->len && !now; i++)
-        if (same_name(at(model->pending, i), &like) && !at(model->pending, i)->is_steal)
-            last = at(model->pending, i)->number;
-    if (permit->mode != PERMIT_NONE && last < permit->last_number)
-        permit->last_number = last;
-}
-
-void
-lock_model_return(LockModel *model, ModelManager manager, guint name)
-{
-    begin_turn(model, manager, name, PERMIT_NONE);
-}
-
-void
-lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind)
-{
-    begin_turn(model, manager, name, PERMIT_NONE);
-    end_held(model, manager, name, kind);
-}
-
-void
-lock_model_decline(LockModel *model, ModelManager manager, guint name)
-{
-    ModelRequest like = any_of(manager, name);
-    int first = find_first(model, manager, name, FALSE);
-
-    if (first < 0 || !at(model->pending, (guint)first)->is_asked)
-        return;
-    remove_and_say(model, model->pending, (guint)first, EFFECT_UNAVAILABLE);
-    process_queue(model, &like);
-}
-
-void
-lock_model_set_tokens(LockModel *model, ModelManager manager, guint64 n)
-{
-    guint64 before = model->n_tokens[manager.principal];
-
-    model->n_tokens[manager.principal] = n;
-    for (guint i = 0; i < model->permits->len && before == 0; i++) {
-        ModelPermit permit = g_array_index(model->permits, ModelPermit, i);
-
-        if (same_manager(permit.manager, manager)) {
-            ModelRequest like = any_of(manager, permit.name);
-
-            do_steals(model, manager, permit.name);
-            process_queue(model, &like);
-        }
-    }
-}
-
-void
-lock_model_forget_cluster(LockModel *model)
-{
-    for (guint i = 0; i < model->pending->len;) {
-        if (at(model->pending, i)->is_steal || at(model->pending, i)->is_asked)
-            g_array_remove_index(model->pending, i);
-        else
-            i++;
-    }
-    g_array_set_size(model->permits, 0);
-    memset(model->n_tokens, 0, sizeof model->n_tokens);
 }
