@@ -37,6 +37,7 @@ IN_LOG = {
     'self->path': "the operator's",
     'self->state->aside_path': "the operator's",
     'get_reason(server)': 'one of the fixed texts of lifecycle.c',
+    'reason': "one of the fixed texts of cluster-connection.c, or the C library's words",
     'g_strerror(errno)': "the C library's words",
     'g_strerror(-r)': "the C library's words",
     'client->unique_name': "the bus's",
