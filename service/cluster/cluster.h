@@ -56,6 +56,9 @@ void cluster_begin(Cluster *cluster, gint64 deadline_us);
 /* Returns the configuration of a bucket `cluster:NAME`, borrowed; NULL: there is none. */
 const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const char *bucket);
 
+/* Whether a bucket is for the members of a group. */
+gboolean cluster_needs_groups(const Cluster *cluster);
+
 /* Returns the number of queues that this host has demands for, or has had until recently. */
 guint cluster_get_n_demands(const Cluster *cluster);
 

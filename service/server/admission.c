@@ -4,8 +4,10 @@
 #include "admission.h"
 
 #include "bus-names.h"
+#include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
+#include "groups.h"
 #include "notifications.h"
 #include "scheduler.h"
 #include "startup.h"
@@ -161,10 +163,15 @@ admission_get_client(Server *server, const char *unique_name)
     return client != NULL ? client : add_client(server, unique_name);
 }
 
+/* The groups that the process had when it connected are not stored. */
 void
 admission_restore_client(Server *server, Agent *agent)
 {
-    client_set_agent(admission_get_client(server, agent->client_id), agent_ref(agent));
+    Client *client = admission_get_client(server, agent->client_id);
+
+    client_set_agent(client, agent_ref(agent));
+    if (server->cluster != NULL && cluster_needs_groups(server->cluster))
+        client->gids = groups_look_up(agent->principal->identity.uid, &client->n_gids);
 }
 
 void

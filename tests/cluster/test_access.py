@@ -72,6 +72,16 @@ Groups=nogroup
         os.setgroups([0])
         self.assertEqual(client.request('x', 'cluster:nogroups')[1], 0)
 
+    def test_groups_after_a_restart(self):
+        """Those of the user."""
+        self.start()
+        client, nobody = self.client(), self.other_uid_client(NOBODY)
+        for each in (client, nobody):
+            each.request('x')  # so that it is restored
+        self.restart()
+        self.assertEqual(nobody.request('x', 'cluster:nogroups')[1], 0)
+        self.assert_error('Security', client.request, 'x', 'cluster:nogroups')
+
     def test_observed(self):
         """Root may look at other users' buckets, as at all others."""
         gateway = self.start_gateway()

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "groups.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+G_STATIC_ASSERT(sizeof(gid_t) == sizeof(guint32));
+
+guint32 *
+groups_look_up(guint32 uid, gsize *out_n_gids)
+{
+    const struct passwd *user = getpwuid(uid);
+    g_autofree guint32 *gids = NULL;
+    int n_gids = 32;
+
+    *out_n_gids = 0;
+    if (user == NULL)
+        return NULL;
+    gids = g_new(guint32, n_gids);
+    /* If there are more, it sets their number. */
+    if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0) {
+        gids = g_renew(guint32, g_steal_pointer(&gids), n_gids);
+        if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0)
+            return NULL;
+    }
+    *out_n_gids = (gsize)n_gids;
+    return g_steal_pointer(&gids);
+}

@@ -1,0 +1,11 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The groups of a user according to the group database. */
+
+#pragma once
+
+#include <glib.h>
+
+/* Returns the groups of the user with this uid, owned; NULL if there is no such user. Blocks. */
+guint32 *groups_look_up(guint32 uid, gsize *out_n_gids);
