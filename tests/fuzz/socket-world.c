@@ -14,6 +14,7 @@
 #include "service/server/admission.h"
 #include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
+#include "service/server/late-replies.h"
 #include "service/server/notifications.h"
 #include "service/server/scheduler.h"
 #include "service/server/watches.h"
@@ -61,6 +62,7 @@ start_server(SocketWorld *world)
     server->session.client_free = admission_free_client;
     server->after_turn = after_turn;
     server->watches = watches_new();
+    server->late_replies = late_replies_new();
     scheduler_start(server);
     if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
         interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
@@ -84,6 +86,7 @@ stop_server(SocketWorld *world)
     server_fini(server);
     scheduler_stop(server);
     watches_free(server->watches);
+    late_replies_free(server->late_replies);
 }
 
 static void
