@@ -20,12 +20,9 @@ static const Word error_words[] = {
 };
 
 static const Word reason_words[] = {
-    {"stolen", PACKET_REASON_STOLEN},
-    {"timeout", PACKET_REASON_TIMEOUT},
-    {"terminated", PACKET_REASON_TERMINATED},
-    {"lost", PACKET_REASON_LOST},
-    {"unavailable", PACKET_REASON_UNAVAILABLE},
-    {NULL, 0},
+    {"stolen", PACKET_REASON_STOLEN},           {"timeout", PACKET_REASON_TIMEOUT},
+    {"terminated", PACKET_REASON_TERMINATED},   {"lost", PACKET_REASON_LOST},
+    {"unavailable", PACKET_REASON_UNAVAILABLE}, {NULL, 0},
 };
 
 static const Word closed_words[] = {
