@@ -378,6 +378,29 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
     expect(fixture, "closed\n");
 }
 
+/* A peer that is neither the user of weblocksd nor root. */
+static void
+test_other_user(Fixture *fixture, gconstpointer data)
+{
+    const gboolean is_root = geteuid() == 0;
+    g_autoptr(GError) error = NULL;
+    int fd;
+
+    link_free(fixture->link);
+    fixture->link = link_new(fixture->path, getuid() + 1, &functions, fixture, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(g_chmod(fixture->path, 0666), ==, 0);
+    g_assert_cmpint(g_chmod(fixture->directory, 0755), ==, 0);
+    if (is_root)
+        g_assert_cmpint(seteuid(65534), ==, 0);
+    fd = connect_to(fixture->path);
+    if (is_root)
+        g_assert_cmpint(seteuid(0), ==, 0);
+    expect_eof(fixture, fd);
+    expect(fixture, "");
+    g_assert_false(link_is_connected(fixture->link));
+}
+
 static void
 test_bad_path(void)
 {
@@ -432,6 +455,8 @@ main(int argc, char **argv)
     /* Before anything else uses the descriptor. */
     inherited_fd = fd == 3 ? fd : dup2(fd, 3);
     g_test_init(&argc, &argv, NULL);
+    /* A refused peer is a warning. */
+    g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
     g_test_add("/link/packets", Fixture, NULL, set_up, test_packets, tear_down);
     g_test_add("/link/send", Fixture, NULL, set_up, test_send, tear_down);
     g_test_add("/link/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
@@ -439,6 +464,7 @@ main(int argc, char **argv)
     g_test_add("/link/malformed", Fixture, NULL, set_up, test_malformed, tear_down);
     g_test_add("/link/unread", Fixture, NULL, set_up, test_unread, tear_down);
     g_test_add("/link/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
+    g_test_add("/link/other-user", Fixture, NULL, set_up, test_other_user, tear_down);
     g_test_add_func("/link/bad-path", test_bad_path);
     g_test_add("/link/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
     return g_test_run();

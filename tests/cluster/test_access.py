@@ -82,6 +82,24 @@ Groups=nogroup
         self.assertEqual(nobody.request('x', 'cluster:nogroups')[1], 0)
         self.assert_error('Security', client.request, 'x', 'cluster:nogroups')
 
+    def test_limits(self):
+        """A name counts as long as the gateway knows it, also if nobody requests it any more."""
+        gateway = self.start_gateway()
+        self.start('--limit=requestsTotal=2', '--limit=nameBytes=10000')
+        client = self.client()
+        for name in ('x', 'y'):
+            id_ = client.request(name, BUCKET)[0]
+            demand = gateway.take_demand(name)
+            client.abort(id_, BUCKET)
+            demand = gateway.take_demand(name, want=link.NONE)
+        self.assert_error('LimitsExceeded', client.request, 'z', BUCKET, mentions='requestsTotal')
+        self.assertNotEqual(client.request('z')[1], 0)
+        gateway.gone(demand)
+        gateway.sync()
+        self.assertEqual(client.request('n' * 4096, BUCKET)[1], 0)
+        gateway.take_demand('n' * 4096)
+        self.assert_error('LimitsExceeded', client.request, 'n' * 4097, BUCKET, mentions='nameBytes')
+
     def test_observed(self):
         """Root may look at other users' buckets, as at all others."""
         gateway = self.start_gateway()
