@@ -13,10 +13,11 @@
 #include "notifications.h"
 #include "principal.h"
 
-/* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for one. */
+/* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for all of
+ * them; further rows are left out. */
 #define PATIENCE_MS   2000
 #define CALLS_MAX     256
-#define ROW_BYTES_MAX (4UL * 1024 * 1024)
+#define ROW_BYTES_MAX (16UL * 1024 * 1024)
 
 /* A call that waits for the gateway. */
 typedef struct {
@@ -25,13 +26,14 @@ typedef struct {
     char *unique_name;
     LockCall *call;
     GPtrArray *rows; /* of ClusterRow */
-    gsize n_bytes;
+    gsize n_bytes;   /* of `rows` */
     guint32 n_ended; /* by Break, on this host */
     guint timeout_id;
 } AskedCall;
 
 struct ClusterCalls {
     GHashTable *asked; /* of AskedCall.serial, owned */
+    gsize n_bytes;     /* of the rows of all calls */
 };
 
 /* ---- who may use a bucket */
@@ -106,6 +108,7 @@ finish(AskedCall *asked, guint32 n_remote)
         dispatch_finish_break(client, asked->call, asked->n_ended + n_remote);
     else if (client != NULL)
         dispatch_finish_list(client, asked->call, asked->rows);
+    server->cluster_calls->n_bytes -= asked->n_bytes;
     g_hash_table_remove(server->cluster_calls->asked, &asked->serial);
 }
 
@@ -193,6 +196,7 @@ row_matches(const LockCall *call, const ClusterRow *row)
 static void
 add_rows(AskedCall *asked, const ClusterRows *rows)
 {
+    gsize *n_bytes = &asked->server->cluster_calls->n_bytes;
     const ClusterRow *row = NULL;
 
     for (guint i = 0; i < rows->n_rows; i++) {
@@ -200,9 +204,10 @@ add_rows(AskedCall *asked, const ClusterRows *rows)
 
         row = cluster_rows_next(rows, row);
         size = (gsize)((const char *)cluster_rows_next(rows, row) - (const char *)row);
-        if (!row_matches(asked->call, row) || asked->n_bytes + size > ROW_BYTES_MAX)
+        if (!row_matches(asked->call, row) || *n_bytes + size > ROW_BYTES_MAX)
             continue;
         asked->n_bytes += size;
+        *n_bytes += size;
         g_ptr_array_add(asked->rows, g_memdup2(row, size));
     }
 }
