@@ -13,18 +13,15 @@ groups_look_up(guint32 uid, gsize *out_n_gids)
 {
     const struct passwd *user = getpwuid(uid);
     g_autofree guint32 *gids = NULL;
-    int n_gids = 32;
+    int n_gids = 0;
 
     *out_n_gids = 0;
     if (user == NULL)
         return NULL;
-    gids = g_new(guint32, n_gids);
-    /* If there are more, it sets their number. */
-    if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0) {
-        gids = g_renew(guint32, g_steal_pointer(&gids), n_gids);
-        if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0)
-            return NULL;
-    }
+    getgrouplist(user->pw_name, user->pw_gid, NULL, &n_gids); /* sets their number */
+    gids = g_new(guint32, (gsize)n_gids);
+    if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0)
+        return NULL;
     *out_n_gids = (gsize)n_gids;
     return g_steal_pointer(&gids);
 }
