@@ -12,7 +12,7 @@ guint32 *
 groups_look_up(guint32 uid, gsize *out_n_gids)
 {
     const struct passwd *user = getpwuid(uid);
-    g_autofree guint32 *gids = NULL;
+    guint32 *gids;
     int n_gids = 0;
 
     *out_n_gids = 0;
@@ -20,8 +20,7 @@ groups_look_up(guint32 uid, gsize *out_n_gids)
         return NULL;
     getgrouplist(user->pw_name, user->pw_gid, NULL, &n_gids); /* sets their number */
     gids = g_new(guint32, (gsize)n_gids);
-    if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) < 0)
-        return NULL;
-    *out_n_gids = (gsize)n_gids;
-    return g_steal_pointer(&gids);
+    if (getgrouplist(user->pw_name, user->pw_gid, gids, &n_gids) >= 0)
+        *out_n_gids = (gsize)n_gids;
+    return gids;
 }

@@ -7,5 +7,5 @@
 
 #include <glib.h>
 
-/* Returns the groups of the user with this uid, owned; NULL if there is no such user. Blocks. */
+/* Returns the groups of the user with this uid, owned; none if there is no such user. Blocks. */
 guint32 *groups_look_up(guint32 uid, gsize *out_n_gids);
