@@ -19,7 +19,7 @@ from test_pressure import OwnBus
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COUNT = full_size(3_000, 1_000_000)
-# On a machine that does something else as well; who is held up for good waits for 25 s and fails.
+# On a busy machine; a client that is blocked indefinitely waits for 25 s and fails.
 LONGEST_US = 1e6 * PATIENCE
 # The service finds out in some milliseconds that such a client reads. A machine may stall it that
 # long now and then.

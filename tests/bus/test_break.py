@@ -119,7 +119,7 @@ class Break(BreakCase):
 
 
 class WatchAll(BreakCase):
-    def told(self):
+    def received(self):
         self.c.sync()
         return [(event.signal, event.path, event.args[1]) for event in self.c.events]
 
@@ -129,23 +129,23 @@ class WatchAll(BreakCase):
         later = self.unique('bucket')
         self.a.request('y', later)
         self.a.release(id_, self.bucket)
-        self.assertEqual(self.told(), [('Granted', bucket_path(self.bucket), 'x'),
+        self.assertEqual(self.received(), [('Granted', bucket_path(self.bucket), 'x'),
                                        ('Granted', bucket_path(later), 'y'),
                                        ('Released', bucket_path(self.bucket), 'x')])
         self.c.watch_all(False)
         self.a.request('z', self.bucket)
-        self.assertEqual(len(self.told()), 3)
+        self.assertEqual(len(self.received()), 3)
 
     def test_both_watches_notify_once(self):
         self.c.watch_all()
         self.c.watch(bucket=self.bucket)
         self.a.request('x', self.bucket)
         self.c.request('y', self.bucket)
-        self.assertEqual([line[2] for line in self.told()], ['x', 'y'])
+        self.assertEqual([line[2] for line in self.received()], ['x', 'y'])
         self.c.watch_all(False)
         self.a.request('z', self.bucket)
         self.a.request('z', self.unique('bucket'))
-        self.assertEqual([line[2] for line in self.told()], ['x', 'y', 'z'])
+        self.assertEqual([line[2] for line in self.received()], ['x', 'y', 'z'])
 
     def test_counts_as_one(self):
         self.c.watch_all()
@@ -260,41 +260,41 @@ class Paths(BreakCase):
         self.assertEqual(self.a.observable(), [])
 
     def test_a_user_looks_at_own_applications_only(self):
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         self.a.request('x', self.bucket)
-        self.assertEqual(stranger.query(other_path(self.bucket, 'app')), ([], []))
-        self.assertEqual(stranger.break_locks('x', other_path(self.bucket, 'app')), 0)
+        self.assertEqual(other_user.query(other_path(self.bucket, 'app')), ([], []))
+        self.assertEqual(other_user.break_locks('x', other_path(self.bucket, 'app')), 0)
         answers = set()
         for path in (other_path(self.bucket, uid=os.getuid()), other_path('nothing', uid=0),
                      other_path(self.bucket, 'app', uid=os.getuid()),
                      other_path(self.bucket, uid=65534), other_path(self.bucket, uid=12345)):
-            for call, *arguments in ((stranger.query,), (stranger.inspect,),
-                                     (stranger.break_locks, 'x'), (stranger.break_locks, '-x')):
+            for call, *arguments in ((other_user.query,), (other_user.inspect,),
+                                     (other_user.break_locks, 'x'), (other_user.break_locks, '-x')):
                 error = self.assert_error('Security', call, *arguments, path)
                 answers.add(str(error))
-            self.assert_error('Security', stranger.watch, bucket=path)
+            self.assert_error('Security', other_user.watch, bucket=path)
         self.assertEqual(len(answers), 1, answers)
-        self.assertEqual(stranger.observable(), [])
+        self.assertEqual(other_user.observable(), [])
 
     def test_root_looks_at_all(self):
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         if os.getuid() != 0:
             self.skipTest('needs root')
         path = other_path(self.bucket, uid=65534)
         self.a.watch_all()
         self.b.watch(bucket=path)
-        held, _ = stranger.request('x', self.bucket)
-        waiting, _ = stranger.request('x', self.bucket)
-        self.assertEqual(self.c.query(path), ([('x', 'exclusive', stranger.name)],
-                                              [('x', 'exclusive', stranger.name)]))
+        held, _ = other_user.request('x', self.bucket)
+        waiting, _ = other_user.request('x', self.bucket)
+        self.assertEqual(self.c.query(path), ([('x', 'exclusive', other_user.name)],
+                                              [('x', 'exclusive', other_user.name)]))
         entry = self.c.inspect(path)[0][0]
         self.assertEqual((entry['uid'], entry['app'], entry['id']), (65534, '', held))
         self.assertEqual(self.c.observable(), [(path, {
             'uid': 65534, 'kind': 'user', 'app': '', 'bucket': self.bucket, 'held': 1,
             'pending': 1})])
         self.assertEqual(self.c.break_locks('x', path), 1)
-        stranger.wait_for(lambda: stranger.granted(waiting), what='Granted')
-        self.assertEqual(len(stranger.signals('Released', id=held, reason='stolen')), 1)
+        other_user.wait_for(lambda: other_user.granted(waiting), what='Granted')
+        self.assertEqual(len(other_user.signals('Released', id=held, reason='stolen')), 1)
         for watcher in (self.a, self.b):
             watcher.sync()
             self.assertEqual([(event.signal, event.path, event.id) for event in watcher.events],

@@ -23,31 +23,31 @@ class ByHand(BusTestCase):
         return subprocess.run(words, env=self.bus.environment(), capture_output=True, text=True,
                               timeout=PATIENCE, check=False)
 
-    def said(self, line, **kw):
+    def output_of(self, line, **kw):
         done = self.run_line(line, **kw)
         self.assertEqual((done.returncode, done.stderr), (0, ''))
         return done.stdout.rstrip('\n')
 
     def test_query(self):
         for address in (False, True):
-            self.assertEqual(self.said(f'{CALL} Query', address=address), 'a(sss)a(sss) 0 0')
+            self.assertEqual(self.output_of(f'{CALL} Query', address=address), 'a(sss)a(sss) 0 0')
 
     def test_request(self):
-        said = self.said(f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared")
-        self.assertRegex(said, r'^tt 1 [1-9][0-9]*$')
+        output = self.output_of(f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared")
+        self.assertRegex(output, r'^tt 1 [1-9][0-9]*$')
 
     def test_steal(self):
         holder = self.client()
         id_, token = holder.request('printer')
-        said = self.said(f"{CALL} Steal 'sa{{sv}}' printer 0")
-        self.assertRegex(said, r'^tt 1 [1-9][0-9]*$')
-        self.assertGreater(int(said.split()[2]), token)
+        output = self.output_of(f"{CALL} Steal 'sa{{sv}}' printer 0")
+        self.assertRegex(output, r'^tt 1 [1-9][0-9]*$')
+        self.assertGreater(int(output.split()[2]), token)
         holder.wait_released(id_, 'stolen')
 
     def test_the_lock_goes_with_busctl(self):
         watcher = self.client()
         watcher.watch()
-        self.said(f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared")
+        self.output_of(f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared")
         watcher.wait_for(lambda: watcher.signals('Released', reason='terminated'))
         self.assertEqual(watcher.query(), ([], []))
 
@@ -55,16 +55,16 @@ class ByHand(BusTestCase):
         holder, waiter = self.client(), self.client()
         holder.request('printer', mode='shared')
         waiter.request('printer')
-        self.assertEqual(self.said(f'{CALL} Query'),
+        self.assertEqual(self.output_of(f'{CALL} Query'),
                          f'a(sss)a(sss) 1 "printer" "shared" "{holder.name}" '
                          f'1 "printer" "exclusive" "{waiter.name}"')
 
     def test_inspect(self):
         self.client().request('printer', why='page 3')
-        said = self.said(f"{CALL} Inspect 'a{{sv}}' 1 state s held")
-        self.assertTrue(said.startswith('aa{sv}b 1 '), said)
-        self.assertTrue(said.endswith(' false'), said)
-        self.assertIn('"why" s "page 3"', said)
+        output = self.output_of(f"{CALL} Inspect 'a{{sv}}' 1 state s held")
+        self.assertTrue(output.startswith('aa{sv}b 1 '), output)
+        self.assertTrue(output.endswith(' false'), output)
+        self.assertIn('"why" s "page 3"', output)
 
     def test_errors_are_readable(self):
         done = self.run_line(f"{CALL} Request 'sa{{sv}}' printer 1 mode s both")
@@ -75,29 +75,29 @@ class ByHand(BusTestCase):
         self.assertNotEqual(done.stderr.strip(), '')
 
     def test_tree(self):
-        said = self.said('busctl --user tree --list org.w3.WebLocks').split()
-        self.assertEqual(said[-3:], ['/org/w3/WebLocks', '/org/w3/WebLocks/bucket', BUCKET])
+        output = self.output_of('busctl --user tree --list org.w3.WebLocks').split()
+        self.assertEqual(output[-3:], ['/org/w3/WebLocks', '/org/w3/WebLocks/bucket', BUCKET])
 
     def test_introspect(self):
-        said = self.said(f'busctl --user introspect org.w3.WebLocks {BUCKET} org.w3.WebLocks')
-        rows = {match[1]: match[2] for match in re.finditer(r'^\.(\w+) +(\w+)', said, re.M)}
+        output = self.output_of(f'busctl --user introspect org.w3.WebLocks {BUCKET} org.w3.WebLocks')
+        rows = {match[1]: match[2] for match in re.finditer(r'^\.(\w+) +(\w+)', output, re.M)}
         self.assertEqual(rows, {'Request': 'method', 'Steal': 'method', 'Release': 'method',
                                 'Abort': 'method', 'Query': 'method', 'Inspect': 'method',
                                 'Watch': 'method', 'Break': 'method', 'Waiting': 'signal', 'Granted': 'signal', 'Released': 'signal',
                                 'Missed': 'signal'})
 
     def test_properties(self):
-        said = self.said('busctl --user get-property org.w3.WebLocks /org/w3/WebLocks '
+        output = self.output_of('busctl --user get-property org.w3.WebLocks /org/w3/WebLocks '
                          'org.w3.WebLocks.Service InterfaceVersion')
-        self.assertEqual(said, 'u 1')
-        said = self.said('busctl --user get-property org.w3.WebLocks /org/w3/WebLocks '
+        self.assertEqual(output, 'u 1')
+        output = self.output_of('busctl --user get-property org.w3.WebLocks /org/w3/WebLocks '
                          'org.w3.WebLocks.Service Limits')
-        self.assertIn('"nameBytes" 1024', said)
+        self.assertIn('"nameBytes" 1024', output)
 
     def test_buckets(self):
         holder = self.client()
         holder.request('printer', bucket='org.example.Editor')
-        self.assertEqual(self.said('busctl --user call org.w3.WebLocks /org/w3/WebLocks '
+        self.assertEqual(self.output_of('busctl --user call org.w3.WebLocks /org/w3/WebLocks '
                                    'org.w3.WebLocks.Service Buckets'), 'as 1 "org.example.Editor"')
 
 

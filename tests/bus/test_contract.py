@@ -36,7 +36,7 @@ BAD_LABELS = {
     'no hexadecimal digits': '_zz',
     'upper-case digits': 'org_2Eexample',
     'half upper-case digits': 'a_2Eb_2e',
-    'a letter escaped': '_41',
+    'a character escaped': '_41',
     'a digit escaped in the middle': 'a_31',
     'a first digit not escaped': '1abc',
     'an underscore not escaped': 'a_b',
@@ -123,11 +123,11 @@ class Introspection(BusTestCase):
 
 class Properties(BusTestCase):
     def test_version(self):
-        said = subprocess.run([environment('WEBLOCKSD'), '--version'], capture_output=True,
+        output = subprocess.run([environment('WEBLOCKSD'), '--version'], capture_output=True,
                               check=True, text=True).stdout
         version = self.client().get_property('Version')
         self.assertRegex(version, r'^\d+\.\d+\.\d+')
-        self.assertIn(version, said)
+        self.assertIn(version, output)
 
     def test_interface_version(self):
         body = GLib.Variant('(ss)', (ADMIN, 'InterfaceVersion'))
@@ -145,8 +145,8 @@ class Properties(BusTestCase):
         file = os.path.join(environment('WEBLOCKS_INTROSPECTION_DIR'), f'{ADMIN}.xml')
         with open(file, encoding='utf-8') as stream:
             text = stream.read()
-        told = re.findall(r'<term><literal>(\w+)</literal>: (\d+)</term>', text)
-        self.assertEqual({name: int(value) for name, value in told}, DEFAULT_LIMITS)
+        documented = re.findall(r'<term><literal>(\w+)</literal>: (\d+)</term>', text)
+        self.assertEqual({name: int(value) for name, value in documented}, DEFAULT_LIMITS)
 
     def test_get_all(self):
         values = self.client().call(ROOT, 'org.freedesktop.DBus.Properties', 'GetAll',
@@ -231,7 +231,7 @@ class Paths(BusTestCase):
 
 
 class Clusters(BusTestCase):
-    """A bucket whose name begins with `cluster:` is never one of this machine alone."""
+    """A bucket whose name begins with `cluster:` is never local to this machine."""
 
     def test_every_method_is_refused(self):
         client, observer = self.client(), self.client()

@@ -73,9 +73,9 @@ class Killed(BusTestCase):
         self.b.sync()
         self.a.sync()
         self.assertEqual(len(self.b.events), 1)
-        told = [(event.signal, event.args[3], event.args[-1]) for event in self.a.events]
-        token = told[-1][2]
-        self.assertEqual(told, [('Released', self.process.name, 'terminated')] * 3
+        received = [(event.signal, event.args[3], event.args[-1]) for event in self.a.events]
+        token = received[-1][2]
+        self.assertEqual(received, [('Released', self.process.name, 'terminated')] * 3
                          + [('Granted', self.b.name, token)])
         to_the_dead = [message for message in
                        self.monitor.messages(start, self.monitor.position())
@@ -119,7 +119,7 @@ class LastWords(BusTestCase):
         self.watcher = self.client()
         self.watcher.watch(bucket=self.bucket)
 
-    def last_words(self, *steps, before=()):
+    def send_and_die(self, *steps, before=()):
         """The signals of a watcher after a process sent `steps` and was killed immediately."""
         process = self.process_client()
         for step in before:
@@ -127,7 +127,7 @@ class LastWords(BusTestCase):
         self.watcher.sync()
         self.watcher.events.clear()
         start = self.monitor.position()
-        process.tell('last_words', steps=[list(step) for step in steps])
+        process.tell('send_and_die', steps=[list(step) for step in steps])
         self.assertEqual(wait_exit(process.process), -signal.SIGKILL)
         self.wait_gone(process.name)
         self.watcher.sync()
@@ -139,37 +139,37 @@ class LastWords(BusTestCase):
     def test_release(self):
         for _ in range(10):
             self.assertEqual(
-                self.last_words(('release', self.bucket, 1), before=[('x', self.bucket)]),
+                self.send_and_die(('release', self.bucket, 1), before=[('x', self.bucket)]),
                 [('Released', 'x', 'released')])
 
     def test_abort(self):
         self.client().request('x', self.bucket)
         for _ in range(10):
             self.assertEqual(
-                self.last_words(('abort', self.bucket, 1), before=[('x', self.bucket)]),
+                self.send_and_die(('abort', self.bucket, 1), before=[('x', self.bucket)]),
                 [('Released', 'x', 'aborted')])
 
     def test_request(self):
         """The first call of all, so its sender is gone before it could be asked about.
         It may have been granted and ended, or refused; it leaves nothing."""
         for _ in range(10):
-            told = self.last_words(('request', self.bucket, 'x'))
-            self.assertIn(told, ([], [('Granted', 'x', ''), ('Released', 'x', 'terminated')]))
+            received = self.send_and_die(('request', self.bucket, 'x'))
+            self.assertIn(received, ([], [('Granted', 'x', ''), ('Released', 'x', 'terminated')]))
             self.assertEqual(self.watcher.query(self.bucket), ([], []))
 
     def test_request_of_a_known_client(self):
         for _ in range(10):
-            told = self.last_words(('request', self.bucket, 'y'), before=[('x', self.bucket)])
-            self.assertEqual(told[0], ('Granted', 'y', ''))
-            self.assertEqual(sorted(told[1:]), [('Released', 'x', 'terminated'),
+            received = self.send_and_die(('request', self.bucket, 'y'), before=[('x', self.bucket)])
+            self.assertEqual(received[0], ('Granted', 'y', ''))
+            self.assertEqual(sorted(received[1:]), [('Released', 'x', 'terminated'),
                                                 ('Released', 'y', 'terminated')])
 
     def test_steal_of_a_known_client(self):
         victim = self.client()
         held, _ = victim.request('x', self.bucket)
-        told = self.last_words(('steal', self.bucket, 'x'), before=[('y', self.bucket)])
-        self.assertEqual(told[:2], [('Released', 'x', 'stolen'), ('Granted', 'x', '')])
-        self.assertEqual(sorted(told[2:]), [('Released', 'x', 'terminated'),
+        received = self.send_and_die(('steal', self.bucket, 'x'), before=[('y', self.bucket)])
+        self.assertEqual(received[:2], [('Released', 'x', 'stolen'), ('Granted', 'x', '')])
+        self.assertEqual(sorted(received[2:]), [('Released', 'x', 'terminated'),
                                             ('Released', 'y', 'terminated')])
         victim.wait_released(held, 'stolen')
 
@@ -180,14 +180,14 @@ class LastWords(BusTestCase):
         names = [f'{number}' for number in range(100)]
         steps = [('request', self.bucket, name) for name in names]
         steps += [('release', self.bucket, number) for number in range(2, 102)]
-        told = self.last_words(*steps, before=[('x', self.bucket)])
+        received = self.send_and_die(*steps, before=[('x', self.bucket)])
         granted, released = names[:self.passed], names[:max(0, self.passed - 100)]
         if self.passed < len(steps):
             diagnostic(f'the bus dropped the last {len(steps) - self.passed} messages')
         expected = [('Granted', name, '') for name in granted]
         expected += [('Released', name, 'released') for name in released]
-        self.assertEqual(told[:len(expected)], expected)
-        self.assertEqual(sorted(told[len(expected):]), sorted(
+        self.assertEqual(received[:len(expected)], expected)
+        self.assertEqual(sorted(received[len(expected):]), sorted(
             ('Released', name, 'terminated') for name in ['x', *granted[len(released):]]))
 
 

@@ -249,10 +249,10 @@ class Held(BusTestCase):
 
     def test_what_sd_bus_answers(self):
         """Beyond the limit a call is refused, in its turn. Pings are answered."""
-        stranger = self.raw_client()
-        stranger.answers_pings = False
+        unrelated = self.raw_client()
+        unrelated.answers_pings = False
         ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
-        for client in (self.slow, stranger):
+        for client in (self.slow, unrelated):
             serials, replies = self.check_bound(
                 client, [introspect_call() for _ in range(1200)] + [ping])
             read_on(client)
@@ -393,7 +393,7 @@ class Floods(OwnBus):
         self.flooder.release(id_)
         self.assert_clean_end(self.service)
 
-    # A deferred call costs what it says, up to the limits of texts: some 1,200 bytes at most.
+    # A deferred call costs its size, up to the limits of texts: some 1,200 bytes at most.
     LONG_CALLS = 130
     LIMITS = {'bytesWaiting': 250_000, 'bytesWaitingPerUid': 1_450_000,
               'bytesWaitingTotal': 850_000}
@@ -416,8 +416,8 @@ class Floods(OwnBus):
         self.assert_clean_end(self.service)
 
     def check_many(self, count, kept):
-        """Together they may have more waiting than one, but not that much more: who has the most
-        of it goes first, and who has little keeps what it has."""
+        """Together they may have more waiting than one, but not that much more: the client with
+        the most is terminated first, and one with little keeps its locks."""
         small = self.client()
         small.answers_pings = False
         small.request('small')
@@ -448,8 +448,8 @@ class Floods(OwnBus):
 
 
 class SmallQuotas(OwnBus):
-    """A bus that has little room for what isn't read: a dbus-daemon stops to read from who sends
-    too much of it, a dbus-broker drops what is too much, and says nothing."""
+    """A bus that has little room for what isn't read: a dbus-daemon stops reading from a
+    client that sends too much of it, a dbus-broker silently drops the excess."""
 
     BYTES = {'dbus-daemon': 4 << 20, 'dbus-broker': 256 << 10}
 
@@ -476,7 +476,7 @@ class SmallQuotas(OwnBus):
                 stalled = self.other_client()
                 stalled.answers_pings = False
                 stalled.send_all([lock_call('Query') for _ in range(600)])
-            except OSError:  # a dbus-broker ends who has no room for an answer
+            except OSError:  # a dbus-broker disconnects a client without space for a reply
                 self.assertTrue(self.is_broker())
         longest = 0
         for _ in range(200):
@@ -503,14 +503,14 @@ class SmallQuotas(OwnBus):
         waiter = self.other_client()
         held = [holder.request(f'{number}')[0] for number in range(1000)]
         waiting = [waiter.request(f'{number}')[0] for number in range(1000)]
-        # Nothing of that is read until all is said.
+        # Nothing of that is read until everything is sent.
         for id_ in held:
             holder.release(id_)
         waiter.ping_the_bus()
-        told = {event.id for event in waiter.signals('Granted')}
+        notified = {event.id for event in waiter.signals('Granted')}
         listed = {entry[1] for entry in waiter.resync() if entry[5] != 0}
-        diagnostic(f'{len(told)} of {len(waiting)} told, {len(listed)} listed')
-        self.assertEqual(told | listed, set(waiting))
+        diagnostic(f'{len(notified)} of {len(waiting)} notified, {len(listed)} listed')
+        self.assertEqual(notified | listed, set(waiting))
         self.assert_clean_end(service)
 
 

@@ -110,8 +110,9 @@ class Floods(OwnBus):
         return calm, most
 
     def seconds(self, full, uid):
-        """Whoever calls and never reads, be it the bus itself, fills the quotas that a dbus-broker
-        has for his user; before it throws out others of that user the flood has to end."""
+        """A client that calls and never reads, also if it calls the bus itself, fills the quotas that
+        a dbus-broker has for its user; the flood has to end before the broker disconnects others of
+        that user."""
         is_safe = uid != os.geteuid() or self.bus.kind == 'dbus-daemon'
         return full if is_safe else min(full, 0.5)
 
@@ -129,7 +130,7 @@ class Floods(OwnBus):
 
         flooder = self.flood(kind, uid)
         used, at = [self.cpu(pid) for pid in pids], time.monotonic()
-        # A machine that is busy otherwise is not to be held against it; who starves does so always.
+        # On a busy machine one round may be slow; a client that starves is slow in each.
         for _ in range(ROUNDS):
             beside, most = self.measure(sock, self.seconds(SECONDS, uid), pids)
             if beside.p(99) < CALM_SECONDS:
@@ -140,7 +141,7 @@ class Floods(OwnBus):
             also, more = self.measure(by_bus, self.seconds(SECONDS_BY_BUS, uid), pids)
             most = [max(*pair) for pair in zip(most, more)]
         except DBusError as error:
-            # Its quotas are by user: who fills them stops all of that user, whomever they call.
+            # Its quotas are by user: a client that fills them blocks all clients of that user.
             self.assertEqual((error.short, self.bus.kind, uid),
                              ('LimitsExceeded', 'dbus-broker', os.geteuid()))
             also = error.short
@@ -148,7 +149,7 @@ class Floods(OwnBus):
         started = time.monotonic()
         wait_for(lambda: self.is_served(by_bus), what='end of the flood')
         recovered = time.monotonic() - started
-        # Whoever has left has left nothing.
+        # Nothing is left of clients that have disconnected.
         wait_for(lambda: self.known_names() <= {self.control.name, by_bus.name, owner.name,
                                                 service.name, SERVICE, 'org.freedesktop.DBus'},
                  what='end of the flooder')
@@ -176,10 +177,10 @@ def add_cases():
     if environment('WEBLOCKS_TEST_BUS') == 'dbus-daemon' and can_be_others():
         users = full_size({'other': OTHER_UID}, users)
     for kind in [*KINDS, 'come-and-go']:
-        for who, uid in users.items():
+        for user, uid in users.items():
             def case(self, kind=kind, uid=uid):
                 self.check(kind, uid)
-            setattr(Floods, f'test_{kind.replace("-", "_")}_{who}_user', case)
+            setattr(Floods, f'test_{kind.replace("-", "_")}_{user}_user', case)
 
 
 add_cases()

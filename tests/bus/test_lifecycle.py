@@ -86,11 +86,11 @@ class Shutdown(OwnServices):
                 if name in (NAME, service.name):
                     self.assertEqual(new, '')
                     seen.append(('gone', name))
-        # The kinds in order; who of the clients is first is not promised.
-        told = [line for line in seen if line[0] == 'Released']
+        # The kinds in order; the order of the clients is not guaranteed.
+        received = [line for line in seen if line[0] == 'Released']
         rest = [line for line in seen if line[0] != 'Released']
-        self.assertEqual(seen, told + rest)
-        self.assertEqual(sorted(told), sorted([
+        self.assertEqual(seen, received + rest)
+        self.assertEqual(sorted(received), sorted([
             ('Released', holder.name, held, 'lost'), ('Released', waiter.name, waiting, 'lost'),
             ('Released', watcher.name, held, 'lost'), ('Released', watcher.name, waiting, 'lost')]))
         unique = [line for line in rest if line != ('ReleaseName',)]
@@ -126,7 +126,7 @@ class Shutdown(OwnServices):
             self.assertEqual(order, [kind for kind in ('granted', 'InvalidState', 'nobody')
                                      if kind in order])
             raw.wait_for(lambda n=kinds.count('granted'), r=raw: len(r.signals(
-                'Released', reason='lost')) == n, what='every granted lock told lost')
+                'Released', reason='lost')) == n, what='Released of every granted lock')
             most = max(most, kinds.count('InvalidState'))
             if most:
                 break
@@ -211,7 +211,7 @@ class TheBusDies(unittest.TestCase):
         bus.kill()
         code = service.wait_exit()
         self.assertGreater(code, 0, 'an exit code, and no signal')
-        self.assertNotEqual(service.stderr().strip(), '', 'it says why it ends')
+        self.assertNotEqual(service.stderr().strip(), '', 'it logs the reason of its end')
         self.assertEqual(service.complaints(), [])
 
 
@@ -294,7 +294,7 @@ class Replace(OwnServices):
 
 class OwnerHasEnded(OwnServices):
     """A service that is restarted after a kill can be faster than the bus notices the kill. Here the name
-    is owned by a connection whose process has exited."""
+    is owned by a connection of a process that has exited."""
 
     def test_waits_for_the_name(self):
         owner = HandedOver(self.bus.address)
@@ -508,7 +508,7 @@ class IdleExit(OwnServices):
 
 class IdleExitRace(unittest.TestCase):
     """Calls aimed at the moment of the exit, with activation by the bus: each is served, or refused
-    in a way that says that it can be repeated; and then it is served."""
+    with an error after which it may be repeated; and then it is served."""
 
     IDLE = 0.02
     ROUNDS = full_size(200, 1000)

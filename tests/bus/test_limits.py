@@ -86,11 +86,11 @@ class PerUid(BusTestCase):
         return ids
 
     def test_another_uid_is_not_affected(self):
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         self.fill()
         for number in range(4):
-            stranger.request(f'{number}', self.bucket)
-        self.assert_error('LimitsExceeded', stranger.request, 'z', self.bucket,
+            other_user.request(f'{number}', self.bucket)
+        self.assert_error('LimitsExceeded', other_user.request, 'z', self.bucket,
                           mentions='requestsPerUid')
 
 
@@ -98,17 +98,17 @@ class Total(BusTestCase):
     arguments = ('--limit', 'requestsTotal=3')
 
     def test_other_users_too(self):
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         a = self.client()
         for name in ('x', 'y'):
             a.request(name)
-        stranger.request('x')
-        error = self.assert_error('LimitsExceeded', stranger.request, 'y',
+        other_user.request('x')
+        error = self.assert_error('LimitsExceeded', other_user.request, 'y',
                                   mentions='requestsTotal')
         self.assertNotIn(a.name, error.message)
         a.close()
         self.wait_gone(a.name)
-        stranger.request('y')
+        other_user.request('y')
 
 
 class Clients(BusTestCase):
@@ -151,8 +151,8 @@ class Clients(BusTestCase):
         self.assertTrue(self.refused(self.client()))
 
     def test_another_uid_is_not_affected(self):
-        stranger = self.other_uid_client()
-        self.assertFalse(self.refused(stranger))
+        other_user = self.other_uid_client()
+        self.assertFalse(self.refused(other_user))
 
     def test_many_come_and_go(self):
         self.b.close()

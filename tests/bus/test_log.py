@@ -57,8 +57,8 @@ class Flood(BusTestCase):
         self.lines = self.daemon.stderr().count('\n')
 
     def tearDown(self):
-        said = self.daemon.stderr().split('\n')[self.lines:]
-        self.assertLessEqual(len(said) - 1, LINES_MAX, said[:20])
+        lines = self.daemon.stderr().split('\n')[self.lines:]
+        self.assertLessEqual(len(lines) - 1, LINES_MAX, lines[:20])
         self.assertIsNone(self.daemon.process.poll())
 
     def descriptors(self):
@@ -66,7 +66,7 @@ class Flood(BusTestCase):
 
     def flood(self, client, count):
         """Sends so many invalid calls, and reads the same number of replies."""
-        client.query()  # to find out who that is takes descriptors
+        client.query()  # identifying this client takes descriptors
         before = self.descriptors()
         templates = [client.encode(message)[0] for message in bad_calls()]
         for begin in range(0, count, BATCH):

@@ -73,7 +73,7 @@ class Descriptors(BusTestCase):
         before = self.daemon.count_descriptors()
         sender = self.raw_client(descriptors=True)
         with open(os.devnull, 'rb') as file:
-            # Stopped, so that it finds all of them at once, before it knows who sends them.
+            # Stopped, so that all of them are queued before it has identified their senders.
             self.daemon.pause()
             try:
                 serials = [sender.send_with_descriptors(request_message(f'{number}'),
@@ -129,10 +129,10 @@ class OwnBus(unittest.TestCase):
 
 
 class ABusThatDoesNotRead(OwnBus):
-    # Everybody is to be told at the end.
+    # Every client is to be notified at the end.
     arguments = ('--no-state',)
 
-    # With HELD and WAITING there is more to tell than sd-bus takes, which is 393,216 messages; and
+    # With HELD and WAITING there are more signals than sd-bus queues, which is 393,216 messages; and
     # to each watcher no more than it is sent without an answer.
     WATCHERS = 430
     HELD = 1000
@@ -155,7 +155,7 @@ class ABusThatDoesNotRead(OwnBus):
             watcher.watch()
             watcher.answers_pings = True
 
-        # The death and the calls wait for the service together, and then it has nobody to tell.
+        # The disconnect and the calls are queued together, so there is no recipient left.
         service.pause()
         victim.close()
         wait_for(lambda: victim.name not in self.known_names(), what='end of the victim')
@@ -185,14 +185,14 @@ class ABusThatDoesNotRead(OwnBus):
 
     def wait_all(self, watcher):
         """Returns the number of signals."""
-        def n_told():
+        def n_received():
             return len(watcher.signals('Released')) + len(watcher.signals('Granted'))
 
         def n_missed():
             return sum(event.args[0] for event in watcher.signals('Missed'))
-        watcher.wait_for(lambda: n_told() + n_missed() >= self.HELD + self.WAITING, what='all')
-        self.assertEqual(n_told() + n_missed(), self.HELD + self.WAITING)
-        return n_told()
+        watcher.wait_for(lambda: n_received() + n_missed() >= self.HELD + self.WAITING, what='all')
+        self.assertEqual(n_received() + n_missed(), self.HELD + self.WAITING)
+        return n_received()
 
     def test_the_end_does_not_wait_for_it(self):
         """Far more messages than the socket accepts: the service exits at its time limit."""
@@ -264,15 +264,15 @@ class Latecomers(OwnBus):
 
     def check(self, service, newcomers):
         """Each gets a definite reply, neither none nor NoReply."""
-        told = collections.Counter(self.outcome(*newcomer) for newcomer in newcomers)
+        received = collections.Counter(self.outcome(*newcomer) for newcomer in newcomers)
         self.assertEqual(service.wait_exit(), 0, service.stderr())
         wait_for(lambda: owner_of(self.control) is None, what='free name')
-        self.assertLessEqual(set(told), self.OUTCOMES)
-        return told
+        self.assertLessEqual(set(received), self.OUTCOMES)
+        return received
 
     def test_with_sigterm(self):
         """The service finds the call and the signal together, in either order."""
-        told = collections.Counter()
+        received = collections.Counter()
         for _ in range(10):
             service = self.start()
             self.client().request('held')
@@ -284,12 +284,12 @@ class Latecomers(OwnBus):
                 client._driver('GetId')
             service.signal(signal.SIGTERM)
             service.resume()
-            told += self.check(service, newcomers)
-        diagnostic(f'{dict(told)}')
+            received += self.check(service, newcomers)
+        diagnostic(f'{dict(received)}')
 
     def test_after_sigterm(self):
         """The service has sent everything and waits for the bus, which finds the calls after that."""
-        told = collections.Counter()
+        received = collections.Counter()
         for _ in range(5):
             service = self.start()
             holder = self.client()
@@ -300,9 +300,9 @@ class Latecomers(OwnBus):
             wait_quiet(service, STOP_SECS - 1)
             newcomers = [(client, client.send(query_message())) for client in clients]
             self.bus.resume()
-            told += self.check(service, newcomers)
-        diagnostic(f'{dict(told)}')
-        return told
+            received += self.check(service, newcomers)
+        diagnostic(f'{dict(received)}')
+        return received
 
 
 class LatecomersWithoutState(Latecomers):
@@ -351,13 +351,13 @@ class SystemPolicy(BusTestCase):
             client.release(id_)
             self.answer_pings(watcher)
 
-        def told():
+        def n_events():
             self.answer_pings(watcher)
             missed = sum(event.args[0] for event in watcher.signals('Missed'))
             return len(watcher.signals('Granted')) + len(watcher.signals('Released')) + missed
-        # Whatever it did not hear it is told the number of.
-        wait_for(lambda: told() >= 2 * rounds, what='every event, or Missed')
-        self.assertEqual(told(), 2 * rounds)
+        # It is notified of the number of signals that it missed.
+        wait_for(lambda: n_events() >= 2 * rounds, what='every event, or Missed')
+        self.assertEqual(n_events(), 2 * rounds)
         self.assertGreater(len(watcher.events), UNCONFIRMED_MAX)
         diagnostic(f'{len(watcher.events)} signals for {2 * rounds} events')
         rejected = [line for line in self.bus.log().splitlines()

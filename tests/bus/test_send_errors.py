@@ -32,7 +32,7 @@ class SendErrors(OwnBus):
         diagnostic(f'seed {SEED}')
 
     def start_failing(self, error, when, fault=None):
-        """Starts a service whose sendmsg() and send() fail by strace, which runs beside it."""
+        """Starts a service in which strace makes sendmsg() and send() fail."""
         # A process that is traced can't be looked through for leaks.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace '

@@ -155,12 +155,12 @@ class Sequence(FloodCase):
 
     def collect(self, client):
         """In a bucket that is not empty."""
-        told = []
+        received = []
         for _ in range(30):
             id_, token = client.steal('x', 'own')
-            told.append((id_, token))
-        first = told[0][1]
-        return [(id_, token - first) for id_, token in told]
+            received.append((id_, token))
+        first = received[0][1]
+        return [(id_, token - first) for id_, token in received]
 
     def test_with_others(self):
         alone = self.raw_client(uid=OTHER_UID)

@@ -23,7 +23,7 @@ class SignalCase(BusTestCase):
                 if message.get_message_type() == Gio.DBusMessageType.SIGNAL
                 and message.get_sender() == self.daemon.name]
 
-    def told(self, client):
+    def received(self, client):
         client.sync()
         return [(event.signal, *event.args) for event in client.events]
 
@@ -40,10 +40,10 @@ class Owners(SignalCase):
         self.assertGreater(event.args[4], first)
         self.assertEqual(event.path, bucket_path(self.bucket))
         self.assertEqual(event.sender, self.daemon.name)
-        self.assertEqual(self.told(self.a), [])
-        self.assertEqual(len(self.told(self.b)), 1)
+        self.assertEqual(self.received(self.a), [])
+        self.assertEqual(len(self.received(self.b)), 1)
 
-    def test_nothing_for_what_the_reply_told(self):
+    def test_no_signal_for_a_result_in_the_reply(self):
         start = self.monitor.position()
         id_, _ = self.a.request('x', self.bucket)
         waiting, _ = self.a.request('x', self.bucket)
@@ -78,15 +78,15 @@ class Owners(SignalCase):
         id_, _ = self.b.request('x', self.bucket, timeout=20)
         event = self.b.wait_released(id_, 'timeout')
         self.assertEqual(event.args, (id_, 'x', 'exclusive', self.b.name, 'timeout'))
-        self.assertEqual(len(self.told(self.b)), 1)
-        self.assertEqual(self.told(self.a), [])
+        self.assertEqual(len(self.received(self.b)), 1)
+        self.assertEqual(self.received(self.a), [])
 
     def test_stolen(self):
         id_, _ = self.a.request('x', self.bucket, mode='shared')
         self.b.steal('x', self.bucket)
         event = self.a.wait_released(id_, 'stolen')
         self.assertEqual(event.args, (id_, 'x', 'shared', self.a.name, 'stolen'))
-        self.assertEqual(self.told(self.b), [])
+        self.assertEqual(self.received(self.b), [])
 
     def test_a_query_from_the_handler_sees_it(self):
         seen = []
@@ -113,18 +113,18 @@ class Watchers(SignalCase):
         waiting, _ = self.b.request('x', self.bucket, mode='shared')
         self.a.abort(2, self.bucket)
         self.a.release(held, self.bucket)
-        told = self.told(self.c)
-        self.assertEqual(told, [
+        received = self.received(self.c)
+        self.assertEqual(received, [
             ('Granted', held, 'x', 'exclusive', self.a.name, token),
             ('Waiting', 2, 'x', 'exclusive', self.a.name),
             ('Waiting', waiting, 'x', 'shared', self.b.name),
             ('Released', 2, 'x', 'exclusive', self.a.name, 'aborted'),
             ('Released', held, 'x', 'exclusive', self.a.name, 'released'),
-            ('Granted', waiting, 'x', 'shared', self.b.name, told[5][5])])
-        self.assertGreater(told[5][5], token)
+            ('Granted', waiting, 'x', 'shared', self.b.name, received[5][5])])
+        self.assertGreater(received[5][5], token)
 
     def reasons(self):
-        return [args[-1] for signal, *args in self.told(self.c) if signal == 'Released']
+        return [args[-1] for signal, *args in self.received(self.c) if signal == 'Released']
 
     def test_stolen_and_timeout_and_terminated(self):
         self.a.request('x', self.bucket)
@@ -146,22 +146,22 @@ class Watchers(SignalCase):
         self.c.events.clear()
         self.b.close()
         self.wait_gone(self.b.name)
-        told = self.told(self.c)
-        self.assertEqual([line[:2] for line in told],
+        received = self.received(self.c)
+        self.assertEqual([line[:2] for line in received],
                          [('Released', queued), ('Released', held), ('Granted', mine)])
 
-    def test_a_watcher_hears_of_itself_once(self):
+    def test_a_watcher_is_notified_of_its_own_once(self):
         held, token = self.c.request('x', self.bucket)
         waiting, _ = self.c.request('x', self.bucket)
         self.c.release(held, self.bucket)
-        told = self.told(self.c)
-        self.assertEqual(told, [
+        received = self.received(self.c)
+        self.assertEqual(received, [
             ('Granted', held, 'x', 'exclusive', self.c.name, token),
             ('Waiting', waiting, 'x', 'exclusive', self.c.name),
             ('Released', held, 'x', 'exclusive', self.c.name, 'released'),
-            ('Granted', waiting, 'x', 'exclusive', self.c.name, told[3][5])])
+            ('Granted', waiting, 'x', 'exclusive', self.c.name, received[3][5])])
         self.a.steal('x', self.bucket)
-        self.assertEqual([line[0] for line in self.told(self.c)[4:]].count('Released'), 1)
+        self.assertEqual([line[0] for line in self.received(self.c)[4:]].count('Released'), 1)
 
     def test_waiting_comes_behind_the_reply(self):
         raw = self.raw_client()
@@ -183,32 +183,32 @@ class Watchers(SignalCase):
         self.a.request('x', self.bucket)
         for _ in range(3):
             self.b.request('x', self.bucket, key=7)
-        self.assertEqual(len([line for line in self.told(self.c) if line[0] == 'Waiting']), 1)
+        self.assertEqual(len([line for line in self.received(self.c) if line[0] == 'Waiting']), 1)
 
     def test_off(self):
         self.c.watch(False, self.bucket)
         self.a.request('x', self.bucket)
-        self.assertEqual(self.told(self.c), [])
+        self.assertEqual(self.received(self.c), [])
         self.c.watch(False, self.bucket)
 
     def test_on_twice_is_on_once(self):
         self.c.watch(True, self.bucket)
         self.a.request('x', self.bucket)
-        self.assertEqual(len(self.told(self.c)), 1)
+        self.assertEqual(len(self.received(self.c)), 1)
         self.c.watch(False, self.bucket)
         self.a.request('y', self.bucket)
-        self.assertEqual(len(self.told(self.c)), 1)
+        self.assertEqual(len(self.received(self.c)), 1)
 
     def test_other_buckets_are_not_watched(self):
         self.a.request('x', self.unique('bucket'))
-        self.assertEqual(self.told(self.c), [])
+        self.assertEqual(self.received(self.c), [])
 
     def test_two_watchers(self):
         self.b.watch(bucket=self.bucket)
         id_, token = self.a.request('x', self.bucket)
         expected = [('Granted', id_, 'x', 'exclusive', self.a.name, token)]
-        self.assertEqual(self.told(self.b), expected)
-        self.assertEqual(self.told(self.c), expected)
+        self.assertEqual(self.received(self.b), expected)
+        self.assertEqual(self.received(self.c), expected)
 
     def test_a_watcher_that_left_is_forgotten(self):
         self.c.close()
@@ -223,7 +223,7 @@ class Watchers(SignalCase):
 
 
 class Order(SignalCase):
-    def test_victims_hear_before_the_thief_is_granted(self):
+    def test_released_precedes_the_grant_of_a_steal(self):
         """As a monitor receives them, with the watchers' signals in between."""
         held = {client.name: client.request('x', self.bucket, mode='shared')[0]
                 for client in (self.a, self.b, self.c)}
@@ -261,12 +261,12 @@ class Order(SignalCase):
         self.assertEqual(tokens, sorted(set(tokens)))
 
 
-class Strangers(SignalCase):
+class UnrelatedClients(SignalCase):
     def test_a_broad_match_rule_sees_nothing(self):
-        stranger = self.raw_client()
+        unrelated = self.raw_client()
         for rule in ("type='signal'", "interface='org.w3.WebLocks'",
                      "sender='org.w3.WebLocks'", f"path_namespace='{ROOT}'"):
-            stranger.add_match(rule)
+            unrelated.add_match(rule)
         self.c.watch(bucket=self.bucket)
         held, _ = self.a.request('x', self.bucket)
         waiting, _ = self.b.request('x', self.bucket)
@@ -274,9 +274,9 @@ class Strangers(SignalCase):
         self.b.wait_granted(waiting)
         self.a.steal('x', self.bucket)
         self.b.wait_released(waiting, 'stolen')
-        stranger.ping()
-        self.assertEqual(stranger.events, [])
-        self.assertEqual([message for message in stranger.log
+        unrelated.ping()
+        self.assertEqual(unrelated.events, [])
+        self.assertEqual([message for message in unrelated.log
                           if message.get_sender() == self.daemon.name
                           and message.get_message_type() == Gio.DBusMessageType.SIGNAL], [])
 
@@ -317,13 +317,14 @@ class Bursts(SignalCase):
 
 
 class SlowWatchers(SignalCase):
-    """A watcher that reads too slowly misses signals and is told how many; its own, never."""
+    """A watcher that reads too slowly misses signals and is notified of their number; never those of
+    its own requests."""
 
     EVENTS = 3000
 
     def setUp(self):
         super().setUp()
-        # It reads nothing, nor answers a Ping, until the test says so.
+        # It neither reads nor answers a Ping until the test makes it.
         self.slow = self.raw_client()
         self.slow.watch(bucket=self.bucket)
 
@@ -356,15 +357,15 @@ class SlowWatchers(SignalCase):
         self.assertLess(got, self.EVENTS, 'it was sent everything')
         self.assertGreater(got, 0)
 
-        def told():
+        def get_missed():
             self.answer_pings()
             return self.slow.signals('Missed')
-        self.slow.wait_for(told, what='Missed')
+        self.slow.wait_for(get_missed, what='Missed')
         missed, = self.slow.signals('Missed')
         self.assertEqual(missed.path, bucket_path(self.bucket))
         self.assertEqual(got + missed.args[0], self.EVENTS)
 
-        # From now on it hears of everything again.
+        # From now on it receives everything again.
         self.a.request('x', self.bucket)
         self.slow.wait_for(lambda: (self.answer_pings(),
                                     [event for event in self.slow.signals('Granted')
@@ -372,17 +373,17 @@ class SlowWatchers(SignalCase):
         self.assertEqual(len(self.slow.events), got + 2)
 
     def test_a_reader_that_answers_no_ping(self):
-        """Such as a program of blocking calls: it is told of everything that it reads in time, and
+        """Such as a program of blocking calls: it receives everything that it reads in time, and
         of the number of the others."""
         for total in range(500, 2 * self.EVENTS + 1, 500):
             self.make_events(500)
             # Signals are read on the way to an answer.
             self.slow.query(self.bucket)
-        self.slow.wait_for(lambda: self.count_told() == total, what='all, or Missed')
+        self.slow.wait_for(lambda: self.count_events() == total, what='all, or Missed')
         self.assertGreater(len(self.slow.events), 1024 + 500)
         self.assertEqual(len(self.slow.pings()), 1)
 
-    def count_told(self):
+    def count_events(self):
         missed = self.slow.signals('Missed')
         return len(self.slow.events) - len(missed) + sum(event.args[0] for event in missed)
 
@@ -402,7 +403,7 @@ class SlowWatchers(SignalCase):
     def test_a_reader_misses_nothing(self):
         """A binding answers pings by itself.
 
-        A reader is one who lags less than the service allows: so each round begins when all
+        A reader is a client that lags less than the service allows: so each round begins when all
         of the round before is read and confirmed, which its own call after it proves."""
         self.c.watch(bucket=self.bucket)
         for total in range(500, self.EVENTS + 1, 500):
@@ -426,49 +427,49 @@ class OtherUsers(SignalCase):
 
     def setUp(self):
         super().setUp()
-        self.stranger = self.other_uid_client()
+        self.other_user = self.other_uid_client()
 
     def test_the_same_path_is_another_bucket(self):
         _, token = self.a.request('x', self.bucket)
-        self.assertEqual(self.stranger.query(self.bucket), ([], []))
-        self.assertEqual(self.stranger.inspect(self.bucket), ([], False))
-        id_, other = self.stranger.request('x', self.bucket)
+        self.assertEqual(self.other_user.query(self.bucket), ([], []))
+        self.assertEqual(self.other_user.inspect(self.bucket), ([], False))
+        id_, other = self.other_user.request('x', self.bucket)
         self.assertTrue(token and other)
         self.assertEqual(self.a.query(self.bucket), ([('x', 'exclusive', self.a.name)], []))
-        self.assertEqual(self.stranger.query(self.bucket),
-                         ([('x', 'exclusive', self.stranger.name)], []))
-        self.stranger.release(id_, self.bucket)
+        self.assertEqual(self.other_user.query(self.bucket),
+                         ([('x', 'exclusive', self.other_user.name)], []))
+        self.other_user.release(id_, self.bucket)
 
     def test_steal_reaches_only_the_own(self):
         self.a.request('x', self.bucket)
-        self.stranger.steal('x', self.bucket)
-        self.assertEqual(self.told(self.a), [])
+        self.other_user.steal('x', self.bucket)
+        self.assertEqual(self.received(self.a), [])
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
 
     def test_buckets(self):
         self.a.request('x', self.bucket)
-        self.assertNotIn(self.bucket, self.stranger.buckets())
+        self.assertNotIn(self.bucket, self.other_user.buckets())
         own = self.unique('bucket')
-        self.stranger.request('x', own)
-        self.assertEqual(self.stranger.buckets(), [own])
+        self.other_user.request('x', own)
+        self.assertEqual(self.other_user.buckets(), [own])
         self.assertEqual(self.a.buckets(), [self.bucket])
 
     def test_watching_tells_only_the_own(self):
-        self.stranger.watch(bucket=self.bucket)
+        self.other_user.watch(bucket=self.bucket)
         id_, _ = self.a.request('x', self.bucket)
         self.a.release(id_, self.bucket)
-        self.stranger.ping()
-        self.assertEqual(self.stranger.events, [])
-        self.stranger.request('x', self.bucket)
-        self.stranger.ping()
-        self.assertEqual(len(self.stranger.events), 1)
+        self.other_user.ping()
+        self.assertEqual(self.other_user.events, [])
+        self.other_user.request('x', self.bucket)
+        self.other_user.ping()
+        self.assertEqual(len(self.other_user.events), 1)
 
     def test_a_foreign_id_is_answered_like_none(self):
         """Byte for byte: but for the serials, which number the messages."""
         foreign = [self.a.request('x', self.bucket)[0] for _ in range(3)][-1]
         raw = self.raw_client()
         answers = set()
-        for client in (self.stranger, raw):
+        for client in (self.other_user, raw):
             for id_ in (foreign, 10 ** 6):
                 for member in ('Release', 'Abort'):
                     body = GLib.Variant('(t)', (id_,))
@@ -481,16 +482,16 @@ class OtherUsers(SignalCase):
 
     def test_tokens_tell_nothing_of_others(self):
         """Tokens count per bucket of one user: a load by somebody else leaves no gap."""
-        first, token = self.stranger.request('x', self.bucket)
-        self.stranger.release(first, self.bucket)
-        keep, before = self.stranger.request('y', self.bucket)
+        first, token = self.other_user.request('x', self.bucket)
+        self.other_user.release(first, self.bucket)
+        keep, before = self.other_user.request('y', self.bucket)
         for _ in range(100):
             id_, _ = self.a.request('x', self.bucket)
             self.a.release(id_, self.bucket)
-        again, after = self.stranger.request('x', self.bucket)
+        again, after = self.other_user.request('x', self.bucket)
         self.assertEqual(after - before, 1, (token, before, after))
-        self.stranger.release(again, self.bucket)
-        self.stranger.release(keep, self.bucket)
+        self.other_user.release(again, self.bucket)
+        self.other_user.release(keep, self.bucket)
 
 
 if __name__ == '__main__':

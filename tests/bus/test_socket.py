@@ -129,7 +129,7 @@ class Opening(SocketCase):
         self.lock_socket(self.raw).sync()
 
     def test_first_calls_of_a_client(self):
-        """They wait until the service knows who it is, and keep their order."""
+        """They wait until the service has identified the client, and keep their order."""
         raw = self.raw_client(descriptors=True)
         request, opening, by_bus = raw.send_all([
             lock_call('Request', 'x', self.bucket, key=7), open_socket_call(),
@@ -158,11 +158,11 @@ class Opening(SocketCase):
         self.other.query(self.bucket)
 
     def test_another_principal(self):
-        stranger = self.other_uid_client(descriptors=True)
-        sock, own = self.lock_socket(stranger), self.lock_socket(self.raw)
+        other_user = self.other_uid_client(descriptors=True)
+        sock, own = self.lock_socket(other_user), self.lock_socket(self.raw)
         self.assertNotEqual(own.request('x', self.bucket)[1], 0)
         self.assertNotEqual(sock.request('x', self.bucket)[1], 0)
-        self.assertEqual(stranger.query(self.bucket), ([('x', 'exclusive', stranger.name)], []))
+        self.assertEqual(other_user.query(self.bucket), ([('x', 'exclusive', other_user.name)], []))
         self.assertEqual(self.other.query(self.bucket), ([('x', 'exclusive', self.raw.name)], []))
 
 
@@ -324,7 +324,7 @@ class Operations(SocketCase):
                           ('Granted', ids[1], self.raw.name)])
 
     def test_watching_oneself(self):
-        """A watcher hears of its own by the bus too, as of everybody's."""
+        """A watcher receives the signals of its own requests on the bus too, like those of others."""
         self.raw.watch(bucket=self.bucket)
         key, _ = self.sock.request('x', self.bucket)
         self.other.steal('x', self.bucket)
@@ -595,7 +595,7 @@ class End(SocketCase):
         sock.request('x', other_bucket)
         mine, _ = self.other.request('x', self.bucket)
         ids = [line[1] for line in self.raw.resync()]
-        self.other.ping()  # what it has been told until now is there
+        self.other.ping()  # all signals sent until now are received
         self.other.events.clear()
         sock.end()
         self.assertEqual(sock.events, [])
@@ -670,9 +670,9 @@ class Observed(SocketCase):
         sock.steal('y', self.bucket)
         sock.end()
         self.other.ping()
-        told = [(event.signal, event.args[1], event.args[-1] if event.signal == 'Released' else '')
+        received = [(event.signal, event.args[1], event.args[-1] if event.signal == 'Released' else '')
                 for event in self.other.events]
-        self.assertEqual(told, [
+        self.assertEqual(received, [
             ('Granted', 'x', ''), ('Waiting', 'x', ''), ('Released', 'x', 'timeout'),
             ('Waiting', 'x', ''), ('Released', 'x', 'aborted'), ('Released', 'x', 'released'), ('Granted', 'y', ''), ('Released', 'y', 'stolen'),
             ('Granted', 'y', ''), ('Released', 'y', 'terminated')])

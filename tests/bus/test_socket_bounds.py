@@ -222,7 +222,7 @@ class Floods(BoundsCase):
         self.raw.send_all([lock_call('Query', bucket=self.bucket)] * 200)
         self.other.wait_for(lambda: self.other.granted(waiting), what='lock of the flooder')
         self.assertEqual(len(self.other.query(self.bucket)[0]), 1)
-        # It is told on the socket, which ends then.
+        # It is notified on the socket, which is then closed.
         self.assertIsNone(sock.read_to_end())
         self.assertEqual({tuple(event) for event in sock.events},
                          {(key, 'terminated') for key in keys})

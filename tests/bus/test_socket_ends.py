@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """How lock sockets end: closed by the client, which ends nothing else; with its name; and with the
-service, whose successor has everything that was acknowledged."""
+service; the next one has everything that was acknowledged."""
 
 import signal
 import socket
@@ -22,7 +22,7 @@ class ByTheClient(SocketCase):
     """A closed socket ends nothing."""
 
     def prepare(self):
-        """A socket whose client has a lock, and a pending request for one that `other` holds."""
+        """A socket of a client with a lock, and with a pending request for one that `other` holds."""
         sock = self.lock_socket(self.raw)
         blocker, _ = self.other.request('x', self.bucket)
         held, waiting = [sock.request(name, self.bucket)[0] for name in ('mine', 'x')]
@@ -116,7 +116,7 @@ class ByTheClient(SocketCase):
         sock, *_ = self.prepare()
         self.raw.close()
         self.assertIsNone(sock.read_to_end())
-        self.assertEqual(sock.events, [], 'nothing is told to a client that is gone')
+        self.assertEqual(sock.events, [], 'no message to a client that is gone')
         self.wait_gone(self.raw.name)
         self.assertEqual(len(self.other.query(self.bucket)[0]), 1)
 
@@ -252,7 +252,7 @@ class ByTheService(StateCase):
             self.assertEqual([tuple(event) for event in sock.events],
                              [(key, 'lost') for key in held])
 
-    def test_without_state_everybody_is_told(self):
+    def test_without_state_all_clients_are_notified(self):
         self.assertEqual(self.current.stop(), 0)
         service = self.start('--no-state', state=False)
         socks = [self.lock_socket() for _ in range(3)]

@@ -90,13 +90,13 @@ class Speaker:
 
 
 class Slot:
-    """One of the races that run in parallel: a bucket, and a client whose locks are stolen."""
+    """One of the races that run in parallel: a bucket, and a client that loses its locks by steals."""
 
     def __init__(self, case, number):
         self.bucket = f'{case.id()}.{number}'
         self.victim = case.raw_client()
 
-    def heard(self, reason):
+    def reasons_of(self, reason):
         """Returns the names of these events, in order."""
         self.victim.ping()
         return [event.args[1] for event in self.victim.signals('Released', reason=reason)]
@@ -121,12 +121,12 @@ class Steals(Slot):
         return [sock.encode_request(name, self.bucket, steal=True)[0] for name in NAMES]
 
     def done(self):
-        return self.heard('stolen')
+        return self.reasons_of('stolen')
 
 
 class Releases(Slot):
     """The speaker releases what it has, without asking for an answer. If that comes too late, the
-    watching victim hears `terminated` instead of `released`."""
+    watching victim receives `terminated` instead of `released`."""
 
     def __init__(self, case, number):
         super().__init__(case, number)
@@ -139,7 +139,7 @@ class Releases(Slot):
         return [packets.with_key(packets.RELEASE, 0, key, packets.NO_ANSWER) for key in self.keys]
 
     def done(self):
-        return self.heard('released')
+        return self.reasons_of('released')
 
 
 class LastWords(BusTestCase):
@@ -178,7 +178,7 @@ class LastWords(BusTestCase):
             self.wait_gone_from_bus(speakers)
         finally:
             self.daemon.resume()
-        # The service has heard of their ends before it hears of this.
+        # The service has received the ends of these before this.
         self.control.ping()
         return speakers
 
@@ -313,7 +313,7 @@ class SocketThenBus(SocketCase):
                 else:
                     self.assertEqual(answer[0], [bucket])
             sock.release_without_answer(1)
-            # What happened before it began to watch, a watcher is not told.
+            # A watcher is not notified of what happened before it began to watch.
             self.raw.watch(bucket=bucket)
             self.raw.watch(False, bucket)
             self.assertEqual([entry['state'] for entry in self.raw.inspect(bucket)[0]],

@@ -48,15 +48,15 @@ class Kept(StateCase):
         bucket, other = self.unique('bucket'), 'ünïcode/' + '.' * 200
         self.start()
         clients = self.fill(bucket, other)
-        stranger = self.raw_client()
-        before = self.see([*clients, stranger], (bucket, other, 'default'))
-        self.assertEqual(before[stranger.name], [])
+        unrelated = self.raw_client()
+        before = self.see([*clients, unrelated], (bucket, other, 'default'))
+        self.assertEqual(before[unrelated.name], [])
         for _ in range(3):
             self.restart()
-            self.assert_same(before, self.see([*clients, stranger], (bucket, other, 'default')))
+            self.assert_same(before, self.see([*clients, unrelated], (bucket, other, 'default')))
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
         for client in clients:
-            self.assertEqual(client.events, [], 'nothing has changed, so nobody is told anything')
+            self.assertEqual(client.events, [], 'nothing has changed, so there is no signal')
 
     def test_no_process_is_named_by_its_number(self):
         """The stored pid may belong to another process by now."""
@@ -73,14 +73,14 @@ class Kept(StateCase):
         self.start()
         clients = [self.client(), self.socket_client(), self.raw_client()]
         process = self.process_client()
-        stranger = self.other_uid_client() if can_be_others() else None
-        if stranger is not None:
-            foreign = stranger.request('x')
+        other_user = self.other_uid_client() if can_be_others() else None
+        if other_user is not None:
+            foreign = other_user.request('x')
             self.assertNotEqual(foreign[1], 0)
-            clients.append(stranger)
+            clients.append(other_user)
         ids = [(client, client.request('x', key=3)) for client in clients]
         waiting = process.request('x')
-        before = self.see([self.control, *clients], ('default',)) if stranger is None else None
+        before = self.see([self.control, *clients], ('default',)) if other_user is None else None
         resyncs = {client.name: self.see_resync(client) for client in clients}
         self.restart()
         self.assertEqual([entry.key for entry in clients[1].reopen()], [3])
@@ -90,7 +90,7 @@ class Kept(StateCase):
         if before is not None:
             self.assert_same(before, self.see([self.control, *clients], ('default',)))
         else:
-            self.assertEqual(len(stranger.query()[0] + stranger.query()[1]), 2)
+            self.assertEqual(len(other_user.query()[0] + other_user.query()[1]), 2)
             self.assertEqual(len(self.control.query()[1]), 3)
         for client in clients[:3]:
             client.release(client.resync()[0][2 if isinstance(client, SocketClient) else 1])
@@ -112,11 +112,11 @@ class Kept(StateCase):
 
     def test_resync_of_nobody(self):
         self.start()
-        stranger = self.raw_client()
-        self.assertEqual(stranger.resync(), [])
-        id_, token = stranger.request('x', key=5)
-        waiting, _ = stranger.request('x', mode='shared', timeout=60000)
-        lines = stranger.resync()
+        unrelated = self.raw_client()
+        self.assertEqual(unrelated.resync(), [])
+        id_, token = unrelated.request('x', key=5)
+        waiting, _ = unrelated.request('x', mode='shared', timeout=60000)
+        lines = unrelated.resync()
         self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0))
         self.assertEqual(lines[1][:-1], ('default', waiting, 0, 'x', 'shared', 0))
         # A deadline is the end of a millisecond, since nothing may be early.
@@ -328,7 +328,7 @@ class Meanwhile(StateCase):
         self.assertEqual(waiter.query(), (
             [('x', 'exclusive', waiter.name), ('z', 'shared', behind.name)],
             [('x', 'exclusive', behind.name)]))
-        # What it was told is written: the next one says it to nobody again.
+        # The grant is stored as sent: the next service does not send it again.
         self.restart()
         waiter.ping()
         self.assertEqual(len(waiter.events), 1)
@@ -549,7 +549,7 @@ class Repeated(StateCase):
             tokens = {id_: line[4] for id_, line in self.see_resync(waiter).items()}
             self.assertEqual(sorted(tokens), waiting)
             self.assertNotIn(0, tokens.values())
-            # Who was told before the crash was told what is so.
+            # Grants sent before the crash are still valid.
             for event in waiter.signals('Granted'):
                 if event.id in tokens:
                     self.assertEqual(event.args[4], tokens[event.id])

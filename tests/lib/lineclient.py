@@ -63,7 +63,7 @@ class LineClient:
         serials = self.client.send_all([lock_call(step) for step in steps])
         return [self.client.result(serial) for serial in serials]
 
-    def do_last_words(self, steps):
+    def do_send_and_die(self, steps):
         """Sends all and is killed immediately, without having read anything."""
         self.client.send_all([lock_call(step) for step in steps])
         os.kill(os.getpid(), signal.SIGKILL)
