@@ -43,6 +43,7 @@ NAVIGATION = {
         ('docs/clients.md', 'Clients on plain D-Bus'),
         ('docs/socket-protocol.md', 'Protocol of the lock socket'),
         ('docs/flatpak.md', 'In a Flatpak'),
+        ('docs/cluster.md', 'Locks of several hosts'),
     ],
     'Properties': [
         ('SECURITY.md', 'Security'),
