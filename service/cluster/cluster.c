@@ -132,9 +132,8 @@ receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
         return;
     }
     set_deadline(self, message->deadline_us);
-    permit_set_tokens(queue->manager, message->block << CLUSTER_BLOCK_BITS,
-                      ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1);
-    permit_set(queue, message->mode);
+    permit_set(queue, message->mode, message->block << CLUSTER_BLOCK_BITS,
+               ((message->block + 1) << CLUSTER_BLOCK_BITS) - 1);
 }
 
 static void

@@ -414,7 +414,10 @@ enter_lists(LockManager *manager, LockRequest *request, const LockRequestParts *
 
     add_request(manager, request);
     if (request->state == LOCK_REQUEST_HELD) {
-        manager->last_token = MAX(manager->last_token, request->token);
+        if (manager->clustered)
+            permit_retire_token(queue, request->token);
+        else
+            manager->last_token = MAX(manager->last_token, request->token);
         manager->n_held++;
         g_queue_push_tail_link(&queue->held, &request->in_queue);
         return;

@@ -35,8 +35,7 @@ struct LockManager {
     GQueue requests;    /* of LockRequest, by LockRequest.in_manager */
     guint n_held;       /* the number of held locks in `requests`; the others are pending */
     guint64 last_sequence;
-    guint64 last_token;
-    guint64 token_limit;     /* only if clustered: the last token of the range */
+    guint64 last_token;      /* 0 if clustered: see permit.h */
     guint64 last_inspection; /* private to inspect.c */
 };
 

@@ -88,7 +88,8 @@ grant(LockQueue *queue, LockRequest *request)
     queue->manager->n_held++;
     request->state = LOCK_REQUEST_HELD;
     request->undecided = UNDECIDED_NONE;
-    request->token = lock_manager_next_token(queue->manager);
+    request->token =
+        queue->permit != NULL ? permit_next_token(queue) : lock_manager_next_token(queue->manager);
     request->since_us = user_agent->now_us;
     effects_append(&user_agent->effects, EFFECT_GRANTED, request);
 }

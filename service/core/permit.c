@@ -36,30 +36,29 @@ needed_for(LockMode mode)
 }
 
 static gboolean
-has_tokens(const LockManager *manager)
+has_tokens(const Permit *permit)
 {
-    return manager->last_token < manager->token_limit;
+    return permit->last_token < permit->token_limit;
 }
 
 /* Whether such a request may be granted in this turn, as far as the permit goes. */
 static gboolean
 covers(const Permit *permit, LockMode mode, guint64 sequence)
 {
-    return permit->mode >= needed_for(mode) && sequence <= permit->boundary;
+    return permit->mode >= needed_for(mode) && sequence <= permit->boundary && has_tokens(permit);
 }
 
 gboolean
 permit_admits(const LockQueue *queue, LockMode mode, guint64 sequence)
 {
-    return covers(queue->permit, mode, sequence) && has_tokens(queue->manager) &&
-           lock_queue_admits(queue, mode);
+    return covers(queue->permit, mode, sequence) && lock_queue_admits(queue, mode);
 }
 
 static gboolean
 may_steal(const LockQueue *queue)
 {
     return queue->permit->mode == PERMIT_EXCLUSIVE && queue->permit->boundary == NO_BOUNDARY &&
-           has_tokens(queue->manager);
+           has_tokens(queue->permit);
 }
 
 Undecided
@@ -71,7 +70,7 @@ permit_get_undecided(const LockQueue *queue, const LockOptions *options)
         return may_steal(queue) ? UNDECIDED_NONE : UNDECIDED_STEAL;
     if (options->if_available && queue->held.length == 0 && queue->pending.length == 0 &&
         permit->steals.length == 0 &&
-        (permit->mode < needed_for(options->mode) || !has_tokens(queue->manager)))
+        (permit->mode < needed_for(options->mode) || !has_tokens(permit)))
         return UNDECIDED_IF_AVAILABLE;
     return UNDECIDED_NONE;
 }
@@ -127,16 +126,20 @@ process(LockQueue *queue)
 }
 
 void
-permit_set(LockQueue *queue, PermitMode mode)
+permit_set(LockQueue *queue, PermitMode mode, guint64 first, guint64 last)
 {
     const LockRequest *holder = g_queue_peek_head(&queue->held);
+    Permit *permit = queue->permit;
 
     g_assert(mode != PERMIT_NONE);
+    g_assert(first > 0 && first <= last);
 
     if (holder != NULL && mode < needed_for(holder->mode))
         lock_queue_end_held(queue, EFFECT_LOST);
-    queue->permit->mode = mode;
-    queue->permit->boundary = NO_BOUNDARY;
+    permit->mode = mode;
+    permit->boundary = NO_BOUNDARY;
+    permit->last_token = MAX(permit->last_token, first - 1);
+    permit->token_limit = last;
     process(queue);
 }
 
@@ -157,6 +160,7 @@ permit_suspend(LockQueue *queue)
 {
     queue->permit->mode = PERMIT_NONE;
     queue->permit->boundary = NO_BOUNDARY;
+    queue->permit->token_limit = 0;
     permit_list_demand(queue);
 }
 
@@ -188,35 +192,18 @@ permit_decline(LockQueue *queue)
     lock_queue_process(queue);
 }
 
-static void
-process_all(LockManager *manager)
+guint64
+permit_next_token(LockQueue *queue)
 {
-    g_autoptr(GPtrArray) queues = g_ptr_array_new_with_free_func((GDestroyNotify)lock_queue_unref);
-    GHashTableIter iter;
-    const char *name;
+    g_assert(has_tokens(queue->permit));
 
-    g_hash_table_iter_init(&iter, manager->queues);
-    while (g_hash_table_iter_next(&iter, (gpointer *)&name, NULL))
-        g_ptr_array_add(queues, lock_queue_ref(lock_queue_from_name(name)));
-    for (guint i = 0; i < queues->len; i++)
-        process(queues->pdata[i]);
+    return ++queue->permit->last_token;
 }
 
 void
-permit_set_tokens(LockManager *manager, guint64 first, guint64 last)
+permit_retire_token(LockQueue *queue, guint64 token)
 {
-    gboolean had_tokens = has_tokens(manager);
-
-    g_assert(manager->clustered);
-    g_assert(first > 0 && first <= last);
-
-    if (last <= manager->token_limit)
-        return;
-    manager->last_token = MAX(manager->last_token, first - 1);
-    manager->token_limit = last;
-    /* Without tokens, any queue may have requests that are grantable now. */
-    if (!had_tokens)
-        process_all(manager);
+    queue->permit->last_token = MAX(queue->permit->last_token, token);
 }
 
 /* ---- demand */
@@ -237,8 +224,7 @@ is_turn_over(const LockQueue *queue)
     const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
 
     return queue->permit->mode != PERMIT_NONE && queue->held.length == 0 &&
-           (first == NULL || !covers(queue->permit, first->mode, first->sequence) ||
-            !has_tokens(queue->manager));
+           (first == NULL || !covers(queue->permit, first->mode, first->sequence));
 }
 
 LockDemand
@@ -246,17 +232,17 @@ permit_get_demand(const LockQueue *queue)
 {
     const LockRequest *first = g_queue_peek_head((GQueue *)&queue->pending);
     const LockRequest *holder = g_queue_peek_head((GQueue *)&queue->held);
-    const LockManager *manager = queue->manager;
+    const Permit *permit = queue->permit;
 
     return (LockDemand){
-        .permit = queue->permit->mode,
+        .permit = permit->mode,
         .want = get_wanted(queue),
         .held = holder != NULL ? needed_for(holder->mode) : PERMIT_NONE,
         .has_undecided_if_available = first != NULL && first->undecided == UNDECIDED_IF_AVAILABLE,
         .has_undecided_steal = queue->permit->steals.length > 0,
         .turn_over = is_turn_over(queue),
         .n_waiting = queue->pending.length + queue->permit->steals.length,
-        .n_tokens = has_tokens(manager) ? manager->token_limit - manager->last_token : 0,
+        .n_tokens = has_tokens(permit) ? permit->token_limit - permit->last_token : 0,
     };
 }
 

@@ -9,7 +9,7 @@
  * When the cluster asks for the end of a turn (permit_yield), the requests that wait then are still
  * granted in this turn, and later ones are not. A queue grants a request if, in addition to the
  * standard's rules, the permit covers its mode, its sequence is not above the boundary of the turn,
- * and its manager has tokens left.
+ * and the permit has tokens left.
  *
  * A request with `ifAvailable` or `steal` whose result depends on other hosts is undecided: it
  * waits until it is granted, or ends as EFFECT_UNAVAILABLE. It ends by itself when its time has
@@ -34,9 +34,11 @@
 
 struct Permit {
     PermitMode mode;
-    gboolean is_listed; /* the queue is in UserAgent.demands */
-    guint64 boundary;   /* the last LockRequest.sequence of this turn; G_MAXUINT64: any */
-    GQueue steals;      /* of LockRequest, by LockRequest.in_queue: undecided */
+    gboolean is_listed;  /* the queue is in UserAgent.demands */
+    guint64 boundary;    /* the last LockRequest.sequence of this turn; G_MAXUINT64: any */
+    guint64 last_token;  /* of a grant, or restored; never decreases */
+    guint64 token_limit; /* the last token of the permit */
+    GQueue steals;       /* of LockRequest, by LockRequest.in_queue: undecided */
 };
 
 /* What the host needs from the cluster, and still uses, of one name. */
@@ -48,14 +50,17 @@ typedef struct {
     gboolean has_undecided_steal;
     gboolean turn_over; /* has a permit, holds nothing, and can grant nothing more under it */
     guint n_waiting;
-    guint64 n_tokens; /* that the lock manager has left */
+    guint64 n_tokens; /* that the permit has left */
 } LockDemand;
 
 /* ---- operations; their effects are appended to the user agent's */
 
 /* The permit has arrived, or changes: a new turn begins. `mode` is not PERMIT_NONE. Held locks that
- * the permit does not cover end as EFFECT_LOST. */
-void permit_set(LockQueue *queue, PermitMode mode);
+ * the permit does not cover end as EFFECT_LOST. Grants in this turn get tokens of the range, from
+ * `first` to `last`, that are above all earlier ones of the queue. The range belongs to the permit,
+ * since another host that gets the permit afterwards, also by a steal of which this host is not
+ * notified yet, gets a higher one. */
+void permit_set(LockQueue *queue, PermitMode mode, guint64 first, guint64 last);
 
 /* The cluster asks for the end of the turn: no later request is granted in it; if `now`, none at
  * all. Held locks stay held. Does nothing without a permit. */
@@ -75,10 +80,6 @@ void permit_revoke(LockQueue *queue, EffectKind effect_kind);
 /* Others hold the name, or can't be asked: an undecided request with `ifAvailable` ends as
  * EFFECT_UNAVAILABLE. */
 void permit_decline(LockQueue *queue);
-
-/* Sets the range of tokens for the manager's next grants. Tokens never decrease: a range below the
- * current one has no effect. */
-void permit_set_tokens(LockManager *manager, guint64 first, guint64 last);
 
 /* ---- demand */
 
@@ -103,6 +104,12 @@ Undecided permit_get_undecided(const LockQueue *queue, const LockOptions *option
 /* Adds a new undecided request to its list. Returns its time-out, which is not longer than
  * `timeout_ms` (0: none); with `ifAvailable` there can't be one. */
 guint32 permit_enqueue(LockRequest *request, guint32 timeout_ms);
+
+/* The token of a grant, which permit_admits() or a steal allows. */
+guint64 permit_next_token(LockQueue *queue);
+
+/* A restored lock has this token: later ones are above it. */
+void permit_retire_token(LockQueue *queue, guint64 token);
 
 /* Notes that the demand of a queue may have changed: see permit_take_changed(). */
 void permit_list_demand(LockQueue *queue);

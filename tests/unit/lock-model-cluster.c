@@ -12,7 +12,7 @@
 static ModelPermit *
 find_permit(LockModel *model, ModelManager manager, guint name)
 {
-    ModelPermit none = {manager, name, PERMIT_NONE, G_MAXUINT64};
+    ModelPermit none = {manager, name, PERMIT_NONE, G_MAXUINT64, 0};
 
     for (guint i = 0; i < model->permits->len; i++) {
         ModelPermit *permit = &g_array_index(model->permits, ModelPermit, i);
@@ -42,7 +42,8 @@ lock_model_is_of_turn(LockModel *model, const ModelRequest *request)
 {
     const ModelPermit *permit = find_permit(model, request->manager, request->name);
 
-    return permit->mode >= permit_for(request->mode) && request->number <= permit->last_number;
+    return permit->mode >= permit_for(request->mode) && request->number <= permit->last_number &&
+           permit->n_tokens > 0;
 }
 
 /* Whether a steal is possible by this host alone. */
@@ -52,7 +53,7 @@ may_steal(LockModel *model, const ModelRequest *request)
     const ModelPermit *permit = find_permit(model, request->manager, request->name);
 
     return permit->mode == PERMIT_EXCLUSIVE && permit->last_number == G_MAXUINT64 &&
-           model->n_tokens[request->manager.principal] > 0;
+           permit->n_tokens > 0;
 }
 
 static gboolean
@@ -81,8 +82,7 @@ lock_model_ask_cluster(LockModel *model,
         return;
     request->is_steal = options->steal && !may_steal(model, request);
     request->is_asked = options->if_available && is_unused(model, request) &&
-                        (permit->mode < permit_for(request->mode) ||
-                         model->n_tokens[request->manager.principal] == 0);
+                        (permit->mode < permit_for(request->mode) || permit->n_tokens == 0);
     if (request->is_steal)
         request->deadline_us = now_us + MIN(us, 5000000);
     if (request->is_asked)
@@ -114,8 +114,8 @@ ModelDemand
 lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
 {
     ModelRequest like = any_of(manager, name);
-    ModelDemand demand = {.permit = find_permit(model, manager, name)->mode,
-                          .n_tokens = model->n_tokens[manager.principal]};
+    const ModelPermit *permit = find_permit(model, manager, name);
+    ModelDemand demand = {.permit = permit->mode, .n_tokens = permit->n_tokens};
     int first = find_first(model, manager, name, FALSE);
 
     for (guint i = 0; i < model->held->len; i++)
@@ -132,8 +132,7 @@ lock_model_get_demand(LockModel *model, ModelManager manager, guint name)
         demand.want = PERMIT_EXCLUSIVE;
     demand.is_over =
         demand.permit != PERMIT_NONE && demand.held == PERMIT_NONE &&
-        (first < 0 || !lock_model_is_of_turn(model, lock_model_at(model->pending, (guint)first)) ||
-         demand.n_tokens == 0);
+        (first < 0 || !lock_model_is_of_turn(model, lock_model_at(model->pending, (guint)first)));
     return demand;
 }
 
@@ -164,22 +163,24 @@ end_held(LockModel *model, ModelManager manager, guint name, EffectKind kind)
 }
 
 static void
-begin_turn(LockModel *model, ModelManager manager, guint name, PermitMode mode)
+begin_turn(LockModel *model, ModelManager manager, guint name, PermitMode mode, guint64 n_tokens)
 {
     ModelPermit *permit = find_permit(model, manager, name);
 
     permit->mode = mode;
     permit->last_number = G_MAXUINT64;
+    permit->n_tokens = n_tokens;
 }
 
 void
-lock_model_permit(LockModel *model, ModelManager manager, guint name, PermitMode mode)
+lock_model_permit(
+    LockModel *model, ModelManager manager, guint name, PermitMode mode, guint64 n_tokens)
 {
     ModelRequest like = any_of(manager, name);
 
     if (lock_model_get_demand(model, manager, name).held > mode)
         end_held(model, manager, name, EFFECT_LOST);
-    begin_turn(model, manager, name, mode);
+    begin_turn(model, manager, name, mode, n_tokens);
     do_steals(model, manager, name);
     lock_model_process_queue(model, &like);
 }
@@ -202,13 +203,13 @@ lock_model_yield(LockModel *model, ModelManager manager, guint name, gboolean no
 void
 lock_model_return(LockModel *model, ModelManager manager, guint name)
 {
-    begin_turn(model, manager, name, PERMIT_NONE);
+    begin_turn(model, manager, name, PERMIT_NONE, 0);
 }
 
 void
 lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind)
 {
-    begin_turn(model, manager, name, PERMIT_NONE);
+    begin_turn(model, manager, name, PERMIT_NONE, 0);
     end_held(model, manager, name, kind);
 }
 
@@ -225,21 +226,9 @@ lock_model_decline(LockModel *model, ModelManager manager, guint name)
 }
 
 void
-lock_model_set_tokens(LockModel *model, ModelManager manager, guint64 n)
+lock_model_take_token(LockModel *model, const ModelRequest *request)
 {
-    guint64 before = model->n_tokens[manager.principal];
-
-    model->n_tokens[manager.principal] = n;
-    for (guint i = 0; i < model->permits->len && before == 0; i++) {
-        ModelPermit permit = g_array_index(model->permits, ModelPermit, i);
-
-        if (lock_model_same_manager(permit.manager, manager)) {
-            ModelRequest like = any_of(manager, permit.name);
-
-            do_steals(model, manager, permit.name);
-            lock_model_process_queue(model, &like);
-        }
-    }
+    find_permit(model, request->manager, request->name)->n_tokens--;
 }
 
 void
@@ -253,5 +242,4 @@ lock_model_forget_cluster(LockModel *model)
             i++;
     }
     g_array_set_size(model->permits, 0);
-    memset(model->n_tokens, 0, sizeof model->n_tokens);
 }

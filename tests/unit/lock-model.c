@@ -17,7 +17,6 @@ lock_model_init(LockModel *model, const Limits *limits, guint cluster)
     model->limits = *limits;
     model->cluster = cluster;
     model->permits = g_array_new(FALSE, FALSE, sizeof(ModelPermit));
-    memset(model->n_tokens, 0, sizeof model->n_tokens);
 }
 
 void
@@ -70,9 +69,7 @@ say(LockModel *model, EffectKind kind, const ModelRequest *request)
 static gboolean
 is_grantable(LockModel *model, const ModelRequest *request)
 {
-    if (lock_model_is_of_cluster(model, request) &&
-        (!lock_model_is_of_turn(model, request) ||
-         model->n_tokens[request->manager.principal] == 0))
+    if (lock_model_is_of_cluster(model, request) && !lock_model_is_of_turn(model, request))
         return FALSE;
     for (guint i = 0; i < model->pending->len; i++) {
         if (lock_model_same_name(lock_model_at(model->pending, i), request) &&
@@ -104,7 +101,7 @@ lock_model_grant(LockModel *model, guint i)
     g_array_remove_index(model->pending, i);
     request.is_asked = request.is_steal = FALSE;
     if (lock_model_is_of_cluster(model, &request))
-        model->n_tokens[request.manager.principal]--;
+        lock_model_take_token(model, &request);
     g_array_append_val(model->held, request);
     say(model, EFFECT_GRANTED, &request);
 }

@@ -44,6 +44,7 @@ typedef struct {
     guint name;
     PermitMode mode;
     guint64 last_number; /* of requests that may be granted in this turn */
+    guint64 n_tokens;
 } ModelPermit;
 
 /* Of one name: what waits, what is held, and whether the turn is over. */
@@ -88,10 +89,9 @@ typedef struct {
     GArray *agents;  /* of ModelAgent */
     guint64 last_number;
     Limits limits;
-    gboolean is_full;    /* there is no room to keep another request */
-    guint cluster;       /* the number of the bucket that is a cluster's, in each principal */
-    GArray *permits;     /* of ModelPermit: those that there have been */
-    guint64 n_tokens[8]; /* of that bucket, by principal */
+    gboolean is_full; /* there is no room to keep another request */
+    guint cluster;    /* the number of the bucket that is a cluster's, in each principal */
+    GArray *permits;  /* of ModelPermit: those that there have been */
 } LockModel;
 
 /* `cluster` is G_MAXUINT if no bucket is a cluster's. */
@@ -118,12 +118,14 @@ void lock_model_expire(LockModel *model, gint64 now_us);
 /* ---- the cluster */
 
 ModelDemand lock_model_get_demand(LockModel *model, ModelManager manager, guint name);
-void lock_model_permit(LockModel *model, ModelManager manager, guint name, PermitMode mode);
+/* A grant uses one of the permit's tokens. */
+void lock_model_take_token(LockModel *model, const ModelRequest *request);
+void lock_model_permit(
+    LockModel *model, ModelManager manager, guint name, PermitMode mode, guint64 n_tokens);
 void lock_model_yield(LockModel *model, ModelManager manager, guint name, gboolean now);
 void lock_model_return(LockModel *model, ModelManager manager, guint name);
 void lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind);
 void lock_model_decline(LockModel *model, ModelManager manager, guint name);
-void lock_model_set_tokens(LockModel *model, ModelManager manager, guint64 n);
 
 /* A restart: what is undecided is not kept, and no permit is valid. */
 void lock_model_forget_cluster(LockModel *model);

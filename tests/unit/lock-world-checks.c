@@ -190,8 +190,12 @@ check_token(World *world, const LockRequest *request)
     guint principal = lock_world_find_principal(&manager->principal->identity);
     guint bucket = find_word(lock_world_buckets, N_BUCKETS, manager->bucket);
 
-    lock_world_check(world, request->token > world->last_token[principal][bucket], "tokens");
-    world->last_token[principal][bucket] = request->token;
+    guint64 *last = &world->last_token[principal][bucket];
+
+    if (bucket == CLUSTER_BUCKET)
+        last = &world->last_of_cluster[principal][lock_world_find_name(request->queue->name)];
+    lock_world_check(world, request->token > *last, "tokens");
+    *last = request->token;
 }
 
 /* All ends of an operation that ends many come before its first grant. */
@@ -227,9 +231,8 @@ lock_world_check_effects(World *world, EffectsOrder order)
     }
     world->n_effects_seen = effects_get_length(&world->core->effects);
 
-    if (order == ORDER_ENDS_FIRST)
+    if (order == ORDER_ENDS_FIRST) {
         check_grants_last(world);
-    if (order != ORDER_EXACT) {
         sort_by_place(world->expected);
         sort_by_place(world->actual);
     }

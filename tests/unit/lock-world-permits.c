@@ -11,10 +11,6 @@
 #include "service/core/permit.h"
 #include "tests/unit/lock-world-private.h"
 
-/* More than all requests can use. With fewer, the order in which an operation grants in several
- * queues would decide which of them gets the last one. */
-#define PLENTY 64u
-
 static LockManager *
 get_manager(World *world, guint principal)
 {
@@ -54,42 +50,6 @@ keep_permitted(World *world, guint principal, guint name)
         g_clear_pointer(kept, lock_queue_unref);
 }
 
-static void
-set_tokens(World *world, guint principal, guint n)
-{
-    ModelManager place = {principal, CLUSTER_BUCKET};
-    guint64 first = world->last_block + 1 + n % 3u;
-
-    world->last_block = first + n - 1;
-    permit_set_tokens(get_manager(world, principal), first, world->last_block);
-    lock_model_set_tokens(&world->model, place, n);
-}
-
-void
-lock_world_refill(World *world)
-{
-    for (guint principal = 0; principal < N_PRINCIPALS; principal++)
-        if (world->model.n_tokens[principal] > 0 && world->model.n_tokens[principal] < PLENTY)
-            set_tokens(world, principal, PLENTY);
-}
-
-/* With none left, what waits in any queue is granted now: see PLENTY. */
-static void
-do_tokens(World *world, guint principal, const LockOperation *operation)
-{
-    gboolean has_tokens = world->model.n_tokens[principal] > 0;
-    guint n = has_tokens ? 1 + operation->number % 12u : PLENTY + operation->number;
-
-    if (has_tokens && operation->other < 64) {
-        lock_world_describe(world, "principal %u gets an earlier range", principal);
-        permit_set_tokens(get_manager(world, principal), 1, 1);
-    } else {
-        lock_world_describe(world, "principal %u gets %u tokens", principal, n);
-        set_tokens(world, principal, n);
-    }
-    lock_world_check_effects(world, ORDER_OF_EACH_NAME);
-}
-
 /* Of 16 ways; a turn that is over is mostly ended. */
 static void
 do_way(World *world, guint principal, guint name, const LockOperation *operation)
@@ -107,10 +67,14 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
         permit_return(queue);
         lock_model_return(&world->model, place, name);
     } else if (way < 8) {
-        lock_world_describe(world, "principal %u has %s permit for '%s'", principal, modes[mode],
-                            lock_world_names[name]);
-        permit_set(queue, mode);
-        lock_model_permit(&world->model, place, name, mode);
+        guint n = 1 + operation->number % 12u;
+        guint64 first = world->last_block + 1 + n % 3u;
+
+        lock_world_describe(world, "principal %u has %s permit for '%s', with %u tokens", principal,
+                            modes[mode], lock_world_names[name], n);
+        world->last_block = first + n - 1;
+        permit_set(queue, mode, first, world->last_block);
+        lock_model_permit(&world->model, place, name, mode, n);
         world->is_restored[principal][name] = FALSE;
     } else if (way < 12) {
         lock_world_describe(world, "principal %u is to yield '%s'%s", principal,
@@ -142,10 +106,7 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
 void
 lock_world_do_permit(World *world, guint principal, const LockOperation *operation)
 {
-    if (operation->other % 6u == 0)
-        do_tokens(world, principal, operation);
-    else
-        do_way(world, principal, (operation->place >> 1) % 4u, operation);
+    do_way(world, principal, (operation->place >> 1) % 4u, operation);
 }
 
 /* ---- demand */

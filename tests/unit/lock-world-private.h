@@ -44,13 +44,14 @@ struct LockWorld {
     guint model_agent[N_AGENTS]; /* the model's number of it */
     guint n_effects_seen;
     guint64 last_token[N_PRINCIPALS][N_BUCKETS];
-    LockManager *cluster[N_PRINCIPALS];          /* owned references; NULL: not used yet */
-    LockQueue *permitted[N_PRINCIPALS][N_NAMES]; /* owned references; NULL: no permit */
-    LockDemand reported[N_PRINCIPALS][N_NAMES];  /* as it was last taken */
-    gboolean is_restored[N_PRINCIPALS][N_NAMES]; /* or suspended: held without a permit */
-    guint64 last_block;                          /* the highest token that was to be had */
-    GArray *expected;                            /* of Line */
-    GArray *actual;                              /* of Line */
+    guint64 last_of_cluster[N_PRINCIPALS][N_NAMES]; /* tokens in the bucket of a cluster */
+    LockManager *cluster[N_PRINCIPALS];             /* owned references; NULL: not used yet */
+    LockQueue *permitted[N_PRINCIPALS][N_NAMES];    /* owned references; NULL: no permit */
+    LockDemand reported[N_PRINCIPALS][N_NAMES];     /* as it was last taken */
+    gboolean is_restored[N_PRINCIPALS][N_NAMES];    /* or suspended: held without a permit */
+    guint64 last_block;                             /* the highest token that was to be had */
+    GArray *expected;                               /* of Line */
+    GArray *actual;                                 /* of Line */
 };
 
 extern const PrincipalIdentity lock_world_identities[N_PRINCIPALS];
@@ -69,8 +70,7 @@ void lock_world_describe(World *world, const char *format, ...) G_GNUC_PRINTF(2,
 /* What of the order of effects is compared. */
 typedef enum {
     ORDER_EXACT,
-    ORDER_OF_EACH_NAME,
-    ORDER_ENDS_FIRST, /* that of each name; and all ends come before the first grant */
+    ORDER_ENDS_FIRST, /* only that of each name; and all ends come before the first grant */
 } EffectsOrder;
 
 /* What has happened since the last time. */
@@ -82,9 +82,6 @@ void lock_world_check_state(World *world);
 /* ---- the cluster: lock-world-permits.c */
 
 void lock_world_do_permit(World *world, guint principal, const LockOperation *operation);
-
-/* For operations that may grant in several queues: their order must not matter. */
-void lock_world_refill(World *world);
 
 void lock_world_take_demands(World *world);
 void lock_world_check_permits(World *world);

@@ -196,7 +196,6 @@ do_time(World *world, const LockOperation *operation)
         return;
     }
     lock_world_describe(world, "%" G_GINT64_FORMAT " us go by, and what is due times out", us);
-    lock_world_refill(world);
     user_agent_expire(world->core);
     lock_model_expire(&world->model, world->core->now_us);
     lock_world_check_effects(world, ORDER_ENDS_FIRST);
@@ -208,7 +207,6 @@ do_terminate(World *world, guint slot)
     Agent *agent = g_steal_pointer(&world->agents[slot]);
 
     lock_world_describe(world, "agent %u terminates", world->model_agent[slot]);
-    lock_world_refill(world);
     user_agent_terminate(world->core, agent);
     agent_unref(agent);
     lock_model_terminate(&world->model, world->model_agent[slot]);

@@ -22,7 +22,6 @@ set_up(PermitFixture *f, gconstpointer data)
     fixture_set_up(&f->core, data);
     f->manager = fixture_manager(&f->core, 'A', BUCKET);
     f->queue = lock_queue_get(f->manager, "n");
-    permit_set_tokens(f->manager, 1000, 1999);
 }
 
 static void
@@ -31,6 +30,13 @@ tear_down(PermitFixture *f, gconstpointer data)
     lock_queue_unref(f->queue);
     lock_manager_unref(f->manager);
     fixture_tear_down(&f->core, data);
+}
+
+/* With the same tokens each time: a turn goes on with those that are left. */
+static void
+set_permit(LockQueue *queue, PermitMode mode)
+{
+    permit_set(queue, mode, 1000, 1999);
 }
 
 #define PERMIT_TEST(path, function) \
@@ -97,7 +103,7 @@ test_modes(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "waits A1, waits B1, waits C1");
     assert_demand(f, "none: want shared held none, 3");
 
-    permit_set(f->queue, PERMIT_SHARED);
+    set_permit(f->queue, PERMIT_SHARED);
     assert_effects(&f->core, "granted A1");
     assert_demand(f, "shared: want exclusive held shared, 2");
     release(f, 'A', 1);
@@ -105,7 +111,7 @@ test_modes(PermitFixture *f, gconstpointer data)
     assert_demand(f, "shared: want exclusive held none, 2 over");
 
     permit_return(f->queue);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "granted B1");
     assert_demand(f, "exclusive: want shared held exclusive, 1");
     release(f, 'B', 1);
@@ -126,7 +132,7 @@ static void
 test_yield(PermitFixture *f, gconstpointer data)
 {
     permit_yield(f->queue, FALSE); /* too late: nothing happens */
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN);
     permit_yield(f->queue, FALSE);
@@ -143,7 +149,7 @@ test_yield(PermitFixture *f, gconstpointer data)
                     LOCK_RESULT_UNAVAILABLE);
 
     permit_return(f->queue);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "granted C1");
     fixture_request(&f->core, 'A', "n", IN);
     permit_yield(f->queue, TRUE);
@@ -156,7 +162,7 @@ test_yield(PermitFixture *f, gconstpointer data)
 static void
 test_yield_without_requests(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     permit_yield(f->queue, FALSE);
     release(f, 'A', 1);
@@ -169,14 +175,14 @@ test_yield_without_requests(PermitFixture *f, gconstpointer data)
 static void
 test_revoke(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_SHARED);
+    set_permit(f->queue, PERMIT_SHARED);
     fixture_request(&f->core, 'A', "n", IN " shared");
     fixture_request(&f->core, 'B', "n", IN " shared");
     fixture_request(&f->core, 'C', "n", IN);
     permit_revoke(f->queue, EFFECT_LOST);
     assert_effects(&f->core, "granted A1, granted B1, waits C1, lost A1, lost B1");
     assert_demand(f, "none: want exclusive held none, 1");
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     permit_revoke(f->queue, EFFECT_STOLEN);
     assert_effects(&f->core, "granted C1, stolen C1");
     permit_revoke(f->queue, EFFECT_STOLEN);
@@ -187,19 +193,19 @@ test_revoke(PermitFixture *f, gconstpointer data)
 static void
 test_suspend(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN);
     permit_yield(f->queue, FALSE);
     permit_suspend(f->queue);
     assert_demand(f, "none: want exclusive held exclusive, 1");
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'C', "n", IN);
     assert_effects(&f->core, "granted A1, waits B1, waits C1");
     permit_suspend(f->queue);
     release(f, 'A', 1);
     assert_effects(&f->core, "released A1");
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     release(f, 'B', 1);
     assert_effects(&f->core, "granted B1, released B1, granted C1");
 }
@@ -208,12 +214,12 @@ test_suspend(PermitFixture *f, gconstpointer data)
 static void
 test_lesser_permit(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN " shared");
-    permit_set(f->queue, PERMIT_SHARED);
+    set_permit(f->queue, PERMIT_SHARED);
     assert_effects(&f->core, "granted A1, waits B1, lost A1, granted B1");
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "");
 }
 
@@ -237,7 +243,7 @@ test_if_available(PermitFixture *f, gconstpointer data)
     g_assert_true(fixture_abort_in(&f->core, 'B', BUCKET, 1));
 
     fixture_request(&f->core, 'A', "n", IN " ifAvailable shared");
-    permit_set(f->queue, PERMIT_SHARED);
+    set_permit(f->queue, PERMIT_SHARED);
     assert_effects(&f->core, "aborted B1, waits A2, granted A2");
     assert_demand(f, "shared: want none held shared, 0");
     fixture_request(&f->core, 'B', "n", IN " ifAvailable shared");
@@ -250,14 +256,14 @@ test_if_available(PermitFixture *f, gconstpointer data)
     fixture_request(&f->core, 'B', "n", IN " ifAvailable");
     assert_demand(f, "shared: want exclusive held none, 1 ifAvailable over");
     permit_return(f->queue);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "waits B3, granted B3");
 }
 
 static void
 test_steal(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN " steal");
     assert_effects(&f->core, "granted A1, stolen A1, granted B1");
@@ -270,7 +276,7 @@ test_steal(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "waits C1, waits A2, waits D1");
     assert_demand(f, "exclusive: want exclusive held exclusive, 3 steal");
     /* As without a cluster: one after the other steals, before whoever waits. */
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "stolen B1, granted C1, stolen C1, granted D1");
     assert_demand(f, "exclusive: want exclusive held exclusive, 1");
 }
@@ -284,7 +290,7 @@ test_steal_waits_beside(PermitFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_try(&f->core, 'C', "n", IN " ifAvailable", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
     assert_demand(f, "none: want exclusive held none, 2 steal");
-    permit_set(f->queue, PERMIT_SHARED);
+    set_permit(f->queue, PERMIT_SHARED);
     fixture_request(&f->core, 'C', "n", IN " shared");
     assert_effects(&f->core, "waits A1, waits B1, granted B1, granted C1");
     permit_decline(f->queue);
@@ -322,7 +328,7 @@ static void
 test_time_after_grant(PermitFixture *f, gconstpointer data)
 {
     fixture_request(&f->core, 'A', "n", IN " ifAvailable");
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_expire_after_ms(&f->core, 10000);
     assert_effects(&f->core, "waits A1, granted A1");
     permit_revoke(f->queue, EFFECT_LOST);
@@ -360,10 +366,10 @@ test_tokens(PermitFixture *f, gconstpointer data)
 {
     LockQueue *other = lock_queue_get(f->manager, "m");
 
-    permit_set(f->queue, PERMIT_SHARED);
-    permit_set(other, PERMIT_EXCLUSIVE);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 1000);
-    for (guint i = 0; i < 1000; i++) {
+    permit_set(f->queue, PERMIT_SHARED, 1000, 1099);
+    permit_set(other, PERMIT_EXCLUSIVE, 2000, 2099);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 100);
+    for (guint i = 0; i < 100; i++) {
         guint64 id = fixture_request(&f->core, 'A', "n", IN " shared");
 
         g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, ==, 1000 + i);
@@ -372,77 +378,70 @@ test_tokens(PermitFixture *f, gconstpointer data)
     g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
     effects_clear(&f->core.user_agent.effects);
     fixture_request(&f->core, 'B', "n", IN " shared");
-    fixture_request(&f->core, 'B', "m", IN);
-    fixture_request(&f->core, 'C', "m", IN " steal");
-    g_assert_cmpint(fixture_try(&f->core, 'C', "m", IN " ifAvailable", NULL), ==,
-                    LOCK_RESULT_UNAVAILABLE);
-    assert_effects(&f->core, "waits B1, waits B2, waits C1");
-    /* There are more with the next turn. */
+    assert_effects(&f->core, "waits B1");
+    /* There are more with the next turn; the tokens of other names are not for this one. */
     assert_demand(f, "shared: want shared held none, 1 over");
+    g_assert_cmpuint(permit_get_demand(other).n_tokens, ==, 100);
+    fixture_request(&f->core, 'B', "m", IN);
+    g_assert_cmpuint(fixture_find(&f->core, 'B', 2)->token, ==, 2000);
 
-    permit_set_tokens(f->manager, 500, 1500);
+    effects_clear(&f->core.user_agent.effects);
+    permit_return(f->queue);
     assert_effects(&f->core, "");
-    permit_set_tokens(f->manager, 4000, 4001);
+    permit_set(f->queue, PERMIT_SHARED, 4000, 4000);
+    assert_effects(&f->core, "granted B1");
+    g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, ==, 4000);
     g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
-    permit_set_tokens(f->manager, 5000, 5999);
-    g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, >=, 4000);
-    g_assert_cmpuint(fixture_find(&f->core, 'C', 1)->token, >=, 4000);
-    g_assert_cmpint(fixture_find(&f->core, 'B', 2)->state, ==, LOCK_REQUEST_PENDING);
     lock_queue_unref(other);
 }
 
-/* Without tokens, the permit alone does not say whether a lock is available. */
+/* Steals and requests with ifAvailable are undecided without tokens, too. */
 static void
-test_if_available_without_tokens(PermitFixture *f, gconstpointer data)
+test_undecided_without_tokens(PermitFixture *f, gconstpointer data)
 {
-    permit_set_tokens(f->manager, 2000, 2000);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 2000, 2000);
     release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
     fixture_request(&f->core, 'A', "n", IN " ifAvailable");
     assert_effects(&f->core, "granted A1, released A1, waits A2");
     assert_demand(f, "exclusive: want exclusive held none, 1 ifAvailable over");
-    permit_set_tokens(f->manager, 3000, 3000);
-    assert_effects(&f->core, "granted A2");
+    fixture_request(&f->core, 'B', "n", IN " steal");
+    assert_demand(f, "exclusive: want exclusive held none, 2 ifAvailable steal over");
+    effects_clear(&f->core.user_agent.effects);
+    permit_return(f->queue);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 3000, 3001);
+    assert_effects(&f->core, "granted B1");
+    g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, ==, 3000);
 }
 
+/* They never decrease. */
 static void
 test_ranges(PermitFixture *f, gconstpointer data)
 {
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 1000, 1999);
     release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
-    permit_set_tokens(f->manager, 1, 999);
-    permit_set_tokens(f->manager, 1000, 1998);
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 999);
-    permit_set_tokens(f->manager, 500, 2000);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 1, 999);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 1000, 1998);
+    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 998);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, 500, 2000);
     g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 1000);
     fixture_request(&f->core, 'A', "n", IN);
     g_assert_cmpuint(fixture_find(&f->core, 'A', 2)->token, ==, 1001);
 }
 
-/* The clock has nothing to do with them, and they don't begin again. */
+/* Those of a bucket of this machine have nothing to do with them. */
 static void
 test_tokens_of_the_cluster(PermitFixture *f, gconstpointer data)
 {
     guint64 id;
 
-    permit_set_tokens(f->manager, G_GUINT64_CONSTANT(1) << 52, (G_GUINT64_CONSTANT(1) << 52) + 9);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    permit_set(f->queue, PERMIT_EXCLUSIVE, G_GUINT64_CONSTANT(1) << 52,
+               (G_GUINT64_CONSTANT(1) << 52) + 9);
     release(f, 'A', fixture_request(&f->core, 'A', "n", IN));
     id = fixture_request(&f->core, 'A', "n", IN);
     g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, ==, (G_GUINT64_CONSTANT(1) << 52) + 1);
-    release(f, 'A', id);
-    effects_clear(&f->core.user_agent.effects);
-    g_assert_true(permit_take_changed(&f->core.user_agent) == f->queue);
-    lock_queue_unref(f->queue);
-    lock_queue_unref(f->queue);
-    lock_manager_unref(f->manager);
-    g_assert_null(lock_manager_find(fixture_agent(&f->core, 'A')->principal, BUCKET));
-    /* Neither those of a bucket of this machine, nor of a cluster that is new here. */
     id = fixture_request(&f->core, 'A', "n", "");
     g_assert_cmpuint(fixture_find(&f->core, 'A', id)->token, <, G_GUINT64_CONSTANT(1) << 52);
-    f->manager = fixture_manager(&f->core, 'A', BUCKET);
-    f->queue = lock_queue_get(f->manager, "n");
-    g_assert_cmpuint(permit_get_demand(f->queue).n_tokens, ==, 0);
 }
 
 /* ---- restored locks */
@@ -463,7 +462,7 @@ test_restored(PermitFixture *f, gconstpointer data)
     assert_demand(f, "none: want exclusive held exclusive, 1");
     g_assert_cmpint(fixture_try(&f->core, 'B', "n", IN " ifAvailable", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "");
     release(f, 'A', 1);
     assert_effects(&f->core, "released A1, granted A2");
@@ -505,11 +504,10 @@ test_changes(PermitFixture *f, gconstpointer data)
 {
     LockQueue *m = lock_queue_get(f->manager, "m");
 
-    assert_changed(f, f->queue, NULL); /* the first tokens */
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN);
     assert_changed(f, f->queue, NULL);
-    permit_set(f->queue, PERMIT_EXCLUSIVE);
+    set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_changed(f, f->queue, NULL);
     permit_yield(f->queue, FALSE);
     assert_changed(f, f->queue, NULL);
@@ -546,7 +544,7 @@ main(int argc, char **argv)
     PERMIT_TEST("/permit/repeated-key", test_repeated_key);
     PERMIT_TEST("/permit/client-leaves", test_client_leaves);
     PERMIT_TEST("/permit/tokens", test_tokens);
-    PERMIT_TEST("/permit/if-available-without-tokens", test_if_available_without_tokens);
+    PERMIT_TEST("/permit/if-available-without-tokens", test_undecided_without_tokens);
     PERMIT_TEST("/permit/ranges", test_ranges);
     PERMIT_TEST("/permit/tokens-of-the-cluster", test_tokens_of_the_cluster);
     PERMIT_TEST("/permit/restored", test_restored);
