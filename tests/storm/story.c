@@ -12,6 +12,9 @@
 /* How long after its time-out the library ends a request if the service has not. */
 #define OWN_TIMEOUT_GRACE (250 * MS)
 
+/* How long after a steal another host may hear of it. */
+#define STEAL_NOTICE (20000 * MS)
+
 /* ---- making and freeing */
 
 static void
@@ -681,15 +684,22 @@ sort_into_locks(Story *self)
 
 /* ---- steals */
 
+/* The last call of a request from which the lock may be stolen by this. A host that is cut off goes
+ * on granting until it is notified or its lease is over. */
 static guint64
-steal_end(const StoryRequest *steal)
+steal_end(const Story *self, const StoryRequest *steal)
 {
-    return MIN(MIN(steal->enter, steal->end), steal->client->gone);
+    const guint64 end = MIN(steal->enter, steal->end);
+
+    if (!self->is_cluster)
+        return MIN(end, steal->client->gone);
+    return MIN(end, MIN(steal->client->reaped, self->end)) + STEAL_NOTICE;
 }
 
 /* Since when the lock with that token may have been stolen; 0: with any token. */
 static guint64
-first_steal(const GPtrArray *steals,
+first_steal(const Story *self,
+            const GPtrArray *steals,
             const GArray *latest,
             const StoryRequest *request,
             guint64 token)
@@ -711,7 +721,7 @@ first_steal(const GPtrArray *steals,
 
         if (steal->call >= request->possible_end)
             break;
-        if (steal != request && !came_before && steal_end(steal) >= request->call)
+        if (steal != request && !came_before && steal_end(self, steal) >= request->call)
             return steal->call;
     }
     return HISTORY_NEVER;
@@ -729,15 +739,15 @@ reckon_with_steals(const Story *self, StoryLock *lock)
 
         if (request->flags & HISTORY_FLAG_STEAL) {
             g_ptr_array_add(steals, request);
-            end = MAX(end, steal_end(request));
+            end = MAX(end, steal_end(self, request));
             g_array_append_val(latest, end);
         }
     }
     for (guint i = 0; steals->len > 0 && i < lock->requests->len; i++) {
         StoryRequest *request = lock->requests->pdata[i];
-        const guint64 stolen = first_steal(steals, latest, request, request->token);
+        const guint64 stolen = first_steal(self, steals, latest, request, request->token);
         /* What token it may have had before, nobody knows. */
-        const guint64 stolen_before = first_steal(steals, latest, request, 0);
+        const guint64 stolen_before = first_steal(self, steals, latest, request, 0);
 
         request->stolen = stolen;
         request->is_anew |= stolen_before < request->enter && has_kill_while_waiting(self, request);

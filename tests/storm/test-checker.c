@@ -440,6 +440,12 @@ static const Case cases[] = {
     {"cluster/waits-during-a-fault", "",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n10 S fault 1 2\n"
      "10 A leave 1\n11 A release 1\n1000 S fault-end 1\n1102 C enter 1 11"},
+    {"cluster/stolen-some-time-before", "",
+     "cluster\n" UP "1 C request 1 steal\n2 C enter 1 20\n3 A request 1\n4 A enter 1 10\n"
+     "5 A lost 1 stolen\n6 C leave 1\n7 C release 1"},
+    {"cluster/stolen-with-a-higher-token", "exclusion",
+     "cluster\n" UP "1 C request 1 steal\n2 C enter 1 20\n3 A request 1\n4 A enter 1 30\n"
+     "5 A leave 1\n6 A release 1\n7 C leave 1\n8 C release 1"},
     {"cluster/failed", "answered", "cluster\n" UP "1 A request 1\n2 A end 1 failed"},
     {"cluster/fence", "fence",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 A fence 1 refused 11\n4 A leave 1"},
