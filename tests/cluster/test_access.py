@@ -266,6 +266,11 @@ class Mistakes(ClusterCase):
         self.assertIn(f"buckets of a cluster are not served: {self.config_path}: "
                       "[Cluster] Servers: 'a' is not HOST:PORT", self.current.stderr())
 
+    def test_session_bus(self):
+        service = self.start('--session', ready=False, state=False, address_option=False)
+        self.assertEqual(service.wait_exit(), 2)
+        self.assertIn('--cluster-config: a cluster is for the system bus', service.stderr())
+
     def test_no_file(self):
         os.unlink(self.config_path)
         self.start()
