@@ -120,6 +120,8 @@ class Network:
 
     def __exit__(self, *_exception):
         for place in self.places:
+            # The kernel deletes what was in a network some time after its last process.
+            subprocess.run(['ip', 'link', 'del', place.device], check=False)
             end(place.holder)
         self.places.clear()
         subprocess.run(['ip', 'link', 'del', 'bridge0'], check=False)
