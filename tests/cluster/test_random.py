@@ -53,7 +53,7 @@ class Random(ClusterCase):
             self.n_seen += 1
             if event.signal == 'Granted':
                 name, mode, token = event.args[1], event.args[2], event.args[4]
-                self.assertIn(token >> 20, set().union(*self.blocks.values()), event)
+                self.assertIn(token >> 20, self.blocks[name], event)
                 self.waiting.pop(event.id, None)
                 self.holders.grant(name, event.id, mode)
             elif event.signal == 'Released':
@@ -69,7 +69,7 @@ class Random(ClusterCase):
         self.client.sync()
         self.look()
         if token:
-            self.assertIn(token >> 20, set().union(*self.blocks.values()))
+            self.assertIn(token >> 20, self.blocks[name])
             self.holders.grant(name, id_, mode)
         else:
             self.waiting[id_] = name, mode
