@@ -48,17 +48,16 @@ find_place(GListStore *store, gpointer item, GCompareDataFunc compare)
 /* ---- many entries at a time: a list view looks at all its rows after each change of its model */
 
 static void
-insert_all(GListStore *store, GPtrArray *entries)
+insert_all(GListStore *store, gpointer *entries, guint n_entries)
 {
-    for (guint i = 0; i < entries->len;) {
-        const guint at = find_place(store, entries->pdata[i], compare_entries);
+    for (guint i = 0; i < n_entries;) {
+        const guint at = find_place(store, entries[i], compare_entries);
         g_autoptr(ViewerEntry) next = g_list_model_get_item(G_LIST_MODEL(store), at);
         guint end = i + 1;
 
-        while (end < entries->len &&
-               (next == NULL || viewer_entry_compare(entries->pdata[end], next) < 0))
+        while (end < n_entries && (next == NULL || viewer_entry_compare(entries[end], next) < 0))
             end++;
-        g_list_store_splice(store, at, 0, entries->pdata + i, end - i);
+        g_list_store_splice(store, at, 0, entries + i, end - i);
         i = end;
     }
 }
@@ -72,13 +71,13 @@ is_at(GListStore *store, guint position, gpointer entry)
 }
 
 static void
-remove_all(GListStore *store, GPtrArray *entries)
+remove_all(GListStore *store, gpointer *entries, guint n_entries)
 {
-    for (guint i = 0; i < entries->len;) {
-        const guint at = find_place(store, entries->pdata[i], compare_entries);
+    for (guint i = 0; i < n_entries;) {
+        const guint at = find_place(store, entries[i], compare_entries);
         guint n = 0;
 
-        while (i + n < entries->len && is_at(store, at + n, entries->pdata[i + n]))
+        while (i + n < n_entries && is_at(store, at + n, entries[i + n]))
             n++;
         g_return_if_fail(n > 0);
         g_list_store_splice(store, at, n, NULL, 0);
@@ -86,46 +85,43 @@ remove_all(GListStore *store, GPtrArray *entries)
     }
 }
 
+/* By application, in the order of the list. */
 static int
 compare_elements(gconstpointer a, gconstpointer b)
 {
-    return viewer_entry_compare(*(ViewerEntry *const *)a, *(ViewerEntry *const *)b);
+    ViewerEntry *x = *(ViewerEntry *const *)a, *y = *(ViewerEntry *const *)b;
+    ViewerApplication *of_x = viewer_entry_get_application(x);
+    ViewerApplication *of_y = viewer_entry_get_application(y);
+
+    return of_x != of_y ? viewer_application_compare(of_x, of_y) : viewer_entry_compare(x, y);
 }
 
-/* Returns the entries, sorted, by application. */
-static GHashTable *
-group(GPtrArray *entries)
+/* How many of the entries, from the one at `start` on, are of the same application. */
+static guint
+count_of_application(GPtrArray *entries, guint start)
 {
-    GHashTable *groups =
-        g_hash_table_new_full(NULL, NULL, g_object_unref, (GDestroyNotify)g_ptr_array_unref);
+    ViewerApplication *application = viewer_entry_get_application(entries->pdata[start]);
+    guint n = 1;
 
-    g_ptr_array_sort(entries, compare_elements);
-    for (guint i = 0; i < entries->len; i++) {
-        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
-        GPtrArray *its = g_hash_table_lookup(groups, application);
-
-        if (its == NULL) {
-            its = g_ptr_array_new();
-            g_hash_table_insert(groups, g_object_ref(application), its);
-        }
-        g_ptr_array_add(its, entries->pdata[i]);
-    }
-    return groups;
+    while (start + n < entries->len &&
+           viewer_entry_get_application(entries->pdata[start + n]) == application)
+        n++;
+    return n;
 }
 
 static void
 add(ViewerApplicationList *self, GPtrArray *entries)
 {
-    g_autoptr(GHashTable) groups = group(entries);
-    GHashTableIter iter;
-    gpointer application, its;
+    guint n;
 
-    g_hash_table_iter_init(&iter, groups);
-    while (g_hash_table_iter_next(&iter, &application, &its)) {
-        GListStore *store = viewer_application_get_entries(application);
-        const gboolean is_new = g_list_model_get_n_items(G_LIST_MODEL(store)) == 0;
+    g_ptr_array_sort(entries, compare_elements);
+    for (guint i = 0; i < entries->len; i += n) {
+        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
+        GListStore *its = viewer_application_get_entries(application);
+        const gboolean is_new = g_list_model_get_n_items(G_LIST_MODEL(its)) == 0;
 
-        insert_all(store, its);
+        n = count_of_application(entries, i);
+        insert_all(its, entries->pdata + i, n);
         if (is_new)
             g_list_store_insert_sorted(self->applications, application, compare_applications, NULL);
     }
@@ -134,16 +130,16 @@ add(ViewerApplicationList *self, GPtrArray *entries)
 static void
 drop(ViewerApplicationList *self, GPtrArray *entries)
 {
-    g_autoptr(GHashTable) groups = group(entries);
-    GHashTableIter iter;
-    gpointer application, its;
+    guint n;
 
-    g_hash_table_iter_init(&iter, groups);
-    while (g_hash_table_iter_next(&iter, &application, &its)) {
-        GListStore *store = viewer_application_get_entries(application);
+    g_ptr_array_sort(entries, compare_elements);
+    for (guint i = 0; i < entries->len; i += n) {
+        ViewerApplication *application = viewer_entry_get_application(entries->pdata[i]);
+        GListStore *its = viewer_application_get_entries(application);
 
-        remove_all(store, its);
-        if (g_list_model_get_n_items(G_LIST_MODEL(store)) == 0)
+        n = count_of_application(entries, i);
+        remove_all(its, entries->pdata + i, n);
+        if (g_list_model_get_n_items(G_LIST_MODEL(its)) == 0)
             g_list_store_remove(self->applications,
                                 find_place(self->applications, application, compare_applications));
     }

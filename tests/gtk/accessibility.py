@@ -69,6 +69,12 @@ class Accessible:
     def call(self, interface, method, body=None):
         return self.bus.call(self.owner, self.path, interface, method, body)
 
+    def __eq__(self, other):
+        return other is not None and (self.owner, self.path) == (other.owner, other.path)
+
+    def parent(self):
+        return Accessible(self.bus, *self.get('Accessible', 'Parent'))
+
     def children(self):
         return [Accessible(self.bus, *child)
                 for child in self.call(ATSPI + 'Accessible', 'GetChildren')[0]]

@@ -71,7 +71,13 @@ class Viewer(Program):
 
     def open_item(self, title):
         """Opens the page of the first lock of that name."""
-        self.walk_by_tab(title + ', ')
+        self._tab_until(lambda focused: focused.role() == 'list item')
+        # Tab may have come to a row in the middle.
+        rows = self.accessibility.focused.parent()
+        self.key('Home')
+        self.wait_for(lambda: rows.children()[0] == self.accessibility.focused, 'first row')
+        if not self.accessibility.focused.name().startswith(title + ', '):
+            self.walk_by_tab(title + ', ')
         self.key('Return')
         self.wait_text('Held by')
 
@@ -92,17 +98,20 @@ class Viewer(Program):
         self.display.xdotool('windowfocus', '--sync', self.find_window())
         self.display.xdotool('key', *keys.split())
 
-    def walk_by_tab(self, until):
-        """The names of what Tab reaches, one after the other, until one begins so."""
+    def _tab_until(self, condition):
         seen = []
-        while not seen or not seen[-1].startswith(until):
+        while not seen or not condition(self.accessibility.focused):
             before = self.accessibility.focused
             self.key('Tab')
             self.wait_for(lambda: self.accessibility.focused != before, f'focus behind {seen}')
             seen.append(self.accessibility.focused.name())
             if len(seen) > 20:
-                raise AssertionError(f'Tab does not reach {until}: {seen}')
+                raise AssertionError(f'what Tab reaches is {seen}')
         return seen
+
+    def walk_by_tab(self, until):
+        """The names of what Tab reaches, one after the other, until one begins so."""
+        return self._tab_until(lambda focused: focused.name().startswith(until))
 
     def resize(self, width, height):
         self.display.xdotool('windowsize', '--sync', self.find_window(), width, height)
