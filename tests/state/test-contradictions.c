@@ -300,6 +300,36 @@ another_kind_in_front(Fixture *fixture)
     put(fixture, &key, g_byte_array_new());
 }
 
+static void
+put_deadline(Fixture *fixture, gint64 deadline_us)
+{
+    const RecordKey key = record_key_of_lease();
+    GByteArray *bytes = g_byte_array_new();
+
+    lease_record_write(deadline_us, bytes);
+    put(fixture, &key, bytes);
+}
+
+static void
+no_deadline(Fixture *fixture)
+{
+    put_deadline(fixture, 0);
+}
+
+static void
+deadline_before_the_boot(Fixture *fixture)
+{
+    put_deadline(fixture, -1);
+}
+
+static void
+empty_lease(Fixture *fixture)
+{
+    const RecordKey key = record_key_of_lease();
+
+    put(fixture, &key, g_byte_array_new());
+}
+
 typedef struct {
     const char *path;
     void (*add)(Fixture *fixture);
@@ -325,6 +355,9 @@ static const Contradiction contradictions[] = {
     {"not-an-agent", not_an_agent},
     {"another-kind", another_kind},
     {"another-kind-in-front", another_kind_in_front},
+    {"no-deadline", no_deadline},
+    {"deadline-before-the-boot", deadline_before_the_boot},
+    {"empty-lease", empty_lease},
 };
 
 /* ---- what becomes of them */
@@ -369,6 +402,7 @@ test_also_good(Fixture *fixture, gconstpointer data)
     put_request_in(fixture, 2, ID_CEILING, "another", "x", parts);
     put_agent_of(fixture, LAST_AGENT, ":1.C", (PrincipalIdentity){2000, PRINCIPAL_UNSANDBOXED, ""});
     put_request(fixture, LAST_AGENT, 1, "x", parts);
+    put_deadline(fixture, 1);
     commit(fixture);
     text = world_describe_file(fixture->path);
     g_assert_cmpstr(text, !=, "damaged");
