@@ -113,17 +113,22 @@ class Machine:
         for scope in ('system', 'user'):
             self._make_units(scope)
 
+    def _installed(self, ending):
+        return [path for path in self.installation.files() if path.endswith(f'/{ending}')]
+
     def _copy_installed(self, ending, directory):
-        source, = (path for path in self.installation.files() if path.endswith(f'/{ending}'))
+        source, = self._installed(ending)
         os.makedirs(self.path(directory), exist_ok=True)
         return shutil.copy(source, self.path(directory))
 
     def _make_users(self):
         """As a package's installation does it, from the installed file."""
-        source, = (path for path in self.installation.files()
-                   if path.endswith('/sysusers.d/weblocks.conf'))
-        with open(source, encoding='utf-8') as file:
-            text = file.read()
+        text = ''
+        # The second is that of the gateway to a cluster, where it is built.
+        for source in self._installed('sysusers.d/weblocks.conf') + \
+                self._installed('sysusers.d/weblocks-cluster.conf'):
+            with open(source, encoding='utf-8') as file:
+                text += file.read()
         text += 'u root 0 "root" /root /bin/sh\nu nobody 65534\nu messagebus -\n' \
                 'g systemd-journal -\n'
         text += ''.join(f'u {name} {uid} "{name}" /tmp /bin/sh\n' for name, uid in USERS.items())
@@ -141,6 +146,9 @@ class Machine:
         shutil.copy(os.path.join(SYSTEMD_UNITS, scope, name),
                     self.path(directory, 'dbus.service'))
         self._copy_installed(f'{scope}/weblocksd.service', directory)
+        for kind in ('service', 'socket'):
+            for source in self._installed(f'{scope}/weblocks-clusterd.{kind}'):
+                shutil.copy(source, self.path(directory))
         for path, text in OWN.items():
             if path.startswith(f'{scope}/'):
                 self._write(text, 'etc/machine', path)

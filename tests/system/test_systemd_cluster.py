@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The installed units of the gateway to a cluster, with systemd: weblocksd starts it by the socket, from
+inside its own unit. There are no ZooKeeper servers."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+from harness import wait_for
+from machinecase import ALICE, KILL, MachineCase, UnitChecks, main, of_user, run
+
+GATEWAY = 'weblocks-clusterd.service'
+SOCKET = '/run/weblocks-cluster/socket'
+CONFIG = """[Cluster]
+Servers=127.0.0.1:1
+
+[Bucket render]
+"""
+# As for weblocksd: what the filter of system calls refuses ends it.
+DROP_IN = f'/etc/machine/system/{GATEWAY}.d/test.conf'
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+class Gateway(MachineCase):
+    otherwise = KILL
+
+    def setUp(self):
+        super().setUp()
+        write('/etc/weblocks/cluster.conf', CONFIG)
+        write(DROP_IN, f'[Service]\n{KILL}\nIPAddressAllow=localhost\n')
+        run('systemctl', 'daemon-reload')
+        run('systemctl', 'start', 'weblocks-clusterd.socket')
+        self.addCleanup(run, 'systemctl', 'stop', 'weblocks-clusterd.socket', GATEWAY)
+
+    def gateway(self, key):
+        return self.unit.show(GATEWAY)[key]
+
+    def connect(self):
+        """Reads the property until weblocksd has a gateway. Returns a client."""
+        client = self.user(ALICE)
+        wait_for(lambda: client.get_property('Cluster')['state'] == 'connecting', every=0.05,
+                 what='connection to the gateway')
+        return client
+
+    def test_the_socket_starts_it(self):
+        self.assertEqual(self.gateway('ActiveState'), 'inactive')
+        client = self.connect()
+        self.assertEqual(client.get_property('Cluster')['buckets'], ['cluster:render'])
+        pid = int(self.gateway('MainPID'))
+        uid = UnitChecks.uid_of('weblocks-cluster')
+        self.assertEqual(os.stat(f'/proc/{pid}').st_uid, uid)
+        self.assertEqual(os.stat('/var/lib/weblocks-cluster').st_uid, uid)
+        # A request waits; a kill of the gateway doesn't change that.
+        self.assertEqual(client.request('x', 'cluster:render')[1], 0)
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: self.gateway('MainPID') not in ('0', str(pid)), every=0.05,
+                 what='next gateway')
+        self.connect()
+        self.assertEqual([len(part) for part in client.query('cluster:render')], [0, 1])
+        self.assertEqual(self.gateway('NRestarts'), '1')
+
+    def test_who_may_connect(self):
+        status = os.stat(SOCKET)
+        self.assertEqual((status.st_uid, status.st_mode & 0o777),
+                         (UnitChecks.uid_of('weblocks'), 0o600))
+        status = os.stat(os.path.dirname(SOCKET))
+        self.assertEqual((status.st_uid, status.st_mode & 0o777), (0, 0o755))
+        script = ('import socket, sys\n'
+                  's = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n'
+                  'try:\n    s.connect(sys.argv[1])\n'
+                  'except PermissionError:\n    print("refused")\n')
+        self.assertEqual(subprocess.run([sys.executable, '-c', script, SOCKET], check=True,
+                                        stdout=subprocess.PIPE, text=True,
+                                        **of_user(ALICE)).stdout, 'refused\n')
+        self.assertEqual(self.gateway('ActiveState'), 'inactive')
+
+    def test_a_mistake_in_the_configuration(self):
+        """Then the socket has to be started again, since the connection that waits starts it in vain."""
+        write('/etc/weblocks/cluster.conf', CONFIG + 'Turm=5\n')
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
+            one.connect(SOCKET)
+            wait_for(lambda: self.gateway('ExecMainStatus') == '78', every=0.05, what='its end')
+        wait_for(lambda: self.gateway('ActiveState') == 'failed', every=0.05, what='failure')
+        self.assertEqual(self.gateway('NRestarts'), '0')
+        write('/etc/weblocks/cluster.conf', CONFIG)
+        run('systemctl', 'reset-failed')
+        run('systemctl', 'restart', 'weblocks-clusterd.socket')
+        self.connect()
+
+
+if __name__ == '__main__':
+    main()
