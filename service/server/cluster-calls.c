@@ -70,12 +70,13 @@ cluster_calls_check(const Client *client, const LockCall *call)
     if (!is_clustered(call))
         return LOCK_RESULT_OK;
     caller = &client->agent->principal->identity;
+    /* An application does not see which buckets there are. */
+    if (server->cluster != NULL && caller->kind != PRINCIPAL_UNSANDBOXED)
+        return LOCK_RESULT_NO_ACCESS;
     if (server->cluster != NULL && call->owner.identity.kind == PRINCIPAL_UNSANDBOXED)
         bucket = cluster_find_bucket(server->cluster, call->bucket);
     if (bucket == NULL)
         return LOCK_RESULT_NO_CLUSTER;
-    if (caller->kind != PRINCIPAL_UNSANDBOXED)
-        return LOCK_RESULT_NO_ACCESS;
     /* The path of another user's bucket is for uid 0, which may always look. */
     if (!call->owner.is_other &&
         !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))

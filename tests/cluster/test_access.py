@@ -246,9 +246,10 @@ class OtherHosts(ClusterCase):
 
 class Sandboxed(Sandboxes, ClusterCase):
     def test_refused(self):
+        """Also in buckets that don't exist: it can't find out which do."""
         self.start()
         app = self.app()
-        for bucket in (BUCKET, 'cluster:other'):
+        for bucket in (BUCKET, 'cluster:other', 'cluster:far'):
             for member, *arguments in (('request', 'x'), ('query',), ('inspect',)):
                 self.assert_error('Security', app.call, member, *arguments, bucket, mentions='cluster')
         self.assertNotEqual(app.call('request', 'x')[1], 0)
