@@ -30,7 +30,7 @@ get_turn_us(const Gateway *gateway, const char *bucket)
 {
     const ClusterBucketConfig *config = cluster_config_find(gateway->options->config, bucket);
 
-    return (config != NULL ? config->turn_secs : TURN_DEFAULT_SECS) * G_USEC_PER_SEC;
+    return (gint64)(config != NULL ? config->turn_secs : TURN_DEFAULT_SECS) * G_USEC_PER_SEC;
 }
 
 static Entry *

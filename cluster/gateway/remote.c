@@ -80,7 +80,7 @@ add_row(GByteArray *bytes, guint *offset, const GArray *rows, guint i)
 static void
 on_scanned(const EngineAnswer *answer, gpointer data)
 {
-    g_autofree List *list = data;
+    List *list = data;
     g_autoptr(GArray) rows = g_array_new(FALSE, FALSE, sizeof(Row));
     g_autoptr(GByteArray) bytes = g_byte_array_new();
     guint offset = cluster_packet_begin_rows(bytes, list->serial);
@@ -96,6 +96,7 @@ on_scanned(const EngineAnswer *answer, gpointer data)
         if (g_array_index(rows, Row, i).name.session != list->session)
             add_row(bytes, &offset, rows, i);
     list->callback(bytes, list->data);
+    g_free(list);
 }
 
 void

@@ -13,7 +13,7 @@
 
 /* How long after the end of a lease the nodes are left to the engine at least, unless the lock
  * service has said before that it has told its clients. */
-#define GRACE_US (2 * G_USEC_PER_SEC)
+#define GRACE_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
 /* How many claims an earlier process can have left. */
 #define ADOPTED_MAX 100000
