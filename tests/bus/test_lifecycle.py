@@ -143,7 +143,7 @@ class Shutdown(OwnServices):
             self.assertIn(error.short, ('NoReply', 'ServiceUnknown', 'NameHasNoOwner'))
             return 'nobody'
 
-    def test_told_twice(self):
+    def test_terminated_twice(self):
         """As systemd does when the name is released: the exit status is 0."""
         service = self.start()
         holder = self.client()

@@ -84,7 +84,7 @@ class Told(StateCase):
         diagnostic(f'{served} of 2000 calls were served on the way out')
         self.assertGreater(served, 0)
 
-    def test_told_twice(self):
+    def test_terminated_twice(self):
         service = self.start()
         client = self.raw_client()
         held, _ = client.request('x')

@@ -13,7 +13,7 @@ import sys
 
 import fusedir
 from calls import DBusError, Path
-from lineclient import LineClient, say
+from lineclient import LineClient, write
 from rawbus import RawClient, connect
 from sockets import LockSocket, open_socket, open_socket_call
 
@@ -25,10 +25,10 @@ class AppClient(LineClient):
     def __init__(self, address):
         self.address = address
         self.client = RawClient(address, descriptors=True)
-        self.told = 0
+        self.n_written = 0
         self.sock = None
         self.others = []
-        say(name=self.client.name)
+        write(name=self.client.name)
 
     def do_call(self, member, *arguments, **options):
         """Any call of LockCalls, by its name there."""
@@ -42,9 +42,9 @@ class AppClient(LineClient):
         arguments = command.pop('arguments', ())
         method = getattr(self, 'do_' + command.pop('do'))
         try:
-            say(result=method(*arguments, **command))
+            write(result=method(*arguments, **command))
         except DBusError as error:
-            say(error=[error.name, error.message])
+            write(error=[error.name, error.message])
 
     def do_again(self):
         """Makes a call on another connection of this process. Returns the error's name, or ''."""

@@ -5,7 +5,7 @@
 
 #include "common/bus-names.h"
 
-/* What we say ourselves, to know how far the monitor is. */
+/* Its own message, which shows how far the monitor has read. */
 #define MARK_INTERFACE "org.example.Test.Mark"
 #define WAIT_SECONDS   60
 
@@ -112,7 +112,7 @@ bus_monitor_free(BusMonitor *self, GDBusConnection *other)
         wait_for_mark(self, other);
     g_mutex_lock(&self->mutex);
     if (self->broadcast != NULL)
-        g_error("Somebody told the whole bus:\n%s", self->broadcast);
+        g_error("A broadcast:\n%s", self->broadcast);
     g_mutex_unlock(&self->mutex);
     g_dbus_connection_close_sync(connection, NULL, NULL);
     g_dbus_connection_remove_filter(connection, self->filter);

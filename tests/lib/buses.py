@@ -56,7 +56,7 @@ DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
 </busconfig>
 '''
 
-# What /usr/share/dbus-1/system.conf says: calls and names need a rule, all else is free.
+# The rules of /usr/share/dbus-1/system.conf: calls and names need a rule, all else is allowed.
 SYSTEM_POLICY = '''
   <policy context="default">
     <allow user="*"/>
@@ -170,7 +170,7 @@ def read_lines(process, count):
     while data.count(b'\n') < count:
         left = deadline - time.monotonic()
         if left <= 0 or not readable(process.stdout, left):
-            raise TimeoutError(f'{process.args[0]} said only {data!r}')
+            raise TimeoutError(f'{process.args[0]} wrote only {data!r}')
         chunk = os.read(process.stdout.fileno(), 4096)
         if not chunk:
             raise RuntimeError(f'{process.args[0]} ended after {data!r}')
@@ -223,7 +223,7 @@ class Bus:
         self.runtime = tempfile.mkdtemp(prefix='weblocks-test-', dir=parent)
         os.mkdir(self.services)
         self.socket = os.path.join(self.directory, 'bus')
-        # What the bus has to say; the directory goes with the bus.
+        # The log of the bus; the directory is removed with the bus.
         self._log = open(os.path.join(self.directory, 'log'), 'wb+')
         self.process = None
         self.pid = None

@@ -47,8 +47,8 @@ def _serve(fuse):
     while not request.endswith(_LAST.encode() + b'\0'):
         request = os.read(fuse, 1 << 17)
         _, kind, unique, node = struct.unpack_from('<2I2Q', request)
-        error, said = _answer(kind, node, request[40:])
-        os.write(fuse, struct.pack('<IiQ', 16 + len(said), error, unique) + said)
+        error, reply = _answer(kind, node, request[40:])
+        os.write(fuse, struct.pack('<IiQ', 16 + len(reply), error, unique) + reply)
 
 
 def chroot_below(path):

@@ -330,7 +330,7 @@ class BusTestCase(unittest.TestCase):
     time_limit = 60.0
     # Cases that end the service themselves check its end themselves.
     expect_exit = 0
-    # Whether others may tell things to the whole bus: the service never may.
+    # Whether other clients may send broadcasts: the service never may.
     others_broadcast = False
     bus_config = buses.DAEMON_CONFIG
 
@@ -379,13 +379,13 @@ class BusTestCase(unittest.TestCase):
                 problems.append(f'weblocksd ended with {cls.daemon.process.returncode} '
                                 f'on SIGTERM, not {cls.expect_exit}')
         for service in cls.services:
-            problems += [f'weblocksd said: {line}' for line in service.complaints()]
+            problems += [f'weblocksd wrote: {line}' for line in service.complaints()]
         if cls.monitor.broken is None:
             cls.monitor.position()
         else:
             problems.append(f'the monitor ended before its time: {cls.monitor.broken}')
         names = {service.name for service in cls.services}
-        problems += cls.monitor.told_too_much(names, cls.others_broadcast)[:5]
+        problems += cls.monitor.get_misdirected(names, cls.others_broadcast)[:5]
         if problems:
             text = '\n'.join(problems + [service.stderr() for service in cls.services])
             raise AssertionError(text)
@@ -396,7 +396,7 @@ class BusTestCase(unittest.TestCase):
         signal.signal(signal.SIGALRM, on_alarm)
         signal.setitimer(signal.ITIMER_REAL, self.time_limit * FACTOR)
         self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
-        # If even the exception can't get through: say where we hang, and die; the
+        # If even the exception can't get through: print the stack, and exit; the
         # children die with us.
         faulthandler.dump_traceback_later(self.time_limit * FACTOR * 1.5, exit=True)
         self.addCleanup(faulthandler.cancel_dump_traceback_later)
@@ -454,7 +454,7 @@ class BusTestCase(unittest.TestCase):
             known = self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
             return not set(names) & set(known)
         wait_for(gone, what='end of connections', every=0.005)
-        # The bus told the service before it answers anything that is sent from now on.
+        # The bus notified the service before it serves anything sent from now on.
         if self.daemon is not None and self.daemon.process.poll() is None:
             self.control.ping()
 
@@ -475,9 +475,9 @@ class BusTestCase(unittest.TestCase):
 
     def report(self):
         """Diagnostics of a failed test."""
-        said = [f'{service.command} ({service.process.poll()}) said:\n{service.stderr()[-4000:]}'
+        parts = [f'{service.command} ({service.process.poll()}) wrote:\n{service.stderr()[-4000:]}'
                 for service in self.services]
-        return '\n'.join(said + ['the bus said:', self.bus.log()[-2000:]])
+        return '\n'.join(parts + ['the bus wrote:', self.bus.log()[-2000:]])
 
 
 __all__ = ['Bus', 'BusTestCase', 'Client', 'DBusError', 'DRIVER', 'DRIVER_PATH', 'FACTOR',

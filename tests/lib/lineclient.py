@@ -18,7 +18,7 @@ from calls import LOCKS, DBusError, bucket_path, options
 from rawbus import RawClient, method_call
 
 
-def say(**what):
+def write(**what):
     sys.stdout.write(json.dumps(what) + '\n')
     sys.stdout.flush()
 
@@ -37,14 +37,14 @@ def lock_call(step):
 class LineClient:
     def __init__(self, address):
         self.client = RawClient(address)
-        self.told = 0
-        say(name=self.client.name)
+        self.n_written = 0
+        write(name=self.client.name)
 
-    def tell_signals(self):
-        for event in self.client.events[self.told:]:
-            say(signal=event.signal, path=event.path, args=event.args, sender=event.sender,
+    def write_signals(self):
+        for event in self.client.events[self.n_written:]:
+            write(signal=event.signal, path=event.path, args=event.args, sender=event.sender,
                 at=event.at)
-        self.told = len(self.client.events)
+        self.n_written = len(self.client.events)
 
     def do_request(self, name, bucket, options):
         return self.client.request(name, bucket, **options)
@@ -71,7 +71,7 @@ class LineClient:
     def run(self):
         data = b''
         while True:
-            self.tell_signals()
+            self.write_signals()
             ready = select.select([0, self.client.socket], [], [])[0]
             if self.client.socket in ready:
                 self.client.pump()
@@ -87,9 +87,9 @@ class LineClient:
     def obey(self, command):
         method = getattr(self, 'do_' + command.pop('do'))
         try:
-            say(result=method(**command))
+            write(result=method(**command))
         except DBusError as error:
-            say(error=[error.name, error.message])
+            write(error=[error.name, error.message])
 
 
 if __name__ == '__main__':

@@ -118,7 +118,7 @@ def _ended(_serial, body):
 
 def _live(_serial, body):
     count, more = struct.unpack_from('=II', body)
-    _check(len(body) == 8 + 24 * count and more in (0, 1), 'another list than it says')
+    _check(len(body) == 8 + 24 * count and more in (0, 1), 'the list has another length than its count')
     entries = [Entry(*fields) for fields in struct.iter_unpack('=QQII', body[8:])]
     for entry in entries:
         _check(entry.key and entry.state in (WAITS, HELD), 'something that is not live')

@@ -42,7 +42,7 @@ void private_bus_replace_service(PrivateBus *bus, const char *option);
 GDBusConnection *private_bus_connect(PrivateBus *bus);
 
 /* Calls `leave` with the data, which ends the connection of that unique name, and waits until the
- * bus says that it is gone. */
+ * bus has noticed its end. */
 void private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data);
 
 /* Closes the connection as if its process had been killed, and waits until the bus has noticed. */

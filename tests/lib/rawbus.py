@@ -22,7 +22,7 @@ from calls import (LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_pat
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
 # Whose a connection is, by address and unique name, where it isn't ours: its uid, or what else
-# makes two clients strangers. The monitor judges by it.
+# makes two clients separate principals, for the checks of the monitor.
 PRINCIPALS = {}
 _PLAIN = Gio.DBusMessageFlags.NONE
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
@@ -118,7 +118,7 @@ def unpack(message):
 class RawClient(LockCalls):
     """A connection that the test controls. `log` has every message as received."""
 
-    # As a binding does by itself; whoever doesn't is served only so many calls by the bus.
+    # As bindings do; a client that doesn't is served only a limited number of calls on the bus.
     answers_pings = True
 
     def __init__(self, address, hello=True, uid=None, descriptors=False):
@@ -172,7 +172,7 @@ class RawClient(LockCalls):
         return [serial for _, serial in pairs]
 
     def send_with_descriptors(self, message, descriptors):
-        # What says their number is a list in the message; they travel beside its bytes.
+        # The message has a header field with their number; they are sent beside its bytes.
         fds = Gio.UnixFDList()
         for descriptor in descriptors:
             fds.append(descriptor)
@@ -199,7 +199,7 @@ class RawClient(LockCalls):
         self._take(parse(blob))
 
     def watch(self, *arguments, **kw):
-        # What a watcher misses that lags is tested by those who answer when the test says so.
+        # Cases of watchers that lag answer Pings themselves.
         self.answers_pings = False
         super().watch(*arguments, **kw)
 
@@ -323,7 +323,7 @@ class Judge:
         if not {(to, path), (to, ROOT)} & self._watches:
             return f'{to} does not watch'
         if about is not None and not self._may_observe(to, about, path):
-            return f'{to} is a stranger to {about}'
+            return f'{to} is another principal than {about}'
         return None
 
     def _may_observe(self, to, about, path):
@@ -339,10 +339,10 @@ class Judge:
 
     def _principal(self, name):
         """A uid, and the id of an application."""
-        said = PRINCIPALS.get((self._address, name), os.geteuid())
-        if isinstance(said, tuple):
-            return said
-        return (said, '') if isinstance(said, int) else (os.geteuid(), said)
+        listed = PRINCIPALS.get((self._address, name), os.geteuid())
+        if isinstance(listed, tuple):
+            return listed
+        return (listed, '') if isinstance(listed, int) else (os.geteuid(), listed)
 
 
 class Monitor:
@@ -417,8 +417,8 @@ class Monitor:
             blobs = self._blobs[start:stop]
         return [parse(blob) for blob in blobs]
 
-    def told_too_much(self, services, others_broadcast=False):
-        """What was told to somebody who need not know it: signals to everybody, and those of the
+    def get_misdirected(self, services, others_broadcast=False):
+        """Signals to recipients that must not get them: broadcasts, and those of the
         services of these unique names to a client that is neither the one that they are about nor
         one of the same principal that has watched that bucket. Each as text. What it has looked at
         before, it does not look at again."""
@@ -435,7 +435,7 @@ class Monitor:
         return [problem for problem in problems if problem is not None]
 
     def forget(self):
-        """Drops what told_too_much() has checked, which may be very much."""
+        """Drops what get_misdirected() has checked, which may be very much."""
         with self._lock:
             del self._blobs[:self._judged]
             self._marked = max(0, self._marked - self._judged)

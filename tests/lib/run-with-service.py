@@ -19,7 +19,7 @@ from buses import FACTOR, Bus, end, spawn, wait_exit
 from harness import Monitor, RawClient, Service
 from tap import diagnostic
 
-# What a healthy process never says.
+# What a process without faults never writes.
 COMPLAINTS = ('Unhandled promise rejection', '-CRITICAL', '-WARNING', '-ERROR', 'JS ERROR',
               'GLib-GObject', 'Fatal glibc', 'corrupted', 'AddressSanitizer', 'runtime error:')
 TIME_LIMIT = 90.0
@@ -56,14 +56,14 @@ def run_program(bus, command):
             end(watchdog)
             end(process)
         errors.seek(0)
-        said = errors.read().decode(errors='replace')
-    problems = [line for line in said.splitlines() if any(word in line for word in COMPLAINTS)]
+        output = errors.read().decode(errors='replace')
+    problems = [line for line in output.splitlines() if any(word in line for word in COMPLAINTS)]
     if planned != count or planned == 0:
         problems.append(f'{count} tests ran, and {planned} were planned')
     if code not in (0, 1):
         problems.append(f'{command[0]} ended with {code}')
-    if problems and said:
-        diagnostic(said)
+    if problems and output:
+        diagnostic(output)
     return code, count, problems
 
 
@@ -99,7 +99,7 @@ def main():
                 problems.append(f'weblocksd ended with {service.process.returncode}')
             problems += service.complaints()
             monitor.position()
-            problems += monitor.told_too_much({service.name})
+            problems += monitor.get_misdirected({service.name})
             monitor.close()
             if problems:
                 diagnostic(service.stderr())

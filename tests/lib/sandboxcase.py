@@ -102,7 +102,7 @@ class AppProcess(ProcessClient):
         return sorted(entry['clientId'] for entry in self.call('inspect', bucket)[0])
 
     def close(self):
-        # All that is in the sandbox goes with the one who made it.
+        # All processes of the sandbox end with the one that made it.
         super().close()
 
 
@@ -174,7 +174,7 @@ class Sandboxes:
         self.addCleanup(end, process)
         os.close(data_fd)
         os.close(writer)
-        # It says so when it listens.
+        # It reports when it listens.
         self.assertTrue(buses.readable(reader, buses.PATIENCE), 'the proxy does not begin')
         self.assertEqual(os.read(reader, 1), b'x')
         self.addCleanup(os.close, reader)

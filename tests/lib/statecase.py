@@ -11,7 +11,7 @@ import tempfile
 from calls import DBusError
 from harness import BusTestCase, owner_of, wait_for
 
-# How a call ends whose service is gone: the bus says so, in one of these words.
+# The error of a call when the service has ended: the bus sends one of these.
 GONE = ('NoReply', 'ServiceUnknown', 'NameHasNoOwner', 'Disconnected')
 
 

@@ -52,7 +52,7 @@ class TapResult(unittest.TestResult):
             diagnostic(f'that took {taken:.1f} s')
 
     def addSuccess(self, test):
-        # Python before 3.11 says so of a case with failed parts too.
+        # Python before 3.11 reports success of a case with failed parts too.
         if test is not self._failed:
             self._line(True, test)
 

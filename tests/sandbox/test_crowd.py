@@ -89,7 +89,7 @@ class Crowd(SandboxCase):
             failed += self.rise(words, ROUND)
             self.wait_quiet(names)
             asked += self.n_asked(begin)
-            self.assertEqual(self.monitor.told_too_much({self.daemon.name}), [])
+            self.assertEqual(self.monitor.get_misdirected({self.daemon.name}), [])
             self.monitor.forget()
         self.assertEqual(self.control.query(), ([], []))
         self.assertEqual(self.control.buckets(), [])

@@ -16,7 +16,7 @@ from calls import Path, bucket_path, other_path
 from harness import full_size, main
 from rawbus import PRINCIPALS, RawClient
 from sandboxcase import APP, OTHER_APP, SandboxCase
-from toldcases import seed
+from isolationcases import seed
 
 USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall() if user.pw_uid > 0)[:2]
 

@@ -24,24 +24,24 @@ FAULTS = [
     # Everybody is told of everybody's locks: the monitor of every test sees it.
     ('broadcast', 'bus/test_signals.py', ['Owners.test_timeout'], 'a broadcast'),
     # Answers tell what is in the bucket of that name of whoever has one.
-    ('query-unfiltered', 'bus/test_told.py', ['Random'], 'Random.test_as_if_alone'),
-    ('query-unfiltered', 'bus/test_told.py', ['Guesses.test_of_another_principal'],
+    ('query-unfiltered', 'bus/test_isolation.py', ['Random'], 'Random.test_as_if_alone'),
+    ('query-unfiltered', 'bus/test_isolation.py', ['Guesses.test_of_another_principal'],
      'Guesses.test_of_another_principal'),
     # An id is looked up among all clients' requests.
-    ('foreign-ids', 'bus/test_told.py', ['Guesses.test_of_another_principal'],
+    ('foreign-ids', 'bus/test_isolation.py', ['Guesses.test_of_another_principal'],
      'Guesses.test_of_another_principal'),
-    ('foreign-ids', 'bus/test_told.py', ['Guesses.test_of_another_client'],
+    ('foreign-ids', 'bus/test_isolation.py', ['Guesses.test_of_another_client'],
      'Guesses.test_of_another_client'),
     # An error says who has what instead.
-    ('error-tells-name', 'bus/test_told.py', ['Random'], 'Random.test_as_if_alone'),
+    ('error-tells-name', 'bus/test_isolation.py', ['Random'], 'Random.test_as_if_alone'),
     # Each bad call is a line in the log.
     ('log-unlimited', 'bus/test_log.py', ['Flood.test_bad_calls_of_another_user'],
      'Flood.test_bad_calls_of_another_user'),
     # The log has the names of locks, as they came.
-    ('log-unescaped', 'bus/test_told.py', ['Canaries.test_in_errors_and_in_the_log'],
+    ('log-unescaped', 'bus/test_isolation.py', ['Canaries.test_in_errors_and_in_the_log'],
      'Canaries.test_in_errors_and_in_the_log'),
     # The id of a lock that was released is the next one's.
-    ('id-reused', 'bus/test_told.py', ['Guesses.test_an_id_of_before'],
+    ('id-reused', 'bus/test_isolation.py', ['Guesses.test_an_id_of_before'],
      'Guesses.test_an_id_of_before'),
     # A lock socket in somebody's hands goes on after its client's end.
     ('socket-outlives-name', 'bus/test_socket_order.py', ['Refilled.test_it_ends_with_the_name'],

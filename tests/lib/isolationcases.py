@@ -72,7 +72,7 @@ class TwoPrincipals(BusTestCase):
         self.opened.append(self._adopt(client))
         return client
 
-    def stranger(self):
+    def other_client(self):
         if not can_be_others():
             self.skipTest('needs root, to connect as another user')
         return self.recorder(self.other_uid)
@@ -85,7 +85,7 @@ class TwoPrincipals(BusTestCase):
 
 
 class Player:
-    """Does things at random with one or two clients of a principal, all of whose words are
+    """Does things at random with one or two clients of a principal, all of whose messages are
     `mark`ed, and writes down what it sees: but for what differs from run to run."""
 
     def __init__(self, clients, mark, rng):
@@ -102,7 +102,7 @@ class Player:
         """Contended within the principal, and with the other one."""
         return self.rng.choice(['x', 'y', f'{self.mark}-lock'])
 
-    def who(self, name):
+    def role_of(self, name):
         """Which of its own clients that is."""
         assert name in self.index, f'{name} is somebody else'
         return self.index[name]
@@ -130,7 +130,7 @@ class Player:
             seen = str(error)
         self.story.append((act.__name__, self.index[client.name], seen))
 
-    def hear(self):
+    def read_signals(self):
         """What has come meanwhile, one after the other."""
         for each in self.clients:
             each.ping()
@@ -152,8 +152,8 @@ class Player:
             return event.signal, event.path, event.args
         id_, name, mode, client, *last = event.args
         # Of one by socket the test knows the keys.
-        assert id_ in self.ids[client] or client in self.by_socket, f'{event}: a stranger\'s id'
-        return (event.signal, event.path, id_, name, mode, self.who(client),
+        assert id_ in self.ids[client] or client in self.by_socket, f'{event}: the id of another principal'
+        return (event.signal, event.path, id_, name, mode, self.role_of(client),
                 last if event.signal == 'Released' else [bool(token) for token in last])
 
     def request(self, client):
@@ -174,14 +174,14 @@ class Player:
         return client.abort(self.rng.randrange(1, 40), self.bucket())
 
     def query(self, client):
-        return [[(name, mode, self.who(who)) for name, mode, who in part]
+        return [[(name, mode, self.role_of(name_of_client)) for name, mode, name_of_client in part]
                 for part in client.query(self.bucket())]
 
     def inspect(self, client):
         entries, more = client.inspect(self.bucket())
-        return [(entry['name'], entry['mode'], entry['state'], self.who(entry['clientId']),
+        return [(entry['name'], entry['mode'], entry['state'], self.role_of(entry['clientId']),
                  bool(entry['token']), entry['why'], entry['position'],
-                 [self.who(who) for who in entry['blockedBy']], entry['cursor'])
+                 [self.role_of(blocker) for blocker in entry['blockedBy']], entry['cursor'])
                 for entry in entries], more
 
     def watch(self, client):
@@ -238,13 +238,13 @@ class Random(TwoPrincipals):
         player = Player(mine, 'canary-mine', random.Random(value))
         other = None
         if noisy:
-            theirs = [self.stranger(), self.by_socket(self.stranger())]
+            theirs = [self.other_client(), self.by_socket(self.other_client())]
             other = Player(theirs, 'canary-theirs', random.Random(value + 1))
         for number in range(self.STEPS):
             for each in filter(None, (player, other)):
                 each.step()
                 if number % 5 == 4:
-                    each.hear()
+                    each.read_signals()
         return player, other
 
     def check_bytes(self, player, other):
@@ -370,16 +370,16 @@ class Guesses(TwoPrincipals):
                          GLib.Variant('(sa{sv})', ('bbb', options(key=99))), n_values=2)
 
     def test_of_another_principal(self):
-        client = self.stranger()
+        client = self.other_client()
         self.check(client)
         self.check_names(client)
-        # And a watch hears nothing of what happens to them now.
+        # And a watch gets no signal of what happens to them now.
         self.ask(client, 'Watch', GLib.Variant('(b)', (True,)))
         self.owner.request('watched', self.bucket, ifAvailable=True)
         self.owner.release(self.owner.resync()[-1][1], self.bucket)
         client.ping()
         self.assertEqual({event.args[3] for event in client.events}, {client.name})
-        self.check_socket(self.stranger())
+        self.check_socket(self.other_client())
 
     def test_of_another_client(self):
         """Of the same principal, which may see the lock, and yet not touch it by its id."""
@@ -388,7 +388,7 @@ class Guesses(TwoPrincipals):
 
     def test_an_id_of_before(self):
         """An id that was one's own is nobody's, and stays so: the next one is another."""
-        client = self.stranger()
+        client = self.other_client()
         used = set()
         for _ in range(20):
             id_, _ = client.request('again', self.bucket)
@@ -403,7 +403,7 @@ class Guesses(TwoPrincipals):
 
 
 class Walks(TwoPrincipals):
-    """Somebody who looks for buckets at their paths."""
+    """A client that looks for buckets by their paths."""
 
     PATHS = ('/', '/org', '/org/w3', ROOT, f'{ROOT}/bucket')
 
@@ -425,7 +425,7 @@ class Walks(TwoPrincipals):
 
     def test_what_is_there(self):
         """Before and after somebody else has buckets, it is the same."""
-        client, owner = self.stranger(), self.recorder()
+        client, owner = self.other_client(), self.recorder()
         theirs = self.unique('bucket')
         paths = self.PATHS + (bucket_path(theirs), bucket_path('default'))
         before = self.see(client, paths), client.buckets()
@@ -441,7 +441,7 @@ class Walks(TwoPrincipals):
 
     def test_paths_of_nothing(self):
         """A path that is no bucket's answers the same, whatever bucket it looks like."""
-        client, owner = self.stranger(), self.recorder()
+        client, owner = self.other_client(), self.recorder()
         owner.request('x', 'theirs_')
         for wrong in ('{}/x', '{}_zz', '{}_5F'):
             with self.subTest(wrong):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """An application gets no information about another one of the same user. These are the cases of
-toldcases.py; in tests/bus/test_told.py the other principal is another user.
+isolationcases.py; in tests/bus/test_isolation.py the other principal is another user.
 
 The connections are opened in sandboxes, by which the service identifies them, and then used in this
 process: so the messages to the application are compared byte for byte.
@@ -10,7 +10,7 @@ process: so the messages to the application are compared byte for byte.
 
 import socket
 
-import toldcases
+import isolationcases
 from harness import full_size, main
 from rawbus import PRINCIPALS
 from sandboxcase import APP, OTHER_APP, SandboxCase
@@ -34,41 +34,41 @@ class TwoApps(SandboxCase):
         if app_id not in self.apps:
             self.apps[app_id] = (self.proxied_app if self.proxied else self.app)(app_id)
         sock = socket.socket(fileno=self.descriptor_of(self.apps[app_id], 'give_connection'))
-        client = self.open(toldcases.Recorder.on_socket(sock))
+        client = self.open(isolationcases.Recorder.on_socket(sock))
         PRINCIPALS[self.bus.address, client.name] = app_id
         return client
 
     def recorder(self):
         return self.recorder_of(self.MINE)
 
-    def stranger(self):
+    def other_client(self):
         return self.recorder_of(self.THEIRS)
 
 
-class Random(TwoApps, toldcases.Random):
+class Random(TwoApps, isolationcases.Random):
     STEPS = full_size(300, 1000)
 
 
-class RandomBehindProxies(TwoApps, toldcases.Random):
+class RandomBehindProxies(TwoApps, isolationcases.Random):
     """As Flatpak has it: in full, always."""
 
     proxied = True
 
 
-class RandomBesideTheHost(TwoApps, toldcases.Random):
+class RandomBesideTheHost(TwoApps, isolationcases.Random):
     MINE, THEIRS = APP, None
     STEPS = full_size(300, 1000)
 
 
-class Guesses(TwoApps, toldcases.Guesses):
+class Guesses(TwoApps, isolationcases.Guesses):
     pass
 
 
-class GuessesBehindProxies(TwoApps, toldcases.Guesses):
+class GuessesBehindProxies(TwoApps, isolationcases.Guesses):
     proxied = True
 
 
-class Walks(TwoApps, toldcases.Walks):
+class Walks(TwoApps, isolationcases.Walks):
     pass
 
 

@@ -3,20 +3,20 @@
 
 """A principal gets no information about another one, here another user."""
 
-import toldcases
+import isolationcases
 from calls import DBusError, options
 from harness import BusTestCase, GLib, main
 
 
-class Random(toldcases.Random):
+class Random(isolationcases.Random):
     pass
 
 
-class Guesses(toldcases.Guesses):
+class Guesses(isolationcases.Guesses):
     pass
 
 
-class Walks(toldcases.Walks):
+class Walks(isolationcases.Walks):
     pass
 
 
