@@ -92,7 +92,7 @@ notify(Server *server, PendingReply *pending)
 
         watches_notify(server, effect, notified);
     }
-    if (pending->client != NULL && reply->request != NULL)
+    if (pending->client != NULL && reply != NULL && reply->request != NULL)
         late_replies_tell_id(server, reply->request);
     send_reply(pending);
     effects_clear(effects);
