@@ -9,6 +9,7 @@
 
 #include "client-lib/lock-info-private.h"
 #include "client-lib/process-look.h"
+#include "common/boot-time.h"
 
 /* WebLocksEvidence documents these. */
 #define SECOND_US        ((gint64)G_USEC_PER_SEC)
@@ -103,7 +104,7 @@ look_at_cycle(Finding *self, const WaitFinding *wait, gint64 now_us)
 void
 evidence_update(WebLocksLockInfo *info, const WaitGraph *graph)
 {
-    const gint64 now_us = process_look_now();
+    const gint64 now_us = boot_time_get_us();
     const WaitFinding wait = wait_graph_find(graph, info);
     Finding finding = {0};
 

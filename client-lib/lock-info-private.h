@@ -24,7 +24,7 @@ guint64 web_locks_lock_info_get_cursor(WebLocksLockInfo *self);
 /* The key of the request, if it is one of the caller; otherwise 0. */
 guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 
-/* As web_locks_lock_info_get_since(), by the clock of process_look_now(), which is never set. */
+/* As web_locks_lock_info_get_since(), by boot_time_get_us(), which is never set. */
 gint64 web_locks_lock_info_get_since_boot(WebLocksLockInfo *self);
 
 /* What is kept about the process between looks at it; owned by the info. */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "common/boot-time.h"
 #include "common/bus-names.h"
 #include "common/lock-mode.h"
 
@@ -104,7 +105,7 @@ set_age(WebLocksLockInfo *self, guint64 age_ms)
 
     self->age_ms = age_ms;
     self->since_us = g_get_real_time() - age_us;
-    self->since_boot_us = process_look_now() - age_us;
+    self->since_boot_us = boot_time_get_us() - age_us;
 }
 
 static void

@@ -6,22 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Longer than a line of stat, whose numbers are of limited size. */
 #define FILE_MAX_BYTES 2048
 /* The fields of stat between the state and the start time. */
 #define FIELDS_BEFORE_START 18
-
-gint64
-process_look_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
-}
 
 static gboolean
 read_file(int directory, const char *name, char buffer[FILE_MAX_BYTES])

@@ -5,7 +5,8 @@
  *
  * A process is identified by its pid and its start time. A pid may have been given to another
  * process, so a process is only looked at if it started before the time from which the caller knows
- * the pid and, if the caller knows its name, still has that name. */
+ * the pid and, if the caller knows its name, still has that name. All times are of
+ * boot_time_get_us(). */
 
 #pragma once
 
@@ -18,9 +19,6 @@ typedef struct {
     gint64 idle_since_us; /* since when it has been runnable or in uninterruptible sleep, and has
                            * not run; 0: it was neither */
 } ProcessLook;
-
-/* The clock of all times here: microseconds since boot, suspended time included. */
-gint64 process_look_now(void);
 
 /* Looks at process `pid` at the time `now_us`. `name` is its name, or "". `known_us` is a time at
  * which it was running.

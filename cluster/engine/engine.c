@@ -7,8 +7,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "boot-time.h"
 #include "engine-private.h"
 #include "servers.h"
 #include "zookeeper-source.h"
@@ -30,15 +30,6 @@ static const char *const result_names[] = {
     [ENGINE_DENIED] = "denied",
     [ENGINE_OTHER] = "unexpected",
 };
-
-static gint64
-get_boottime_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
-}
 
 /* The client calls the completions of what is pending; they have been answered before. */
 static void
@@ -107,7 +98,7 @@ engine_operation_new(EngineCallback callback, gpointer data)
     operation->data = data;
     operation->version_part = -1;
     operation->block_part = -1;
-    operation->sent_us = get_boottime_us();
+    operation->sent_us = boot_time_get_us();
     operation->sent_monotonic_us = g_get_monotonic_time();
     return operation;
 }

@@ -3,8 +3,7 @@
 
 #include "session.h"
 
-#include <time.h>
-
+#include "boot-time.h"
 #include "lease.h"
 #include "session-file.h"
 
@@ -45,15 +44,6 @@ struct Session {
 
 static void begin(Session *session);
 
-static gint64
-get_boottime_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 /* ---- lease */
 
 static void
@@ -88,7 +78,7 @@ on_retry(gpointer data)
     Session *session = data;
 
     session->retry_source = 0;
-    if (session->old != NULL && (get_boottime_us() >= session->closes_us ||
+    if (session->old != NULL && (boot_time_get_us() >= session->closes_us ||
                                  (session->has_service && !is_service_behind(session))))
         engine_free(g_steal_pointer(&session->old), FALSE);
     /* A lock service that is stopped would only make the other hosts wait again. */
@@ -116,7 +106,7 @@ end(Session *session)
     if (session->was_ready)
         g_message("the session with ZooKeeper has ended");
     session->old = g_steal_pointer(&session->engine);
-    session->closes_us = get_boottime_us() + GRACE_US;
+    session->closes_us = boot_time_get_us() + GRACE_US;
     session_file_delete(session->directory);
     session->is_ready = FALSE;
     session->is_reattached = FALSE;
@@ -144,7 +134,7 @@ static gboolean
 on_lease(gpointer data)
 {
     Session *session = data;
-    gint64 now_us = get_boottime_us();
+    gint64 now_us = boot_time_get_us();
 
     session->lease_source = 0;
     if (session->lease.deadline_us != 0 && !session->functions->has_nodes(session->data)) {
@@ -177,8 +167,8 @@ arm_lease(Session *session)
     g_clear_handle_id(&session->lease_source, g_source_remove);
     if (next_us < 0)
         return;
-    delay_us = next_us - get_boottime_us();
-    if (delay_us <= 0 && !lease_is_over(&session->lease, get_boottime_us()))
+    delay_us = next_us - boot_time_get_us();
+    if (delay_us <= 0 && !lease_is_over(&session->lease, boot_time_get_us()))
         delay_us = G_USEC_PER_SEC / 2;
     session->lease_source = g_timeout_add((guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session);
 }
@@ -203,7 +193,7 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
         g_warning("the ZooKeeper servers deny access to %s: the credential is not the one with "
                   "which it was made",
                   session->config->root);
-    if (lease_is_over(&session->lease, get_boottime_us()) || answer->result == ENGINE_DENIED ||
+    if (lease_is_over(&session->lease, boot_time_get_us()) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
         end(session);
         return FALSE;

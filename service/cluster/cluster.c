@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "boot-time.h"
 #include "bus-names.h"
 #include "demands.h"
 #include "gateway.h"
@@ -79,7 +80,7 @@ cluster_check_lease(Cluster *self)
 
     if (!lease_is_over(&self->lease))
         return FALSE;
-    if (!self->is_synced && self->next_deadline_us > lease_get_time_us()) {
+    if (!self->is_synced && self->next_deadline_us > boot_time_get_us()) {
         /* The gateway has a new lease, and has confirmed some permits. */
         lease_set(&self->lease, self->next_deadline_us);
         return lose_all(self, TRUE);
@@ -126,7 +127,7 @@ receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
     LockQueue *queue = demand->queue;
 
     demand_confirm(demand, message->block);
-    if (message->deadline_us <= lease_get_time_us()) {
+    if (message->deadline_us <= boot_time_get_us()) {
         /* It is given back at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);
         return;
@@ -396,7 +397,7 @@ cluster_lose_unconfigured(const Cluster *self, UserAgent *user_agent)
 void
 cluster_begin(Cluster *self, gint64 deadline_us)
 {
-    const gint64 limit_us = lease_get_time_us() + CLUSTER_SYNC_SECS * (gint64)G_USEC_PER_SEC;
+    const gint64 limit_us = boot_time_get_us() + CLUSTER_SYNC_SECS * (gint64)G_USEC_PER_SEC;
 
     take_changed(self, NULL);
     if (demands_get_size(&self->demands) == 0)
@@ -445,7 +446,7 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
     gint64 left_us;
 
     gateway_connect(&self->gateway);
-    left_us = self->lease.deadline_us - lease_get_time_us();
+    left_us = self->lease.deadline_us - boot_time_get_us();
     *out_info = (ClusterInfo){
         .state = self->state,
         .lease_left_us = MAX(left_us, 0),

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "boot-time.h"
+
 typedef struct {
     void (*on_timer)(gpointer data);
     gpointer data;
@@ -45,15 +47,6 @@ lease_fini(Lease *lease)
     close(lease->timer_fd);
 }
 
-gint64
-lease_get_time_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 void
 lease_set(Lease *lease, gint64 deadline_us)
 {
@@ -72,5 +65,5 @@ lease_set(Lease *lease, gint64 deadline_us)
 gboolean
 lease_is_over(const Lease *lease)
 {
-    return lease->deadline_us != 0 && lease_get_time_us() >= lease->deadline_us;
+    return lease->deadline_us != 0 && boot_time_get_us() >= lease->deadline_us;
 }

@@ -21,9 +21,6 @@ typedef struct {
 void lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data);
 void lease_fini(Lease *lease);
 
-/* Returns the time of CLOCK_BOOTTIME in microseconds. */
-gint64 lease_get_time_us(void);
-
 /* Sets the deadline; 0: there is no lease any more. */
 void lease_set(Lease *lease, gint64 deadline_us);
 

@@ -8,6 +8,7 @@
 
 #include "client-lib/lock-info-private.h"
 #include "client-lib/manager-private.h"
+#include "common/boot-time.h"
 
 #define SECOND_US ((gint64)G_USEC_PER_SEC)
 #define NOW_US    (1000000 * SECOND_US)
@@ -29,7 +30,7 @@ static const Case *now;
 static guint n_looks;
 
 gint64
-process_look_now(void)
+boot_time_get_us(void)
 {
     return NOW_US;
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "client-lib/process-look.h"
+#include "common/boot-time.h"
 
 #define SECOND G_USEC_PER_SEC
 #define LATER  (3600 * (gint64)SECOND)
@@ -62,23 +63,23 @@ end(pid_t pid)
 static int
 look_at(ProcessLook *look, pid_t pid, const char *name, gint64 now_us, gint64 *out_idle_us)
 {
-    return (guchar)process_look(look, (guint)pid, name, process_look_now(), now_us, out_idle_us);
+    return (guchar)process_look(look, (guint)pid, name, boot_time_get_us(), now_us, out_idle_us);
 }
 
 /* Until it is in that state, which a child reaches by itself. */
 static void
 wait_for_state(pid_t pid, char state)
 {
-    const gint64 deadline_us = process_look_now() + PATIENCE_US;
+    const gint64 deadline_us = boot_time_get_us() + PATIENCE_US;
 
     for (;;) {
         ProcessLook look = {0};
         gint64 idle_us;
-        int now = look_at(&look, pid, "", process_look_now(), &idle_us);
+        int now = look_at(&look, pid, "", boot_time_get_us(), &idle_us);
 
         if (now == state)
             return;
-        if (process_look_now() > deadline_us)
+        if (boot_time_get_us() > deadline_us)
             g_error("process %d is in state '%c', and not '%c'", pid, now, state);
         g_usleep(1000);
     }
@@ -151,7 +152,7 @@ sleep_uninterruptibly(void)
 static void
 test_uninterruptible(void)
 {
-    const gint64 deadline_us = process_look_now() + PATIENCE_US;
+    const gint64 deadline_us = boot_time_get_us() + PATIENCE_US;
     pid_t pid = spawn(sleep_uninterruptibly);
     ProcessLook look = {0};
     gint64 idle_us = -1;
@@ -163,7 +164,7 @@ test_uninterruptible(void)
         g_assert_cmpint(look_at(&look, pid, "", 5 * SECOND, &idle_us), ==, 'D');
         g_assert_cmpint(idle_us, ==, 0);
         g_assert_cmpint(look_at(&look, pid, "", 20 * SECOND, &idle_us), ==, 'D');
-    } while (idle_us != 15 * SECOND && process_look_now() < deadline_us);
+    } while (idle_us != 15 * SECOND && boot_time_get_us() < deadline_us);
     g_assert_cmpint(idle_us, ==, 15 * SECOND);
     /* It has run since. */
     look.run_ns--;
@@ -211,7 +212,7 @@ test_running(void)
 static void
 test_started_later(void)
 {
-    const gint64 before_us = process_look_now();
+    const gint64 before_us = boot_time_get_us();
     pid_t pid = spawn(pause_forever);
     ProcessLook look = {0};
     gint64 idle_us;
@@ -220,7 +221,7 @@ test_started_later(void)
     g_assert_true(process_look(&look, (guint)pid, "", before_us - SECOND / 10, LATER, &idle_us) ==
                   '\0');
     wait_for_state(pid, 'S');
-    g_assert_true(process_look(&look, (guint)pid, "", process_look_now(), LATER, &idle_us) == 'S');
+    g_assert_true(process_look(&look, (guint)pid, "", boot_time_get_us(), LATER, &idle_us) == 'S');
     end(pid);
 }
 
