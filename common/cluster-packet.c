@@ -8,7 +8,7 @@
 #include "bus-string.h"
 
 G_STATIC_ASSERT(sizeof(ClusterHead) == 8);
-G_STATIC_ASSERT(sizeof(ClusterHello) == 32);
+G_STATIC_ASSERT(sizeof(ClusterHello) == 16);
 G_STATIC_ASSERT(sizeof(ClusterDemand) == 48);
 G_STATIC_ASSERT(sizeof(ClusterAck) == 16);
 G_STATIC_ASSERT(sizeof(ClusterList) == 24);
@@ -228,12 +228,12 @@ check_row(Texts *texts)
 
     if ((gsize)(texts->end - texts->at) < sizeof *row || row->mode < PERMIT_SHARED ||
         row->mode > PERMIT_EXCLUSIVE ||
-        (row->state != CLUSTER_ROW_HOLDS && row->state != CLUSTER_ROW_WAITS) || row->since_us < 0)
+        (row->state != CLUSTER_ROW_HOLDS && row->state != CLUSTER_ROW_WAITS) ||
+        row->reserved != 0 || row->since_us < 0)
         return FALSE;
     texts->at = row->text;
     check_text(texts, row->host_length, 1, CLUSTER_HOST_BYTES_MAX);
     check_name(texts, row->name_length);
-    check_text(texts, row->claim_length, 1, CLUSTER_CLAIM_BYTES_MAX);
     return end_texts(texts, row);
 }
 
@@ -327,9 +327,9 @@ cluster_packet_read_from_gateway(const void *packet, gsize size)
 }
 
 static gsize
-get_row_size(gsize host_length, gsize name_length, gsize claim_length)
+get_row_size(gsize host_length, gsize name_length)
 {
-    return align(sizeof(ClusterRow) + host_length + name_length + claim_length + 3);
+    return align(sizeof(ClusterRow) + host_length + name_length + 2);
 }
 
 const ClusterRow *
@@ -337,8 +337,8 @@ cluster_rows_next(const ClusterRows *rows, const ClusterRow *row)
 {
     if (row == NULL)
         return (const ClusterRow *)rows->rows;
-    return (const ClusterRow *)((const char *)row + get_row_size(row->host_length, row->name_length,
-                                                                 row->claim_length));
+    return (const ClusterRow *)((const char *)row +
+                                get_row_size(row->host_length, row->name_length));
 }
 
 /* ---- writing */
@@ -370,14 +370,13 @@ append_padding(GByteArray *bytes)
 }
 
 void
-cluster_packet_write_hello(GByteArray *bytes, const guint8 *boot_id)
+cluster_packet_write_hello(GByteArray *bytes)
 {
-    ClusterHello message = {
+    const ClusterHello message = {
         .head = make_head(CLUSTER_PACKET_HELLO, sizeof message),
         .version = CLUSTER_PACKET_VERSION,
     };
 
-    memcpy(message.boot_id, boot_id, sizeof message.boot_id);
     append(bytes, &message, sizeof message);
 }
 
@@ -552,18 +551,16 @@ cluster_packet_add_row(GByteArray *bytes,
                        ClusterRowState state,
                        gint64 since_us,
                        const char *host,
-                       const char *name,
-                       const char *claim)
+                       const char *name)
 {
     const ClusterRow row = {
         .mode = (guint8)mode,
         .state = (guint8)state,
         .host_length = (guint16)strlen(host),
         .name_length = (guint16)strlen(name),
-        .claim_length = (guint16)strlen(claim),
         .since_us = since_us,
     };
-    const gsize size = get_row_size(row.host_length, row.name_length, row.claim_length);
+    const gsize size = get_row_size(row.host_length, row.name_length);
     ClusterRows *rows = (ClusterRows *)(bytes->data + *offset);
 
     if (rows->head.size + size > CLUSTER_PACKET_BYTES_MAX) {
@@ -578,7 +575,6 @@ cluster_packet_add_row(GByteArray *bytes,
     append(bytes, &row, sizeof row);
     append_text(bytes, host);
     append_text(bytes, name);
-    append_text(bytes, claim);
     append_padding(bytes);
 }
 

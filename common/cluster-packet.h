@@ -32,14 +32,11 @@
 #define CLUSTER_BUCKET_BYTES_MAX 64u
 #define CLUSTER_NAME_BYTES_MAX   4096u
 #define CLUSTER_HOST_BYTES_MAX   255u
-#define CLUSTER_CLAIM_BYTES_MAX  255u
 
 /* A permit is for 2^20 tokens: block << 20 up to block << 20 | 0xfffff. Tokens have to fit the 53
  * bits of a JavaScript number. */
 #define CLUSTER_BLOCK_BITS 20u
 #define CLUSTER_BLOCK_MAX  ((G_GUINT64_CONSTANT(1) << (53 - CLUSTER_BLOCK_BITS)) - 1)
-
-#define CLUSTER_BOOT_ID_BYTES 16u
 
 typedef enum {
     /* From weblocksd. */
@@ -104,7 +101,6 @@ typedef struct {
     ClusterHead head;
     guint32 version;
     guint32 reserved;
-    guint8 boot_id[CLUSTER_BOOT_ID_BYTES];
 } ClusterHello;
 
 /* What a queue needs now. It replaces the earlier demand of the same handle. A handle stands for
@@ -212,9 +208,9 @@ typedef struct {
     guint8 state; /* a ClusterRowState */
     guint16 host_length;
     guint16 name_length;
-    guint16 claim_length;
+    guint16 reserved;
     gint64 since_us; /* since 1970; when the claim was made */
-    char text[];     /* host, name, claim; then zeros up to a multiple of 8 */
+    char text[];     /* host, name; then zeros up to a multiple of 8 */
 } ClusterRow;
 
 /* The claims of other hosts, in the order of the engine. */
@@ -287,12 +283,6 @@ cluster_row_get_name(const ClusterRow *row)
 }
 
 static inline const char *
-cluster_row_get_claim(const ClusterRow *row)
-{
-    return row->text + row->host_length + 1 + row->name_length + 1;
-}
-
-static inline const char *
 cluster_status_get_engine(const ClusterStatus *status)
 {
     return status->text;
@@ -317,7 +307,7 @@ const ClusterHead *cluster_packet_read_from_gateway(const void *packet, gsize si
 
 /* ---- writing: each function appends one message to `bytes` */
 
-void cluster_packet_write_hello(GByteArray *bytes, const guint8 *boot_id);
+void cluster_packet_write_hello(GByteArray *bytes);
 
 /* Copies everything but the head, the lengths and the text from `demand`. */
 void cluster_packet_write_demand(GByteArray *bytes,
@@ -362,8 +352,7 @@ void cluster_packet_add_row(GByteArray *bytes,
                             ClusterRowState state,
                             gint64 since_us,
                             const char *host,
-                            const char *name,
-                            const char *claim);
+                            const char *name);
 void cluster_packet_write_status(GByteArray *bytes,
                                  ClusterState state,
                                  const char *engine,

@@ -232,7 +232,7 @@ on_status(gpointer data)
 /* ---- the lock service */
 
 static void
-on_hello(G_GNUC_UNUSED const ClusterHello *message, gpointer data)
+on_hello(gpointer data)
 {
     Gateway *gateway = data;
 

@@ -74,7 +74,7 @@ add_row(GByteArray *bytes, guint *offset, const GArray *rows, guint i)
 
     cluster_packet_add_row(bytes, offset, row->name.mode,
                            is_blocked(rows, i) ? CLUSTER_ROW_WAITS : CLUSTER_ROW_HOLDS, since_us,
-                           host, row->claim->name, row->claim->node);
+                           host, row->claim->name);
 }
 
 static void

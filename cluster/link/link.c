@@ -57,7 +57,7 @@ receive_hello(Link *self, const ClusterHead *message)
         return;
     }
     self->is_greeted = TRUE;
-    self->functions->hello(hello, self->data);
+    self->functions->hello(self->data);
 }
 
 static void

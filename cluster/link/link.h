@@ -19,7 +19,7 @@
 
 /* The functions may send, and may call link_disconnect(). Messages are valid until they return. */
 typedef struct {
-    void (*hello)(const ClusterHello *message, gpointer data);
+    void (*hello)(gpointer data);
     void (*demand)(const ClusterDemand *message, gpointer data);
     void (*ready)(gpointer data);
     void (*ack)(guint64 serial, gpointer data);

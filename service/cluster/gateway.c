@@ -4,15 +4,12 @@
 #include "gateway.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define DELAY_MIN_MS 50
 #define DELAY_MAX_MS 1000
-
-#define BOOT_ID_PATH "/proc/sys/kernel/random/boot_id"
 
 static void connect_later(Gateway *self);
 
@@ -122,7 +119,7 @@ gateway_connect(Gateway *self)
         return;
     }
     self->connection = cluster_connection_new(fd, &handler, self);
-    cluster_packet_write_hello(gateway_get_output(self), self->boot_id);
+    cluster_packet_write_hello(gateway_get_output(self));
     self->functions->connected(self->data);
 }
 
@@ -145,24 +142,6 @@ flush(TurnOutput *output)
 
 /* ---- */
 
-/* The id is 32 hexadecimal digits, with hyphens between some of them. */
-static void
-read_boot_id(guint8 *boot_id)
-{
-    g_autofree char *text = NULL;
-    guint n = 0;
-
-    memset(boot_id, 0, CLUSTER_BOOT_ID_BYTES);
-    if (!g_file_get_contents(BOOT_ID_PATH, &text, NULL, NULL))
-        return;
-    for (const char *p = text; *p != '\0' && n < 2 * CLUSTER_BOOT_ID_BYTES; p++) {
-        if (!g_ascii_isxdigit(*p))
-            continue;
-        boot_id[n / 2] = (guint8)(boot_id[n / 2] << 4 | g_ascii_xdigit_value(*p));
-        n++;
-    }
-}
-
 void
 gateway_init(
     Gateway *self, const char *path, Turn *turn, const GatewayFunctions *functions, gpointer data)
@@ -174,7 +153,6 @@ gateway_init(
         .output = {.turn = turn, .flush = flush},
         .delay_ms = DELAY_MIN_MS,
     };
-    read_boot_id(self->boot_id);
 }
 
 void

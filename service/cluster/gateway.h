@@ -24,7 +24,6 @@ typedef struct {
 
 typedef struct {
     char *path;
-    guint8 boot_id[CLUSTER_BOOT_ID_BYTES];
     const GatewayFunctions *functions;
     gpointer data;
     TurnOutput output;

@@ -14,8 +14,8 @@ from statecase import StateCase
 
 BUCKETS = ['cluster:farm', 'cluster:other', 'cluster:closed']
 HERE = ['--system', '--bucket', BUCKET]
-OTHERS = [link.row(link.EXCLUSIVE, link.HOLDS, 'beta', 'x', 'claim-1', 1_700_000_000_000_000),
-          link.row(link.SHARED, link.WAITS, 'gamma\x1b[2J', 'x', 'claim-2', 1_700_000_001_000_000)]
+OTHERS = [link.row(link.EXCLUSIVE, link.HOLDS, 'beta', 'x', 1_700_000_000_000_000),
+          link.row(link.SHARED, link.WAITS, 'gamma\x1b[2J', 'x', 1_700_000_001_000_000)]
 
 
 class ClusterCommandCase(ClusterCase, CliTestCase):

@@ -124,9 +124,9 @@ def break_locks(client, name, **kw):
     return Call(client, 'Break', GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))
 
 
-HELD = link.row(link.EXCLUSIVE, link.HOLDS, 'node1', 'y', 'e-1', 1)
-SHARES = link.row(link.SHARED, link.HOLDS, 'node2', 'z', 's-2', 2)
-WAITS = link.row(link.EXCLUSIVE, link.WAITS, 'node2', 'x', 'e-3', 3)
+HELD = link.row(link.EXCLUSIVE, link.HOLDS, 'node1', 'y', 1)
+SHARES = link.row(link.SHARED, link.HOLDS, 'node2', 'z', 2)
+WAITS = link.row(link.EXCLUSIVE, link.WAITS, 'node2', 'x', 3)
 
 
 class OtherHosts(ClusterCase):

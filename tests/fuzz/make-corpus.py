@@ -75,13 +75,13 @@ def packet_inputs():
 
 def cluster_packet_inputs():
     one = link.demand(1, 'frame 1', want=link.EXCLUSIVE, undecided=link.STEAL, n_waiting=3)
-    row = link.row(link.SHARED, link.HOLDS, 'node1', 'x', 's-1', 17)
+    row = link.row(link.SHARED, link.HOLDS, 'node1', 'x', 17)
     for number, data in enumerate((
-            link.hello(bytes(range(16))), one, link.packet(link.READY), link.ack(7), link.list_(7),
+            link.hello(), one, link.packet(link.READY), link.ack(7), link.list_(7),
             link.break_(7, 'x', 'e-1'), link.lease(7, 5000000), link.permit(1, 2, 5000000, 12),
             link.yield_(1, 1), link.revoked(1, link.LOST), link.reply(link.BUSY, 1, 2),
             link.reply(link.GONE, 1, 2), link.packet(link.SYNCED),
-            link.rows(7, row, link.row(link.EXCLUSIVE, link.WAITS, 'node2', '', 'e-2', 18)),
+            link.rows(7, row, link.row(link.EXCLUSIVE, link.WAITS, 'node2', '', 18)),
             link.status(link.SUSPECT, 'zk1:2181', ('node1', 'node2')), link.broken(7, 2, 1))):
         yield f'message-{number}', data
     yield 'empty', b''

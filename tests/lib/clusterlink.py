@@ -16,7 +16,7 @@ STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
 
-Hello = collections.namedtuple('Hello', 'version boot_id')
+Hello = collections.namedtuple('Hello', 'version')
 Demand = collections.namedtuple('Demand', 'handle block uid number want held undecided flags bucket name n_waiting')
 Ready = collections.namedtuple('Ready', '')
 Ack = collections.namedtuple('Ack', 'serial')
@@ -39,8 +39,8 @@ def lengths(*texts):
 
 # ---- from weblocksd
 
-def hello(boot_id=bytes(16), version=1):
-    return packet(HELLO, struct.pack('=II16s', version, 0, boot_id))
+def hello(version=1):
+    return packet(HELLO, struct.pack('=II', version, 0))
 
 
 def demand(handle, name, number=1, bucket='b', uid=0, block=0, want=NONE, held=NONE, undecided=0,
@@ -85,9 +85,9 @@ def reply(kind, handle, number):
     return packet(kind, struct.pack('=QII', handle, number, 0))
 
 
-def row(mode, state, host, name, claim, since=0):
-    return pad(struct.pack('=BBHHHq', mode, state, *lengths(host, name, claim), since)
-               + b''.join(text.encode() + b'\0' for text in (host, name, claim)))
+def row(mode, state, host, name, since=0):
+    return pad(struct.pack('=BBHHHq', mode, state, *lengths(host, name), 0, since)
+               + b''.join(text.encode() + b'\0' for text in (host, name)))
 
 
 def rows(serial, *all_rows, more=0):
@@ -127,9 +127,9 @@ def read(data):
     body = data[8:]
     _check(flags == 0 and size == len(data), 'a bad head')
     if kind == HELLO:
-        version, zero, boot_id = struct.unpack('=II16s', body)
+        version, zero = struct.unpack('=II', body)
         _check(zero == 0, 'something reserved')
-        return Hello(version, boot_id)
+        return Hello(version)
     if kind == DEMAND:
         (*numbers, bucket, name, n_waiting, zero) = struct.unpack_from('=QQIIBBBBHHII', body)
         _check(zero == 0, 'something reserved')

@@ -12,7 +12,7 @@ copy_from_service(GByteArray *bytes, const ClusterHead *head)
 
     switch (head->kind) {
     case CLUSTER_PACKET_HELLO:
-        cluster_packet_write_hello(bytes, ((const ClusterHello *)head)->boot_id);
+        cluster_packet_write_hello(bytes);
         /* A reader may have to do with another version. */
         ((ClusterHello *)bytes->data)->version = ((const ClusterHello *)head)->version;
         break;
@@ -48,8 +48,7 @@ copy_rows(GByteArray *bytes, const ClusterRows *rows)
     for (guint i = 0; i < rows->n_rows; i++) {
         row = cluster_rows_next(rows, row);
         cluster_packet_add_row(bytes, &offset, row->mode, row->state, row->since_us,
-                               cluster_row_get_host(row), cluster_row_get_name(row),
-                               cluster_row_get_claim(row));
+                               cluster_row_get_host(row), cluster_row_get_name(row));
     }
     ((ClusterRows *)bytes->data)->more = rows->more;
 }

@@ -9,8 +9,6 @@
 #include "tests/unit/cluster-packet-copy.h"
 #include "tests/unit/core-fixture.h"
 
-static const guint8 boot_id[CLUSTER_BOOT_ID_BYTES] = "boot id, 16 byte";
-
 /* A valid message of each kind. */
 static GByteArray *
 make_message(ClusterPacketKind kind)
@@ -30,7 +28,7 @@ make_message(ClusterPacketKind kind)
 
     switch (kind) {
     case CLUSTER_PACKET_HELLO:
-        cluster_packet_write_hello(bytes, boot_id);
+        cluster_packet_write_hello(bytes);
         break;
     case CLUSTER_PACKET_DEMAND:
         cluster_packet_write_demand(bytes, &demand, "render", "frame 1");
@@ -66,10 +64,9 @@ make_message(ClusterPacketKind kind)
         break;
     case CLUSTER_PACKET_ROWS:
         offset = cluster_packet_begin_rows(bytes, 7);
-        cluster_packet_add_row(bytes, &offset, PERMIT_SHARED, CLUSTER_ROW_HOLDS, 17, "node1", "x",
-                               "s-1");
-        cluster_packet_add_row(bytes, &offset, PERMIT_EXCLUSIVE, CLUSTER_ROW_WAITS, 18, "node2", "",
-                               "e-2");
+        cluster_packet_add_row(bytes, &offset, PERMIT_SHARED, CLUSTER_ROW_HOLDS, 17, "node1", "xy");
+        cluster_packet_add_row(bytes, &offset, PERMIT_EXCLUSIVE, CLUSTER_ROW_WAITS, 18, "node2",
+                               "");
         break;
     case CLUSTER_PACKET_STATE:
         cluster_packet_write_status(bytes, CLUSTER_STATE_SUSPECT, "zk1:2181", "node1\nnode2");
@@ -109,8 +106,8 @@ typedef struct {
 static const Field fields[] = {
     {CLUSTER_PACKET_HELLO, 0, 2, 1},
     {CLUSTER_PACKET_HELLO, 8, 4, 1},
-    {CLUSTER_PACKET_HELLO, 16, 1, 'b'},
-    {CLUSTER_PACKET_HELLO, 32, 0, 0},
+    {CLUSTER_PACKET_HELLO, 12, 4, 0},
+    {CLUSTER_PACKET_HELLO, 16, 0, 0},
     {CLUSTER_PACKET_DEMAND, 0, 2, 2},
     {CLUSTER_PACKET_DEMAND, 4, 4, 64},
     {CLUSTER_PACKET_DEMAND, 8, 8, 0x1122334455667788},
@@ -182,14 +179,13 @@ static const Field fields[] = {
     {CLUSTER_PACKET_ROWS, 24, 1, 1},
     {CLUSTER_PACKET_ROWS, 25, 1, 1},
     {CLUSTER_PACKET_ROWS, 26, 2, 5},
-    {CLUSTER_PACKET_ROWS, 28, 2, 1},
-    {CLUSTER_PACKET_ROWS, 30, 2, 3},
+    {CLUSTER_PACKET_ROWS, 28, 2, 2},
+    {CLUSTER_PACKET_ROWS, 30, 2, 0},
     {CLUSTER_PACKET_ROWS, 32, 8, 17},
     {CLUSTER_PACKET_ROWS, 40, 1, 'n'},
     {CLUSTER_PACKET_ROWS, 46, 1, 'x'},
-    {CLUSTER_PACKET_ROWS, 48, 1, 's'},
     {CLUSTER_PACKET_ROWS, 56, 1, 2},
-    {CLUSTER_PACKET_ROWS, 88, 0, 0},
+    {CLUSTER_PACKET_ROWS, 80, 0, 0},
     {CLUSTER_PACKET_STATE, 0, 2, 73},
     {CLUSTER_PACKET_STATE, 8, 4, 3},
     {CLUSTER_PACKET_STATE, 12, 2, 8},
@@ -319,7 +315,6 @@ test_accessors(void)
     row = cluster_rows_next((const ClusterRows *)rows->data, row);
     g_assert_cmpstr(cluster_row_get_host(row), ==, "node2");
     g_assert_cmpstr(cluster_row_get_name(row), ==, "");
-    g_assert_cmpstr(cluster_row_get_claim(row), ==, "e-2");
     g_assert_cmpint(row->since_us, ==, 18);
 }
 
@@ -333,8 +328,7 @@ test_many_rows(void)
     guint n_rows = 0, n_packets = 0;
 
     for (guint i = 0; i < 100; i++)
-        cluster_packet_add_row(bytes, &offset, PERMIT_SHARED, CLUSTER_ROW_HOLDS, i, "host", name,
-                               "claim");
+        cluster_packet_add_row(bytes, &offset, PERMIT_SHARED, CLUSTER_ROW_HOLDS, i, "host", name);
     for (offset = 0; offset < bytes->len; n_packets++) {
         const guint32 size = ((const ClusterHead *)(bytes->data + offset))->size;
         const ClusterRows *rows =
@@ -349,7 +343,7 @@ test_many_rows(void)
         g_assert_cmpuint(rows->more, ==, offset < bytes->len);
     }
     g_assert_cmpuint(n_rows, ==, 100);
-    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,032 bytes each */
+    g_assert_cmpuint(n_packets, ==, 5); /* 21 of 3,024 bytes each */
 }
 
 /* ---- malformed */
@@ -442,11 +436,11 @@ static const Case cases[] = {
     {CLUSTER_PACKET_ROWS, "a row of an unknown state", 25, 1, 3},
     {CLUSTER_PACKET_ROWS, "a row of no host", 26, 2, 0},
     {CLUSTER_PACKET_ROWS, "a host that wraps around", 26, 2, G_MAXUINT16},
-    {CLUSTER_PACKET_ROWS, "a row of no claim", 30, 2, 0},
-    {CLUSTER_PACKET_ROWS, "a claim that is longer", 30, 2, 4},
+    {CLUSTER_PACKET_ROWS, "a name that is longer", 28, 2, 3},
+    {CLUSTER_PACKET_ROWS, "reserved", 30, 2, 1},
     {CLUSTER_PACKET_ROWS, "before 1970", 32, 8, G_MAXUINT64},
     {CLUSTER_PACKET_ROWS, "padding between rows", 55, 1, 1},
-    {CLUSTER_PACKET_ROWS, "padding at the end", 87, 1, 1},
+    {CLUSTER_PACKET_ROWS, "padding at the end", 79, 1, 1},
     {CLUSTER_PACKET_STATE, "state off", 8, 4, 0},
     {CLUSTER_PACKET_STATE, "an unknown state", 8, 4, 5},
     {CLUSTER_PACKET_STATE, "a longer engine", 12, 2, 9},
