@@ -355,18 +355,30 @@ append(GByteArray *bytes, const void *data, gsize size)
     g_byte_array_append(bytes, data, (guint)size);
 }
 
+/* Appends the texts that a NULL-terminated list contains, and the zeros after the last. */
 static void
-append_text(GByteArray *bytes, const char *text)
-{
-    append(bytes, text, strlen(text) + 1);
-}
-
-static void
-append_padding(GByteArray *bytes)
+append_texts(GByteArray *bytes, const char *const *texts)
 {
     static const guint8 zeros[CLUSTER_PACKET_ALIGNMENT];
 
+    for (; *texts != NULL; texts++)
+        append(bytes, *texts, strlen(*texts) + 1);
     append(bytes, zeros, align(bytes->len) - bytes->len);
+}
+
+/* Appends a message of `size` bytes and texts. Sets the head. */
+static void
+append_with_texts(GByteArray *bytes,
+                  ClusterPacketKind kind,
+                  const void *message,
+                  gsize size,
+                  const char *const *texts)
+{
+    const guint offset = bytes->len;
+
+    append(bytes, message, size);
+    append_texts(bytes, texts);
+    *(ClusterHead *)(bytes->data + offset) = make_head(kind, bytes->len - offset);
 }
 
 void
@@ -386,17 +398,12 @@ cluster_packet_write_demand(GByteArray *bytes,
                             const char *bucket,
                             const char *name)
 {
+    const char *const texts[] = {bucket, name, NULL};
     ClusterDemand message = *demand;
-    const gsize bucket_length = strlen(bucket), name_length = strlen(name);
 
-    message.head =
-        make_head(CLUSTER_PACKET_DEMAND, sizeof message + bucket_length + 1 + name_length + 1);
-    message.bucket_length = (guint16)bucket_length;
-    message.name_length = (guint16)name_length;
-    append(bytes, &message, sizeof message);
-    append_text(bytes, bucket);
-    append_text(bytes, name);
-    append_padding(bytes);
+    message.bucket_length = (guint16)strlen(bucket);
+    message.name_length = (guint16)strlen(name);
+    append_with_texts(bytes, CLUSTER_PACKET_DEMAND, &message, sizeof message, texts);
 }
 
 void
@@ -421,17 +428,11 @@ cluster_packet_write_ack(GByteArray *bytes, guint64 serial)
 void
 cluster_packet_write_list(GByteArray *bytes, guint64 serial, guint32 uid, const char *bucket)
 {
-    const gsize bucket_length = strlen(bucket);
+    const char *const texts[] = {bucket, NULL};
     const ClusterList message = {
-        .head = make_head(CLUSTER_PACKET_LIST, sizeof message + bucket_length + 1),
-        .serial = serial,
-        .uid = uid,
-        .bucket_length = (guint16)bucket_length,
-    };
+        .serial = serial, .uid = uid, .bucket_length = (guint16)strlen(bucket)};
 
-    append(bytes, &message, sizeof message);
-    append_text(bytes, bucket);
-    append_padding(bytes);
+    append_with_texts(bytes, CLUSTER_PACKET_LIST, &message, sizeof message, texts);
 }
 
 void
@@ -442,24 +443,16 @@ cluster_packet_write_break(GByteArray *bytes,
                            const char *name,
                            const char *host)
 {
-    const char *which = host != NULL ? host : "";
-    const gsize bucket_length = strlen(bucket), name_length = strlen(name);
-    const gsize host_length = strlen(which);
+    const char *const texts[] = {bucket, name, host != NULL ? host : "", NULL};
     const ClusterBreak message = {
-        .head = make_head(CLUSTER_PACKET_BREAK,
-                          sizeof message + bucket_length + name_length + host_length + 3),
         .serial = serial,
         .uid = uid,
-        .bucket_length = (guint16)bucket_length,
-        .name_length = (guint16)name_length,
-        .host_length = (guint16)host_length,
+        .bucket_length = (guint16)strlen(bucket),
+        .name_length = (guint16)strlen(name),
+        .host_length = (guint16)strlen(texts[2]),
     };
 
-    append(bytes, &message, sizeof message);
-    append_text(bytes, bucket);
-    append_text(bytes, name);
-    append_text(bytes, which);
-    append_padding(bytes);
+    append_with_texts(bytes, CLUSTER_PACKET_BREAK, &message, sizeof message, texts);
 }
 
 void
@@ -560,6 +553,7 @@ cluster_packet_add_row(GByteArray *bytes,
         .name_length = (guint16)strlen(name),
         .since_us = since_us,
     };
+    const char *const texts[] = {host, name, NULL};
     const gsize size = get_row_size(row.host_length, row.name_length);
     ClusterRows *rows = (ClusterRows *)(bytes->data + *offset);
 
@@ -573,9 +567,7 @@ cluster_packet_add_row(GByteArray *bytes,
     rows->n_rows++;
     rows->head.size += (guint32)size;
     append(bytes, &row, sizeof row);
-    append_text(bytes, host);
-    append_text(bytes, name);
-    append_padding(bytes);
+    append_texts(bytes, texts);
 }
 
 void
@@ -584,18 +576,14 @@ cluster_packet_write_status(GByteArray *bytes,
                             const char *engine,
                             const char *hosts)
 {
-    const gsize engine_length = strlen(engine), hosts_length = strlen(hosts);
+    const char *const texts[] = {engine, hosts, NULL};
     const ClusterStatus message = {
-        .head = make_head(CLUSTER_PACKET_STATE, sizeof message + engine_length + hosts_length + 2),
         .state = state,
-        .engine_length = (guint16)engine_length,
-        .hosts_length = (guint16)hosts_length,
+        .engine_length = (guint16)strlen(engine),
+        .hosts_length = (guint16)strlen(hosts),
     };
 
-    append(bytes, &message, sizeof message);
-    append_text(bytes, engine);
-    append_text(bytes, hosts);
-    append_padding(bytes);
+    append_with_texts(bytes, CLUSTER_PACKET_STATE, &message, sizeof message, texts);
 }
 
 void
