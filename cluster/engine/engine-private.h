@@ -26,7 +26,8 @@ struct Engine {
     EngineState told_state;
     gint64 connected_us; /* g_get_monotonic_time(), of the current connection */
     guint n_servers;
-    guint n_given_up; /* attempts at a connection, since the last one */
+    guint n_failed;   /* attempts at a connection, since the last one that lasted */
+    guint n_given_up; /* those of them that got no answer, since the last connection */
     GQueue pending;   /* EngineOperation: sent, in this order, and not answered */
     GQueue refused;   /* EngineOperation: could not be sent, answered at the next dispatch */
 };

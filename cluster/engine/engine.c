@@ -20,6 +20,12 @@
 #define CONNECT_SHARE  10
 #define CONNECT_MIN_US (G_USEC_PER_SEC / 2)
 
+/* All servers are tried one after the other; a pause follows when all have failed, which doubles
+ * each time, up to the maximum. Servers that end a connection sooner than this have failed, too. */
+#define PAUSE_MIN_US (G_USEC_PER_SEC / 20)
+#define PAUSE_MAX_US G_USEC_PER_SEC
+#define STEADY_US    G_USEC_PER_SEC
+
 static const char *const result_names[] = {
     [ENGINE_OK] = "OK",
     [ENGINE_NO_NODE] = "no such node",
@@ -189,6 +195,30 @@ update_state(Engine *self)
     }
 }
 
+/* With a random part, since all hosts lose the servers at the same time. */
+static gint64
+get_pause_us(guint n_rounds)
+{
+    gint64 pause_us = MIN((gint64)PAUSE_MIN_US << MIN(n_rounds - 1, 10), PAUSE_MAX_US);
+
+    return pause_us / 2 + g_random_int_range(0, (gint32)(pause_us / 2));
+}
+
+static void
+count_failure(Engine *self)
+{
+    gint64 now_us = g_get_monotonic_time();
+
+    if (self->state == ENGINE_CONNECTED && now_us >= self->connected_us + STEADY_US) {
+        self->n_failed = 0;
+        return;
+    }
+    self->n_failed++;
+    if (self->n_failed % self->n_servers == 0)
+        zookeeper_source_pause(self->source,
+                               now_us + get_pause_us(self->n_failed / self->n_servers));
+}
+
 static void
 on_lost(gpointer data)
 {
@@ -196,6 +226,7 @@ on_lost(gpointer data)
 
     if (self->is_freed)
         return;
+    count_failure(self);
     update_state(self);
     lose_pending(self, self->state == ENGINE_ENDED ? ENGINE_SESSION_LOST : ENGINE_CONNECTION_LOST);
 }

@@ -17,9 +17,11 @@
  *
  * The connection: a server that does not answer for a fifth of the session's timeout is left for
  * the next one, with the same session; a server that answers pings may still be cut off from the
- * others, and only an answered operation proves that it is not. Nothing in here blocks except
- * engine_new(), which looks up host names (addresses need no look-up), and engine_free() while
- * connected, which waits at most 4.5 s until the server has closed the session.
+ * others, and only an answered operation proves that it is not. When all servers have failed, there
+ * is a pause before they are tried again: 50 ms, and twice as long each time, up to 1 s. The loss
+ * of one server causes none. Nothing in here blocks except engine_new(), which looks up host names
+ * (addresses need no look-up), and engine_free() while connected, which waits at most 4.5 s until
+ * the server has closed the session.
  *
  * Paths: a lock name has a node, whose path engine_path_name() makes; a claim is a child of it. */
 

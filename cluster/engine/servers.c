@@ -48,6 +48,22 @@ look_up(const char *host, const char *port, GString *found)
     return 0;
 }
 
+/* After a failure, version 3.8 of the client goes two addresses on: of an even number, it would try
+ * only every second one, and indefinitely so. */
+static void
+make_odd(GString *found)
+{
+    gsize n = 1;
+
+    for (const char *comma = found->str; (comma = strchr(comma, ',')) != NULL; comma++)
+        n++;
+    if (n % 2 == 0) {
+        g_autofree char *first = g_strndup(found->str, strcspn(found->str, ","));
+
+        g_string_append_printf(found, ",%s", first);
+    }
+}
+
 char *
 engine_servers_look_up(const char *servers, GError **error)
 {
@@ -76,5 +92,6 @@ engine_servers_look_up(const char *servers, GError **error)
                     servers, gai_strerror(r));
         return NULL;
     }
+    make_odd(found);
     return g_string_free(g_steal_pointer(&found), FALSE);
 }

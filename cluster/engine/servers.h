@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-/* Looks up each host of "host:port,host:port" and returns a new string with their addresses. Hosts
- * that are not found are left out, unless none is found, which is an error (G_FILE_ERROR); so is
- * bad syntax. Blocks. */
+/* Looks up each host of "host:port,host:port" and returns a new string with their addresses, one of
+ * them twice if their number would be even: see servers.c. Hosts that are not found are left out,
+ * unless none is found, which is an error (G_FILE_ERROR); so is bad syntax. Blocks. */
 char *engine_servers_look_up(const char *servers, GError **error);

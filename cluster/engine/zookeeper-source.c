@@ -16,7 +16,8 @@ typedef struct {
     gint64 since_us; /* when the connection with this descriptor was begun */
     gint64 patience_us;
     gint64 wakes_us;
-    gboolean is_lost; /* since the last dispatch */
+    gint64 connects_us; /* not before this */
+    gboolean is_lost;   /* since the last dispatch */
     gboolean is_dispatching;
 } ZookeeperSource;
 
@@ -43,7 +44,6 @@ static void
 note_loss(ZookeeperSource *self)
 {
     self->is_lost = TRUE;
-    self->wakes_us = 0;
     wait_for(self, -1, 0);
 }
 
@@ -53,16 +53,22 @@ run_interest(ZookeeperSource *self)
 {
     gint64 now_us = g_get_monotonic_time();
     struct timeval timeout = {0};
-    int fd = -1, interest = 0;
+    int fd = -1, interest = 0, r;
 
     if (is_unrecoverable(self->zh)) {
         wait_for(self, -1, 0);
         return G_MAXINT64;
     }
-    /* After the last server it says how long to wait, which other sources' turns don't shorten. */
-    if (self->fd < 0 && now_us < self->wakes_us)
-        return self->wakes_us;
-    if (zookeeper_interest(self->zh, &fd, &interest, &timeout) != ZOK) {
+    if (self->is_lost) /* the owner has not been told yet */
+        return now_us;
+    if (self->fd < 0 && now_us < self->connects_us)
+        return self->connects_us;
+    r = zookeeper_interest(self->zh, &fd, &interest, &timeout);
+    /* After some failures it does not connect, but asks for a pause, once. `connects_us` is in
+     * place of that. */
+    if (r == ZOK && fd < 0)
+        r = zookeeper_interest(self->zh, &fd, &interest, &timeout);
+    if (r != ZOK) {
         note_loss(self);
         return now_us;
     }
@@ -161,6 +167,12 @@ zookeeper_source_attach(zhandle_t *zh,
     self->fd = -1;
     g_source_attach(source, context);
     return source;
+}
+
+void
+zookeeper_source_pause(GSource *source, gint64 until_us)
+{
+    ((ZookeeperSource *)source)->connects_us = until_us;
 }
 
 void

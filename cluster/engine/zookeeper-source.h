@@ -31,6 +31,10 @@ GSource *zookeeper_source_attach(zhandle_t *zh,
                                  const ZookeeperSourceHooks *hooks,
                                  gpointer data);
 
+/* The next attempt at a connection is not made before `until` (g_get_monotonic_time()). To be
+ * called by `lost`: else the next attempt is made immediately. */
+void zookeeper_source_pause(GSource *source, gint64 until);
+
 /* Closes the connection without a word to the server, which keeps the session. */
 void zookeeper_source_disconnect(GSource *source);
 

@@ -377,7 +377,8 @@ begin(Session *session)
     session->engine = engine_new(&config, &engine_events, session, &error);
     set_state(session, CLUSTER_STATE_CONNECTING);
     if (session->engine == NULL) {
-        g_warning("could not connect to ZooKeeper: %s", error->message);
+        if (is_first_failure(session))
+            g_warning("could not connect to ZooKeeper: %s", error->message);
         retry_later(session);
     }
 }
