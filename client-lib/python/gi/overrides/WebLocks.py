@@ -15,42 +15,18 @@ import threading
 
 from gi.module import get_introspection_module
 from gi.overrides import override
-from gi.repository import Gio, GLib, GObject
+from gi.overrides.WebLocks_calls import LinkedCancellable, pumps
+from gi.repository import GLib
 
 WebLocks = get_introspection_module('WebLocks')
 __all__ = []
 
 TIMEOUT_MS_MAX = 2**32 - 1
 
-# For each thread, the asyncio loop that runs a main context. See WebLocks_asyncio.py.
-pumps = {}
-
-
 def on_asyncio(start, finish, **options):
     """A coroutine that calls `start`, awaits its callback, and returns the result of `finish`."""
     from gi.overrides import WebLocks_asyncio
     return WebLocks_asyncio.call(start, finish, **options)
-
-
-class LinkedCancellable:
-    """A context manager for a new cancellable, which is cancelled together with the caller's."""
-
-    def __init__(self, cancellable):
-        self.parent = cancellable
-
-    def __enter__(self):
-        self.child = Gio.Cancellable()
-        if self.parent is not None:
-            # Gio.Cancellable.connect() differs from that of all other objects.
-            self.handler = GObject.Object.connect(self.parent, 'cancelled',
-                                                  lambda _parent: self.child.cancel())
-            if self.parent.is_cancelled():
-                self.child.cancel()
-        return self.child
-
-    def __exit__(self, *_exception):
-        if self.parent is not None:
-            GObject.Object.disconnect(self.parent, self.handler)
 
 
 # ---- options

@@ -22,7 +22,7 @@ import ctypes
 import select
 import threading
 
-from gi.overrides.WebLocks import LinkedCancellable, pumps
+from gi.overrides.WebLocks_calls import LinkedCancellable, pumps
 from gi.repository import GLib
 
 # How often to check whether another thread still owns the context, in seconds, while a call is
