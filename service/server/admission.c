@@ -3,14 +3,13 @@
 
 #include "admission.h"
 
-#include "bus-names.h"
+#include "clock.h"
 #include "cluster.h"
 #include "credentials.h"
 #include "encode.h"
 #include "groups.h"
 #include "notifications.h"
 #include "scheduler.h"
-#include "startup.h"
 #include "state.h"
 #include "watches.h"
 
@@ -195,7 +194,7 @@ remove_client(Client *client)
     watches_remove_client(client);
     packet_socket_close(client, 0);
     if (client->agent != NULL) {
-        server_tick(server_of(client));
+        clock_tick(server_of(client));
         user_agent_terminate(&client->session->user_agent, client->agent);
         client->agent->server_data = NULL;
         notify_effects(server);
@@ -207,42 +206,17 @@ remove_client(Client *client)
 
 /* The bus notifies the service of every disconnect; those of connections that are not clients must
  * cost next to nothing. */
-static int
-on_name_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+void
+admission_on_disconnected(Server *server, const char *unique_name)
 {
-    Server *server = userdata;
-    const char *name, *old_owner, *new_owner;
-    Client *client;
+    Client *client = session_find_client(&server->session, unique_name);
 
-    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0)
-        return 0;
-    if (name[0] != ':' || new_owner[0] != '\0')
-        return 0;
-
-    if (server->startup != NULL)
-        startup_on_connection_gone(server, name);
-    client = session_find_client(&server->session, name);
     if (client == NULL)
-        return 0;
+        return;
     if (server->verbose)
-        g_debug("%s has left the bus", name);
+        g_debug("%s has left the bus", unique_name);
     /* There is no order between the bus and a lock socket. What the client sent before it
      * disconnected takes effect first, including deferred calls. */
     scheduler_serve_last(client);
     remove_client(client);
-    return 0;
-}
-
-int
-admission_subscribe(Server *server)
-{
-    /* Only names without a new owner: the bus filters the rest. */
-    return sd_bus_add_match(server->bus.connection, &server->name_owner_changed,
-                            "type='signal',"
-                            "sender='" BUS_DRIVER_NAME "',"
-                            "path='" BUS_DRIVER_PATH "',"
-                            "interface='" BUS_DRIVER_INTERFACE "',"
-                            "member='NameOwnerChanged',"
-                            "arg2=''",
-                            on_name_owner_changed, server);
 }

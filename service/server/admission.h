@@ -9,16 +9,12 @@
  * deferred; other clients don't wait. A connection that only makes calls which sd-bus answers is
  * not identified; it has a client without agent, for flow control.
  *
- * One subscription to NameOwnerChanged, made before the service can be called by its name, notifies
- * of disconnects. The bus delivers all messages of a client before that signal. */
+ * A client ends when it leaves the bus, which delivers all messages of the client before it
+ * notifies the service of that (owners.h). */
 
 #pragma once
 
 #include "server.h"
-
-/* Subscribes to disconnects. Blocks, so it is for the start only. Returns a negative errno on
- * failure. */
-int admission_subscribe(Server *server);
 
 /* Returns the client of a unique name, borrowed; creates it if there is none, unidentified. */
 Client *admission_get_client(Server *server, const char *unique_name);
@@ -29,6 +25,9 @@ void admission_restore_client(Server *server, Agent *agent);
 /* Starts the identification of the client, unless it was started before. Returns FALSE during
  * shutdown, which would otherwise wait for every client that still calls. */
 gboolean admission_identify(Client *client);
+
+/* A connection has left the bus. If it was a client, serves its remaining calls and removes it. */
+void admission_on_disconnected(Server *server, const char *unique_name);
 
 /* For Session.client_free. */
 void admission_free_client(Client *client);

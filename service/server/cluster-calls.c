@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "bus-names.h"
+#include "clock.h"
 #include "cluster.h"
-#include "dispatch.h"
+#include "encode.h"
 #include "lifecycle.h"
 #include "lock-manager.h"
 #include "notifications.h"
+#include "observed.h"
 #include "principal.h"
 
 /* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for all of
@@ -104,11 +106,12 @@ finish(AskedCall *asked, guint32 n_remote)
 {
     Server *server = asked->server;
     Client *client = session_find_client(&server->session, asked->unique_name);
+    const LockReply reply = {.result = LOCK_RESULT_OK, .n_ended = asked->n_ended + n_remote};
 
     if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
-        dispatch_finish_break(client, asked->call, asked->n_ended + n_remote);
+        notify_reply(client, &bus_channel, asked->call, &reply);
     else if (client != NULL)
-        dispatch_finish_list(client, asked->call, asked->rows);
+        observed_send_list(client, asked->call, asked->rows);
     server->cluster_calls->n_bytes -= asked->n_bytes;
     g_hash_table_remove(server->cluster_calls->asked, &asked->serial);
 }
@@ -120,7 +123,7 @@ on_timeout(gpointer data)
     Server *server = asked->server;
 
     asked->timeout_id = 0;
-    server_tick(server);
+    clock_tick(server);
     finish(asked, 0);
     server_end_turn(server);
     return G_SOURCE_REMOVE;
@@ -259,7 +262,7 @@ on_disconnected(gpointer data)
 static void
 begin_turn(gpointer data)
 {
-    server_tick(data);
+    clock_tick(data);
 }
 
 static void

@@ -20,9 +20,8 @@ void cluster_calls_fini(Server *server);
 LockResult cluster_calls_check(const Client *client, const LockCall *call);
 
 /* Sends a Query, Inspect or Break of `uid`'s bucket to the other hosts. Returns FALSE if the reply
- * is about this host alone; otherwise dispatch_finish_list() or dispatch_finish_break() is called
- * later, unless the client disconnects. `n_ended` is the number of locks that Break has ended on
- * this host. */
+ * is about this host alone; otherwise the reply is sent later, unless the client disconnects.
+ * `n_ended` is the number of locks that Break has ended on this host. */
 gboolean cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
 
 /* For the property Cluster; `server` is a Server. */

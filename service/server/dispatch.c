@@ -7,23 +7,17 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
+#include "observed.h"
 #include "principal.h"
-#include "snapshots.h"
 #include "state.h"
 #include "watches.h"
-
-/* Returns the manager of the call's bucket, borrowed, or NULL if the bucket is empty. */
-static LockManager *
-find_manager(const Client *client, const LockCall *call)
-{
-    return lock_manager_find(client->agent->principal, call->bucket);
-}
 
 /* ---- lock operations */
 
@@ -69,7 +63,7 @@ find_target(const Client *client, const LockCall *call)
             target.id = live->id;
         }
     } else {
-        target.manager = find_manager(client, call);
+        target.manager = lock_manager_find(client->agent->principal, call->bucket);
     }
     return target;
 }
@@ -125,79 +119,12 @@ answer_sync(Client *client, const Channel *channel, const LockCall *call)
 
 /* ---- calls on the bus only */
 
-/* Returns the identity of the principal whose bucket the call refers to. */
-static PrincipalIdentity
-get_owner(const Client *client, const LockCall *call)
-{
-    PrincipalIdentity identity = call->owner.identity;
-
-    if (!call->owner.is_other)
-        return client->agent->principal->identity;
-    if (!call->owner.has_uid)
-        identity.uid = client->agent->principal->identity.uid;
-    return identity;
-}
-
-/* Returns the manager of the bucket that the call refers to, borrowed, or NULL if the bucket is
- * neither in use nor watched. */
-static LockManager *
-find_observed(const Client *client, const LockCall *call)
-{
-    PrincipalIdentity identity;
-    const Principal *principal;
-
-    if (!call->owner.is_other)
-        return find_manager(client, call);
-    identity = get_owner(client, call);
-    principal = principal_find(&client->session->user_agent, &identity);
-    return principal != NULL ? lock_manager_find(principal, call->bucket) : NULL;
-}
-
-/* Returns a negative errno if the list does not fit into the message. */
-static int
-append_list(const Client *client,
-            const LockCall *call,
-            const GPtrArray *rows,
-            sd_bus_message *reply,
-            gsize *out_n_bytes)
-{
-    const Agent *agent = client->agent;
-    const gint64 now_us = client->session->user_agent.now_us;
-
-    if (call->kind == LOCK_CALL_QUERY)
-        return snapshots_append_query(reply, find_observed(client, call), rows, out_n_bytes);
-    if (call->kind == LOCK_CALL_INSPECT)
-        return snapshots_append_inspect(reply, find_observed(client, call), &call->filter, rows,
-                                        get_owner(client, call).uid, agent, now_us, out_n_bytes);
-    if (call->kind == LOCK_CALL_BUCKETS)
-        return snapshots_append_buckets(reply, agent->principal, out_n_bytes);
-    if (call->kind == LOCK_CALL_OBSERVABLE)
-        return snapshots_append_observable(reply, agent->principal, out_n_bytes);
-    g_assert(call->kind == LOCK_CALL_RESYNC);
-    return snapshots_append_resync(reply, agent, now_us, out_n_bytes);
-}
-
-void
-dispatch_finish_list(Client *client, const LockCall *call, const GPtrArray *rows)
-{
-    sd_bus_message *reply = encode_new_reply(client, call);
-    gsize n_bytes = 0;
-    int r = append_list(client, call, rows, reply, &n_bytes);
-
-    if (r >= 0) {
-        bus_send(client, reply, n_bytes);
-        return;
-    }
-    sd_bus_message_unref(reply);
-    encode_errno(client, call, r);
-}
-
 static void
 send_list(Client *client, const LockCall *call)
 {
     if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
-        !cluster_calls_ask(client, call, get_owner(client, call).uid, 0))
-        dispatch_finish_list(client, call, NULL);
+        !cluster_calls_ask(client, call, observed_get_owner(client, call).uid, 0))
+        observed_send_list(client, call, NULL);
 }
 
 /* The watched bucket may be empty, and its principal may not exist yet. */
@@ -210,7 +137,7 @@ set_watch(Client *client, const LockCall *call)
 
     if (call->bucket == NULL)
         return watches_set(client, NULL, call->enable);
-    identity = get_owner(client, call);
+    identity = observed_get_owner(client, call);
     principal = principal_get(&client->session->user_agent, &identity);
     manager = lock_manager_get(principal, call->bucket);
     principal_unref(principal);
@@ -228,24 +155,16 @@ watch(Client *client, const LockCall *call)
         encode_result(client, call, result);
 }
 
-void
-dispatch_finish_break(Client *client, const LockCall *call, guint32 n_ended)
-{
-    const LockReply reply = {.result = LOCK_RESULT_OK, .n_ended = n_ended};
-
-    notify_reply(client, &bus_channel, call, &reply);
-}
-
 static void
 break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
-    LockManager *manager = find_observed(client, call);
+    LockManager *manager = observed_find_manager(client, call);
     LockReply reply = {lock_name_check(call->name, &client->session->user_agent.limits)};
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
     if (reply.result == LOCK_RESULT_OK &&
-        cluster_calls_ask(client, call, get_owner(client, call).uid, reply.n_ended))
+        cluster_calls_ask(client, call, observed_get_owner(client, call).uid, reply.n_ended))
         notify_effects(server_of(client));
     else
         notify_reply(client, channel, call, &reply);
@@ -415,7 +334,7 @@ serve(Client *client, const Channel *channel, const LockCall *call)
 void
 dispatch_call(Client *client, const Channel *channel, const LockCall *call)
 {
-    server_tick(server_of(client));
+    clock_tick(server_of(client));
     if (server_of(client)->verbose)
         g_debug("%s: %s%s", client->unique_name, lock_call_get_name(call),
                 call->refusal_name != NULL ? ", not well-formed" : "");

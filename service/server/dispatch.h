@@ -12,11 +12,6 @@
 /* Serves a call of an identified client and replies to it on `channel`. */
 void dispatch_call(Client *client, const Channel *channel, const LockCall *call);
 
-/* Reply to a Query or Inspect with the rows of other hosts (of ClusterRow; NULL: none), and to a
- * Break that has ended so many locks on all hosts. */
-void dispatch_finish_list(Client *client, const LockCall *call, const GPtrArray *rows);
-void dispatch_finish_break(Client *client, const LockCall *call, guint32 n_ended);
-
 /* [2.6] Terminates the agent of a connected client, which then has a new agent with the same client
  * id. The client gets no events for the requests that end: it sent END, or its socket is closed
  * next. */

@@ -5,7 +5,6 @@
 
 #include "lock-manager.h"
 #include "lock-queue.h"
-#include "notifications.h"
 
 struct LateReplies {
     GHashTable *by_request; /* LockRequest, an owned reference -> LateReply */
@@ -108,16 +107,14 @@ late_replies_tell_id(Server *server, const LockRequest *request)
 }
 
 void
-late_replies_refuse_all(Server *server)
+late_replies_abort_all(Server *server)
 {
     g_autoptr(GList) requests = g_hash_table_get_keys(server->late_replies->by_request);
 
     g_assert(server->is_ending);
-    server_tick(server);
     for (const GList *link = requests; link != NULL; link = link->next) {
         LockRequest *request = link->data;
 
         lock_manager_abort(request->queue->manager, request->agent, request->id);
     }
-    notify_effects(server);
 }

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #include "bus-names.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "notifications.h"
 #include "scheduler.h"
-#include "startup.h"
 #include "watches.h"
 
 /* How long the bus may take to read the last messages and to answer ReleaseName. */
@@ -40,11 +40,9 @@ lifecycle_free(Lifecycle *lifecycle)
     g_clear_handle_id(&lifecycle->idle_id, g_source_remove);
     g_clear_handle_id(&lifecycle->stop_deadline_id, g_source_remove);
     g_clear_handle_id(&lifecycle->release_again_id, g_source_remove);
-    g_clear_pointer(&lifecycle->owner_changed, sd_bus_slot_unref);
     g_clear_pointer(&lifecycle->request_name, sd_bus_slot_unref);
     g_clear_pointer(&lifecycle->release_name, sd_bus_slot_unref);
     g_main_loop_unref(lifecycle->loop);
-    g_free(lifecycle->predecessor);
     g_free(lifecycle);
 }
 
@@ -89,50 +87,16 @@ on_name_requested(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 
 /* The name may be free again: the other instance may have ended before this one has read that the
  * owner changed. */
-static void
-request_name_again(Server *server)
+void
+lifecycle_on_name_lost(Server *server)
 {
     Lifecycle *lifecycle = server->lifecycle;
 
-    if (lifecycle->request_name == NULL &&
+    if (lifecycle->state == LIFECYCLE_RUNNING && lifecycle->request_name == NULL &&
         sd_bus_request_name_async(server->bus.connection, &lifecycle->request_name,
                                   BUS_SERVICE_NAME, get_name_flags(server), on_name_requested,
                                   server) < 0)
         lifecycle_stop(server);
-}
-
-static int
-on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-    Server *server = userdata;
-    const char *name, *old_owner, *new_owner, *own_name;
-
-    if (sd_bus_message_read(message, "sss", &name, &old_owner, &new_owner) < 0 ||
-        !g_str_equal(name, BUS_SERVICE_NAME) ||
-        sd_bus_get_unique_name(server->bus.connection, &own_name) < 0)
-        return 0;
-    if (g_str_equal(new_owner, own_name)) {
-        g_free(server->lifecycle->predecessor);
-        server->lifecycle->predecessor = old_owner[0] != '\0' ? g_strdup(old_owner) : NULL;
-    } else if (server->startup != NULL) {
-        startup_on_owner_changed(server, g_str_equal(old_owner, own_name), new_owner[0] == '\0');
-    } else if (g_str_equal(old_owner, own_name) && server->lifecycle->state == LIFECYCLE_RUNNING) {
-        request_name_again(server);
-    }
-    return 0;
-}
-
-int
-lifecycle_watch_name(Server *server)
-{
-    return sd_bus_add_match(server->bus.connection, &server->lifecycle->owner_changed,
-                            "type='signal',"
-                            "sender='" BUS_DRIVER_NAME "',"
-                            "path='" BUS_DRIVER_PATH "',"
-                            "interface='" BUS_DRIVER_INTERFACE "',"
-                            "member='NameOwnerChanged',"
-                            "arg0='" BUS_SERVICE_NAME "'",
-                            on_owner_changed, server);
 }
 
 gboolean
@@ -200,7 +164,7 @@ lifecycle_begin(Server *server)
     if (server->lifecycle->state != LIFECYCLE_STARTING)
         return;
     server->lifecycle->state = LIFECYCLE_RUNNING;
-    server_tick(server);
+    clock_tick(server);
     if (idle_limit_us(server) > 0)
         arm_idle_timer(server, idle_limit_us(server));
 }
@@ -257,7 +221,7 @@ lose_everything(Server *server)
     GHashTableIter iter;
     Client *client;
 
-    server_tick(server);
+    clock_tick(server);
     user_agent_shut_down(user_agent);
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))

@@ -52,8 +52,6 @@ struct Lifecycle {
     guint idle_id;
     guint stop_deadline_id;
     guint release_again_id;
-    char *predecessor; /* unique name of the last owner of the name before us, if it is connected */
-    sd_bus_slot *owner_changed;
     sd_bus_slot *request_name;
     sd_bus_slot *release_name;
     gboolean is_name_released;
@@ -62,11 +60,8 @@ struct Lifecycle {
 Lifecycle *lifecycle_new(const LifecycleOptions *options);
 void lifecycle_free(Lifecycle *lifecycle);
 
-/* Subscribes to changes of the name's owner. Blocks, as do the next three, and so is for the start
- * only. Negative errno on failure. */
-int lifecycle_watch_name(Server *server);
-
-/* Whether another instance has the name. */
+/* Whether another instance has the name. Blocks, as do the next two, and so is for the start only.
+ */
 gboolean lifecycle_is_name_taken(Server *server);
 
 /* Whether the process of that instance has ended: then the bus is about to notice it. */
@@ -90,6 +85,9 @@ void lifecycle_end(Server *server, int exit_status);
 
 /* For the end of each turn: takes the next step of an end that has begun, if it can be taken. */
 void lifecycle_go_on_stopping(Server *server);
+
+/* Another connection owns the name now. */
+void lifecycle_on_name_lost(Server *server);
 
 /* The connection to the bus is lost: there is no client left to notify. */
 void lifecycle_bus_lost(Server *server);

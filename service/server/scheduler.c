@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include "clock.h"
 #include "dispatch.h"
 #include "encode.h"
 #include "late-replies.h"
@@ -36,7 +37,7 @@ static void
 end_malformed(Client *client)
 {
     g_debug("%s has sent a malformed packet", client->unique_name);
-    server_tick(server_of(client));
+    clock_tick(server_of(client));
     dispatch_replace_agent(client);
     packet_socket_close(client, PACKET_CLOSED_MALFORMED);
 }
@@ -145,7 +146,7 @@ make_flood(Client *client)
     client->is_flood = TRUE;
     server->n_floods++;
     if (client->agent != NULL) {
-        server_tick(server_of(client));
+        clock_tick(server_of(client));
         user_agent_replace(&client->session->user_agent, client->agent);
         notify_effects(server);
         server_end_turn(server);
@@ -388,5 +389,7 @@ scheduler_serve_all(Server *server)
         packet_socket_close(client, PACKET_CLOSED_SHUTDOWN);
         serve_all_deferred(client);
     }
-    late_replies_refuse_all(server);
+    clock_tick(server);
+    late_replies_abort_all(server);
+    notify_effects(server);
 }

@@ -4,40 +4,7 @@
 #include "server.h"
 
 #include "cluster.h"
-#include "notifications.h"
 #include "state.h"
-
-typedef struct {
-    GSource parent;
-    Server *server;
-    void (*on_deadline)(Server *server);
-} DeadlineSource;
-
-static gboolean
-deadline_dispatch(GSource *source, GSourceFunc callback, gpointer user_data)
-{
-    DeadlineSource *self = (DeadlineSource *)source;
-
-    server_tick(self->server);
-    self->on_deadline(self->server);
-    server_end_turn(self->server);
-    return G_SOURCE_CONTINUE;
-}
-
-static GSourceFuncs deadline_funcs = {.dispatch = deadline_dispatch};
-
-static GSource *
-attach_deadline_source(Server *server, void (*on_deadline)(Server *server))
-{
-    GSource *source = g_source_new(&deadline_funcs, sizeof(DeadlineSource));
-    DeadlineSource *self = (DeadlineSource *)source;
-
-    g_source_set_static_name(source, "time-outs of requests");
-    self->server = server;
-    self->on_deadline = on_deadline;
-    g_source_attach(source, NULL);
-    return source;
-}
 
 static void
 commit(gpointer data)
@@ -57,35 +24,21 @@ wake_up(gpointer data)
 }
 
 void
-server_init(Server *server,
-            sd_bus *connection,
-            const Limits *limits,
-            void (*on_deadline)(Server *server))
+server_init(Server *server, sd_bus *connection, const Limits *limits)
 {
     session_init(&server->session, limits);
     turn_init(&server->session.turn, commit, wake_up, server);
     bus_init(&server->bus, connection, &server->session);
     server->sockets = packet_sockets_new(&server->session);
     server->verbose = g_log_get_debug_enabled();
-    server->deadline_source = attach_deadline_source(server, on_deadline);
 }
 
 void
 server_fini(Server *server)
 {
-    g_source_destroy(server->deadline_source);
-    g_clear_pointer(&server->deadline_source, g_source_unref);
     session_fini(&server->session);
     packet_sockets_free(server->sockets);
     bus_fini(&server->bus);
-}
-
-void
-server_tick(Server *server)
-{
-    session_tick(&server->session);
-    if (server->cluster != NULL && cluster_check_lease(server->cluster))
-        notify_effects(server);
 }
 
 static void

@@ -33,9 +33,10 @@ struct Server {
     Cluster *cluster;            /* buckets of several hosts; NULL: this host is not configured */
     Sleep *sleep;                /* NULL if `cluster` is */
     ClusterCalls *cluster_calls; /* NULL if `cluster` is */
-    GSource *deadline_source;    /* a timer for the next time-out of a request */
+    GSource *deadline_source;    /* a timer for the next time-out of a request: clock.h */
     GSource *scheduler;          /* see scheduler.h */
-    sd_bus_slot *name_owner_changed;
+    sd_bus_slot *disconnected;   /* these two: owners.h */
+    sd_bus_slot *owner_changed;
     guint n_unidentified; /* number of clients that are being identified */
     guint n_floods;       /* number of clients that are treated as flooding */
     gboolean is_ending;   /* the name has been released; deferred calls have been served */
@@ -50,17 +51,9 @@ server_of(const Client *client)
     return (Server *)client->session;
 }
 
-/* Takes the reference to `connection`. `on_deadline` is called, in a separate turn, when the
- * time-out of a request has expired. */
-void server_init(Server *server,
-                 sd_bus *connection,
-                 const Limits *limits,
-                 void (*on_deadline)(Server *server));
+/* Takes the reference to `connection`. */
+void server_init(Server *server, sd_bus *connection, const Limits *limits);
 void server_fini(Server *server);
-
-/* Sets the core's time. Has to be called before every operation of the core. If permits of the
- * cluster have expired, what is held under them ends first. */
-void server_tick(Server *server);
 
 /* Commits the changes of the turn, sends its output, and sets the timer for the next time-out. */
 void server_end_turn(Server *server);

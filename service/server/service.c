@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 #include "admission.h"
+#include "clock.h"
 #include "cluster-calls.h"
 #include "intake.h"
 #include "interfaces.h"
 #include "late-replies.h"
-#include "notifications.h"
+#include "owners.h"
 #include "scheduler.h"
 #include "sd-bus-source.h"
 #include "sleep.h"
@@ -60,25 +61,19 @@ after_turn(Server *server)
     lifecycle_go_on_stopping(server);
 }
 
-static void
-on_deadline(Server *server)
-{
-    user_agent_expire(&server->session.user_agent);
-    notify_effects(server);
-}
-
 Service *
 service_new(sd_bus *bus, const Limits *limits, const LifecycleOptions *options)
 {
     Service *service = g_new0(Service, 1);
     Server *server = &service->server;
 
-    server_init(server, bus, limits, on_deadline);
+    server_init(server, bus, limits);
     server->session.client_free = admission_free_client;
     server->after_turn = after_turn;
     server->watches = watches_new();
     server->late_replies = late_replies_new();
     server->lifecycle = lifecycle_new(options);
+    clock_start(server);
     scheduler_start(server);
     return service;
 }
@@ -111,12 +106,13 @@ service_free(Service *service)
      * the clients. */
     startup_free(server);
     g_clear_pointer(&server->state, state_free);
-    g_clear_pointer(&server->name_owner_changed, sd_bus_slot_unref);
+    owners_unsubscribe(server);
     sleep_free(server);
     cluster_calls_fini(server);
     lifecycle_free(server->lifecycle);
     end_requests(server);
     late_replies_free(server->late_replies);
+    clock_stop(server);
     server_fini(server);
     scheduler_stop(server);
     watches_free(server->watches);
@@ -137,7 +133,8 @@ service_start(Service *service, const char *state_directory)
     int r;
 
     if ((r = sd_bus_add_filter(bus, NULL, intake_on_message, server)) < 0 ||
-        (r = interfaces_export(&server->bus, cluster_calls_get_info, server)) < 0) {
+        (r = interfaces_export(&server->bus, cluster_calls_get_info, server)) < 0 ||
+        (r = owners_subscribe(server)) < 0) {
         g_warning("Can't serve on the bus: %s", g_strerror(-r));
         lifecycle_end(server, EXIT_FAILURE);
         return;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bus-names.h"
+#include "clock.h"
 #include "cluster.h"
 #include "notifications.h"
 
@@ -94,7 +95,7 @@ sleep_on_signal(Server *server, sd_bus_message *signal)
         inhibit(server);
         return;
     }
-    server_tick(server);
+    clock_tick(server);
     cluster_lose_all(server->cluster);
     notify_effects(server);
     server_end_turn(server);

@@ -24,6 +24,7 @@ struct Startup {
     StateOptions options;
     State *state; /* locked, and not restored yet */
     gboolean has_name;
+    char *predecessor; /* unique name of the last owner of the name before us, if it is connected */
     guint name_timeout_id; /* while an instance that has ended still has the name */
     gint64 deadline_us;    /* of the wait for the lock */
     guint retry_id;
@@ -173,7 +174,7 @@ go_on(Server *server)
 
     if (self->state != NULL)
         ask_for_names(server);
-    else if (is_late && server->lifecycle->predecessor == NULL)
+    else if (is_late && self->predecessor == NULL)
         fail(server, "another instance uses the state in %s", self->directory);
     else
         self->retry_id = g_timeout_add(is_late ? RETRY_LATE_MS : RETRY_MS, on_retry, server);
@@ -193,14 +194,25 @@ on_retry(gpointer data)
 static void begin(Server *server);
 
 void
-startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free)
+startup_on_name_taken(Server *server, const char *old_owner)
+{
+    g_free(server->startup->predecessor);
+    server->startup->predecessor = old_owner[0] != '\0' ? g_strdup(old_owner) : NULL;
+}
+
+void
+startup_on_name_lost(Server *server)
+{
+    g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
+    lifecycle_end(server, EXIT_SUCCESS);
+}
+
+void
+startup_on_other_owner(Server *server, gboolean is_free)
 {
     Startup *self = server->startup;
 
-    if (was_ours) {
-        g_message("another instance has taken the name %s", BUS_SERVICE_NAME);
-        lifecycle_end(server, EXIT_SUCCESS);
-    } else if (is_free && self->name_timeout_id != 0) {
+    if (is_free && self->name_timeout_id != 0) {
         g_clear_handle_id(&self->name_timeout_id, g_source_remove);
         begin(server);
     } else if (!is_free && !server->lifecycle->options.replace) {
@@ -209,13 +221,13 @@ startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free)
 }
 
 void
-startup_on_connection_gone(Server *server, const char *unique_name)
+startup_on_disconnected(Server *server, const char *unique_name)
 {
     Startup *self = server->startup;
 
-    if (g_strcmp0(server->lifecycle->predecessor, unique_name) != 0)
+    if (g_strcmp0(self->predecessor, unique_name) != 0)
         return;
-    g_clear_pointer(&server->lifecycle->predecessor, g_free);
+    g_clear_pointer(&self->predecessor, g_free);
     set_deadline(self);
     if (self->retry_id != 0) {
         g_source_remove(self->retry_id);
@@ -245,18 +257,6 @@ prepare_state(Server *server)
         return try_lock(server);
     fail(server, "%s", error->message);
     return FALSE;
-}
-
-static gboolean
-subscribe(Server *server)
-{
-    int r = admission_subscribe(server);
-
-    if (r >= 0)
-        r = lifecycle_watch_name(server);
-    if (r < 0)
-        fail(server, "cannot start on the bus: %s", g_strerror(-r));
-    return r >= 0;
 }
 
 /* The name is free, or is to be replaced. */
@@ -293,8 +293,6 @@ startup_begin(Server *server, const char *state_directory)
     server->startup = self;
     self->directory = g_strdup(state_directory);
     self->options.directory = self->directory;
-    if (!subscribe(server))
-        return;
     if (server->lifecycle->options.replace || !lifecycle_is_name_taken(server))
         begin(server);
     else if (lifecycle_is_owner_dead(server))
@@ -315,6 +313,7 @@ startup_free(Server *server)
     g_clear_handle_id(&self->retry_id, g_source_remove);
     g_clear_pointer(&self->list_names, sd_bus_slot_unref);
     g_clear_pointer(&self->state, state_free);
+    g_free(self->predecessor);
     g_free(self->directory);
     g_free(self);
 }

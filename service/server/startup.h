@@ -7,9 +7,9 @@
  * The steps are in this order, so that no disconnect of a client is missed and no lock is held
  * twice:
  *
- *   1. subscribe to disconnects of clients and to changes of the name's owner. Without --replace,
- *      the name must be free. If its owner is a process that has ended, wait up to PATIENCE_SECS
- *      until the bus has noticed that;
+ *   1. subscribe to disconnects of clients and to changes of the name's owner (owners.h, which
+ *      service.c calls before). Without --replace, the name must be free. If its owner is a process
+ * that has ended, wait up to PATIENCE_SECS until the bus has noticed that;
  *   2. with --replace, take the name: that is what makes the other instance leave. A state
  *      directory that can't be used is an error before that;
  *   3. take the lock of the state, which the other instance closes last;
@@ -41,8 +41,11 @@ void startup_begin(Server *server, const char *state_directory);
 /* Frees what startup_begin() has created, whether the start is complete or not. */
 void startup_free(Server *server);
 
-/* The owner of the name has changed: another connection owns it or, with `is_free`, none. */
-void startup_on_owner_changed(Server *server, gboolean was_ours, gboolean is_free);
+/* Changes of the name's owner: this connection owns it now, and `old_owner` did ("": none); this
+ * connection has lost it; another connection owns it or, with `is_free`, none. */
+void startup_on_name_taken(Server *server, const char *old_owner);
+void startup_on_name_lost(Server *server);
+void startup_on_other_owner(Server *server, gboolean is_free);
 
 /* The connection has left the bus. */
-void startup_on_connection_gone(Server *server, const char *unique_name);
+void startup_on_disconnected(Server *server, const char *unique_name);

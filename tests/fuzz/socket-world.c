@@ -12,10 +12,13 @@
 #include "service/core/principal.h"
 #include "service/dbus/interfaces.h"
 #include "service/server/admission.h"
+#include "service/server/clock.h"
 #include "service/server/cluster-calls.h"
 #include "service/server/intake.h"
 #include "service/server/late-replies.h"
+#include "service/server/lifecycle.h"
 #include "service/server/notifications.h"
+#include "service/server/owners.h"
 #include "service/server/scheduler.h"
 #include "service/server/watches.h"
 #include "tests/fuzz/fuzz-bus.h"
@@ -37,13 +40,6 @@ epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout_ms)
 }
 
 static void
-on_deadline(Server *server)
-{
-    user_agent_expire(&server->session.user_agent);
-    notify_effects(server);
-}
-
-static void
 after_turn(Server *server)
 {
     flow_controls_send_pings(&server->bus.flow);
@@ -58,15 +54,17 @@ start_server(SocketWorld *world)
 
     limits_init(&limits);
     bus = fuzz_bus_new(&world->bus_fd);
-    server_init(server, bus, &limits, on_deadline);
+    server_init(server, bus, &limits);
     server->session.client_free = admission_free_client;
     server->after_turn = after_turn;
     server->watches = watches_new();
     server->late_replies = late_replies_new();
+    server->lifecycle = lifecycle_new(&(LifecycleOptions){0});
+    clock_start(server);
     scheduler_start(server);
     if (sd_bus_add_filter(bus, NULL, intake_on_message, server) < 0 ||
         interfaces_export(&server->bus, cluster_calls_get_info, server) < 0 ||
-        admission_subscribe(server) < 0)
+        owners_subscribe(server) < 0)
         g_error("No interfaces");
 }
 
@@ -78,11 +76,13 @@ stop_server(SocketWorld *world)
     GHashTableIter iter;
     Client *client;
 
-    sd_bus_slot_unref(server->name_owner_changed);
+    owners_unsubscribe(server);
     user_agent_shut_down(&server->session.user_agent);
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client))
         user_agent_lose(&server->session.user_agent, client->agent);
+    lifecycle_free(server->lifecycle);
+    clock_stop(server);
     server_fini(server);
     scheduler_stop(server);
     watches_free(server->watches);

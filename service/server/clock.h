@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The time of the core, and the time-outs of requests. */
+
+#pragma once
+
+#include "server.h"
+
+/* Called when the server is created and freed. Time-outs end requests in turns of their own. */
+void clock_start(Server *server);
+void clock_stop(Server *server);
+
+/* Sets the core's time. Has to be called before every operation of the core. If permits of the
+ * cluster have expired, what is held under them ends first. */
+void clock_tick(Server *server);
