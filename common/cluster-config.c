@@ -156,7 +156,7 @@ read_servers(const Reader *reader, ClusterConfig *config)
     return TRUE;
 }
 
-/* A path of ZooKeeper. */
+/* A path of ZooKeeper, which has "/zookeeper" for itself. */
 static gboolean
 is_root(const char *path)
 {
@@ -168,7 +168,8 @@ is_root(const char *path)
         if (parts[i][0] == '\0' || g_str_equal(parts[i], ".") || g_str_equal(parts[i], "..") ||
             strpbrk(parts[i], " \t") != NULL)
             return FALSE;
-    return g_str_is_ascii(path);
+    return g_str_is_ascii(path) && !g_str_equal(path, "/zookeeper") &&
+           !g_str_has_prefix(path, "/zookeeper/");
 }
 
 static gboolean

@@ -386,12 +386,6 @@ engine_free(Engine *self, gboolean keeps_session)
         engine_destroy(self);
 }
 
-EngineState
-engine_get_state(const Engine *self)
-{
-    return self->state;
-}
-
 const EngineSession *
 engine_get_session(const Engine *self)
 {

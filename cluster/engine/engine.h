@@ -92,7 +92,7 @@ typedef struct {
 
 typedef struct {
     const char *servers;          /* "host:port,host:port" */
-    const char *root;             /* "/weblocks"; see engine_path_is_root() */
+    const char *root;             /* "/weblocks" */
     const char *credential;       /* "user:password" for the digest scheme; NULL: nodes are open */
     guint timeout_ms;             /* of the session, as asked for */
     const EngineSession *session; /* to reattach to; NULL: a new session */
@@ -106,8 +106,6 @@ engine_new(const EngineConfig *config, const EngineEvents *events, gpointer data
 /* Ends the session, so that its claims disappear; with `keeps_session`, it only closes the
  * connection, and the session can be reattached to until its timeout. Answers what is pending. */
 void engine_free(Engine *self, gboolean keeps_session);
-
-EngineState engine_get_state(const Engine *self);
 
 /* These are known once the state has been ENGINE_CONNECTED. */
 const EngineSession *engine_get_session(const Engine *self);

@@ -26,21 +26,6 @@ engine_path_is_component(const char *text)
     return TRUE;
 }
 
-gboolean
-engine_path_is_root(const char *path)
-{
-    g_auto(GStrv) components = NULL;
-
-    if (path[0] != '/')
-        return FALSE;
-    components = g_strsplit(path + 1, "/", -1);
-    for (char **component = components; *component != NULL; component++)
-        if (!engine_path_is_component(*component))
-            return FALSE;
-    /* ZooKeeper has "/zookeeper" for itself. */
-    return components[0] != NULL && !g_str_equal(components[0], "zookeeper");
-}
-
 char *
 engine_path_host(const char *root, const char *host, guint64 session)
 {

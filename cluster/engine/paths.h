@@ -13,11 +13,8 @@
 
 #include <glib.h>
 
-/* A path such as "/weblocks" or "/site/weblocks", of valid components. */
-gboolean engine_path_is_root(const char *path);
-
-/* Whether a string can be a bucket's or a host's name: UTF-8 without control characters and "/", of
- * 1 to 255 bytes, and not "." or "..". */
+/* Whether a string can be the name of a host: UTF-8 without control characters and "/", of 1 to 255
+ * bytes, and not "." or "..". */
 gboolean engine_path_is_component(const char *text);
 
 /* All of these return new strings. */

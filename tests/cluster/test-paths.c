@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* paths: the nodes of hosts, buckets and names, and what can be a component of a path. */
+/* paths: the nodes of hosts, buckets and names, and what can be the name of a host. */
 
 #include "cluster/engine/paths.h"
 
@@ -48,19 +48,6 @@ test_components(void)
 }
 
 static void
-test_roots(void)
-{
-    static const char *const good[] = {"/weblocks", "/a/b/c", "/zookeepers"};
-    static const char *const bad[] = {"",    "/",     "a",       "a/b",        "/a/",
-                                      "//a", "/a//b", "/a/../b", "/zookeeper", "/zookeeper/a"};
-
-    for (guint i = 0; i < G_N_ELEMENTS(good); i++)
-        g_assert_true(engine_path_is_root(good[i]));
-    for (guint i = 0; i < G_N_ELEMENTS(bad); i++)
-        g_assert_false(engine_path_is_root(bad[i]));
-}
-
-static void
 test_parse_host(void)
 {
     static const char *const bad[] = {"",
@@ -88,7 +75,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/paths/paths", test_paths);
     g_test_add_func("/paths/components", test_components);
-    g_test_add_func("/paths/roots", test_roots);
     g_test_add_func("/paths/parse-host", test_parse_host);
     return g_test_run();
 }
