@@ -13,6 +13,7 @@
 
 #include "config.h"
 #include "gateway.h"
+#include "paths.h"
 
 /* <sysexits.h>: systemd doesn't start it again after this. */
 #define EXIT_CONFIGURATION 78
@@ -146,6 +147,9 @@ main(int argc, char **argv)
     if (!find_uid(arguments.user != NULL ? arguments.user : WEBLOCKS_SYSTEM_USER,
                   &options.service_uid))
         return refuse("the user of weblocksd does not exist");
+    options.host = arguments.host != NULL ? arguments.host : g_get_host_name();
+    if (!engine_path_is_component(options.host))
+        return refuse("the name of this host is not valid: see --host");
     directory =
         arguments.state_directory != NULL ? arguments.state_directory : g_getenv("STATE_DIRECTORY");
     if (directory == NULL)
@@ -155,7 +159,6 @@ main(int argc, char **argv)
 
     options.config = config;
     options.credential = credential;
-    options.host = arguments.host != NULL ? arguments.host : g_get_host_name();
     options.state_directory = directory;
     options.socket_path = arguments.socket_path;
     return run(&options);

@@ -246,7 +246,7 @@ class Files(unittest.TestCase):
                 self.assertRegex(file.read(), rf'(?m)^{SYSTEM_USER}:.*WebLocks.*nologin$')
 
     def test_the_example_of_a_configuration(self):
-        """It is valid: what the gateway misses is the directory."""
+        """It is valid: what the gateway misses is the directory. Before that, it checks its name."""
         if not has_cluster():
             self.skipTest('built without the gateway to a cluster')
         example = INSTALLATION.path('share/doc/weblocks-cluster/examples/cluster.conf')
@@ -257,11 +257,15 @@ class Files(unittest.TestCase):
             file.write(re.sub('(?m)^#(Root|SessionTimeout)', r'\1', text))
             file.flush()
             env = {key: value for key, value in os.environ.items() if key != 'STATE_DIRECTORY'}
-            done = subprocess.run([INSTALLATION.path(CLUSTERD), f'--config={file.name}',
-                                   '--service-user=root'], env=env, stderr=subprocess.PIPE,
-                                  text=True, check=False, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stderr),
-                         (78, 'weblocks-clusterd: there is no state directory\n'))
+            for options, message in (
+                    ([], 'there is no state directory'),
+                    (['--host=a/b'], 'the name of this host is not valid: see --host')):
+                done = subprocess.run([INSTALLATION.path(CLUSTERD), f'--config={file.name}',
+                                       '--service-user=root', *options], env=env,
+                                      stderr=subprocess.PIPE, text=True, check=False,
+                                      timeout=PATIENCE)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (78, f'weblocks-clusterd: {message}\n'))
 
 
 class Uninstalled(unittest.TestCase):
