@@ -150,22 +150,6 @@ append_cluster(sd_bus_message *reply, const ClusterInfo *info)
     return sd_bus_message_close_container(reply);
 }
 
-static int
-get_cluster(sd_bus *bus,
-            const char *path,
-            const char *interface,
-            const char *property,
-            sd_bus_message *reply,
-            void *userdata,
-            sd_bus_error *error)
-{
-    const Bus *self = userdata;
-    ClusterInfo info;
-
-    self->get_cluster_info(&info, self->data);
-    return append_cluster(reply, &info);
-}
-
 /* ---- */
 
 static int
@@ -178,7 +162,12 @@ get_property(sd_bus *bus,
              sd_bus_error *error)
 {
     const Bus *self = userdata;
+    ClusterInfo info;
 
+    if (g_str_equal(property, "Cluster")) {
+        self->get_cluster_info(&info, self->data);
+        return append_cluster(reply, &info);
+    }
     if (g_str_equal(property, "Version"))
         return sd_bus_message_append(reply, "s", WEBLOCKS_VERSION);
     if (g_str_equal(property, "InterfaceVersion"))
@@ -225,7 +214,7 @@ static const sd_bus_vtable service_vtable[] = {
     SD_BUS_PROPERTY("Version", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("InterfaceVersion", "u", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
     SD_BUS_PROPERTY("Limits", "a{st}", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Cluster", "a{sv}", get_cluster, 0, 0),
+    SD_BUS_PROPERTY("Cluster", "a{sv}", get_property, 0, 0),
     SD_BUS_VTABLE_END,
 };
 
