@@ -8,6 +8,7 @@
 
 #include "tests/unit/cluster-packet-copy.h"
 #include "tests/unit/core-fixture.h"
+#include "tests/unit/packet-bytes.h"
 
 /* A valid message of each kind. */
 static GByteArray *
@@ -200,30 +201,6 @@ static const Field fields[] = {
     {CLUSTER_PACKET_BROKEN, 24, 0, 0},
 };
 
-static guint64
-number_at(const GByteArray *bytes, gsize offset, gsize width)
-{
-    guint64 value = 0;
-
-    for (gsize i = 0; i < width; i++) {
-        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
-
-        value |= (guint64)bytes->data[offset + i] << (8 * place);
-    }
-    return value;
-}
-
-static void
-set_number(GByteArray *bytes, gsize offset, gsize width, guint64 value)
-{
-    g_assert_cmpuint(offset + width, <=, bytes->len);
-    for (gsize i = 0; i < width; i++) {
-        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
-
-        bytes->data[offset + i] = (guint8)(value >> (8 * place));
-    }
-}
-
 static void
 test_layout(void)
 {
@@ -234,7 +211,7 @@ test_layout(void)
         if (field->width == 0)
             g_assert_cmpuint(bytes->len, ==, field->offset);
         else if (field->offset + field->width > bytes->len ||
-                 number_at(bytes, field->offset, field->width) != field->value)
+                 packet_bytes_get_number(bytes, field->offset, field->width) != field->value)
             g_error("kind %u, at %zu: not 0x%" G_GINT64_MODIFIER "x", field->kind, field->offset,
                     field->value);
     }
@@ -456,7 +433,7 @@ test_malformed(void)
         g_autoptr(GByteArray) bytes = make_message(one->kind);
 
         g_assert_true(check_from_any(bytes));
-        set_number(bytes, one->offset, one->width, one->value);
+        packet_bytes_set_number(bytes, one->offset, one->width, one->value);
         if (check_from_any(bytes) != one->is_good)
             g_error("kind %u, %s: expected it to be %s", one->kind, one->what,
                     one->is_good ? "read" : "malformed");
@@ -502,7 +479,7 @@ test_sizes(void)
         g_byte_array_set_size(bytes, size + 64);
         memset(bytes->data + size, 0, 64);
         for (guint n = 0; n <= size + 64; n++) {
-            set_number(bytes, 4, 4, n);
+            packet_bytes_set_number(bytes, 4, 4, n);
             if (n == 0)
                 continue;
             g_assert_cmpint(cluster_packet_check_from_service(bytes->data, n), ==,
@@ -522,14 +499,8 @@ test_random(void)
     for (guint round = 0; round < n_rounds; round++) {
         const gint kind = g_test_rand_int_range(0, G_N_ELEMENTS(all_kinds));
         g_autoptr(GByteArray) bytes = make_message(all_kinds[kind]);
-        const gint n_changes = g_test_rand_int_range(0, 4);
 
-        for (gint i = 0; i < n_changes; i++) {
-            const gint at = g_test_rand_int_range(0, (gint)bytes->len);
-
-            bytes->data[at] = (guint8)(g_test_rand_bit() ? 1 << g_test_rand_int_range(0, 8)
-                                                         : g_test_rand_int_range(0, 256));
-        }
+        packet_bytes_change_some(bytes);
         n_read += check_from_any(bytes);
     }
     /* Else it would have shown nothing. */

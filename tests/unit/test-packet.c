@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/unit/core-fixture.h"
+#include "tests/unit/packet-bytes.h"
 #include "tests/unit/packet-copy.h"
 
 typedef const PacketHead *(*Read)(const void *packet, gsize size, gsize *offset);
@@ -42,20 +43,6 @@ assert_head(const GByteArray *bytes, PacketKind kind, guint16 flags, gsize size,
 
 /* ---- layouts */
 
-static guint64
-number_at(const GByteArray *bytes, gsize offset, gsize width)
-{
-    guint64 value = 0;
-
-    g_assert_cmpuint(offset + width, <=, bytes->len);
-    for (gsize i = 0; i < width; i++) {
-        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
-
-        value |= (guint64)bytes->data[offset + i] << (8 * place);
-    }
-    return value;
-}
-
 typedef struct {
     gsize offset;
     gsize width;
@@ -67,9 +54,10 @@ check_layout(const GByteArray *bytes, gsize size, const Field *fields, gsize n_f
 {
     g_assert_cmpuint(bytes->len, ==, size);
     for (gsize i = 0; i < n_fields; i++)
-        if (number_at(bytes, fields[i].offset, fields[i].width) != fields[i].value)
+        if (packet_bytes_get_number(bytes, fields[i].offset, fields[i].width) != fields[i].value)
             g_error("at %zu: 0x%" G_GINT64_MODIFIER "x instead of 0x%" G_GINT64_MODIFIER "x",
-                    fields[i].offset, number_at(bytes, fields[i].offset, fields[i].width),
+                    fields[i].offset,
+                    packet_bytes_get_number(bytes, fields[i].offset, fields[i].width),
                     fields[i].value);
 }
 
@@ -497,17 +485,6 @@ make_message(PacketKind kind)
 }
 
 static void
-set_number(GByteArray *bytes, gsize offset, gsize width, guint64 value)
-{
-    g_assert_cmpuint(offset + width, <=, bytes->len);
-    for (gsize i = 0; i < width; i++) {
-        const gsize place = G_BYTE_ORDER == G_LITTLE_ENDIAN ? i : width - 1 - i;
-
-        bytes->data[offset + i] = (guint8)(value >> (8 * place));
-    }
-}
-
-static void
 check_cases(Read read, const Case *cases, gsize n_cases)
 {
     for (gsize i = 0; i < n_cases; i++) {
@@ -515,7 +492,7 @@ check_cases(Read read, const Case *cases, gsize n_cases)
         g_autoptr(GByteArray) bytes = make_message(one->kind);
 
         g_assert_nonnull(read_one(read, bytes));
-        set_number(bytes, one->offset, one->width, one->value);
+        packet_bytes_set_number(bytes, one->offset, one->width, one->value);
         if ((read_one(read, bytes) != NULL) != one->is_good)
             g_error("kind %u, %s: expected it to be %s", one->kind, one->what,
                     one->is_good ? "read" : "malformed");
@@ -566,7 +543,7 @@ test_sizes(void)
         g_byte_array_set_size(bytes, size + 64);
         memset(bytes->data + size, 0, 64);
         for (guint n = 0; n <= size + 64; n++) {
-            set_number(bytes, 4, 4, n);
+            packet_bytes_set_number(bytes, 4, 4, n);
             g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==,
                              is_of_client && n == size);
             g_assert_cmpuint(packet_check_from_service(bytes->data, bytes->len), ==,
@@ -618,7 +595,6 @@ test_random(void)
     for (guint round = 0; round < n_rounds; round++) {
         g_autoptr(GByteArray) bytes = g_byte_array_new();
         const guint n_messages = (guint)g_test_rand_int_range(1, 4);
-        const guint n_changes = (guint)g_test_rand_int_range(0, 4);
         guint n;
 
         for (guint i = 0; i < n_messages; i++) {
@@ -627,12 +603,7 @@ test_random(void)
 
             g_byte_array_append(bytes, message->data, message->len);
         }
-        for (guint i = 0; i < n_changes; i++) {
-            const gint at = g_test_rand_int_range(0, (gint)bytes->len);
-
-            bytes->data[at] = (guint8)(g_test_rand_bit() ? 1 << g_test_rand_int_range(0, 8)
-                                                         : g_test_rand_int_range(0, 256));
-        }
+        packet_bytes_change_some(bytes);
         if (g_test_rand_int_range(0, 8) == 0)
             g_byte_array_set_size(bytes, (guint)g_test_rand_int_range(1, (gint)bytes->len + 1));
         n = packet_check_from_client(bytes->data, bytes->len) +
