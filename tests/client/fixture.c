@@ -446,3 +446,35 @@ test_wait_for_state(WebLocksManager *manager, const char *expected)
     }
     g_assert_cmpstr(state, ==, expected);
 }
+
+char *
+test_shown(WebLocksMonitor *monitor, TestList list)
+{
+    g_autofree char *held = list(web_locks_monitor_get_held(monitor));
+    g_autofree char *pending = list(web_locks_monitor_get_pending(monitor));
+
+    return g_strdup_printf("%s | %s", held, pending);
+}
+
+typedef struct {
+    WebLocksMonitor *monitor;
+    TestList list;
+    const char *expected;
+} Shown;
+
+static gboolean
+is_shown(gpointer data)
+{
+    const Shown *shown = data;
+    g_autofree char *now = test_shown(shown->monitor, shown->list);
+
+    return g_str_equal(now, shown->expected);
+}
+
+void
+test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expected)
+{
+    Shown shown = {monitor, list, expected};
+
+    test_wait_for(is_shown, &shown, expected);
+}

@@ -122,6 +122,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Losses, losses_clear)
 /* ---- what a bucket looks like */
 
 /* "NAME NAME:s" for an exclusive and a shared one; free. */
+typedef char *(*TestList)(GListModel *infos);
 char *test_list(GListModel *infos);
 char *test_state(WebLocksManager *manager);
 
@@ -136,3 +137,7 @@ char *test_state(WebLocksManager *manager);
 
 /* Until it is so. */
 void test_wait_for_state(WebLocksManager *manager, const char *expected);
+
+/* What a monitor shows, in the same form, and until it shows that; nothing is called for it. */
+char *test_shown(WebLocksMonitor *monitor, TestList list);
+void test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expected);

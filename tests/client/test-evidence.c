@@ -9,28 +9,10 @@
 
 #include "tests/client/fixture.h"
 
-typedef struct {
-    WebLocksMonitor *monitor;
-    const char *expected;
-} Expectation;
-
-static gboolean
-is_so(gpointer data)
-{
-    const Expectation *expectation = data;
-    g_autofree char *held = test_list(web_locks_monitor_get_held(expectation->monitor));
-    g_autofree char *pending = test_list(web_locks_monitor_get_pending(expectation->monitor));
-    g_autofree char *now = g_strdup_printf("%s | %s", held, pending);
-
-    return g_str_equal(now, expectation->expected);
-}
-
 static void
 wait_until(WebLocksMonitor *monitor, const char *expected)
 {
-    Expectation expectation = {monitor, expected};
-
-    test_wait_for(is_so, &expectation, expected);
+    test_wait_for_shown(monitor, test_list, expected);
 }
 
 static WebLocksMonitor *

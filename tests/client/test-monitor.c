@@ -20,44 +20,18 @@ monitor_new(WebLocksManager *manager)
     return monitor;
 }
 
-static char *
-describe(WebLocksMonitor *monitor)
-{
-    g_autofree char *held = test_list(web_locks_monitor_get_held(monitor));
-    g_autofree char *pending = test_list(web_locks_monitor_get_pending(monitor));
-
-    return g_strdup_printf("%s | %s", held, pending);
-}
-
-typedef struct {
-    WebLocksMonitor *monitor;
-    const char *expected;
-} Expectation;
-
-static gboolean
-is_so(gpointer data)
-{
-    const Expectation *expectation = data;
-    g_autofree char *now = describe(expectation->monitor);
-
-    return g_str_equal(now, expectation->expected);
-}
-
-/* It becomes so without anybody asking. */
 static void
 wait_until(WebLocksMonitor *monitor, const char *expected)
 {
-    Expectation expectation = {monitor, expected};
-
-    test_wait_for(is_so, &expectation, expected);
+    test_wait_for_shown(monitor, test_list, expected);
 }
 
-#define assert_shows(monitor, expected)              \
-    G_STMT_START                                     \
-    {                                                \
-        g_autofree char *shown_ = describe(monitor); \
-        g_assert_cmpstr(shown_, ==, expected);       \
-    }                                                \
+#define assert_shows(monitor, expected)                           \
+    G_STMT_START                                                  \
+    {                                                             \
+        g_autofree char *shown_ = test_shown(monitor, test_list); \
+        g_assert_cmpstr(shown_, ==, expected);                    \
+    }                                                             \
     G_STMT_END
 
 static void
@@ -459,23 +433,10 @@ list_all(GListModel *infos)
     return g_strjoinv(" ", (char **)words->pdata);
 }
 
-static gboolean
-are_so(gpointer data)
-{
-    const Expectation *expectation = data;
-    g_autofree char *held = list_all(web_locks_monitor_get_held(expectation->monitor));
-    g_autofree char *pending = list_all(web_locks_monitor_get_pending(expectation->monitor));
-    g_autofree char *now = g_strdup_printf("%s | %s", held, pending);
-
-    return g_str_equal(now, expectation->expected);
-}
-
 static void
 wait_until_all(WebLocksMonitor *monitor, const char *expected)
 {
-    Expectation expectation = {monitor, expected};
-
-    test_wait_for(are_so, &expectation, expected);
+    test_wait_for_shown(monitor, list_all, expected);
 }
 
 static void
