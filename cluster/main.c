@@ -124,6 +124,7 @@ main(int argc, char **argv)
     Arguments arguments = {NULL};
     g_autoptr(ClusterConfig) config = NULL;
     g_autofree char *credential = NULL;
+    g_autoptr(Seen) seen = NULL;
     g_autoptr(GError) error = NULL;
     GatewayOptions options = {0};
     const char *directory;
@@ -156,10 +157,14 @@ main(int argc, char **argv)
         return refuse("there is no state directory");
     if (g_mkdir_with_parents(directory, 0700) != 0)
         return refuse(g_strerror(errno));
+    seen = seen_new(directory, &error);
+    if (seen == NULL)
+        return refuse(error->message);
 
     options.config = config;
     options.credential = credential;
     options.state_directory = directory;
+    options.seen = seen;
     options.socket_path = arguments.socket_path;
     return run(&options);
 }

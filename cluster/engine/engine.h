@@ -115,10 +115,11 @@ guint engine_get_timeout_ms(const Engine *self); /* as negotiated */
 const char *engine_get_server(const Engine *self);
 
 /* Makes the nodes that everything else needs and the session's node below /hosts. It must have been
- * answered with ENGINE_OK before engine_grant(), engine_steal(), engine_renew() and
- * engine_next_block() are called; done again, it changes nothing. The root's data identifies the
- * data of the ensemble: if `instance` is not NULL and not the same, nothing is made, and the result
- * is ENGINE_BAD_VERSION. OK: `text` is the identification. */
+ * answered with ENGINE_OK before engine_grant(), engine_steal() and engine_renew() are called; done
+ * again, it changes nothing. Reads that are started when it has been answered show everything
+ * committed before it. The root's data identifies the data of the ensemble: if `instance` is not
+ * NULL and not the same, nothing is made, and the result is ENGINE_BAD_VERSION. OK: `text` is the
+ * identification. */
 void engine_join(
     Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
 
@@ -190,8 +191,8 @@ void engine_swap(Engine *self,
 /* A committed write, which proves that the session lived when it was sent. */
 void engine_renew(Engine *self, EngineCallback callback, gpointer data);
 
-/* OK: `block` is the bucket's next block of tokens. Renews as well. */
-void engine_next_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
+/* OK: `version` is the bucket's last block of tokens. NO_NODE: it has none yet. */
+void engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data);
 
 /* Reads that are started after this one show everything committed before it. */
 void engine_sync(Engine *self, const char *path, EngineCallback callback, gpointer data);

@@ -143,15 +143,13 @@ engine_renew(Engine *self, EngineCallback callback, gpointer data)
     engine_transaction_send(&transaction, self, callback, data);
 }
 
+/* Each block is a version of the bucket's node. */
 void
-engine_next_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
+engine_read_block(Engine *self, const char *bucket, EngineCallback callback, gpointer data)
 {
     g_autofree char *bucket_path = engine_path_bucket(self->root, bucket);
-    EngineTransaction transaction;
 
-    engine_transaction_begin(&transaction, 2);
-    add_renewal(&transaction, self, bucket_path);
-    engine_transaction_send(&transaction, self, callback, data);
+    engine_request_get(self, bucket_path, FALSE, callback, data);
 }
 
 void

@@ -120,6 +120,18 @@ get_outcome(EngineResult result)
     }
 }
 
+/* Whether the tokens that the operation got, if any, are new: otherwise the session has ended. */
+static gboolean
+take_tokens(const Operation *operation, const EngineAnswer *answer)
+{
+    const Entry *entry = operation->entry;
+
+    if (answer->result != ENGINE_OK ||
+        (operation->kind != CLAIM_GRANT && operation->kind != CLAIM_STEAL))
+        return TRUE;
+    return session_take_block(entry->context->session, entry->bucket, answer->block);
+}
+
 /* Other nodes than claims are none of ours, and are left alone. */
 static GArray *
 parse_children(const char *const *children)
@@ -166,7 +178,8 @@ on_answer(const EngineAnswer *answer, gpointer data)
     gboolean is_current = !entry->is_closed && operation->generation == entry->generation;
     g_autoptr(GArray) children = NULL;
 
-    if (is_current && session_check_answer(entry->context->session, answer, is_write)) {
+    if (is_current && session_check_answer(entry->context->session, answer, is_write) &&
+        take_tokens(operation, answer)) {
         ClaimResult result = get_result(operation, answer, &children);
 
         claim_result(entry->claim, &result, g_get_monotonic_time());

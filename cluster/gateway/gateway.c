@@ -344,8 +344,9 @@ gateway_new(const GatewayOptions *options, GError **error)
         link_new(options->socket_path, options->service_uid, &link_functions, gateway, error);
     if (gateway->link == NULL)
         return NULL;
-    gateway->session = session_new(options->config, options->credential, options->host,
-                                   options->state_directory, &session_functions, gateway);
+    gateway->session =
+        session_new(options->config, options->credential, options->host, options->state_directory,
+                    options->seen, &session_functions, gateway);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .link = gateway->link,

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "cluster-config.h"
+#include "seen.h"
 
 typedef struct Gateway Gateway;
 
@@ -19,6 +20,7 @@ typedef struct {
     const char *credential;      /* NULL: none */
     const char *host;            /* the name of this host, as others see it */
     const char *state_directory; /* exists */
+    Seen *seen;                  /* its file `seen` */
     const char *socket_path;     /* NULL: systemd has passed the socket */
     uid_t service_uid;           /* of weblocksd */
 } GatewayOptions;

@@ -10,9 +10,9 @@
 #define GROUP        "Session"
 
 static char *
-get_path(const char *directory, const char *name)
+get_path(const char *directory)
 {
-    return g_build_filename(directory, name, NULL);
+    return g_build_filename(directory, "session", NULL);
 }
 
 static char *
@@ -46,7 +46,7 @@ gboolean
 session_file_load(const char *directory, EngineSession *out_session)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
-    g_autofree char *path = get_path(directory, "session");
+    g_autofree char *path = get_path(directory);
     g_autofree char *boot_id = get_boot_id();
     g_autofree char *stored = NULL;
 
@@ -60,7 +60,7 @@ void
 session_file_save(const char *directory, const EngineSession *session)
 {
     g_autoptr(GKeyFile) file = g_key_file_new();
-    g_autofree char *path = get_path(directory, "session");
+    g_autofree char *path = get_path(directory);
     g_autofree char *boot_id = get_boot_id();
     g_autofree char *password = g_base64_encode(session->password, sizeof session->password);
     g_autofree char *text = NULL;
@@ -78,28 +78,7 @@ session_file_save(const char *directory, const EngineSession *session)
 void
 session_file_delete(const char *directory)
 {
-    g_autofree char *path = get_path(directory, "session");
+    g_autofree char *path = get_path(directory);
 
     g_unlink(path);
-}
-
-char *
-session_file_load_instance(const char *directory)
-{
-    g_autofree char *path = get_path(directory, "instance");
-    char *instance = NULL;
-
-    if (!g_file_get_contents(path, &instance, NULL, NULL))
-        return NULL;
-    return g_strstrip(instance);
-}
-
-gboolean
-session_file_save_instance(const char *directory, const char *instance, GError **error)
-{
-    g_autofree char *path = get_path(directory, "instance");
-
-    return g_file_set_contents_full(path, instance, -1,
-                                    G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                    0600, error);
 }

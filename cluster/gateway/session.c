@@ -22,6 +22,7 @@ struct Session {
     const char *credential; /* NULL: none */
     const char *host;
     const char *directory;
+    Seen *seen;
     const SessionFunctions *functions;
     gpointer data;
 
@@ -31,7 +32,7 @@ struct Session {
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
     gboolean is_reattached; /* an earlier process began it */
-    char *instance;         /* of the engine's data; NULL: not known */
+    guint n_checked;        /* buckets, in the configuration's order: see check_blocks() */
     guint retry_source;
 
     Lease lease;
@@ -108,6 +109,7 @@ end(Session *session)
     session->old = g_steal_pointer(&session->engine);
     session->closes_us = boot_time_get_us() + GRACE_US;
     session_file_delete(session->directory);
+    seen_store(session->seen);
     session->is_ready = FALSE;
     session->is_reattached = FALSE;
     session->lease.deadline_us = 0;
@@ -247,19 +249,92 @@ on_synced(const EngineAnswer *answer, gpointer data)
         engine_scan(session->engine, NULL, -1, part, FALSE, ADOPTED_MAX, on_scanned, session);
 }
 
+/* ---- the engine's data */
+
 static gboolean
 take_instance(Session *session, const char *instance)
 {
     g_autoptr(GError) error = NULL;
 
-    if (session->instance != NULL)
+    if (seen_get_instance(session->seen) != NULL ||
+        seen_set_instance(session->seen, instance, &error))
         return TRUE;
-    if (!session_file_save_instance(session->directory, instance, &error)) {
-        g_critical("could not store the identity of the engine's data: %s", error->message);
+    if (is_first_failure(session))
+        g_critical("could not store the identity of the data of the ZooKeeper servers: %s",
+                   error->message);
+    return FALSE;
+}
+
+static void
+refuse_blocks(Session *session, const char *bucket, guint64 block)
+{
+    seen_refuse(session->seen);
+    if (is_first_failure(session))
+        g_critical("the data of the ZooKeeper servers are older than those that this host has used "
+                   "before (bucket '%s': block %" G_GUINT64_FORMAT " after block %" G_GUINT64_FORMAT
+                   "); tokens would be issued twice. See weblocks-clusterd(8)",
+                   bucket, block, seen_get_block(session->seen, bucket));
+    end(session);
+}
+
+gboolean
+session_take_block(Session *session, const char *bucket, guint64 block)
+{
+    if (block <= seen_get_block(session->seen, bucket)) {
+        refuse_blocks(session, bucket, block);
         return FALSE;
     }
-    session->instance = g_strdup(instance);
+    seen_raise_block(session->seen, bucket, block);
     return TRUE;
+}
+
+static void finish_joining(Session *session);
+static void check_blocks(Session *session);
+
+static void
+on_block_read(const EngineAnswer *answer, gpointer data)
+{
+    Session *session = data;
+    const ClusterBucketConfig *bucket;
+    guint64 block;
+
+    if (!session_check_answer(session, answer, FALSE))
+        return;
+    if (answer->result != ENGINE_OK && answer->result != ENGINE_NO_NODE)
+        return; /* interrupted: again with the next connection */
+    bucket = session->config->buckets->pdata[session->n_checked];
+    block = answer->result == ENGINE_OK ? (guint64)MAX(answer->version, 0) : 0;
+    if (block < seen_get_block(session->seen, bucket->name)) {
+        refuse_blocks(session, bucket->name, block);
+        return;
+    }
+    seen_raise_block(session->seen, bucket->name, block);
+    session->n_checked++;
+    check_blocks(session);
+}
+
+/* Compares the buckets' blocks with those that this host has seen, one after the other. */
+static void
+check_blocks(Session *session)
+{
+    const ClusterBucketConfig *bucket;
+
+    if (session->n_checked == session->config->buckets->len) {
+        finish_joining(session);
+        return;
+    }
+    bucket = session->config->buckets->pdata[session->n_checked];
+    engine_read_block(session->engine, bucket->name, on_block_read, session);
+}
+
+static void
+finish_joining(Session *session)
+{
+    session_file_save(session->directory, engine_get_session(session->engine));
+    if (session->is_reattached)
+        engine_sync(session->engine, session->config->root, on_synced, session);
+    else
+        become_ready(session, NULL);
 }
 
 static void
@@ -272,8 +347,8 @@ on_joined(const EngineAnswer *answer, gpointer data)
     if (answer->result == ENGINE_BAD_VERSION) {
         if (is_first_failure(session))
             g_critical("the data of the ZooKeeper servers are not those that this host has used "
-                       "before; tokens might be issued twice. If that is right, delete "
-                       "%s/instance and restart weblocks-clusterd",
+                       "before; tokens might be issued twice. If that is right, delete %s/seen and "
+                       "restart weblocks-clusterd",
                        session->directory);
         end(session);
         return;
@@ -284,11 +359,8 @@ on_joined(const EngineAnswer *answer, gpointer data)
         end(session);
         return;
     }
-    session_file_save(session->directory, engine_get_session(session->engine));
-    if (session->is_reattached)
-        engine_sync(session->engine, session->config->root, on_synced, session);
-    else
-        become_ready(session, NULL);
+    session->n_checked = 0;
+    check_blocks(session);
 }
 
 static void
@@ -310,7 +382,8 @@ on_connected(Session *session)
     if (session->was_ready)
         become_ready(session, NULL);
     else
-        engine_join(session->engine, session->host, session->instance, on_joined, session);
+        engine_join(session->engine, session->host, seen_get_instance(session->seen), on_joined,
+                    session);
 }
 
 /* The engine has ended the session by now. It would not say so if its data were replaced by older
@@ -371,6 +444,14 @@ begin(Session *session)
     g_autoptr(GError) error = NULL;
 
     session->was_ready = FALSE;
+    if (seen_is_refused(session->seen)) {
+        /* There is no other attempt in this process. */
+        if (is_first_failure(session))
+            g_critical("the data of the ZooKeeper servers were older than those that this host has "
+                       "used before. See weblocks-clusterd(8)");
+        set_state(session, CLUSTER_STATE_LOST);
+        return;
+    }
     session->is_reattached = session_file_load(session->directory, &stored);
     if (session->is_reattached)
         config.session = &stored;
@@ -390,6 +471,7 @@ session_new(const ClusterConfig *config,
             const char *credential,
             const char *host,
             const char *directory,
+            Seen *seen,
             const SessionFunctions *functions,
             gpointer data)
 {
@@ -401,7 +483,7 @@ session_new(const ClusterConfig *config,
     session->directory = directory;
     session->functions = functions;
     session->data = data;
-    session->instance = session_file_load_instance(directory);
+    session->seen = seen;
     session->state = CLUSTER_STATE_CONNECTING;
     lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
     session->retry_source = g_idle_add(on_retry, session);
@@ -424,7 +506,6 @@ session_free(Session *session)
     }
     if (session->old != NULL)
         engine_free(g_steal_pointer(&session->old), TRUE);
-    g_free(session->instance);
     g_free(session);
 }
 

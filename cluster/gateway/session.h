@@ -15,6 +15,7 @@
 #include "cluster-config.h"
 #include "cluster-packet.h"
 #include "engine.h"
+#include "seen.h"
 
 typedef struct Session Session;
 
@@ -30,11 +31,12 @@ typedef struct {
     gboolean (*has_nodes)(gpointer data);
 } SessionFunctions;
 
-/* `config`, `host` and `directory` are borrowed and have to stay valid. */
+/* `config`, `host`, `directory` and `seen` are borrowed and have to stay valid. */
 Session *session_new(const ClusterConfig *config,
                      const char *credential,
                      const char *host,
                      const char *directory,
+                     Seen *seen,
                      const SessionFunctions *functions,
                      gpointer data);
 
@@ -52,6 +54,10 @@ ClusterState session_get_state(const Session *session);
  * used: the lease was over, or the operation failed for good. `is_write`: it proves that the
  * session lived when it was sent. */
 gboolean session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write);
+
+/* The engine has issued this block. Returns FALSE, and the session has ended, if this host has seen
+ * it or a later one before. */
+gboolean session_take_block(Session *session, const char *bucket, guint64 block);
 
 /* The lock service has connected, has disconnected, has acknowledged a lease. */
 void session_service_connected(Session *session);

@@ -121,7 +121,7 @@ run_command(char **words)
     } else if (g_str_equal(command, "renew")) {
         engine_renew(engine, on_answer, id);
     } else if (g_str_equal(command, "block")) {
-        engine_next_block(engine, words[2], on_answer, id);
+        engine_read_block(engine, words[2], on_answer, id);
     } else if (g_str_equal(command, "hosts")) {
         engine_list_hosts(engine, on_answer, id);
     } else if (g_str_equal(command, "scan")) {

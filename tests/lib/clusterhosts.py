@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from buses import Bus, end, environment, spawn
+from buses import Bus, end, environment, spawn, wait_exit
 from ensemble import Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, ProcessClient, Service, wait_for
 from rawbus import RawClient
@@ -67,6 +67,11 @@ class Host:
 
     def kill_gateway(self):
         end(self.gateway)
+
+    def end_gateway(self):
+        """As systemd does."""
+        self.gateway.terminate()
+        wait_exit(self.gateway)
 
     def pause_gateway(self):
         self.gateway.send_signal(signal.SIGSTOP)

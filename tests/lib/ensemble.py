@@ -212,6 +212,18 @@ class Server:
     def kill(self):
         end(self.process)
 
+    def copy_data(self):
+        """Copies what it has stored, while it does not run."""
+        shutil.copytree(self._data(), self._data() + '.copy')
+
+    def put_back_data(self):
+        """Replaces what it has stored by the copy, as an administrator may do with a backup."""
+        shutil.rmtree(self._data())
+        shutil.copytree(self._data() + '.copy', self._data())
+
+    def _data(self):
+        return os.path.join(self.directory, 'version-2')
+
     def mode(self):
         """`standalone`, `leader`, `follower`, or None if it does not serve."""
         if self.process is None or self.process.poll() is not None:
