@@ -62,6 +62,8 @@ look_at_process(Finding *self, WebLocksLockInfo *info, gint64 now_us)
         add(self, WEB_LOCKS_EVIDENCE_STOPPED, "%s", _("The process is stopped."));
     else if (state == 't')
         add(self, WEB_LOCKS_EVIDENCE_STOPPED, "%s", _("A debugger has stopped the process."));
+    else if (state == PROCESS_LOOK_FROZEN)
+        add(self, WEB_LOCKS_EVIDENCE_STOPPED, "%s", _("The process is in a frozen control group."));
     else if (idle_us >= NOT_SCHEDULED_US && state == 'D')
         add(self, WEB_LOCKS_EVIDENCE_NOT_SCHEDULED,
             /* Translators: %s is a time such as "15 s". */
@@ -130,7 +132,8 @@ evidence_update(WebLocksLockInfo *info, const WaitGraph *graph)
  * [class@WebLocks.Snapshot] that web_locks_manager_inspect_async() has returned: see
  * [flags@WebLocks.Evidence] for the rules.
  *
- * This reads up to two small files of /proc for each held lock for which a request is pending.
+ * This reads up to four small files of /proc and /sys for each held lock for which a request is
+ * pending.
  * For a [class@WebLocks.Monitor] see web_locks_monitor_update_evidence().
  *
  * Since: 0.1

@@ -663,9 +663,9 @@ web_locks_monitor_get_pending(WebLocksMonitor *self)
  * Looks at the process of the holder and at who waits for whom, and updates
  * [property@WebLocks.LockInfo:evidence]: see [flags@WebLocks.Evidence] for the rules.
  *
- * This reads up to two small files of /proc. It is meant to be called regularly, for example each
- * second, for the locks that a user sees; the monitor itself never calls it. It has to be called in
- * the main context of the agent, in which the lists change.
+ * This reads up to four small files of /proc and /sys. It is meant to be called regularly, for
+ * example each second, for the locks that a user sees; the monitor itself never calls it. It has to
+ * be called in the main context of the agent, in which the lists change.
  *
  * Since: 0.1
  */

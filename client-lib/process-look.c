@@ -8,8 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer than a line of stat, whose numbers are of limited size. */
+/* Longer than a line of stat, whose numbers are of limited size; and than most lists of groups. */
 #define FILE_MAX_BYTES 2048
+/* Where systemd mounts the unified hierarchy of control groups. */
+#define GROUPS_DIRECTORY "/sys/fs/cgroup"
+/* In the list of a process's groups, the one in the unified hierarchy. */
+#define UNIFIED_PREFIX "0::"
 /* The fields of stat between the state and the start time. */
 #define FIELDS_BEFORE_START 18
 
@@ -61,6 +65,35 @@ ticks_to_us(guint64 ticks)
     return (gint64)(ticks / rate * G_USEC_PER_SEC + ticks % rate * G_USEC_PER_SEC / rate);
 }
 
+/* Returns the path of the group in the unified hierarchy; or NULL if there is no line with it, or
+ * not all of one. */
+static const char *
+parse_group(char *groups)
+{
+    char *line =
+        g_str_has_prefix(groups, UNIFIED_PREFIX) ? groups : strstr(groups, "\n" UNIFIED_PREFIX);
+    char *path = line != NULL ? strchr(line, '/') : NULL;
+    char *end = path != NULL ? strchr(path, '\n') : NULL;
+
+    if (end == NULL)
+        return NULL;
+    *end = '\0';
+    return path;
+}
+
+/* The kernel says the same of all groups below one that is frozen. The root has no such file. */
+static gboolean
+is_frozen(int directory)
+{
+    char groups[FILE_MAX_BYTES], events[FILE_MAX_BYTES];
+    const char *path = read_file(directory, "cgroup", groups) ? parse_group(groups) : NULL;
+    g_autofree char *file =
+        path != NULL ? g_strconcat(GROUPS_DIRECTORY, path, "/cgroup.events", NULL) : NULL;
+
+    return file != NULL && read_file(AT_FDCWD, file, events) &&
+           strstr(events, "frozen 1\n") != NULL;
+}
+
 /* The run time of the main thread is not known if the kernel was built without it. */
 static void
 measure_idle_time(ProcessLook *self, int directory, char state, gint64 now_us)
@@ -94,6 +127,8 @@ look(ProcessLook *self, int directory, const char *name, gint64 known_us, gint64
         (self->start_ticks != 0 && self->start_ticks != start_ticks))
         return '\0';
     self->start_ticks = start_ticks;
+    if ((state == 'S' || state == 'D') && is_frozen(directory))
+        state = PROCESS_LOOK_FROZEN;
     measure_idle_time(self, directory, state, now_us);
     return state;
 }

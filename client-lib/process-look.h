@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Reads the state of a process from /proc, and compares it with what was read before.
+/* Reads the state of a process from /proc, and that of its control group from /sys, and compares it
+ * with what was read before.
  *
  * A process is identified by its pid and its start time. A pid may have been given to another
  * process, so a process is only looked at if it started before the time from which the caller knows
@@ -20,12 +21,15 @@ typedef struct {
                            * not run; 0: it was neither */
 } ProcessLook;
 
+/* Beside the states of proc(5), where it is S or D: the process is in a frozen control group. */
+#define PROCESS_LOOK_FROZEN 'F'
+
 /* Looks at process `pid` at the time `now_us`. `name` is its name, or "". `known_us` is a time at
  * which it was running.
  *
- * Returns the letter of its state as in proc(5), or '\0' if there is no such process or it can't be
- * seen. `out_idle_us` is for how long it is known to have been runnable or in uninterruptible sleep
- * without running; 0 at the first look. */
+ * Returns the letter of its state as in proc(5), PROCESS_LOOK_FROZEN, or '\0' if there is no such
+ * process or it can't be seen. `out_idle_us` is for how long it is known to have been runnable or
+ * in uninterruptible sleep without running; 0 at the first look. */
 char process_look(ProcessLook *self,
                   guint pid,
                   const char *name,

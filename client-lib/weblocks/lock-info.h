@@ -13,8 +13,9 @@ G_BEGIN_DECLS
 
 /**
  * WebLocksEvidence:
- * @WEB_LOCKS_EVIDENCE_STOPPED: The holder's process is stopped by a signal or by a debugger: state
- *   `T` or `t` of proc(5).
+ * @WEB_LOCKS_EVIDENCE_STOPPED: The holder's process is stopped by a signal or by a debugger, state
+ *   `T` or `t` of proc(5); or its control group is frozen, by its `cgroup.events` in
+ *   `/sys/fs/cgroup`.
  * @WEB_LOCKS_EVIDENCE_NOT_SCHEDULED: The main thread of the holder's process has been runnable or
  *   in uninterruptible sleep, states `R` and `D` of proc(5), for 10 seconds or longer without
  *   running. A process that waits for input is in state `S`, so there is no evidence against it.

@@ -115,6 +115,8 @@ static const Case cases[] = {
     {"nobody-waits", 'T', 0, 1000, 100000, 0, FALSE, 0, ""},
     {"stopped", 'T', 1, 0, 5, 0, FALSE, STOPPED, "The process is stopped."},
     {"debugger", 't', 1, 0, 5, 0, FALSE, STOPPED, "A debugger has stopped the process."},
+    {"frozen", PROCESS_LOOK_FROZEN, 1, 0, 5, 0, FALSE, STOPPED,
+     "The process is in a frozen control group."},
     {"uninterruptible-short", 'D', 1, 9.999, 50, 0, FALSE, 0, ""},
     {"uninterruptible", 'D', 1, 10, 50, 0, FALSE, NOT_SCHEDULED,
      "The process has been in uninterruptible sleep for 10 s."},

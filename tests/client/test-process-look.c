@@ -5,11 +5,14 @@
  * is never another process. The time of a look is an argument, so nothing has to wait. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -207,6 +210,67 @@ test_running(void)
     end(pid);
 }
 
+/* ---- control groups */
+
+#define GROUPS "/sys/fs/cgroup"
+
+/* Only for this process, so that the unified hierarchy is there on any system. */
+static gboolean
+mount_groups(void)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("cgroup2", GROUPS, "cgroup2", 0, NULL) == 0;
+}
+
+static void
+write_to(const char *group, const char *name, const char *text)
+{
+    g_autofree char *file = g_build_filename(group, name, NULL);
+    int fd = open(file, O_WRONLY | O_CLOEXEC);
+
+    g_assert_cmpint(write(fd, text, strlen(text)), ==, (gssize)strlen(text));
+    close(fd);
+}
+
+/* The kernel freezes a group a moment later than it is told to. */
+static void
+freeze(const char *group, pid_t pid, gboolean is_frozen)
+{
+    write_to(group, "cgroup.freeze", is_frozen ? "1" : "0");
+    wait_for_state(pid, is_frozen ? PROCESS_LOOK_FROZEN : 'S');
+}
+
+static void
+test_frozen(void)
+{
+    g_autofree char *outer = g_strdup_printf(GROUPS "/weblocks-test-%d", getpid());
+    g_autofree char *inner = g_build_filename(outer, "inner", NULL);
+    g_autofree char *pid_text = NULL;
+    ProcessLook look = {0};
+    gint64 idle_us = -1;
+    pid_t pid;
+
+    if (!mount_groups() || mkdir(outer, 0755) != 0) {
+        g_test_skip("making a control group is not permitted");
+        return;
+    }
+    g_assert_cmpint(mkdir(inner, 0755), ==, 0);
+    pid = spawn(pause_forever);
+    pid_text = g_strdup_printf("%d", pid);
+    write_to(inner, "cgroup.procs", pid_text);
+    wait_for_state(pid, 'S');
+    freeze(inner, pid, TRUE);
+    g_assert_cmpint(look_at(&look, pid, "", SECOND, &idle_us), ==, PROCESS_LOOK_FROZEN);
+    g_assert_cmpint(look_at(&look, pid, "", 100 * SECOND, &idle_us), ==, PROCESS_LOOK_FROZEN);
+    g_assert_cmpint(idle_us, ==, 0);
+    freeze(inner, pid, FALSE);
+    freeze(outer, pid, TRUE);
+    freeze(outer, pid, FALSE);
+    end(pid);
+    g_assert_cmpint(rmdir(inner), ==, 0);
+    g_assert_cmpint(rmdir(outer), ==, 0);
+}
+
 /* ---- which process it is */
 
 static void
@@ -283,6 +347,7 @@ main(int argc, char **argv)
     g_test_add_func("/process-look/traced", test_traced);
     g_test_add_func("/process-look/uninterruptible", test_uninterruptible);
     g_test_add_func("/process-look/running", test_running);
+    g_test_add_func("/process-look/frozen", test_frozen);
     g_test_add_func("/process-look/started-later", test_started_later);
     g_test_add_func("/process-look/reused", test_reused);
     g_test_add_func("/process-look/name", test_name);
