@@ -8,45 +8,23 @@
 
 #include "describe.h"
 
-typedef struct {
-    GtkWidget *window;
-    WebLocksLockInfo *info;
-} End;
-
-static void
-end_free(End *self)
-{
-    g_object_unref(self->window);
-    g_object_unref(self->info);
-    g_free(self);
-}
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(End, end_free)
-
 static void
 on_ended(GObject *source, GAsyncResult *result, gpointer data)
 {
-    g_autoptr(End) self = data;
+    g_autoptr(GtkWidget) window = data;
     g_autoptr(GError) error = NULL;
     const int n_ended = web_locks_manager_break_finish(WEB_LOCKS_MANAGER(source), result, &error);
     const char *notice = n_ended > 0 ? _("The lock was ended") : _("The lock had already ended");
 
-    gtk_widget_activate_action(self->window, "win.notice", "s",
-                               n_ended < 0 ? error->message : notice);
+    gtk_widget_activate_action(window, "win.notice", "s", n_ended < 0 ? error->message : notice);
 }
 
 static void
-on_response(AdwMessageDialog *dialog, const char *response, gpointer data)
+on_end(GtkWindow *dialog, const char *response, WebLocksLockInfo *info)
 {
-    End *self = data;
-
-    if (!g_str_equal(response, "end")) {
-        end_free(self);
-        return;
-    }
-    web_locks_manager_break_async(web_locks_lock_info_get_manager(self->info),
-                                  web_locks_lock_info_get_name(self->info), self->info, NULL,
-                                  on_ended, self);
+    web_locks_manager_break_async(web_locks_lock_info_get_manager(info),
+                                  web_locks_lock_info_get_name(info), info, NULL, on_ended,
+                                  g_object_ref(gtk_window_get_transient_for(dialog)));
 }
 
 static char *
@@ -76,23 +54,23 @@ build_body(ViewerEntry *entry)
 void
 viewer_end_lock(GtkWidget *widget, ViewerEntry *entry)
 {
-    End *self = g_new0(End, 1);
+    GtkWindow *window = GTK_WINDOW(gtk_widget_get_root(widget));
+    WebLocksLockInfo *info = viewer_entry_get_info(entry);
     g_autofree char *body = build_body(entry);
     g_autofree char *heading =
         /* Translators: %s is the name of a lock. */
         g_strdup_printf(_("End the Lock “%s”?"),
                         viewer_resource_get_title(viewer_entry_get_resource(entry)));
-    GtkWidget *dialog;
+    GtkWidget *dialog = adw_message_dialog_new(window, heading, body);
 
-    self->window = g_object_ref(GTK_WIDGET(gtk_widget_get_root(widget)));
-    self->info = g_object_ref(viewer_entry_get_info(entry));
-    dialog = adw_message_dialog_new(GTK_WINDOW(self->window), heading, body);
     adw_message_dialog_add_responses(ADW_MESSAGE_DIALOG(dialog), "cancel", _("_Cancel"), "end",
                                      _("_End Lock"), NULL);
     adw_message_dialog_set_response_appearance(ADW_MESSAGE_DIALOG(dialog), "end",
                                                ADW_RESPONSE_DESTRUCTIVE);
     adw_message_dialog_set_default_response(ADW_MESSAGE_DIALOG(dialog), "cancel");
     adw_message_dialog_set_close_response(ADW_MESSAGE_DIALOG(dialog), "cancel");
-    g_signal_connect(dialog, "response", G_CALLBACK(on_response), self);
+    /* The lock may leave the lists while the question is open. */
+    g_object_set_data_full(G_OBJECT(dialog), "info", g_object_ref(info), g_object_unref);
+    g_signal_connect(dialog, "response::end", G_CALLBACK(on_end), info);
     gtk_window_present(GTK_WINDOW(dialog));
 }
