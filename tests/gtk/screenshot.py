@@ -5,7 +5,8 @@
 
   screenshot.py notes docs/images/notes.png     two windows of weblocks-notes, and a third not shown
   screenshot.py viewer docs/images/viewer.png   weblocks-viewer, of these and of commands; and also
-                                                viewer-lock.png, viewer-narrow.png, viewer-dark.png
+                                                viewer-lock.png, viewer-narrow.png, viewer-dark.png,
+                                                and viewer-evidence.png of a command that is stopped
 
   WEBLOCKSD=build/service/weblocksd WEBLOCKS_NOTES=build/client-lib/examples/weblocks-notes \\
   WEBLOCKS_VIEWER=build/viewer/weblocks-viewer WEBLOCKS_CLI=build/cli/weblocks \\
@@ -16,6 +17,7 @@ Needs what the tests need, and ImageMagick, the fonts of fonts-cantarell, and ad
 """
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -60,7 +62,8 @@ def take(display, windows, target):
                      '-border', '1', ')']
     subprocess.run(['convert', '-display', display.name, *pictures, '-background', '#ffffff',
                     '+smush', '20', '-bordercolor', '#ffffff', '-border', '12', '-strip',
-                    '-define', 'png:compression-level=9', 'PNG24:' + target], check=True)
+                    '+dither', '-colors', '256', '-define', 'png:compression-level=9',
+                    'PNG8:' + target], check=True)
 
 
 def open_notes(display, bus, count):
@@ -87,28 +90,38 @@ def take_notes(display, bus, target):
     take(display, [notes.window for notes in windows[:2]], target)
 
 
+def take_window(display, accessibility, bus, picture, width=560, text=None, lock=None, **environ):
+    """The list, when it shows the text, or the page of a lock."""
+    viewer = Viewer(display, accessibility, bus, DBUS_SYSTEM_BUS_ADDRESS=bus.address, **environ)
+    viewer.wait_for(lambda: len(viewer.rows()) == N_ROWS, 'rows')
+    viewer.wait_for(lambda: viewer.find('tab', 'System'), 'both buses')
+    viewer.resize(width, 640)
+    if text:
+        viewer.wait_text(text)
+    if lock:
+        viewer.open_item(lock)
+    take(display, [viewer.find_window()], picture)
+    viewer.close()
+
+
 def take_viewer(display, bus, target):
     accessibility = AccessibilityBus(display)
     base = target.removesuffix('.png')
     try:
         open_notes(display, bus, 2)
-        for why, name in (('nightly copy', 'backup'), ('copy before the update', 'backup'),
-                          ('to print a page', 'printer')):
-            spawn([environment('WEBLOCKS_CLI'), 'run', '--why', why, name, 'sleep', '1000'],
-                  env=bus.environment())
-        for picture, width, lock, environ in (
-                (target, 560, None, {}), (base + '-lock.png', 560, 'notes.txt', {}),
-                (base + '-narrow.png', 360, None, {}),
-                (base + '-dark.png', 560, None, {'ADW_DEBUG_COLOR_SCHEME': 'prefer-dark'})):
-            viewer = Viewer(display, accessibility, bus, DBUS_SYSTEM_BUS_ADDRESS=bus.address,
-                            **environ)
-            viewer.wait_for(lambda viewer=viewer: len(viewer.rows()) == N_ROWS, 'rows')
-            viewer.wait_for(lambda viewer=viewer: viewer.find('tab', 'System'), 'both buses')
-            viewer.resize(width, 640)
-            if lock:
-                viewer.open_item(lock)
-            take(display, [viewer.find_window()], picture)
-            viewer.close()
+        commands = [spawn([environment('WEBLOCKS_CLI'), 'run', '--why', why, name, 'sleep', '1000'],
+                          env=bus.environment())
+                    for why, name in (('nightly copy', 'backup'),
+                                      ('copy before the update', 'backup'),
+                                      ('to print a page', 'printer'))]
+        take_window(display, accessibility, bus, target)
+        take_window(display, accessibility, bus, base + '-lock.png', lock='notes.txt')
+        take_window(display, accessibility, bus, base + '-narrow.png', width=360)
+        take_window(display, accessibility, bus, base + '-dark.png',
+                    ADW_DEBUG_COLOR_SCHEME='prefer-dark')
+        commands[0].send_signal(signal.SIGSTOP)
+        take_window(display, accessibility, bus, base + '-evidence.png',
+                    text='The process is stopped.')
     finally:
         accessibility.stop()
 
