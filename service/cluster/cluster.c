@@ -239,11 +239,12 @@ take_changed(Cluster *self, GByteArray *out)
 }
 
 static void
-on_connected(gpointer data)
+on_connected(int fd, gpointer data)
 {
     Cluster *self = data;
     GByteArray *out = gateway_get_output(&self->gateway);
 
+    self->functions->connected(fd, self->data);
     self->is_synced = FALSE;
     self->next_deadline_us = 0;
     demands_reset(&self->demands); /* which lists all of them */

@@ -30,6 +30,8 @@ typedef struct {
     void (*listed)(const ClusterRows *rows, gpointer data);
     /* The reply to cluster_break(). */
     void (*broken)(const ClusterBroken *broken, gpointer data);
+    /* There is a connection, whose messages are received by the main loop; it closes `fd`. */
+    void (*connected)(int fd, gpointer data);
     /* The connection has ended: there will be no reply to earlier calls. */
     void (*disconnected)(gpointer data);
 } ClusterFunctions;

@@ -120,7 +120,7 @@ gateway_connect(Gateway *self)
     }
     self->connection = cluster_connection_new(fd, &handler, self);
     cluster_packet_write_hello(gateway_get_output(self));
-    self->functions->connected(self->data);
+    self->functions->connected(fd, self->data);
 }
 
 GByteArray *

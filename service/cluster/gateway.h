@@ -12,8 +12,8 @@
 #include "turn.h"
 
 typedef struct {
-    /* The connection has been established, and HELLO has been written. */
-    void (*connected)(gpointer data);
+    /* The connection has been established, and HELLO has been written. `fd` is borrowed. */
+    void (*connected)(int fd, gpointer data);
     void (*received)(const ClusterHead *message, gpointer data);
     void (*disconnected)(gpointer data);
     /* Whether the connection is still needed. */

@@ -13,6 +13,7 @@
 #include "lock-manager.h"
 #include "notifications.h"
 #include "observed.h"
+#include "packet-socket.h"
 #include "principal.h"
 
 /* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for all of
@@ -272,11 +273,19 @@ end_turn(gpointer data)
     server_end_turn(data);
 }
 
+/* While the sockets of clients are waited for, so is the gateway. */
+static void
+on_connected(int fd, gpointer data)
+{
+    packet_sockets_add_other_fd(((Server *)data)->sockets, fd);
+}
+
 static const ClusterFunctions functions = {
     .begin_turn = begin_turn,
     .end_turn = end_turn,
     .listed = on_listed,
     .broken = on_broken,
+    .connected = on_connected,
     .disconnected = on_disconnected,
 };
 

@@ -288,15 +288,18 @@ get_busy_wait_ms(const Server *server, gint64 now_us)
 
 /* A client that makes synchronous calls sends the next one some microseconds after the answer.
  * Waiting for it here instead of in the main loop halves the number of system calls. This ends when
- * no packet has arrived for BUSY_WAIT_MS, when the bus connection is readable, and after BUSY_US of
- * calls in any case, so that timers and signals are dispatched. */
+ * no packet has arrived for BUSY_WAIT_MS, when the connection to the bus or to a gateway is
+ * readable, and after BUSY_US of calls in any case, so that timers and signals are dispatched. */
 static void
 serve_busy_sockets(Server *server)
 {
     gint64 now_us = g_get_monotonic_time();
     const gint64 until_us = now_us + BUSY_US;
+    const int bus_fd = sd_bus_get_fd(server->bus.connection);
 
-    packet_sockets_set_other_fd(server->sockets, sd_bus_get_fd(server->bus.connection));
+    if (bus_fd < 0) /* the bus has closed the connection */
+        return;
+    packet_sockets_add_other_fd(server->sockets, bus_fd);
     while (server->session.turn.runnable.length == 0 && bus_is_quiet(server) && now_us < until_us &&
            serve_sockets(server, get_busy_wait_ms(server, now_us))) {
         server_end_turn(server);
@@ -304,7 +307,7 @@ serve_busy_sockets(Server *server)
             break;
         now_us = g_get_monotonic_time();
     }
-    packet_sockets_set_other_fd(server->sockets, -1);
+    packet_sockets_remove_other_fd(server->sockets, bus_fd);
 }
 
 static gboolean

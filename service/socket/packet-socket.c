@@ -29,7 +29,6 @@
 struct PacketSockets {
     Session *session; /* borrowed */
     int epoll_fd;
-    int other_fd; /* borrowed; -1: none */
     gboolean is_other_ready;
     GQueue to_visit;        /* of PacketSocket, by PacketSocket.in_to_visit */
     PacketSocket *receiver; /* the socket whose packet is in `buffer`, or NULL */
@@ -67,7 +66,6 @@ packet_sockets_new(Session *session)
     PacketSockets *self = g_new0(PacketSockets, 1);
 
     self->session = session;
-    self->other_fd = -1;
     self->name = g_string_new(NULL);
     self->why = g_string_new(NULL);
     g_queue_init(&self->to_visit);
@@ -228,17 +226,18 @@ write_on(PacketSocket *self)
 }
 
 void
-packet_sockets_set_other_fd(PacketSockets *self, int fd)
+packet_sockets_add_other_fd(PacketSockets *self, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    if (fd == self->other_fd)
-        return;
-    if (self->other_fd >= 0)
-        epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, self->other_fd, NULL);
-    if (fd >= 0 && epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+    if (epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
         g_error("epoll_ctl: %s", g_strerror(errno));
-    self->other_fd = fd;
+}
+
+void
+packet_sockets_remove_other_fd(PacketSockets *self, int fd)
+{
+    epoll_ctl(self->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 gboolean

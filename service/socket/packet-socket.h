@@ -41,13 +41,15 @@ int packet_sockets_get_fd(const PacketSockets *self);
 /* Whether a socket has messages left that were received in an earlier turn. */
 gboolean packet_sockets_has_more(const PacketSockets *self);
 
-/* Makes packet_sockets_wait() also wait for another descriptor to become readable (-1: none).
- * packet_sockets_is_other_ready() returns whether it was readable at the last wait. */
-void packet_sockets_set_other_fd(PacketSockets *self, int fd);
+/* Makes packet_sockets_wait() also wait for another descriptor to become readable, until it is
+ * removed or closed. packet_sockets_is_other_ready() returns whether one was readable at the last
+ * wait. */
+void packet_sockets_add_other_fd(PacketSockets *self, int fd);
+void packet_sockets_remove_other_fd(PacketSockets *self, int fd);
 gboolean packet_sockets_is_other_ready(const PacketSockets *self);
 
 /* Gets up to `max` clients whose sockets are readable or have unserved messages. Waits up to
- * `timeout_ms` for one, or for the other descriptor. Also sends waiting output to sockets that have
+ * `timeout_ms` for one, or for another descriptor. Also sends waiting output to sockets that have
  * become writable, and makes their clients runnable. */
 guint packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeout_ms);
 

@@ -3,6 +3,8 @@
 
 """weblocksd and its gateway to a cluster: permits, turns and the lease."""
 
+import time
+
 import clusterlink as link
 from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
@@ -38,6 +40,23 @@ class Permits(ClusterCase):
         self.assertEqual(tokens, [(1 << BITS) + 1 + i for i in range(20)])
         gateway.sync()
         self.assertEqual(gateway.last['x'], demand)
+
+    def test_permit_is_served_at_once(self):
+        """While the service waits for the next packet of a client, for 10 ms, it also waits for the
+        gateway. One that takes less shows that."""
+        gateway = self.hold()[0]
+        client = self.socket_client()
+        delays = []
+        for number in range(50):
+            id_ = client.request(f'{number}', BUCKET)[0]
+            demand = gateway.take_demand(f'{number}')
+            begin = time.monotonic()
+            gateway.permit(demand)
+            client.wait_granted(id_)
+            delays.append(time.monotonic() - begin)
+            if delays[-1] < 0.005:
+                return
+        self.fail(f'from permit to grant, in seconds: {delays}')
 
     def test_shared(self):
         gateway, client, id_, demand = self.start_all()
