@@ -1,0 +1,504 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "sim-host-private.h"
+
+#define TURN_US    (3 * S)
+#define SESSION_US (15 * S)
+
+static void run_part(SimHost *host, guint name);
+static void begin_connecting(SimHost *host);
+
+/* ---- messages for the lock service */
+
+static void
+tell_lease(SimHost *host)
+{
+    if (host->is_linked)
+        sim_service_send_lease(host, lease_tell(&host->lease), host->lease.deadline_us);
+}
+
+static void
+settle(SimHost *host)
+{
+    if (!host->is_ready || host->has_told_synced || !host->is_linked)
+        return;
+    if (host->connection == NULL)
+        return;
+    for (guint i = 0; i < SIM_NAMES; i++)
+        if (host->parts[i].claim != NULL && !claim_is_settled(host->parts[i].claim))
+            return;
+    host->has_told_synced = TRUE;
+    sim_service_send_synced(host);
+}
+
+/* ---- messages from the lock service */
+
+typedef struct {
+    SimMessage head;
+    guint name;
+    guint64 handle;
+    ClaimDemand demand;
+} DemandMessage;
+
+static void
+on_demand(gpointer data)
+{
+    DemandMessage *message = data;
+    SimHost *host = message->head.host;
+    SimPart *part = &host->parts[message->name];
+
+    if (part->claim == NULL) {
+        part->claim = claim_new(TURN_US, &host->last_turn);
+        if (host->connection != NULL)
+            claim_connected(part->claim, host->session, host->loop->now_us);
+    }
+    sim_trace(host->loop, "host %u: name %u: demand want %d held %d returned %d", host->number,
+              message->name, message->demand.want, message->demand.held,
+              message->demand.is_returned);
+    part->handle = message->handle;
+    claim_set_demand(part->claim, &message->demand, host->loop->now_us);
+    run_part(host, message->name);
+}
+
+void
+sim_gateway_send_demand(SimHost *host, guint name, guint64 handle, const ClaimDemand *demand)
+{
+    DemandMessage *message = g_new0(DemandMessage, 1);
+
+    message->name = name;
+    message->handle = handle;
+    message->demand = *demand;
+    sim_host_send_up(host, on_demand, message);
+}
+
+/* Once the lock service has sent all its demands, there is none for the other claims. */
+static void
+drop_unwanted(SimHost *host)
+{
+    static const ClaimDemand no_demand;
+
+    for (guint i = 0; host->is_ready && i < SIM_NAMES; i++) {
+        if (host->parts[i].claim == NULL || host->parts[i].handle != 0)
+            continue;
+        claim_set_demand(host->parts[i].claim, &no_demand, host->loop->now_us);
+        run_part(host, i);
+    }
+}
+
+static void
+on_ready(gpointer data)
+{
+    SimHost *host = ((SimMessage *)data)->host;
+
+    host->is_ready = TRUE;
+    drop_unwanted(host);
+    settle(host);
+}
+
+void
+sim_gateway_send_ready(SimHost *host)
+{
+    sim_host_send_up(host, on_ready, g_new0(SimMessage, 1));
+}
+
+typedef struct {
+    SimMessage head;
+    guint64 serial;
+} AckMessage;
+
+static void
+on_ack(gpointer data)
+{
+    AckMessage *message = data;
+
+    lease_acknowledge(&message->head.host->lease, message->serial);
+}
+
+void
+sim_gateway_send_ack(SimHost *host, guint64 serial)
+{
+    AckMessage *message = g_new0(AckMessage, 1);
+
+    message->serial = serial;
+    sim_host_send_up(host, on_ack, message);
+}
+
+void
+sim_gateway_connected(SimHost *host)
+{
+    host->is_ready = FALSE;
+    host->has_told_synced = FALSE;
+    host->lease.last_ack = host->lease.last_serial; /* what was on the way is lost */
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        host->parts[i].handle = 0;
+        if (host->parts[i].claim != NULL)
+            claim_service_restarted(host->parts[i].claim);
+    }
+}
+
+/* ---- the claims */
+
+/* The session must not be used any more. */
+static void
+end_session(SimHost *host)
+{
+    if (host->connection != NULL)
+        sim_connection_drop(host->connection);
+    host->connection = NULL;
+    host->session = 0;
+    lease_init(&host->lease, SESSION_US);
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        host->parts[i].generation++;
+        if (host->parts[i].claim != NULL) {
+            claim_session_ended(host->parts[i].claim, host->loop->now_us);
+            run_part(host, i);
+        }
+    }
+    begin_connecting(host);
+}
+
+static gboolean
+check_lease(SimHost *host)
+{
+    if (!lease_is_over(&host->lease, host->loop->now_us))
+        return FALSE;
+    sim_trace(host->loop, "host %u: the lease is over", host->number);
+    end_session(host);
+    return TRUE;
+}
+
+typedef struct {
+    SimHost *host;
+    guint life;
+    guint name;
+    guint generation;
+    gint64 sent_us;
+    gboolean is_write;
+    gboolean is_grant;
+} Pending;
+
+static void
+on_result(gpointer data, const ClaimResult *result)
+{
+    g_autofree Pending *pending = data;
+    SimHost *host = pending->host;
+    SimPart *part = &host->parts[pending->name];
+
+    if (pending->life != host->gateway_life || check_lease(host) ||
+        pending->generation != part->generation)
+        return;
+    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
+        tell_lease(host);
+    claim_result(part->claim, result, host->loop->now_us);
+    run_part(host, pending->name);
+}
+
+static void
+send_to_service(SimHost *host, guint name, const ClaimAction *action)
+{
+    SimPart *part = &host->parts[name];
+
+    if (host->is_linked && part->handle != 0)
+        sim_service_send_action(host, name, part->handle, action, &part->granted,
+                                host->lease.deadline_us);
+}
+
+static void
+send_to_engine(SimHost *host, guint name, const ClaimAction *action)
+{
+    const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
+    SimPart *part = &host->parts[name];
+    Pending *pending;
+
+    if (action->kind == CLAIM_GRANT || action->kind == CLAIM_STEAL)
+        part->granted = action->name;
+    if (host->connection == NULL) {
+        claim_result(part->claim, &unknown, host->loop->now_us);
+        return;
+    }
+    pending = g_new0(Pending, 1);
+    *pending = (Pending){
+        .host = host,
+        .life = host->gateway_life,
+        .name = name,
+        .generation = part->generation,
+        .sent_us = host->loop->now_us,
+        .is_write = action->kind != CLAIM_LIST && action->kind != CLAIM_WATCH,
+    };
+    sim_connection_send(host->connection, name, action, on_result, pending);
+}
+
+static void
+on_part_tick(gpointer data)
+{
+    SimTimer *timer = data;
+    SimPart *part = &timer->host->parts[timer->name];
+
+    if (timer->id != timer->host->gateway_life || part->claim == NULL)
+        return;
+    claim_tick(part->claim, timer->host->loop->now_us);
+    run_part(timer->host, timer->name);
+}
+
+/* Carries out the actions of a claim. */
+static void
+run_part(SimHost *host, guint name)
+{
+    SimPart *part = &host->parts[name];
+    gboolean is_gone = FALSE;
+    ClaimAction action;
+    gint64 tick_us;
+
+    if (part->claim == NULL)
+        return;
+    while (claim_take_action(part->claim, &action)) {
+        is_gone = action.kind == CLAIM_GONE;
+        if (action.kind >= CLAIM_PERMIT)
+            send_to_service(host, name, &action);
+        else
+            send_to_engine(host, name, &action);
+        claim_action_clear(&action);
+    }
+    if (is_gone) {
+        g_clear_pointer(&part->claim, claim_free);
+        part->handle = 0;
+        part->generation++;
+    }
+    if (part->claim != NULL) {
+        tick_us = claim_get_next_tick_us(part->claim);
+        if (tick_us >= 0)
+            sim_host_timer_in(host, name, host->gateway_life, MAX(tick_us - host->loop->now_us, 0),
+                              on_part_tick);
+    }
+    settle(host);
+}
+
+/* ---- the connection to the engine */
+
+static void
+on_changed(gpointer owner, guint name)
+{
+    SimHost *host = owner;
+
+    if (host->parts[name].claim == NULL)
+        return;
+    claim_changed(host->parts[name].claim, host->loop->now_us);
+    run_part(host, name);
+}
+
+static void
+break_parts(SimHost *host)
+{
+    const ClaimResult unknown = {.outcome = CLAIM_UNKNOWN};
+
+    lease_renewal_failed(&host->lease);
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        SimPart *part = &host->parts[i];
+
+        if (part->claim == NULL)
+            continue;
+        claim_disconnected(part->claim);
+        part->generation++;
+        if (claim_is_busy(part->claim))
+            claim_result(part->claim, &unknown, host->loop->now_us);
+        run_part(host, i);
+    }
+}
+
+static void
+on_broken(gpointer owner, gboolean ended)
+{
+    SimHost *host = owner;
+
+    host->connection = NULL;
+    break_parts(host);
+    if (ended)
+        end_session(host);
+    else
+        begin_connecting(host);
+}
+
+static const SimConnectionClass connection_class = {on_changed, on_broken};
+
+/* Takes over what an earlier process has made. */
+static void
+adopt_nodes(SimHost *host)
+{
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        g_autoptr(GArray) own = sim_engine_scan(host->engine, i, host->session);
+
+        if (own->len > 0 && host->parts[i].claim == NULL)
+            host->parts[i].claim = claim_new(TURN_US, &host->last_turn);
+        for (guint k = 0; k < own->len; k++)
+            claim_adopt(host->parts[i].claim, &g_array_index(own, ClaimName, k));
+    }
+}
+
+static void
+on_connect(gpointer data)
+{
+    SimTimer *timer = data;
+    SimHost *host = timer->host;
+    gboolean is_new_process = timer->name != 0;
+
+    if (timer->id != host->gateway_life || host->connection != NULL || !host->has_gateway ||
+        check_lease(host))
+        return;
+    if (host->is_partitioned) {
+        sim_host_timer_in(host, timer->name, host->gateway_life, 100 * MS, on_connect);
+        return;
+    }
+    host->connection =
+        sim_engine_connect(host->engine, host->session, is_new_process, &connection_class, host);
+    if (host->connection == NULL) {
+        end_session(host);
+        return;
+    }
+    if (host->session == 0)
+        lease_init(&host->lease, SESSION_US);
+    host->session = sim_connection_get_session(host->connection);
+    if (is_new_process)
+        adopt_nodes(host);
+    drop_unwanted(host);
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        if (host->parts[i].claim == NULL)
+            continue;
+        claim_connected(host->parts[i].claim, host->session, host->loop->now_us);
+        run_part(host, i);
+    }
+    settle(host);
+}
+
+static void
+begin_connecting(SimHost *host)
+{
+    sim_host_timer_in(host, 0, host->gateway_life, sim_range(host->loop, 1 * MS, 300 * MS),
+                      on_connect);
+}
+
+/* ---- the lease */
+
+static void
+on_renewed(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
+{
+    g_autofree Pending *pending = data;
+    SimHost *host = pending->host;
+
+    if (pending->life != host->gateway_life || check_lease(host))
+        return;
+    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
+        tell_lease(host);
+}
+
+/* Any read, like the pings of a connection: a server answers it that is cut off from the others. */
+static void
+ask_server(SimHost *host)
+{
+    static const ClaimAction list = {.kind = CLAIM_LIST};
+    Pending *pending = g_new0(Pending, 1);
+
+    *pending = (Pending){.host = host, .life = host->gateway_life, .sent_us = host->loop->now_us};
+    sim_connection_send(host->connection, 0, &list, on_renewed, pending);
+}
+
+static void
+on_lease_tick(gpointer data)
+{
+    SimTimer *timer = data;
+    SimHost *host = timer->host;
+    gboolean has_nodes = FALSE;
+    Pending *pending;
+
+    if (timer->id != host->gateway_life)
+        return;
+    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
+    for (guint i = 0; i < SIM_NAMES; i++)
+        has_nodes |= host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim);
+    if (!has_nodes && host->connection != NULL)
+        lease_init(&host->lease, SESSION_US);
+    if (check_lease(host) || !has_nodes || host->connection == NULL)
+        return;
+    if (sim_chance(host->loop, 0.05))
+        ask_server(host);
+    if (!lease_begin_renewal(&host->lease, host->loop->now_us))
+        return;
+    pending = g_new0(Pending, 1);
+    *pending = (Pending){
+        .host = host, .life = host->gateway_life, .sent_us = host->loop->now_us, .is_write = TRUE};
+    sim_connection_send(host->connection, 0, NULL, on_renewed, pending);
+}
+
+/* ---- */
+
+void
+sim_gateway_clear(SimHost *host)
+{
+    if (host->connection != NULL)
+        sim_connection_drop(host->connection);
+    host->connection = NULL;
+    for (guint i = 0; i < SIM_NAMES; i++) {
+        g_clear_pointer(&host->parts[i].claim, claim_free);
+        host->parts[i] = (SimPart){.generation = host->parts[i].generation + 1};
+    }
+}
+
+static void
+on_gateway_start(gpointer data)
+{
+    SimHost *host = ((SimTimer *)data)->host;
+
+    if (host->has_gateway)
+        return;
+    host->has_gateway = TRUE;
+    host->gateway_life++;
+    host->last_turn = g_rand_int(host->loop->rand);
+    lease_init(&host->lease, SESSION_US);
+    sim_host_timer_in(host, 1, host->gateway_life, 30 * MS, on_connect);
+    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
+    sim_host_connect(host);
+}
+
+void
+sim_host_kill_gateway(SimHost *host)
+{
+    if (!host->has_gateway)
+        return;
+    host->has_gateway = FALSE;
+    host->gateway_life++;
+    host->is_linked = FALSE;
+    host->link++;
+    sim_gateway_clear(host);
+    sim_host_timer_in(host, 0, 0, sim_range(host->loop, 10 * MS, 3 * S), on_gateway_start);
+}
+
+void
+sim_host_break_connection(SimHost *host)
+{
+    if (host->connection != NULL)
+        sim_connection_break(host->connection);
+}
+
+void
+sim_host_set_partitioned(SimHost *host, gboolean is_partitioned)
+{
+    host->is_partitioned = is_partitioned;
+    if (is_partitioned)
+        sim_host_break_connection(host);
+}
+
+void
+sim_gateway_init(SimHost *host)
+{
+    sim_host_timer_in(host, 0, 0, 0, on_gateway_start);
+}
+
+guint
+sim_host_get_n_claims(const SimHost *host)
+{
+    guint n = 0;
+
+    for (guint i = 0; i < SIM_NAMES; i++)
+        n += host->parts[i].claim != NULL;
+    return n;
+}
