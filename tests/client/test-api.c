@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Every public function, at least once; those of claims and requests are in test-claim.c.
- * test_symbols.py checks that none is missing. */
+/* Every public function, at least once; those of claims are in test-claim.c, and of requests in
+ * test-request.c. test_symbols.py checks that none is missing. */
 
 #include <string.h>
 #include <unistd.h>
@@ -406,6 +406,45 @@ test_monitors_of_all(void)
     test_wait(is_empty, web_locks_monitor_get_held(sync));
 }
 
+/* ---- names of documents */
+
+static char *
+name_for_path(const char *path)
+{
+    g_autoptr(GFile) file = g_file_new_for_path(path);
+
+    return web_locks_document_name_for_file(file);
+}
+
+static void
+test_document_names(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *made = g_dir_make_tmp("weblocks-documents-XXXXXX", &error);
+    g_autofree char *directory = realpath(made, NULL);
+    g_autofree char *target = g_build_filename(directory, "a b", NULL);
+    g_autofree char *link = g_build_filename(directory, "link", NULL);
+    g_autofree char *expected = g_filename_to_uri(target, NULL, NULL);
+    g_autofree char *missing = name_for_path(target), *deep = g_strnfill(1100, 'd');
+    g_autofree char *deep_path = g_build_filename("/nonexistent", deep, NULL);
+    g_autofree char *hash = name_for_path(deep_path), *resolved = NULL, *remote = NULL;
+    g_autoptr(GFile) url = g_file_new_for_uri("https://example.org/a%20b");
+
+    g_assert_no_error(error);
+    g_assert_cmpstr(missing, ==, expected); /* it is not there yet */
+    g_assert_true(g_file_set_contents(target, "", 0, &error));
+    g_assert_cmpint(symlink("a b", link), ==, 0);
+    resolved = name_for_path(link);
+    g_assert_cmpstr(resolved, ==, expected);
+    remote = web_locks_document_name_for_file(url);
+    g_assert_cmpstr(remote, ==, "https://example.org/a%20b");
+    g_assert_true(g_str_has_prefix(hash, "sha256:"));
+    g_assert_cmpuint(strlen(hash), ==, strlen("sha256:") + 64);
+    g_assert_cmpint(unlink(link), ==, 0);
+    g_assert_cmpint(unlink(target), ==, 0);
+    g_assert_cmpint(rmdir(directory), ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -421,5 +460,6 @@ main(int argc, char **argv)
     g_test_add_func("/api/monitors", test_monitors);
     g_test_add_func("/api/monitors-of-all-buckets", test_monitors_of_all);
     g_test_add_func("/api/evidence", test_evidence);
+    g_test_add_func("/api/document-names", test_document_names);
     return test_run(NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Claims, and the view on a pending request that they use: what they tell, and when. */
+/* Claims: what they tell, and when. */
 
 #include <string.h>
 #include <unistd.h>
@@ -779,91 +779,6 @@ test_other_context(void)
     test_wait_for_state(observer, " | ");
 }
 
-/* ---- the view alone */
-
-static gboolean
-has_position(gpointer request)
-{
-    return web_locks_request_get_position(request) != 0;
-}
-
-static void
-test_request(void)
-{
-    g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), granted = NULL;
-    g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "why", "w", NULL);
-    g_autoptr(WebLocksRequest) request = web_locks_request_new(manager, "a", options);
-    g_autoptr(GCancellable) cancellable = g_cancellable_new();
-    g_autoptr(GError) error = NULL;
-    g_auto(Answer) cancelled = {0}, twice = {0}, answer = {0};
-
-    g_assert_true(web_locks_request_get_manager(request) == manager);
-    g_assert_cmpstr(web_locks_request_get_name(request), ==, "a");
-    g_assert_true(web_locks_request_get_options(request) == options);
-    web_locks_request_acquire_async(request, cancellable, answer_take, &cancelled);
-    test_wait(has_position, request);
-    g_assert_cmpstr(web_locks_lock_info_get_client_id(web_locks_request_get_holder(request)), ==,
-                    test_client_id(holder));
-    web_locks_request_acquire_async(request, NULL, answer_take, &twice);
-    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&twice), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_PENDING);
-    g_clear_error(&error);
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 1);
-    g_cancellable_cancel(cancellable);
-    g_assert_null(web_locks_request_acquire_finish(request, answer_wait(&cancelled), &error));
-    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
-    g_clear_error(&error);
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
-    g_assert_null(web_locks_request_get_holder(request));
-    web_locks_request_acquire_async(request, NULL, answer_take, &answer);
-    test_wait(has_position, request);
-    test_release(lock);
-    granted = web_locks_request_acquire_finish(request, answer_wait(&answer), &error);
-    g_assert_no_error(error);
-    g_assert_true(web_locks_lock_get_held(granted));
-    g_assert_cmpuint(web_locks_request_get_position(request), ==, 0);
-}
-
-/* ---- names of documents */
-
-static char *
-name_for_path(const char *path)
-{
-    g_autoptr(GFile) file = g_file_new_for_path(path);
-
-    return web_locks_document_name_for_file(file);
-}
-
-static void
-test_document_names(void)
-{
-    g_autoptr(GError) error = NULL;
-    g_autofree char *made = g_dir_make_tmp("weblocks-documents-XXXXXX", &error);
-    g_autofree char *directory = realpath(made, NULL);
-    g_autofree char *target = g_build_filename(directory, "a b", NULL);
-    g_autofree char *link = g_build_filename(directory, "link", NULL);
-    g_autofree char *expected = g_filename_to_uri(target, NULL, NULL);
-    g_autofree char *missing = name_for_path(target), *deep = g_strnfill(1100, 'd');
-    g_autofree char *deep_path = g_build_filename("/nonexistent", deep, NULL);
-    g_autofree char *hash = name_for_path(deep_path), *resolved = NULL, *remote = NULL;
-    g_autoptr(GFile) url = g_file_new_for_uri("https://example.org/a%20b");
-
-    g_assert_no_error(error);
-    g_assert_cmpstr(missing, ==, expected); /* it is not there yet */
-    g_assert_true(g_file_set_contents(target, "", 0, &error));
-    g_assert_cmpint(symlink("a b", link), ==, 0);
-    resolved = name_for_path(link);
-    g_assert_cmpstr(resolved, ==, expected);
-    remote = web_locks_document_name_for_file(url);
-    g_assert_cmpstr(remote, ==, "https://example.org/a%20b");
-    g_assert_true(g_str_has_prefix(hash, "sha256:"));
-    g_assert_cmpuint(strlen(hash), ==, strlen("sha256:") + 64);
-    g_assert_cmpint(unlink(link), ==, 0);
-    g_assert_cmpint(unlink(target), ==, 0);
-    g_assert_cmpint(rmdir(directory), ==, 0);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -890,7 +805,5 @@ main(int argc, char **argv)
     g_test_add_func("/claim/dropped-in-handler", test_dropped_in_handler);
     g_test_add_func("/claim/dropped-in-view", test_dropped_in_view);
     g_test_add_func("/claim/other-context", test_other_context);
-    g_test_add_func("/claim/request", test_request);
-    g_test_add_func("/claim/document-names", test_document_names);
     return test_run(NULL);
 }

@@ -134,9 +134,9 @@ class Symbols(unittest.TestCase):
         self.assertEqual(declared - {None}, self.all)
 
     def test_called(self):
-        """test-api.c and test-claim.c call each."""
+        """test-api.c, test-claim.c and test-request.c call each."""
         directory = os.path.dirname(os.path.abspath(__file__))
-        source = read(directory, 'test-api.c') + read(directory, 'test-claim.c')
+        source = ''.join(read(directory, f'test-{part}.c') for part in ('api', 'claim', 'request'))
         called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
         self.assertEqual(self.all - called, set())
 
