@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A state file that is damaged in thousands of ways: it is either read unchanged or detected as
- * damaged. It is never read in part, nor as an older state.
+ * damaged. It is never read in part, nor as an older state without detection.
  *
  *     damage-sweep [--thorough]
  *
@@ -19,7 +19,7 @@
 
 #define BUS           0xb5
 #define PAGE          4096UL
-#define META_BYTES    160UL /* of the two pages at the beginning, as far as they are used */
+#define META_BYTES    160UL /* the used part of the two pages at the beginning */
 #define RANDOM_CUTS   300
 #define RANDOM_FLIPS  1500
 #define RANDOM_SMEARS 500
@@ -27,15 +27,15 @@
 
 typedef struct {
     const char *directory;
-    char *path; /* where the damaged file is */
-    char *lock; /* the lock's file, which knows how many commits there were, and its bytes */
+    char *path; /* of the damaged file */
+    char *lock; /* of the lock file, which contains the number of commits */
     char *lock_bytes;
     gsize lock_size;
-    char *good; /* its bytes as they were */
+    char *good; /* the undamaged contents */
     gsize size;
-    gsize used;     /* up to there it isn't all zeros */
-    char *expected; /* what they are read as */
-    char *before;   /* and what the file was before the last commit; NULL isn't known */
+    gsize used;     /* the size without the zeros at the end */
+    char *expected; /* the state in the undamaged contents */
+    char *before;   /* the state before the last commit; NULL: unknown */
     GRand *rand;
     guint n_same, n_damaged, n_older, n_wrong;
     gint64 slowest_us;
@@ -44,7 +44,7 @@ typedef struct {
     gboolean is_thorough;
 } Sweep;
 
-/* ---- what is damaged */
+/* ---- the contents */
 
 /* Names that contain their owner, so that mixed records are detected. */
 static void
@@ -64,9 +64,9 @@ fill(World *world, guint n_requests)
     world_commit(world);
 }
 
-/* So that there are free pages and older versions of most. */
+/* Commits further turns, so that the file has free pages and older versions of most pages. */
 static void
-stir(World *world, guint n_turns)
+commit_turns(World *world, guint n_turns)
 {
     for (guint i = 0; i < n_turns; i++) {
         Agent *agent = world_agent(world, (char)('A' + i % WORLD_AGENTS));
@@ -88,7 +88,7 @@ set_up(Sweep *sweep, const char *directory, guint n_requests, guint n_turns)
 
     world_open(&world, directory, BUS);
     fill(&world, n_requests);
-    stir(&world, n_turns);
+    commit_turns(&world, n_turns);
     sweep->before = world_describe(&world);
     world_request(&world, 'A', "the last", "why=change");
     world_commit(&world);
@@ -120,7 +120,7 @@ tear_down(Sweep *sweep)
 static void
 write_file(const Sweep *sweep, const char *bytes, gsize size)
 {
-    /* Not by a new file, which would be slower. */
+    /* In place, since a new file would be slower. */
     int fd = open(sweep->path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
     g_assert_cmpint(fd, >=, 0);
@@ -132,16 +132,16 @@ static const char *
 describe_wrong(const Sweep *sweep, const char *text)
 {
     if (g_str_equal(text, "busy"))
-        return "said to be readable later";
+        return "reported as busy";
     if (g_str_equal(text, sweep->before))
         return "read as it was before the last commit";
     return strstr(text, "the last") != NULL ? "read as something else" : "read as it was once";
 }
 
-/* What was read is good, and is not what was written last. A service notices that: it starts with
- * what was written last, if the file still has it, or with nothing. */
+/* The older state was read. A service detects that by the number of commits in the lock file: it
+ * starts with the last state, if the file still has it, or with none. */
 static gboolean
-is_taken(const Sweep *sweep)
+is_older_but_detected(const Sweep *sweep)
 {
     g_autofree char *text = NULL;
     World world;
@@ -170,7 +170,7 @@ check(Sweep *sweep, const char *bytes, gsize size, const char *what, gsize where
         sweep->n_same++;
     } else if (g_str_equal(text, "damaged")) {
         sweep->n_damaged++;
-    } else if (!g_str_equal(text, "busy") && !is_taken(sweep)) {
+    } else if (!g_str_equal(text, "busy") && !is_older_but_detected(sweep)) {
         sweep->n_older++;
     } else {
         sweep->n_wrong++;
@@ -179,7 +179,7 @@ check(Sweep *sweep, const char *bytes, gsize size, const char *what, gsize where
     }
 }
 
-/* Damage to a copy that is undone. */
+/* Checks the damaged part of the copy, and restores it. */
 static void
 check_copy(Sweep *sweep, char *copy, const char *what, gsize where, gsize length)
 {
@@ -192,7 +192,7 @@ static void
 report(Sweep *sweep, const char *name)
 {
     sweep->n_tests++;
-    printf("%s %u - %s: %u as it was, %u damaged, %u older, %u wrong; at most %" G_GINT64_FORMAT
+    printf("%s %u - %s: %u unchanged, %u damaged, %u older, %u wrong; at most %" G_GINT64_FORMAT
            " ms, at %zu\n",
            sweep->n_wrong == 0 && sweep->n_same + sweep->n_damaged > 0 ? "ok" : "not ok",
            sweep->n_tests, name, sweep->n_same, sweep->n_damaged, sweep->n_older, sweep->n_wrong,
@@ -202,7 +202,7 @@ report(Sweep *sweep, const char *name)
     sweep->slowest_us = 0;
 }
 
-/* ---- how */
+/* ---- kinds of damage */
 
 static guint
 few(const Sweep *sweep, guint n)
@@ -265,7 +265,7 @@ sweep_flips(Sweep *sweep, gboolean each_byte)
     report(sweep, "bits");
 }
 
-/* A few bytes that look like numbers, pointers or nothing. */
+/* Overwrites a few bytes with values that look like numbers, pointers or zeros. */
 static void
 sweep_smears(Sweep *sweep)
 {
@@ -275,7 +275,7 @@ sweep_smears(Sweep *sweep)
 
     for (guint i = 0; i < few(sweep, RANDOM_SMEARS); i++) {
         gsize page = any_used(sweep) / PAGE * PAGE;
-        /* Mostly where LMDB's own numbers are. */
+        /* Mostly in LMDB's page headers. */
         gsize where = page + (i % 3 == 0 ? any_used(sweep) % (PAGE - 8)
                                          : (gsize)g_rand_int_range(sweep->rand, 0, 200));
         gsize length = i % 2 == 0 ? 8 : 2;
@@ -319,7 +319,7 @@ sweep_garbage(Sweep *sweep)
 
     for (guint i = 0; i < 100; i++) {
         gsize size = (gsize)g_rand_int_range(sweep->rand, 0, 65536);
-        gsize begin = i % 2 == 0 ? 0 : META_BYTES; /* behind a beginning that is good */
+        gsize begin = i % 2 == 0 ? 0 : META_BYTES; /* after a valid beginning */
 
         memcpy(garbage, sweep->good, PAGE);
         for (gsize k = begin; k < size; k++)
@@ -347,9 +347,9 @@ sweep_all(Sweep *sweep, guint n_requests, guint n_turns, gboolean each_byte)
     world_remove_directory(directory);
 }
 
-/* That it is put aside is what is wanted. */
+/* Damaged files are renamed with a warning, which is expected. */
 static GLogWriterOutput
-say_nothing(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
+discard_warnings(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
 {
     return level & G_LOG_LEVEL_WARNING ? G_LOG_WRITER_HANDLED
                                        : g_log_writer_default(level, fields, n_fields, data);
@@ -364,7 +364,7 @@ main(int argc, char **argv)
     gboolean is_thorough = argc > 1 && g_str_equal(argv[1], "--thorough");
     Sweep sweep = {.rand = g_rand_new_with_seed(seed), .is_thorough = is_thorough};
 
-    g_log_set_writer_func(say_nothing, NULL, NULL);
+    g_log_set_writer_func(discard_warnings, NULL, NULL);
     printf("# WEBLOCKS_TEST_SEED=%u\n", seed);
     sweep_all(&sweep, 8, 3, is_thorough);
     sweep_all(&sweep, 150, 40, FALSE);

@@ -9,9 +9,9 @@
  *
  * In TAP. Three commits are single-stepped, and each intermediate state of the file counts as a
  * kill. In addition, instructions are chosen in two ways: by counting them in single steps, which
- * takes long, so it stops after N seconds (3) or a thousand kills; and by the clock, with the same
+ * takes long, so it stops after N seconds (3) or a thousand kills; and by time, with the same
  * limits, but not before one kill was in a commit. WEBLOCKS_TEST_SEED repeats a run, except for
- * kills by the clock. */
+ * kills by time. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,28 +39,28 @@
 
 /* The progress of the process, in shared memory. */
 typedef struct {
-    guint n_opened;   /* state_begin() has returned so many times */
-    guint committing; /* the turn that it is in, from 1 */
-    guint committed;  /* the last one that it would have told of */
+    guint n_opened;   /* the number of returns of state_begin() */
+    guint committing; /* the current turn, from 1 */
+    guint committed;  /* the last turn whose replies would have been sent */
     gboolean is_in_commit;
-} Said;
+} Progress;
 
 typedef struct {
     guint32 seed;
     char *directory;
     char *path;
-    volatile Said *said;
-    char *expected[N_TURNS + 1];     /* what there is after each turn */
-    guint64 last_token[N_TURNS + 1]; /* and what was given by then, at the most */
-    guint64 last_id[N_TURNS + 1];    /* to any agent */
-    guint n_last, n_next, n_kills;   /* how often which was found */
+    volatile Progress *progress;
+    char *expected[N_TURNS + 1];     /* the state after each turn */
+    guint64 last_token[N_TURNS + 1]; /* the highest token issued by then */
+    guint64 last_id[N_TURNS + 1];    /* the highest id of any agent */
+    guint n_last, n_next, n_kills;   /* how often each was found */
     guint n_tests;
     GRand *rand;
 } Sweep;
 
-/* ---- the process */
+/* ---- the process that is killed */
 
-/* The same turns whenever it is called, as far as they go. */
+/* Does the turns from `from` to `to`, which depend only on the seed. */
 static void
 run_turns(World *world,
           guint32 seed,
@@ -91,48 +91,49 @@ run_turns(World *world,
 
 typedef struct {
     Sweep *sweep;
-    guint stop_at; /* the turn before whose commit it stops, for the parent to go on by steps */
+    guint stop_at; /* the turn before whose commit it stops, for single steps by the parent */
 } Child;
 
 static Child the_child;
 
-/* Called before and, without data, behind the changes of a turn. */
+/* Called before each turn with data, and after its changes without. */
 static void
-tell_turn(guint turn, gpointer data)
+report_turn(guint turn, gpointer data)
 {
-    volatile Said *said = the_child.sweep->said;
+    volatile Progress *progress = the_child.sweep->progress;
 
     if (data != NULL) {
-        said->is_in_commit = FALSE;
-        said->committed = turn - 1;
+        progress->is_in_commit = FALSE;
+        progress->committed = turn - 1;
         if (turn <= N_TURNS)
-            said->committing = turn;
+            progress->committing = turn;
     } else {
         if (turn == the_child.stop_at)
             raise(SIGUSR1);
-        said->is_in_commit = TRUE;
+        progress->is_in_commit = TRUE;
     }
 }
 
-/* A service; what comes after `restart_after` turns is another one, in the same process. */
+/* Acts as a service; after `restart_after` turns, the state is closed and opened again, as by a
+ * successor. */
 static G_NORETURN void
-be_killed(Sweep *sweep, guint stop_at, guint restart_after)
+run_child(Sweep *sweep, guint stop_at, guint restart_after)
 {
     World world;
 
     the_child = (Child){sweep, stop_at};
     world_open(&world, sweep->directory, BUS);
-    sweep->said->n_opened++;
-    run_turns(&world, sweep->seed, 1, restart_after, tell_turn, sweep);
+    sweep->progress->n_opened++;
+    run_turns(&world, sweep->seed, 1, restart_after, report_turn, sweep);
     if (restart_after < N_TURNS) {
         world_close(&world);
         world_open(&world, sweep->directory, BUS);
-        sweep->said->n_opened++;
+        sweep->progress->n_opened++;
     }
     _exit(EXIT_SUCCESS);
 }
 
-/* ---- what is to be expected */
+/* ---- expected states */
 
 typedef struct {
     Sweep *sweep;
@@ -179,16 +180,16 @@ rehearse(Sweep *sweep)
     }
 }
 
-/* ---- what is found */
+/* ---- the state that is found */
 
 static void
 fail(const Sweep *sweep, const char *what, guint64 where, const char *found)
 {
-    const volatile Said *said = sweep->said;
+    const volatile Progress *progress = sweep->progress;
 
     printf("not ok %u - %s, killed at %" G_GUINT64_FORMAT "\n", sweep->n_tests + 1, what, where);
-    printf("# opened %u times, committing %u, committed %u\n", said->n_opened, said->committing,
-           said->committed);
+    printf("# opened %u times, committing %u, committed %u\n", progress->n_opened,
+           progress->committing, progress->committed);
     for (guint i = 0; i <= N_TURNS; i++)
         if (g_str_equal(found, sweep->expected[i]))
             printf("# found what there was after %u\n", i);
@@ -201,7 +202,7 @@ fail(const Sweep *sweep, const char *what, guint64 where, const char *found)
 static void
 check_killed(Sweep *sweep, const char *what, guint64 where)
 {
-    const volatile Said *said = sweep->said;
+    const volatile Progress *progress = sweep->progress;
     g_autofree char *found = NULL;
     World world;
     guint64 id;
@@ -209,21 +210,21 @@ check_killed(Sweep *sweep, const char *what, guint64 where)
     world_open(&world, sweep->directory, BUS);
     found = world_describe(&world);
     sweep->n_kills++;
-    if ((said->n_opened == 0 && found[0] == '\0') ||
-        g_str_equal(found, sweep->expected[said->committed]))
+    if ((progress->n_opened == 0 && found[0] == '\0') ||
+        g_str_equal(found, sweep->expected[progress->committed]))
         sweep->n_last++;
-    else if (g_str_equal(found, sweep->expected[said->committing]))
+    else if (g_str_equal(found, sweep->expected[progress->committing]))
         sweep->n_next++;
     else
         fail(sweep, what, where, found);
     id = world_request(&world, 'A', "successor", "");
-    if (world_find(&world, 'A', id)->token <= sweep->last_token[said->committed])
-        fail(sweep, what, where, "a token that was given before");
+    if (world_find(&world, 'A', id)->token <= sweep->last_token[progress->committed])
+        fail(sweep, what, where, "a token that was issued before");
     world_commit(&world);
     world_close(&world);
 }
 
-/* ---- the killer */
+/* ---- killing */
 
 static void
 begin_again(Sweep *sweep)
@@ -235,8 +236,8 @@ begin_again(Sweep *sweep)
     }
     sweep->directory = world_new_directory();
     sweep->path = world_path(sweep->directory, BUS, "state");
-    sweep->said->n_opened = sweep->said->committing = sweep->said->committed = 0;
-    sweep->said->is_in_commit = FALSE;
+    sweep->progress->n_opened = sweep->progress->committing = sweep->progress->committed = 0;
+    sweep->progress->is_in_commit = FALSE;
 }
 
 /* Returns the child, stopped before it starts. -1: tracing is not permitted. */
@@ -254,7 +255,7 @@ start(Sweep *sweep, guint stop_at, guint restart_after)
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
             _exit(EXIT_FAILURE);
         raise(SIGSTOP);
-        be_killed(sweep, stop_at, restart_after);
+        run_child(sweep, stop_at, restart_after);
     }
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     if (!WIFSTOPPED(status) ||
@@ -263,9 +264,10 @@ start(Sweep *sweep, guint stop_at, guint restart_after)
     return pid;
 }
 
-/* Lets it go on to the next stop of that kind. FALSE: it has ended, and well. */
+/* Continues until the next stop of that kind. Returns FALSE if the process has exited successfully.
+ * */
 static gboolean
-go_on(pid_t pid, int request, int *signal_number)
+continue_until_stop(pid_t pid, int request, int *signal_number)
 {
     int status;
 
@@ -292,7 +294,7 @@ kill_it(pid_t pid)
     g_assert_true(WIFSIGNALED(status));
 }
 
-/* At the `n`th stop at a system call. FALSE: there were fewer. */
+/* Kills at the `n`th stop at a system call. Returns FALSE if there were fewer. */
 static gboolean
 kill_at_call(Sweep *sweep, guint n, guint restart_after)
 {
@@ -300,7 +302,7 @@ kill_at_call(Sweep *sweep, guint n, guint restart_after)
     int signal_number = 0;
 
     for (guint i = 0; i < n;) {
-        if (!go_on(pid, PTRACE_SYSCALL, &signal_number))
+        if (!continue_until_stop(pid, PTRACE_SYSCALL, &signal_number))
             return FALSE;
         if (signal_number == 0)
             i++;
@@ -318,7 +320,7 @@ report(Sweep *sweep, const char *what)
     sweep->n_kills = sweep->n_last = sweep->n_next = 0;
 }
 
-/* Everything there is: the first beginning, the commits, and the beginning of a successor. */
+/* All system calls: of the first start, of the commits, and of the start of a successor. */
 static void
 sweep_calls(Sweep *sweep, guint restart_after, const char *what)
 {
@@ -330,11 +332,11 @@ sweep_calls(Sweep *sweep, guint restart_after, const char *what)
     report(sweep, what);
 }
 
-/* The same, where it can't have ended yet. */
+/* The same for a process that must not have exited. */
 static void
-must_go_on(pid_t pid, int request, int *signal_number)
+continue_running(pid_t pid, int request, int *signal_number)
 {
-    gboolean goes_on = go_on(pid, request, signal_number);
+    gboolean goes_on = continue_until_stop(pid, request, signal_number);
 
     g_assert_true(goes_on);
 }
@@ -348,10 +350,10 @@ count_instructions(Sweep *sweep, guint turn)
     guint n = 0;
 
     while (signal_number != SIGUSR1)
-        must_go_on(pid, PTRACE_CONT, &signal_number);
+        continue_running(pid, PTRACE_CONT, &signal_number);
     signal_number = 0;
-    while (sweep->said->committed < turn) {
-        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+    while (sweep->progress->committed < turn) {
+        continue_running(pid, PTRACE_SINGLESTEP, &signal_number);
         n++;
     }
     kill_it(pid);
@@ -365,10 +367,10 @@ kill_at_instruction(Sweep *sweep, guint turn, guint n)
     int signal_number = 0;
 
     while (signal_number != SIGUSR1)
-        must_go_on(pid, PTRACE_CONT, &signal_number);
+        continue_running(pid, PTRACE_CONT, &signal_number);
     signal_number = 0;
     for (guint i = 0; i < n; i++)
-        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+        continue_running(pid, PTRACE_SINGLESTEP, &signal_number);
     kill_it(pid);
     check_killed(sweep, "an instruction", n);
 }
@@ -380,7 +382,7 @@ sweep_instructions(Sweep *sweep, guint seconds)
     guint longest = 0;
 
     for (guint i = 0; i < N_INSTRUCTIONS && g_get_monotonic_time() < end_us;) {
-        guint turn = 1 + 10 * (guint)g_rand_int_range(sweep->rand, 0, 4); /* none of the big ones */
+        guint turn = 1 + 10 * (guint)g_rand_int_range(sweep->rand, 0, 4); /* a small one */
         guint n = count_instructions(sweep, turn);
 
         longest = MAX(longest, n);
@@ -451,16 +453,16 @@ step_through_commit(Sweep *sweep, guint turn)
     guint n_states = 0;
 
     while (signal_number != SIGUSR1)
-        must_go_on(pid, PTRACE_CONT, &signal_number);
+        continue_running(pid, PTRACE_CONT, &signal_number);
     signal_number = 0;
     map = map_file(sweep->path, &size);
     n_commits = (guint64 *)map_file(lock_path, &lock_size);
     n_commits_before = *n_commits;
     copy = g_memdup2(map, size);
-    for (guint n = 1; sweep->said->committed < turn; n++) {
+    for (guint n = 1; sweep->progress->committed < turn; n++) {
         gboolean is_valid_changed;
 
-        must_go_on(pid, PTRACE_SINGLESTEP, &signal_number);
+        continue_running(pid, PTRACE_SINGLESTEP, &signal_number);
         is_valid_changed = memcmp(copy, map, META_BYTES) != 0 || n_commits_before != *n_commits;
         if (!is_valid_changed && memcmp(copy, map, size) == 0)
             continue;
@@ -484,11 +486,11 @@ sweep_steps(Sweep *sweep)
     report(sweep, "each instruction that changes the file");
 }
 
-/* Without a tracer, at its own speed: so long after the commit of that turn has begun. */
+/* Kills without tracing, so at full speed: this long after the commit of that turn began. */
 static void
 kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
 {
-    volatile Said *said = sweep->said;
+    volatile Progress *progress = sweep->progress;
     struct timespec begun, now;
     int status;
     pid_t pid;
@@ -498,8 +500,8 @@ kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
     pid = fork();
     g_assert_cmpint(pid, >=, 0);
     if (pid == 0)
-        be_killed(sweep, NEVER, N_TURNS);
-    while (said->committing < turn || (said->committing == turn && !said->is_in_commit))
+        run_child(sweep, NEVER, N_TURNS);
+    while (progress->committing < turn || (progress->committing == turn && !progress->is_in_commit))
         ;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     do
@@ -509,7 +511,7 @@ kill_at_moment(Sweep *sweep, guint turn, gint64 after_ns)
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
 }
 
-/* Those that hit a commit count. */
+/* Only kills within a commit count towards the maximum. */
 static void
 sweep_moments(Sweep *sweep, guint seconds)
 {
@@ -521,7 +523,7 @@ sweep_moments(Sweep *sweep, guint seconds)
         gint64 after_ns = g_rand_int_range(sweep->rand, 0, 60000);
 
         kill_at_moment(sweep, turn, after_ns);
-        n_hits += (guint)sweep->said->is_in_commit;
+        n_hits += (guint)sweep->progress->is_in_commit;
         check_killed(sweep, "a moment", (guint64)after_ns);
     }
     printf("# %u of them in a commit\n", n_hits);
@@ -552,9 +554,9 @@ main(int argc, char **argv)
 
     printf("# WEBLOCKS_TEST_SEED=%u\n", sweep.seed);
     sweep.rand = g_rand_new_with_seed(sweep.seed);
-    sweep.said =
-        mmap(NULL, sizeof(Said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    g_assert_true(sweep.said != MAP_FAILED);
+    sweep.progress =
+        mmap(NULL, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_assert_true(sweep.progress != MAP_FAILED);
     pid = start(&sweep, NEVER, N_TURNS);
     if (pid < 0) {
         printf("1..0 # SKIP no process may be traced here\n");

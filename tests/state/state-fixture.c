@@ -68,5 +68,5 @@ void
 fixture_init(int *argc, char ***argv)
 {
     g_test_init(argc, argv, NULL);
-    warnings = world_keep_warnings();
+    warnings = world_capture_warnings();
 }

@@ -28,7 +28,7 @@ static const PrincipalIdentity identities[WORLD_AGENTS] = {
 char *
 world_new_directory(void)
 {
-    /* In memory, as in earnest, if there is such a file system. */
+    /* In memory, as the service's runtime directory, if there is such a file system. */
     const char *base = g_access("/dev/shm", W_OK) == 0 ? "/dev/shm" : g_get_tmp_dir();
     char *directory = g_build_filename(base, "weblocks-state-XXXXXX", NULL);
 
@@ -76,7 +76,7 @@ keep_warning(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpoi
 }
 
 GPtrArray *
-world_keep_warnings(void)
+world_capture_warnings(void)
 {
     GPtrArray *warnings = g_ptr_array_new_with_free_func(g_free);
 
@@ -84,7 +84,7 @@ world_keep_warnings(void)
     return warnings;
 }
 
-/* ---- life */
+/* ---- opening and closing */
 
 static void
 init_user_agent(UserAgent *user_agent, gint64 monotonic_us, gint64 realtime_us)
@@ -157,8 +157,8 @@ world_open_at(World *world,
     gint64 deadline_us = g_get_monotonic_time() + (gint64)LOCK_PATIENCE_SECS * G_USEC_PER_SEC;
     g_autoptr(GError) error = NULL;
 
-    /* As a service does: one that was killed may have had a child, which dies of it, and has the
-     * lock until then. */
+    /* As a service does: the child of one that was killed may exist for a moment and has the lock
+     * until its end. */
     while (!world_try_open(world, directory, bus, boot, monotonic_us, realtime_us, &error)) {
         g_assert_no_error(error);
         g_assert_cmpint(g_get_monotonic_time(), <, deadline_us);
@@ -340,7 +340,7 @@ world_commit(World *world)
     state_commit(world->state);
 }
 
-/* ---- what there is */
+/* ---- descriptions */
 
 static void
 describe_request(const LockRequest *request, GString *text)

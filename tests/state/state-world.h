@@ -4,7 +4,7 @@
 /* A core and its store without a bus, for the tests of service/state.
  *
  * Agents are named by letters: `A` is the client ":1.A". A to D have one principal, E is a
- * sandboxed application of the same user, F is another user. Each operation notes its changes as
+ * sandboxed application of the same user, F is another user. Each operation records its changes as
  * the service does; nothing is written before world_commit(). */
 
 #pragma once
@@ -25,7 +25,7 @@ typedef struct {
     StateOptions options;
     UserAgent user_agent;
     State *state;
-    Agent *agents[WORLD_AGENTS]; /* NULL: not there */
+    Agent *agents[WORLD_AGENTS]; /* NULL: no agent */
     GString *lost;               /* of state_restore(): "A3 name, ..." */
 } World;
 
@@ -36,13 +36,13 @@ void world_remove_directory(const char *directory);
 /* "DIRECTORY/BUS.SUFFIX", owned. */
 char *world_path(const char *directory, guint8 bus, const char *suffix);
 
-/* From now on warnings are not told, but kept there as text; not to be freed. Once for a program.
- */
-GPtrArray *world_keep_warnings(void);
+/* From now on warnings are not printed, but appended to the returned array, which must not be
+ * freed. May be called once in a program. */
+GPtrArray *world_capture_warnings(void);
 
-/* A service begins: the state of the bus of that number is opened, restored and begun anew. The
- * clock stands still at what it was at the beginning of all; the second has clocks and a boot of
- * one's own. */
+/* Acts as a service that starts: opens and restores the state of the bus of that number, and starts
+ * the next one. The clock stands still at its first value; the second function has the given clocks
+ * and boot. */
 void world_open(World *world, const char *directory, guint8 bus);
 void world_open_at(World *world,
                    const char *directory,
@@ -51,7 +51,7 @@ void world_open_at(World *world,
                    gint64 monotonic_us,
                    gint64 realtime_us);
 
-/* Returns FALSE on failure; without an error, if another process has the lock. */
+/* Returns FALSE on failure; without an error if another process has the lock. */
 gboolean world_try_open(World *world,
                         const char *directory,
                         guint8 bus,
@@ -60,29 +60,30 @@ gboolean world_try_open(World *world,
                         gint64 realtime_us,
                         GError **error);
 
-/* It ends, with what was noted committed; what then ends with it stays in the file. */
+/* Commits the recorded changes and closes the state. Agents that end afterwards remain in the file.
+ * */
 void world_close(World *world);
 
-/* Made if it isn't there. */
+/* Created if it doesn't exist. */
 Agent *world_agent(World *world, char letter);
 
 /* `options` are words as in tests/unit/core-fixture.h: "shared", "steal", "timeout=MS", "key=N",
- * "why=TEXT", "bucket=NAME". The id. */
+ * "why=TEXT", "bucket=NAME". Returns the id. */
 guint64 world_request(World *world, char letter, const char *name, const char *options);
 LockRequest *world_find(World *world, char letter, guint64 id);
 void world_release(World *world, char letter, guint64 id);
 void world_abort(World *world, char letter, guint64 id);
 void world_terminate(World *world, char letter);
-/* Any of these, by chance. */
+/* A random one of these operations. */
 void world_do_something(World *world, GRand *rand);
 
 void world_commit(World *world);
 
-/* Everything that has to outlive the service, a line for each agent and request; owned. */
+/* What has to be restored by the next service, a line for each agent and request; owned. */
 char *world_describe(World *world);
 
-/* The same of the contents of a file; NULL if it contradicts itself. */
+/* The same for the contents of a file; NULL if they are contradictory. */
 char *world_describe_contents(const StateContents *contents);
 
-/* The same of the file at `path`; "": no file; "damaged"; "busy": it can't be read now. */
+/* The same for the file at `path`; "": no file; "damaged"; "busy": it can't be read now. */
 char *world_describe_file(const char *path);

@@ -360,7 +360,7 @@ static const Contradiction contradictions[] = {
     {"empty-lease", empty_lease},
 };
 
-/* ---- what becomes of them */
+/* ---- the file is not used */
 
 static void
 open_and_close(Fixture *fixture, guint n_requests)
@@ -375,7 +375,7 @@ open_and_close(Fixture *fixture, guint n_requests)
 }
 
 static void
-test_good(Fixture *fixture, gconstpointer data)
+test_consistent(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *text = NULL;
 
@@ -388,9 +388,9 @@ test_good(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(n_warnings, ==, 0);
 }
 
-/* What doesn't go together in one bucket does in two, and of two agents. */
+/* What contradicts itself in one bucket is valid in two, and with two agents. */
 static void
-test_also_good(Fixture *fixture, gconstpointer data)
+test_consistent_in_two_buckets(Fixture *fixture, gconstpointer data)
 {
     g_autofree char *text = NULL;
     LockRequestParts parts = held(1);
@@ -432,7 +432,7 @@ test_contradiction(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(n_warnings, ==, 1);
 }
 
-/* Tokens go on from the ceiling even if nothing else is believed. */
+/* Tokens continue above the ceiling of the header, also if all other records are discarded. */
 static void
 test_tokens_of_a_good_header(Fixture *fixture, gconstpointer data)
 {
@@ -467,7 +467,7 @@ test_wrong_sum(Fixture *fixture, gconstpointer data)
     }
 }
 
-/* ---- what comes through the pipe */
+/* ---- the format in the pipe from the child that reads */
 
 static void
 append_frame(GByteArray *bytes, const void *key, guint32 key_size, const void *value, guint32 size)
@@ -497,7 +497,7 @@ good_stream(guint n_headers)
 }
 
 static gboolean
-is_taken(const guint8 *data, gsize size)
+is_valid(const guint8 *data, gsize size)
 {
     GByteArray *bytes = g_byte_array_new_take(g_memdup2(data, size), size);
     g_autoptr(GError) error = NULL;
@@ -512,23 +512,23 @@ static void
 test_stream(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GByteArray) good = good_stream(1);
-    g_autoptr(GByteArray) headless = good_stream(0);
-    g_autoptr(GByteArray) two_headed = good_stream(2);
+    g_autoptr(GByteArray) without_header = good_stream(0);
+    g_autoptr(GByteArray) with_two_headers = good_stream(2);
 
-    g_assert_true(is_taken(good->data, good->len));
-    g_assert_false(is_taken(headless->data, headless->len));
-    g_assert_false(is_taken(two_headed->data, two_headed->len));
+    g_assert_true(is_valid(good->data, good->len));
+    g_assert_false(is_valid(without_header->data, without_header->len));
+    g_assert_false(is_valid(with_two_headers->data, with_two_headers->len));
     for (guint size = 0; size < good->len; size++)
-        g_assert_false(is_taken(good->data, size));
+        g_assert_false(is_valid(good->data, size));
     for (guint i = 0; i < good->len; i++) {
         for (guint bit = 0; bit < 8; bit++) {
             good->data[i] ^= (guint8)(1u << bit);
-            g_assert_false(is_taken(good->data, good->len));
+            g_assert_false(is_valid(good->data, good->len));
             good->data[i] ^= (guint8)(1u << bit);
         }
     }
     g_byte_array_append(good, (const guint8 *)"", 1);
-    g_assert_false(is_taken(good->data, good->len));
+    g_assert_false(is_valid(good->data, good->len));
 }
 
 int
@@ -536,8 +536,9 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_log_set_writer_func(count_warning, NULL, NULL);
-    g_test_add("/contradictions/good", Fixture, NULL, set_up, test_good, tear_down);
-    g_test_add("/contradictions/also-good", Fixture, NULL, set_up, test_also_good, tear_down);
+    g_test_add("/contradictions/consistent", Fixture, NULL, set_up, test_consistent, tear_down);
+    g_test_add("/contradictions/consistent-in-two-buckets", Fixture, NULL, set_up,
+               test_consistent_in_two_buckets, tear_down);
     for (guint i = 0; i < G_N_ELEMENTS(contradictions); i++) {
         g_autofree char *path = g_strdup_printf("/contradictions/%s", contradictions[i].path);
 

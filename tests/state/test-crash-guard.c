@@ -13,8 +13,8 @@
 
 static char *path;
 
-/* Like a process that crashes while it restores a record, after another one. Returns whether the
- * record was left out. */
+/* Acts as a process that crashes while it restores this record, after another one. Returns whether
+ * the record was left out. */
 static gboolean
 crash_at(guint64 agent, guint64 id, gint64 now_us)
 {
@@ -59,7 +59,7 @@ test_different_records(void)
     g_remove(path);
 }
 
-/* A monotonic clock that is behind the file is that of another boot. */
+/* A monotonic clock behind the time in the file is that of another boot. */
 static void
 test_clock_behind(void)
 {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Files of each format that the state has had: formats/N.state and N.lock, as a service left them
- * in the runtime directory. A file of the current format is restored as N.txt says; any other is
- * renamed, and the service starts without it.
+ * in the runtime directory. A file of the current format is restored to the state in N.txt; any
+ * other is renamed, and the service starts without it.
  *
  *     test-formats FORMATS             tests, in TAP
  *     test-formats --write FORMATS     writes the files of the current format, and of a future one
@@ -21,10 +21,10 @@
 
 #define BUS 0xb5
 
-/* LMDB's pages are those of the machine that wrote them. */
+/* LMDB uses the page size of the machine that wrote the file. */
 #define PAGE_BYTES 4096
 
-/* Where the header record has these, in bytes. */
+/* Offsets in the header record, in bytes. */
 #define HEADER_VERSION 8
 #define HEADER_DIGEST  88
 
@@ -50,7 +50,7 @@ copy_file(const char *from, const char *to)
     g_assert_no_error(error);
 }
 
-/* A runtime directory that a service with this format has left. */
+/* A new runtime directory with the files of a service with this format. */
 static char *
 new_directory(guint version)
 {
@@ -74,7 +74,7 @@ is_of_this_machine(void)
     if (sysconf(_SC_PAGESIZE) == PAGE_BYTES && sizeof(void *) == 8 &&
         G_BYTE_ORDER == G_LITTLE_ENDIAN)
         return TRUE;
-    g_test_skip("the files are of a machine with other pages");
+    g_test_skip("the files were written with another page size");
     return FALSE;
 }
 
@@ -103,8 +103,8 @@ test_other_format(gconstpointer data)
 {
     guint version = GPOINTER_TO_UINT(data);
     g_autofree char *directory = NULL, *aside = NULL, *found = NULL;
-    g_autofree char *from = NULL, *kept = NULL, *written = NULL;
-    gsize n_kept, n_written;
+    g_autofree char *from = NULL, *contents = NULL, *written = NULL;
+    gsize n_contents, n_written;
     World world;
 
     if (!is_of_this_machine())
@@ -118,9 +118,9 @@ test_other_format(gconstpointer data)
     g_assert_cmpuint(warnings->len, ==, 1);
     g_assert_nonnull(strstr(warnings->pdata[0], "damaged"));
     g_ptr_array_set_size(warnings, 0);
-    g_assert_true(g_file_get_contents(aside, &kept, &n_kept, NULL));
+    g_assert_true(g_file_get_contents(aside, &contents, &n_contents, NULL));
     g_assert_true(g_file_get_contents(from, &written, &n_written, NULL));
-    g_assert_cmpmem(kept, n_kept, written, n_written);
+    g_assert_cmpmem(contents, n_contents, written, n_written);
     g_assert_cmpuint(world_request(&world, 'A', "x", ""), ==, 1);
     world_close(&world);
     world_remove_directory(directory);
@@ -141,7 +141,7 @@ do_some_of_all(World *world)
     world_release(world, 'A', world_request(world, 'A', "gone", ""));
 }
 
-/* As a service of that version would have headed it. */
+/* Sets the version in the header, and its checksum. */
 static void
 set_version(char *bytes, gsize size, guint64 version)
 {
@@ -174,7 +174,7 @@ write_format(const char *directory, guint version)
     gsize size;
 
     g_assert_true(g_file_get_contents(from, &bytes, &size, NULL));
-    while (size > 0 && bytes[size - 1] == 0) /* it was only allocated */
+    while (size > 0 && bytes[size - 1] == 0) /* the rest was only allocated */
         size--;
     size = (size + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     set_version(bytes, size, version);
@@ -212,9 +212,9 @@ main(int argc, char **argv)
     }
     g_assert_cmpint(argc, ==, 2);
     formats = argv[1];
-    warnings = world_keep_warnings();
-    g_test_add_func("/formats/ours", test_this_format);
-    g_test_add_data_func("/formats/one-to-come", GUINT_TO_POINTER(STATE_FORMAT_VERSION + 1),
+    warnings = world_capture_warnings();
+    g_test_add_func("/formats/current", test_this_format);
+    g_test_add_data_func("/formats/future", GUINT_TO_POINTER(STATE_FORMAT_VERSION + 1),
                          test_other_format);
     return g_test_run();
 }

@@ -61,7 +61,7 @@ write_agent(const AgentRecord *record)
     return bytes;
 }
 
-/* A copy without anything behind it, so that a sanitizer detects a read beyond it. */
+/* A copy in an allocation of exactly that size, so that a sanitizer detects a read beyond it. */
 static gpointer
 exact(const guint8 *bytes, gsize size)
 {
@@ -159,7 +159,7 @@ test_header(void)
     g_assert_cmpmem(&found, sizeof found, &header, sizeof header);
 }
 
-/* Of a header each byte counts. */
+/* Changes of any byte of a header are detected. */
 static void
 test_header_refused(void)
 {
@@ -249,7 +249,7 @@ test_agent_refused(void)
     refuse_agent("a uid that is none", agent);
     agent = good_agent;
     agent.identity.app_id = "";
-    refuse_agent("a sandbox of nobody", agent);
+    refuse_agent("a sandbox without an application", agent);
     agent.identity.app_id = "\xc3";
     refuse_agent("an application that isn't UTF-8", agent);
     agent = good_agent;
@@ -320,7 +320,7 @@ test_request_refused(void)
     request.name = "\xed\xa0\x80"; /* a surrogate */
     refuse_request("a name that isn't UTF-8", request);
     request = good_request;
-    request.parts.why = "\xc0\x80"; /* NUL, too long */
+    request.parts.why = "\xc0\x80"; /* NUL, overlong */
     refuse_request("a reason that isn't UTF-8", request);
     request = good_request;
     request.parts.state = LOCK_REQUEST_ENDED;
@@ -362,7 +362,7 @@ read_request_at(const guint8 *bytes, gsize size)
     return request_record_read(bytes, size, &found);
 }
 
-/* Each length but the right one is wrong, and nothing is read behind the end. */
+/* Each length but the right one is refused, and nothing is read beyond the end. */
 static void
 check_lengths(const GByteArray *bytes, gboolean (*read)(const guint8 *, gsize))
 {
@@ -379,7 +379,7 @@ check_lengths(const GByteArray *bytes, gboolean (*read)(const guint8 *, gsize))
     }
 }
 
-/* Whatever it makes of them; the numbers that are lengths can be anything. */
+/* Random bytes are read without a crash; the fields that are lengths get special values. */
 static void
 check_bytes(const GByteArray *bytes, gboolean (*read)(const guint8 *, gsize))
 {
@@ -409,7 +409,7 @@ test_any_bytes(void)
     check_bytes(request, read_request_at);
 }
 
-/* A bit that turns, in key or value, or a byte that moves from one to the other. */
+/* The digest changes with any bit of key or value, and with the boundary between them. */
 static void
 test_digest(void)
 {

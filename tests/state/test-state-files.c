@@ -28,7 +28,7 @@ test_another_bus(Fixture *fixture, gconstpointer data)
 
     world_request(&fixture->world, 'A', "x", "");
     world_commit(&fixture->world);
-    /* At the same time, and then with the file of this bus in place of its own. */
+    /* Both at the same time; then with the file of this bus in place of the other's own. */
     check_starts_empty(fixture, 7, 1);
     fixture_check_stored(fixture);
     world_close(&fixture->world);
@@ -63,7 +63,7 @@ test_another_boot(Fixture *fixture, gconstpointer data)
     fixture_assert_warned("*boot*aside*");
 }
 
-/* The file that is renamed has the contents that could not be used. */
+/* The renamed file has the contents that could not be used. */
 static void
 test_garbage(Fixture *fixture, gconstpointer data)
 {

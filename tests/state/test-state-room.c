@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A state whose file can't grow: requests that find no room are refused, everything else is
- * committed. */
+/* A state whose file can't grow: requests that don't fit are refused, everything else is committed.
+ * */
 
 #include <glib/gstdio.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #include "tests/state/state-fixture.h"
 
-/* Exit status: everything is in the file, but no request was refused. */
+/* Exit status: all operations are in the file, but no request was refused. */
 #define UNREFUSED 2
 
 static gboolean
@@ -24,7 +24,7 @@ has_room_for(World *world, gsize n_bytes)
     return !world->user_agent.is_full;
 }
 
-/* Names have all lengths, so that pages are used in all ways. */
+/* Names of all lengths, so that pages are filled in many ways. */
 static void
 do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
 {
@@ -53,7 +53,7 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
 
 /* Runs in a child process, whose files can't grow. state_commit() ends it if a commit fails. */
 static G_NORETURN void
-live_without_room(Fixture *fixture, guint32 seed)
+run_without_room(Fixture *fixture, guint32 seed)
 {
     struct rlimit limit = {0};
     GRand *rand = g_rand_new_with_seed(seed);
@@ -93,7 +93,7 @@ test_file_cannot_grow(Fixture *fixture, gconstpointer data)
 
         g_assert_cmpint(pid, >=, 0);
         if (pid == 0)
-            live_without_room(fixture, seed);
+            run_without_room(fixture, seed);
         g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
         if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != UNREFUSED))
             g_error("seed %u: status %x", seed, (guint)status);

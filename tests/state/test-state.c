@@ -68,7 +68,7 @@ test_grants(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(user_agent_get_n_requests(&world->user_agent), ==, 0);
 }
 
-/* The deadline of a cluster's lease, which changes without any request. */
+/* The deadline of a cluster's lease, which changes without a request. */
 static void
 test_deadline(Fixture *fixture, gconstpointer data)
 {
@@ -83,7 +83,7 @@ test_deadline(Fixture *fixture, gconstpointer data)
         world_commit(world);
         fixture_check_stored(fixture);
         g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
-        /* The file that the restart has written has it, too. */
+        /* The file that the restarted service writes has it too. */
         fixture_reopen(fixture);
         g_assert_cmpint(state_get_deadline_us(world->state), ==, deadlines_us[i]);
     }
@@ -187,7 +187,7 @@ test_agent_ends_in_its_first_turn(Fixture *fixture, gconstpointer data)
 
 /* Runs the function in a child process, which is then killed. */
 static void
-run_and_die(Fixture *fixture, void (*function)(World *world))
+run_and_be_killed(Fixture *fixture, void (*function)(World *world))
 {
     pid_t pid;
     int status;
@@ -217,7 +217,7 @@ commit_one_of_two(World *world)
 static void
 test_killed_before_the_commit(Fixture *fixture, gconstpointer data)
 {
-    run_and_die(fixture, commit_one_of_two);
+    run_and_be_killed(fixture, commit_one_of_two);
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 1);
     g_assert_cmpint(world_find(&fixture->world, 'A', 1)->state, ==, LOCK_REQUEST_HELD);
     fixture_check_stored(fixture);
@@ -235,7 +235,7 @@ test_killed_after_start(Fixture *fixture, gconstpointer data)
     world_request(&fixture->world, 'B', "x", "");
     world_commit(&fixture->world);
     for (guint i = 0; i < 5; i++) {
-        run_and_die(fixture, do_nothing);
+        run_and_be_killed(fixture, do_nothing);
         fixture_check_stored(fixture);
     }
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->world.user_agent), ==, 2);
@@ -302,13 +302,13 @@ test_tokens_grow(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(take_token(world, ""), >, last);
 }
 
-/* A lock that is held meanwhile has the same token. */
+/* A lock that stays held keeps its token. */
 static void
 test_tokens_grow_in_use(Fixture *fixture, gconstpointer data)
 {
     World *world = &fixture->world;
-    guint64 kept = world_request(world, 'B', "kept", "");
-    guint64 token = world_find(world, 'B', kept)->token;
+    guint64 held = world_request(world, 'B', "held", "");
+    guint64 token = world_find(world, 'B', held)->token;
     guint64 last = token;
 
     for (guint round = 0; round < 4; round++) {
@@ -318,7 +318,7 @@ test_tokens_grow_in_use(Fixture *fixture, gconstpointer data)
         last = next;
         world_close(world);
         world_open_at(world, fixture->directory, FIXTURE_BUS, 1, WORLD_MONOTONIC_US, 1000);
-        g_assert_cmpuint(world_find(world, 'B', kept)->token, ==, token);
+        g_assert_cmpuint(world_find(world, 'B', held)->token, ==, token);
     }
 }
 

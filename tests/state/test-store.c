@@ -179,7 +179,7 @@ test_header(Fixture *fixture, gconstpointer data)
     g_string_free(contents.text, TRUE);
 }
 
-/* What was begun and not committed is not there. */
+/* Changes that were not committed are not in the file. */
 static void
 test_not_committed(Fixture *fixture, gconstpointer data)
 {
@@ -209,7 +209,7 @@ test_open(Fixture *fixture, gconstpointer data)
     fixture->store = store_open(fixture->path, &error);
     g_assert_no_error(error);
     begin(fixture);
-    /* It doesn't read the header: who opens a store has. */
+    /* store_open() doesn't read the header: the caller has read it before. */
     *store_get_header(fixture->store) = header;
     drop(fixture, 1);
     put(fixture, 3, "c");
@@ -217,7 +217,7 @@ test_open(Fixture *fixture, gconstpointer data)
     assert_file(fixture, "2 b, 3 c");
 }
 
-/* The commit before the last one is whole, and nothing else is. */
+/* The commit before the last one can still be read, and no older one. */
 static void
 test_step_back(Fixture *fixture, gconstpointer data)
 {
@@ -315,7 +315,7 @@ test_many(Fixture *fixture, gconstpointer data)
     }
 }
 
-/* ---- room */
+/* ---- space in the file */
 
 static gint64
 get_allocated(const Fixture *fixture)
@@ -326,7 +326,7 @@ get_allocated(const Fixture *fixture)
     return (gint64)status.st_blocks * 512;
 }
 
-/* It is there before it is needed, on the disk. */
+/* Space is allocated in advance, on the disk too. */
 static void
 test_room(Fixture *fixture, gconstpointer data)
 {
@@ -340,7 +340,7 @@ test_room(Fixture *fixture, gconstpointer data)
 }
 
 static void
-test_more_than_there_can_be(Fixture *fixture, gconstpointer data)
+test_exceeding_the_maximum(Fixture *fixture, gconstpointer data)
 {
     g_assert_false(store_has_room(fixture->store, 512UL * 1024 * 1024));
     g_assert_false(store_has_room(fixture->store, G_MAXSIZE / 8));
@@ -350,7 +350,7 @@ test_more_than_there_can_be(Fixture *fixture, gconstpointer data)
     assert_file(fixture, "1 a");
 }
 
-/* ---- what is none */
+/* ---- files that are no store */
 
 static gboolean
 refuse_all(const void *key, gsize key_size, const void *value, gsize value_size, gpointer data)
@@ -359,7 +359,7 @@ refuse_all(const void *key, gsize key_size, const void *value, gsize value_size,
 }
 
 static void
-test_not_taken(Fixture *fixture, gconstpointer data)
+test_record_refused(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
 
@@ -390,7 +390,7 @@ test_no_store(Fixture *fixture, gconstpointer data)
     g_string_free(contents.text, TRUE);
 }
 
-/* An empty file has no table, and so can be read as little as none. */
+/* An empty file can't be read, like a missing one. */
 static void
 test_empty(Fixture *fixture, gconstpointer data)
 {
@@ -418,8 +418,8 @@ main(int argc, char **argv)
     STORE_TEST("/store/open-after-step-back", test_open_after_step_back);
     STORE_TEST("/store/many", test_many);
     STORE_TEST("/store/room", test_room);
-    STORE_TEST("/store/more-than-there-can-be", test_more_than_there_can_be);
-    STORE_TEST("/store/not-taken", test_not_taken);
+    STORE_TEST("/store/exceeding-the-maximum", test_exceeding_the_maximum);
+    STORE_TEST("/store/record-refused", test_record_refused);
     STORE_TEST("/store/no-store", test_no_store);
     STORE_TEST("/store/empty", test_empty);
     return g_test_run();

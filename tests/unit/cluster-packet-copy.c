@@ -13,7 +13,7 @@ copy_from_service(GByteArray *bytes, const ClusterHead *head)
     switch (head->kind) {
     case CLUSTER_PACKET_HELLO:
         cluster_packet_write_hello(bytes);
-        /* A reader may have to do with another version. */
+        /* The version is copied too: a packet with another version is valid. */
         ((ClusterHello *)bytes->data)->version = ((const ClusterHello *)head)->version;
         break;
     case CLUSTER_PACKET_DEMAND:

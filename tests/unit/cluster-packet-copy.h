@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Reading a packet of the cluster's link and writing it again has to give the same bytes: so
- * nothing is accepted that the writing functions would not write. The packet is copied to memory of
- * exactly its size first, so that a sanitizer reports a read beyond it. */
+/* Reads a packet of the connection between the service and its cluster gateway and writes it again:
+ * the bytes have to be the same, so nothing is accepted that the writing functions would not write.
+ * The packet is copied to an allocation of exactly its size first, so that a sanitizer reports a
+ * read beyond it. */
 
 #pragma once
 

@@ -34,29 +34,29 @@ typedef struct {
     Agent *agents[FIXTURE_AGENTS]; /* NULL once terminated */
 } CoreFixture;
 
-/* As g_test's set-up and tear-down. The latter terminates who is left, and so proves by the core's
- * own assertions that nothing of the test remains. */
+/* The set-up and tear-down functions of g_test_add(). The latter terminates the remaining agents;
+ * the assertions of the core then check that no object of the test is left. */
 void fixture_set_up(CoreFixture *fixture, gconstpointer data);
 void fixture_tear_down(CoreFixture *fixture, gconstpointer data);
 
 #define FIXTURE_TEST(path, function) \
     g_test_add(path, CoreFixture, NULL, fixture_set_up, function, fixture_tear_down)
 
-/* An agent that is there, else the test has failed. */
+/* The agent must exist. */
 Agent *fixture_agent(const CoreFixture *fixture, char letter);
 
-/* A terminated agent's letter comes back as a new client. */
+/* The client of a terminated agent connects again, as a new agent. */
 LockResult fixture_new_agent(CoreFixture *fixture, char letter);
 void fixture_terminate(CoreFixture *fixture, char letter);
 
 /* A reference, as from lock_manager_get(). */
 LockManager *fixture_manager(CoreFixture *fixture, char letter, const char *bucket);
 
-/* Borrowed; NULL if the name, or its bucket, does not exist. */
+/* Borrowed; NULL if no queue has this name, or the bucket doesn't exist. */
 LockQueue *fixture_find_queue(CoreFixture *fixture, char letter, const char *name);
 
-/* The first asserts success and gives the id; the other gives the result, and the id if it is not
- * NULL (0 if there is none). */
+/* The first asserts success and returns the id. The second returns the result; *out_id, if it is
+ * not NULL, is the id or 0. */
 guint64 fixture_request(CoreFixture *, char letter, const char *name, const char *options);
 LockResult
 fixture_try(CoreFixture *, char letter, const char *name, const char *options, guint64 *out_id);
@@ -69,14 +69,15 @@ LockResult fixture_release_in(CoreFixture *fixture, char letter, const char *buc
 gboolean fixture_abort(CoreFixture *fixture, char letter, guint64 id);
 gboolean fixture_abort_in(CoreFixture *fixture, char letter, const char *bucket, guint64 id);
 
-/* Moves the monotonic clock on; the other lets time-outs happen then. */
+/* The first only moves the monotonic clock; the second also expires the requests that are then due.
+ * */
 void fixture_advance_us(CoreFixture *fixture, gint64 us);
 void fixture_expire_after_ms(CoreFixture *fixture, gint64 ms);
 
-/* "granted A1, stolen B2": what has happened since the last time, which it then forgets. */
+/* "granted A1, stolen B2": the effects since the last call; clears them. */
 char *fixture_take_effects(CoreFixture *fixture);
 
-/* "n S A1, n S B1 | n X C1": what is held, then what waits. */
+/* "n S A1, n S B1 | n X C1": the held locks, then the pending requests. */
 char *fixture_describe(CoreFixture *fixture, char letter, const char *bucket);
 
 #define assert_effects(fixture, expected)                          \

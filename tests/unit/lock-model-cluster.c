@@ -36,7 +36,7 @@ lock_model_is_of_cluster(const LockModel *model, const ModelRequest *request)
     return request->manager.bucket == model->cluster;
 }
 
-/* Whether it may be granted in this turn of the host. */
+/* Whether the request may be granted in the host's current turn. */
 gboolean
 lock_model_is_of_turn(LockModel *model, const ModelRequest *request)
 {
@@ -46,7 +46,7 @@ lock_model_is_of_turn(LockModel *model, const ModelRequest *request)
            permit->n_tokens > 0;
 }
 
-/* Whether a steal is possible by this host alone. */
+/* Whether this host may steal the lock without asking the cluster. */
 static gboolean
 may_steal(LockModel *model, const ModelRequest *request)
 {
@@ -68,7 +68,7 @@ is_unused(LockModel *model, const ModelRequest *request)
     return TRUE;
 }
 
-/* Marks a request that the other hosts have a say in. */
+/* Marks a request that only the cluster can decide. */
 void
 lock_model_ask_cluster(LockModel *model,
                        ModelRequest *request,
@@ -97,7 +97,8 @@ any_of(ModelManager manager, guint name)
     return (ModelRequest){.manager = manager, .name = name};
 }
 
-/* The place in `pending` of its first request that is, or is not, an undecided steal; -1: none. */
+/* The index in `pending` of the first request of this name that is an undecided steal, or that is
+ * none; -1 if there is none. */
 static int
 find_first(LockModel *model, ModelManager manager, guint name, gboolean is_steal)
 {

@@ -11,13 +11,13 @@ ModelRequest *lock_model_at(GArray *list, guint i);
 gboolean lock_model_same_manager(ModelManager a, ModelManager b);
 gboolean lock_model_same_name(const ModelRequest *a, const ModelRequest *b);
 
-/* Removes a request, and tells how it has ended. */
+/* Removes a request and adds the event of its end. */
 void lock_model_remove(LockModel *model, GArray *list, guint i, EffectKind kind);
 
-/* Grants the pending request at this place. */
+/* Grants the request at this index in `pending`. */
 void lock_model_grant(LockModel *model, guint i);
 
-/* Ends the locks that a steal ends. */
+/* Ends the locks that the request steals. */
 void lock_model_steal(LockModel *model, const ModelRequest *request);
 void lock_model_process_queue(LockModel *model, const ModelRequest *any_of_that_name);
 
@@ -25,10 +25,10 @@ void lock_model_process_queue(LockModel *model, const ModelRequest *any_of_that_
 
 gboolean lock_model_is_of_cluster(const LockModel *model, const ModelRequest *request);
 
-/* Whether it may be granted in this turn of the host. */
+/* Whether the request may be granted in the host's current turn. */
 gboolean lock_model_is_of_turn(LockModel *model, const ModelRequest *request);
 
-/* Marks a new request if the other hosts have a say in it. */
+/* Marks a new request that only the cluster can decide. */
 void lock_model_ask_cluster(LockModel *model,
                             ModelRequest *request,
                             const ModelOptions *options,

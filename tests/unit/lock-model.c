@@ -57,7 +57,7 @@ lock_model_same_name(const ModelRequest *a, const ModelRequest *b)
 }
 
 static void
-say(LockModel *model, EffectKind kind, const ModelRequest *request)
+add_event(LockModel *model, EffectKind kind, const ModelRequest *request)
 {
     ModelEvent event = {kind, *request};
 
@@ -74,7 +74,7 @@ is_grantable(LockModel *model, const ModelRequest *request)
     for (guint i = 0; i < model->pending->len; i++) {
         if (lock_model_same_name(lock_model_at(model->pending, i), request) &&
             !lock_model_at(model->pending, i)->is_steal) {
-            /* The first of its queue. */
+            /* Only the first of its queue is grantable. */
             if (lock_model_at(model->pending, i)->number != request->number)
                 return FALSE;
             break;
@@ -103,7 +103,7 @@ lock_model_grant(LockModel *model, guint i)
     if (lock_model_is_of_cluster(model, &request))
         lock_model_take_token(model, &request);
     g_array_append_val(model->held, request);
-    say(model, EFFECT_GRANTED, &request);
+    add_event(model, EFFECT_GRANTED, &request);
 }
 
 void
@@ -140,8 +140,9 @@ find_key(LockModel *model, guint agent, guint64 key)
     return NULL;
 }
 
-/* How many live requests there are of those that `agent` is one of, and how many others beside them
- * have any, of those that share with them: uids, or applications of one uid. */
+/* The number of live requests of the account that `agent` is charged to (its uid or, with `by_app`,
+ * its application), and the number of other accounts with live requests that share the same limit.
+ * */
 typedef struct {
     guint n;
     guint n_sharers;
@@ -179,7 +180,8 @@ count_share(LockModel *model, guint agent, gboolean by_app)
     return share;
 }
 
-/* Whether one more is refused, of `n` there are at most `max`. */
+/* Whether the fair share of an account with `share` forbids another request, with `n` of at most
+ * `max` in use. */
 static gboolean
 is_unfair(const Share *share, guint32 n, guint32 max)
 {
@@ -246,7 +248,7 @@ lock_model_steal(LockModel *model, const ModelRequest *request)
 
         if (lock_model_same_name(&lock, request)) {
             g_array_remove_index(model->held, i);
-            say(model, EFFECT_STOLEN, &lock);
+            add_event(model, EFFECT_STOLEN, &lock);
         } else {
             i++;
         }
@@ -321,7 +323,7 @@ lock_model_request(LockModel *model,
     *out_id = request.id;
     *out_held = is_held(model, &request);
     if (!*out_held)
-        say(model, EFFECT_WAITING, &request);
+        add_event(model, EFFECT_WAITING, &request);
     return LOCK_RESULT_OK;
 }
 
@@ -333,7 +335,7 @@ lock_model_remove(LockModel *model, GArray *list, guint i, EffectKind kind)
     ModelRequest request = *lock_model_at(list, i);
 
     g_array_remove_index(list, i);
-    say(model, kind, &request);
+    add_event(model, kind, &request);
 }
 
 static gboolean
@@ -367,8 +369,8 @@ lock_model_abort(LockModel *model, guint agent, ModelManager manager, guint64 id
     return end_and_process(model, model->pending, agent, manager, id, EFFECT_ABORTED);
 }
 
-/* ---- [2.6] terminate remaining locks and requests; in one step: first all ends, then all queues
- */
+/* ---- [2.6] terminate remaining locks and requests: in one step, all ends before any queue is
+ * processed */
 
 static void
 process_all_queues(LockModel *model)
@@ -405,7 +407,7 @@ lock_model_terminate(LockModel *model, guint agent)
     process_all_queues(model);
 }
 
-/* ---- time-outs: all that is due, the earliest first, then all queues */
+/* ---- time-outs: all due requests end, the earliest first; then all queues are processed */
 
 void
 lock_model_expire(LockModel *model, gint64 now_us)
@@ -415,7 +417,7 @@ lock_model_expire(LockModel *model, gint64 now_us)
 
         for (guint i = 0; i < model->pending->len; i++) {
             const ModelRequest *request = lock_model_at(model->pending, i);
-            /* The clock ticks in whole milliseconds, and nothing is early. */
+            /* The core's clock has whole milliseconds, rounded up: no request expires early. */
             gint64 due_ms = (request->deadline_us + 999) / 1000;
 
             if (request->deadline_us == -1 || due_ms > now_us / 1000)

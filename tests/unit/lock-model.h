@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The standard's section 4, implemented as simply as possible: a flat list of pending requests and
- * one of held locks, each searched linearly. It includes the additions of the contract: time-outs,
- * keys, limits, that a termination is one step, and buckets of a cluster, which are served under
- * permits.
+/* The algorithms of the standard's section 4, implemented as simply as possible: a flat list of
+ * pending requests and one of held locks, each searched linearly. The additions of the contract are
+ * included: time-outs, keys, limits, termination in one step, and buckets of a cluster, which are
+ * served under permits.
  *
  * It shares no code and no data structures with the core: agents, principals, buckets and names are
- * numbers.
- */
+ * numbers. */
 
 #pragma once
 
@@ -32,22 +31,22 @@ typedef struct {
     guint name;
     LockMode mode;
     guint64 key;
-    gint64 deadline_us; /* -1 is none */
-    guint64 number;     /* over all requests, in the order they were made */
-    gboolean is_asked;  /* with `ifAvailable`, which the cluster has to decide */
-    gboolean is_steal;  /* likewise; it is then in no queue, but in `pending` */
+    gint64 deadline_us; /* -1: none */
+    guint64 number;     /* the position among all requests, in the order of their creation */
+    gboolean is_asked;  /* undecided: has `ifAvailable` and has to be decided by the cluster */
+    gboolean is_steal;  /* likewise an undecided steal; it is in `pending`, but in no queue */
 } ModelRequest;
 
-/* What may be granted under one name of a cluster's bucket. */
+/* What may be granted for one name of a cluster's bucket. */
 typedef struct {
     ModelManager manager;
     guint name;
     PermitMode mode;
-    guint64 last_number; /* of requests that may be granted in this turn */
+    guint64 last_number; /* the last request that may be granted in this turn */
     guint64 n_tokens;
 } ModelPermit;
 
-/* Of one name: what waits, what is held, and whether the turn is over. */
+/* What the host reports to the cluster about one name. */
 typedef struct {
     PermitMode permit;
     PermitMode want;
@@ -78,7 +77,7 @@ typedef struct {
 
 typedef struct {
     guint uid;
-    guint app; /* of the uid's sandboxed applications; 0: it is none */
+    guint app; /* number of the sandboxed application; 0: unsandboxed */
     guint64 last_id;
 } ModelAgent;
 
@@ -89,19 +88,19 @@ typedef struct {
     GArray *agents;  /* of ModelAgent */
     guint64 last_number;
     Limits limits;
-    gboolean is_full; /* there is no room to keep another request */
-    guint cluster;    /* the number of the bucket that is a cluster's, in each principal */
-    GArray *permits;  /* of ModelPermit: those that there have been */
+    gboolean is_full; /* storage for another request is refused */
+    guint cluster;    /* the number of the bucket of a cluster, in each principal */
+    GArray *permits;  /* of ModelPermit: each that was ever granted */
 } LockModel;
 
-/* `cluster` is G_MAXUINT if no bucket is a cluster's. */
+/* `cluster` is G_MAXUINT if no bucket belongs to a cluster. */
 void lock_model_init(LockModel *model, const Limits *limits, guint cluster);
 void lock_model_fini(LockModel *model);
 
-/* Gives the number of the agent. */
+/* Returns the number of the new agent. */
 guint lock_model_add_agent(LockModel *model, guint uid, guint app);
 
-/* `*out_id` is 0, `*out_held` FALSE if there is no request. */
+/* Without a request, `*out_id` is 0 and `*out_held` FALSE. */
 LockResult lock_model_request(LockModel *model,
                               guint agent,
                               ModelManager manager,
@@ -127,5 +126,5 @@ void lock_model_return(LockModel *model, ModelManager manager, guint name);
 void lock_model_revoke(LockModel *model, ModelManager manager, guint name, EffectKind kind);
 void lock_model_decline(LockModel *model, ModelManager manager, guint name);
 
-/* A restart: what is undecided is not kept, and no permit is valid. */
+/* A restart of the service: undecided requests are dropped, and no permit is valid. */
 void lock_model_forget_cluster(LockModel *model);

@@ -18,10 +18,10 @@ const PrincipalIdentity lock_world_identities[N_PRINCIPALS] = {
 
 const char *const lock_world_buckets[N_BUCKETS] = {"default", "other", "cluster:other"};
 
-/* Few names, so that they meet; the last two are refused. */
+/* Few names, so that requests conflict; the last two are refused. */
 const char *const lock_world_names[N_NAMES] = {"n", "", "m", "x-y", "-n", "longer-than-8-bytes"};
 
-/* ---- telling */
+/* ---- failure messages */
 
 static const char *
 mode_letter(guint mode)
@@ -63,7 +63,7 @@ lock_world_check(const World *world, gboolean is_true, const char *what)
         fail(world, what);
 }
 
-/* ---- both sides in the same terms */
+/* ---- core and model in the same representation */
 
 static guint
 find_word(const char *const *words, guint n_words, const char *word)
@@ -154,7 +154,7 @@ compare_line(gconstpointer a, gconstpointer b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Stable, so each name keeps its order (the lists are short). */
+/* Stable, so the order within each name is preserved (the lists are short). */
 static void
 sort_by_place(GArray *lines)
 {
@@ -198,7 +198,7 @@ check_token(World *world, const LockRequest *request)
     *last = request->token;
 }
 
-/* All ends of an operation that ends many come before its first grant. */
+/* In an operation that ends several requests, all ends come before the first grant. */
 static void
 check_grants_last(const World *world)
 {
@@ -282,7 +282,7 @@ check_state_of(World *world, guint principal, guint bucket)
     clear_lines(world);
 }
 
-/* ---- the core's own books */
+/* ---- the core's own lists and accounts */
 
 static guint
 check_list(const World *world, const GQueue *list, LockRequestState state)
@@ -367,7 +367,7 @@ check_agents(const World *world)
 }
 
 static void
-check_books(const World *world)
+check_bookkeeping(const World *world)
 {
     gint64 next = user_agent_get_next_deadline_ms(world->core);
     gint64 earliest = -1;
@@ -401,7 +401,7 @@ lock_world_check_state(World *world)
     for (guint principal = 0; principal < N_PRINCIPALS; principal++)
         for (guint bucket = 0; bucket < N_BUCKETS; bucket++)
             check_state_of(world, principal, bucket);
-    check_books(world);
+    check_bookkeeping(world);
     if (world->has_cluster)
         lock_world_check_permits(world);
 }

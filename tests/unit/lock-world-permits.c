@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The bucket of a cluster: permits come, go and change, as the other hosts please. */
+/* Operations on the bucket of a cluster: permits are granted, withdrawn and changed at random, as
+ * by requests of other hosts. */
 
 #include <string.h>
 
@@ -36,9 +37,9 @@ find_queue(const World *world, guint principal, guint name)
     return found != NULL ? lock_queue_from_name(found) : NULL;
 }
 
-/* A queue is referred to as long as it has a permit, as by the server. */
+/* Holds a reference to a queue as long as it has a permit, as the server does. */
 static void
-keep_permitted(World *world, guint principal, guint name)
+update_permitted(World *world, guint principal, guint name)
 {
     LockQueue **kept = &world->permitted[principal][name];
     LockQueue *queue = find_queue(world, principal, name);
@@ -50,7 +51,7 @@ keep_permitted(World *world, guint principal, guint name)
         g_clear_pointer(kept, lock_queue_unref);
 }
 
-/* Of 16 ways; a turn that is over is mostly ended. */
+/* One of 16 operations; a turn that is over is ended with a higher probability. */
 static void
 do_way(World *world, guint principal, guint name, const LockOperation *operation)
 {
@@ -70,8 +71,8 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
         guint n = 1 + operation->number % 12u;
         guint64 first = world->last_block + 1 + n % 3u;
 
-        lock_world_describe(world, "principal %u has %s permit for '%s', with %u tokens", principal,
-                            modes[mode], lock_world_names[name], n);
+        lock_world_describe(world, "principal %u gets %s permit for '%s', with %u tokens",
+                            principal, modes[mode], lock_world_names[name], n);
         world->last_block = first + n - 1;
         permit_set(queue, mode, first, world->last_block);
         lock_model_permit(&world->model, place, name, mode, n);
@@ -87,7 +88,7 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
         permit_decline(queue);
         lock_model_decline(&world->model, place, name);
     } else if (way < 15) {
-        lock_world_describe(world, "principal %u does not know whether it has '%s'", principal,
+        lock_world_describe(world, "the permit of principal %u for '%s' is suspended", principal,
                             lock_world_names[name]);
         permit_suspend(queue);
         lock_model_return(&world->model, place, name);
@@ -98,7 +99,7 @@ do_way(World *world, guint principal, guint name, const LockOperation *operation
         lock_model_revoke(&world->model, place, name, kind);
         world->is_restored[principal][name] = FALSE;
     }
-    keep_permitted(world, principal, name);
+    update_permitted(world, principal, name);
     lock_queue_unref(queue);
     lock_world_check_effects(world, ORDER_EXACT);
 }
@@ -138,7 +139,7 @@ check_demand(const World *world, const LockDemand *actual, const ModelDemand *ex
     lock_world_check(world, actual->n_waiting == expected->n_waiting, "numbers of waiting");
 }
 
-/* Of a queue that exists; otherwise the model must know of nothing, either. */
+/* If the queue doesn't exist, the model must have no demand either. */
 static void
 check_name(World *world, guint principal, guint name)
 {
@@ -155,7 +156,7 @@ check_name(World *world, guint principal, guint name)
     if (queue == NULL)
         return;
     lock_world_check(world, actual.n_tokens == expected.n_tokens, "numbers of tokens");
-    /* What the cluster has been told is true, unless it is to be told anew. */
+    /* The last reported demand is current, unless the queue is marked for another report. */
     if (!queue->permit->is_listed)
         check_demand(world, &world->reported[principal][name], &expected);
 }
@@ -209,7 +210,7 @@ lock_world_drop_permits(World *world)
     }
 }
 
-/* The model knows of no permit afterwards, and of nothing that is undecided. */
+/* Afterwards the model has no permits and no undecided requests. */
 void
 lock_world_restart_cluster(World *world)
 {

@@ -19,7 +19,7 @@
 
 #define CLUSTER_BUCKET 2 /* of the buckets; in a world with a cluster instead of bucket 1 */
 
-/* A line of either side, in the same terms. */
+/* A request or an event of the core or of the model, in a common representation. */
 typedef struct {
     guint principal;
     guint bucket;
@@ -38,18 +38,18 @@ struct LockWorld {
     gboolean has_cluster;
     guint step;
     char operation[200];
-    UserAgent *core; /* of its own: principals point to it */
+    UserAgent *core; /* allocated: principals point to it */
     LockModel model;
-    Agent *agents[N_AGENTS];     /* NULL: gone */
-    guint model_agent[N_AGENTS]; /* the model's number of it */
+    Agent *agents[N_AGENTS];     /* NULL: no agent */
+    guint model_agent[N_AGENTS]; /* its number in the model */
     guint n_effects_seen;
     guint64 last_token[N_PRINCIPALS][N_BUCKETS];
     guint64 last_of_cluster[N_PRINCIPALS][N_NAMES]; /* tokens in the bucket of a cluster */
     LockManager *cluster[N_PRINCIPALS];             /* owned references; NULL: not used yet */
     LockQueue *permitted[N_PRINCIPALS][N_NAMES];    /* owned references; NULL: no permit */
-    LockDemand reported[N_PRINCIPALS][N_NAMES];     /* as it was last taken */
+    LockDemand reported[N_PRINCIPALS][N_NAMES];     /* as last reported */
     gboolean is_restored[N_PRINCIPALS][N_NAMES];    /* or suspended: held without a permit */
-    guint64 last_block;                             /* the highest token that was to be had */
+    guint64 last_block;                             /* the highest token granted so far */
     GArray *expected;                               /* of Line */
     GArray *actual;                                 /* of Line */
 };
@@ -58,25 +58,26 @@ extern const PrincipalIdentity lock_world_identities[N_PRINCIPALS];
 extern const char *const lock_world_buckets[N_BUCKETS];
 extern const char *const lock_world_names[N_NAMES];
 
-/* Ends the process, with both sides in words, if it isn't so. */
+/* Aborts with both sides in text form if the condition is false. */
 void lock_world_check(const World *world, gboolean is_true, const char *what);
 
 guint lock_world_find_principal(const PrincipalIdentity *identity);
 guint lock_world_find_name(const char *name);
 
-/* Before an operation is done: it may be the last that is printed. */
+/* Called before the operation: if that crashes, this is the last text printed. */
 void lock_world_describe(World *world, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* What of the order of effects is compared. */
+/* How strictly the order of effects is compared. */
 typedef enum {
     ORDER_EXACT,
-    ORDER_ENDS_FIRST, /* only that of each name; and all ends come before the first grant */
+    ORDER_ENDS_FIRST, /* the order within each name; all ends come before any grant */
 } EffectsOrder;
 
-/* What has happened since the last time. */
+/* Compares the effects since the last call. */
 void lock_world_check_effects(World *world, EffectsOrder order);
 
-/* What is held and what waits in each bucket, and the core's own books. */
+/* Compares held locks and pending requests of each bucket, and checks the core's lists and
+ * accounts. */
 void lock_world_check_state(World *world);
 
 /* ---- the cluster: lock-world-permits.c */
@@ -86,6 +87,6 @@ void lock_world_do_permit(World *world, guint principal, const LockOperation *op
 void lock_world_take_demands(World *world);
 void lock_world_check_permits(World *world);
 
-/* Drops all references. The other is for the next service. */
+/* Drops all references; the other is called when the service has been restarted. */
 void lock_world_drop_permits(World *world);
 void lock_world_restart_cluster(World *world);

@@ -14,7 +14,7 @@
 
 static const guint principal_of_slot[N_AGENTS] = {0, 0, 0, 0, 1, 1, 2, 2};
 
-/* Small enough to be met. */
+/* Low limits, so that they are reached. */
 static const struct {
     LimitId id;
     guint32 max;
@@ -52,7 +52,7 @@ get_bucket(const World *world, const LockOperation *operation)
     return operation->place & 1u ? (world->has_cluster ? CLUSTER_BUCKET : 1) : 0;
 }
 
-/* Mostly what is legal; of 16 requests, one asks for any mix. */
+/* Mostly valid options; one in 16 requests has a random combination. */
 static LockOptions
 get_options(const LockOperation *operation)
 {
@@ -122,7 +122,7 @@ do_request(World *world, guint slot, const LockOperation *operation)
     lock_world_check_effects(world, ORDER_EXACT);
 }
 
-/* Mostly an id of this agent in that list; else any, in any bucket. */
+/* Mostly the id of a request of this agent in that list; otherwise any id, in any bucket. */
 static guint64
 pick_id(const World *world,
         guint slot,
@@ -187,15 +187,15 @@ do_time(World *world, const LockOperation *operation)
     gint64 us = operation->number * (operation->flags < 25 ? 400 : 16);
 
     if (world->has_cluster && operation->flags >= 245)
-        us *= 1000; /* seconds: what is undecided times out, too */
-    /* The wall clock does what it likes. */
+        us *= 1000; /* seconds, so that undecided requests time out too */
+    /* The wall clock jumps in either direction. */
     user_agent_set_time(world->core, world->core->now_us + us,
                         REALTIME_US + operation->place - 128);
     if (operation->other < 64) {
-        lock_world_describe(world, "%" G_GINT64_FORMAT " us go by", us);
+        lock_world_describe(world, "%" G_GINT64_FORMAT " us pass", us);
         return;
     }
-    lock_world_describe(world, "%" G_GINT64_FORMAT " us go by, and what is due times out", us);
+    lock_world_describe(world, "%" G_GINT64_FORMAT " us pass, and due requests time out", us);
     user_agent_expire(world->core);
     lock_model_expire(&world->model, world->core->now_us);
     lock_world_check_effects(world, ORDER_ENDS_FIRST);
@@ -226,8 +226,8 @@ do_new_agent(World *world, guint slot)
                     lock_world_identities[principal_of_slot[i]].uid == identity->uid;
     if (n_of_uid >= world->model.limits.max[LIMIT_CLIENTS_PER_UID])
         expected = lock_result_limit(LIMIT_CLIENTS_PER_UID);
-    lock_world_describe(world, "an agent comes in slot %u", slot);
-    /* What tells of those who left has them still. */
+    lock_world_describe(world, "new agent in slot %u", slot);
+    /* Effects refer to terminated agents, which count until then. */
     forget_effects(world);
     principal = principal_get(world->core, identity);
     lock_world_check(world, agent_new(principal, "", &world->agents[slot]) == expected,
@@ -240,7 +240,7 @@ do_new_agent(World *world, guint slot)
     world->agents[slot]->server_data = GUINT_TO_POINTER(world->model_agent[slot]);
 }
 
-/* ---- the service is killed, and the next one restores its state */
+/* ---- the service is killed, and another instance restores its state */
 
 static UserAgent *
 new_core(const Limits *limits, gint64 now_us)
@@ -275,7 +275,7 @@ compare_ids(gconstpointer a, gconstpointer b, gpointer data)
     return (x > y) - (x < y);
 }
 
-/* A bucket's requests, in the order they were made. */
+/* Restores the requests of a bucket, in the order of their creation. */
 static void
 restore_bucket(const World *world, const LockManager *old, Principal *principal)
 {
@@ -335,7 +335,7 @@ do_restart(World *world)
     GHashTableIter principals;
     gpointer principal;
 
-    lock_world_describe(world, "the service begins anew");
+    lock_world_describe(world, "the service is restarted");
     forget_effects(world);
     lock_world_drop_permits(world);
     lock_world_restart_cluster(world);
@@ -362,11 +362,11 @@ do_fill(World *world, const LockOperation *operation)
 {
     gboolean is_full = operation->other < 64;
 
-    lock_world_describe(world, "there is %s to keep anything", is_full ? "no room" : "room");
+    lock_world_describe(world, "storage for requests: %s", is_full ? "full" : "available");
     world->core->is_full = world->model.is_full = is_full;
 }
 
-/* Of 256 kinds. */
+/* `kind` has 256 values. */
 static void
 do_kind(World *world, guint slot, const LockOperation *operation)
 {
@@ -394,7 +394,7 @@ void
 lock_world_do(LockWorld *world, const LockOperation *operation)
 {
     do_kind(world, operation->agent % N_AGENTS, operation);
-    /* The edge may take the effects of one operation, or of many. */
+    /* The server may take the effects after one operation or after several. */
     if (operation->agent >> 5 < 3)
         forget_effects(world);
     lock_world_check_state(world);
@@ -424,7 +424,7 @@ lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud)
 void
 lock_world_free(LockWorld *world)
 {
-    /* The user agent's own assertions see to it that nothing remains. */
+    /* The assertions of the user agent check that no object is left. */
     for (guint slot = 0; slot < N_AGENTS; slot++)
         if (world->agents[slot] != NULL)
             do_terminate(world, slot);

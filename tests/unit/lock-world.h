@@ -23,7 +23,7 @@ typedef struct {
     guint8 agent;
     guint8 place;  /* bucket and name */
     guint8 flags;  /* of a request: what it asks for */
-    guint8 number; /* a time, or which of many */
+    guint8 number; /* a duration, or an index */
     guint8 other;
 } LockOperation;
 
@@ -33,7 +33,7 @@ typedef struct LockWorld LockWorld;
  * permits, which some operations change. Prints each operation if `is_loud`. */
 LockWorld *lock_world_new(const char *seed, gboolean has_cluster, gboolean is_loud);
 
-/* All leave, and nothing may remain. */
+/* Terminates all agents and checks that no object is left. */
 void lock_world_free(LockWorld *world);
 
 void lock_world_do(LockWorld *world, const LockOperation *operation);

@@ -25,7 +25,7 @@ packet_copy_from_client(GByteArray *bytes, const PacketHead *message)
         g_autofree char *name = g_strndup(bucket->name, bucket->length);
 
         packet_write_bucket(bytes, bucket->bucket, name);
-        /* The writer's is 0; a reader need not look at it, since there is no answer. */
+        /* The writing function sets 0; a reader ignores the serial, since there is no answer. */
         ((PacketHead *)(bytes->data + at))->serial = message->serial;
         break;
     }

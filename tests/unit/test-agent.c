@@ -33,7 +33,7 @@ test_finds_own(CoreFixture *f, gconstpointer data)
     g_assert_null(agent_find_key(b, 0));
 }
 
-/* Its requests stand in the order they were made, whatever their state and bucket. */
+/* Requests are listed in the order of their creation, whatever their state and bucket. */
 static void
 test_order(CoreFixture *f, gconstpointer data)
 {
@@ -56,7 +56,7 @@ test_order(CoreFixture *f, gconstpointer data)
     g_assert_null(a->by_key);
 }
 
-/* Each way to end takes it out of every index. */
+/* Each way to end removes the request from every index. */
 static void
 test_ends(CoreFixture *f, gconstpointer data)
 {
@@ -93,7 +93,7 @@ test_counts_clients(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(f->user_agent.agents.length, ==, 5);
     g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 4);
 
-    /* It counts as long as an effect tells of it. */
+    /* A terminated agent counts while an effect refers to it. */
     fixture_request(f, 'C', "n", "");
     fixture_terminate(f, 'C');
     g_assert_cmpuint(account->n[CHARGE_CLIENT], ==, 4);
@@ -102,7 +102,7 @@ test_counts_clients(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 0);
 }
 
-/* The limit is reached, not exceeded, and a client that disconnects is discharged. */
+/* The limit can be reached and not exceeded, and a client that disconnects is discharged. */
 static void
 test_client_limit(CoreFixture *f, gconstpointer data)
 {
@@ -114,7 +114,7 @@ test_client_limit(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_new_agent(f, 'B'), ==, lock_result_limit(LIMIT_CLIENTS_PER_UID));
     g_assert_null(f->agents['B' - 'A']);
 
-    /* The sandboxed one is the same user's; the other user has his own account. */
+    /* E is sandboxed, of the same user; F's user has another account. */
     fixture_terminate(f, 'F');
     g_assert_cmpint(fixture_new_agent(f, 'F'), ==, LOCK_RESULT_OK);
     fixture_terminate(f, 'E');
@@ -122,9 +122,9 @@ test_client_limit(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_new_agent(f, 'E'), ==, lock_result_limit(LIMIT_CLIENTS_PER_UID));
 }
 
-/* A client that connects again is another agent. */
+/* A client that connects again is a new agent. */
 static void
-test_comes_back(CoreFixture *f, gconstpointer data)
+test_reconnects(CoreFixture *f, gconstpointer data)
 {
     fixture_request(f, 'A', "n", "key=9");
     fixture_request(f, 'B', "n", "");
@@ -146,6 +146,6 @@ main(int argc, char **argv)
     FIXTURE_TEST("/agent/ends", test_ends);
     FIXTURE_TEST("/agent/counts-clients", test_counts_clients);
     FIXTURE_TEST("/agent/client-limit", test_client_limit);
-    FIXTURE_TEST("/agent/comes-back", test_comes_back);
+    FIXTURE_TEST("/agent/reconnects", test_reconnects);
     return g_test_run();
 }

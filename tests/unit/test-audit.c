@@ -18,21 +18,21 @@
 #define N_WORLDS     20
 #define N_PRINCIPALS 12
 #define N_AGENTS     36
-#define N_APPS       3 /* of a uid, the first being the user himself */
+#define N_APPS       3 /* of a uid; the first is the user's unsandboxed processes */
 #define N_WATCHES    6 /* of one agent */
 #define AUDIT_EVERY  100
 
 typedef struct {
-    Agent *agent;       /* NULL: gone */
-    guint n[N_CHARGES]; /* of what the edge charges */
+    Agent *agent;       /* NULL: terminated */
+    guint n[N_CHARGES]; /* charges that the server makes */
 } Slot;
 
-/* What that is, and how many of it an agent has at most. */
+/* The charges that the server makes, with the maximum for each agent. */
 static const struct {
     ChargeKind kind;
     const char *name;
     guint n_max;
-} of_edge[] = {
+} server_charges[] = {
     {CHARGE_WATCH, "watch", N_WATCHES},
 };
 
@@ -94,7 +94,7 @@ percent(const World *world, guint n)
     return pick(world, 100) < n;
 }
 
-/* ---- the rules, by walking */
+/* ---- the rules of limit-accounts, by counting objects */
 
 static guint
 count_of(const Slot *slot, ChargeKind kind)
@@ -146,7 +146,7 @@ is_unfair(guint own, guint all, guint n, guint max, guint n_sharers)
     return max - all - n < max / 4 && own + n > max / (n_sharers + 1);
 }
 
-/* The limit that is in the way of `n` more; N_LIMITS if there is none. */
+/* The limit that refuses `n` more; N_LIMITS if none does. */
 static LimitId
 find_limit(const World *world, guint principal, ChargeKind kind, guint n)
 {
@@ -206,8 +206,9 @@ check_audit(const World *world)
         if (world->slots[i].agent != NULL) {
             LimitsAccount *account = world->slots[i].agent->principal->account;
 
-            for (guint j = 0; j < G_N_ELEMENTS(of_edge); j++)
-                audit_count(&audit, account, of_edge[j].kind, world->slots[i].n[of_edge[j].kind]);
+            for (guint j = 0; j < G_N_ELEMENTS(server_charges); j++)
+                audit_count(&audit, account, server_charges[j].kind,
+                            world->slots[i].n[server_charges[j].kind]);
         }
     wrong = audit_compare(&audit, &world->core);
     audit_fini(&audit);
@@ -239,9 +240,9 @@ do_new_agent(World *world, guint number)
     Principal *principal = get_principal(world, of);
     LimitId expected;
 
-    effects_clear(&world->core.effects); /* what they tell of counts too */
+    effects_clear(&world->core.effects); /* terminated agents count while effects refer to them */
     expected = find_limit(world, of, CHARGE_CLIENT, 1);
-    if (percent(world, 3)) { /* whatever the limits are */
+    if (percent(world, 3)) { /* not subject to the limits */
         world->operation = "restore an agent";
         slot->agent = agent_restore(principal, "", 0);
     } else {
@@ -258,9 +259,9 @@ do_terminate(World *world, Slot *slot)
     LimitsAccount *account = agent->principal->account;
 
     world->operation = "terminate";
-    for (guint i = 0; i < G_N_ELEMENTS(of_edge); i++) {
-        limits_discharge(account, of_edge[i].kind, slot->n[of_edge[i].kind]);
-        slot->n[of_edge[i].kind] = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(server_charges); i++) {
+        limits_discharge(account, server_charges[i].kind, slot->n[server_charges[i].kind]);
+        slot->n[server_charges[i].kind] = 0;
     }
     user_agent_terminate(&world->core, agent);
     agent_unref(agent);
@@ -316,7 +317,7 @@ do_request(World *world, guint number)
         check_result(world, expected, result);
 }
 
-/* As state/ does it, whatever the limits are. */
+/* As state/ does it, not subject to the limits. */
 static void
 do_restore_request(World *world, Agent *agent)
 {
@@ -330,7 +331,7 @@ do_restore_request(World *world, Agent *agent)
 
     world->operation = "restore a request";
     if (lock_manager_restore(manager, agent, names[pick(world, 8)], &parts) == NULL)
-        fail(world, "it is refused");
+        fail(world, "the request was refused");
     lock_manager_unref(manager);
     user_agent_process_all(&world->core);
 }
@@ -351,20 +352,20 @@ do_end_one(World *world, Agent *agent)
     lock_manager_unref(manager);
 }
 
-/* What the edge charges. */
+/* A charge or discharge as the server makes them. */
 static void
-do_edge(World *world, guint number)
+do_server_charge(World *world, guint number)
 {
     Slot *slot = &world->slots[number];
-    guint which = pick(world, G_N_ELEMENTS(of_edge));
-    ChargeKind kind = of_edge[which].kind;
+    guint which = pick(world, G_N_ELEMENTS(server_charges));
+    ChargeKind kind = server_charges[which].kind;
     guint *n = &slot->n[kind];
     LimitsAccount *account = slot->agent->principal->account;
     LimitId expected, limit = N_LIMITS;
     gboolean is_admitted;
 
-    world->operation = of_edge[which].name;
-    if (*n >= of_edge[which].n_max || (*n > 0 && percent(world, 20))) {
+    world->operation = server_charges[which].name;
+    if (*n >= server_charges[which].n_max || (*n > 0 && percent(world, 20))) {
         limits_discharge(account, kind, 1);
         --*n;
         return;
@@ -389,7 +390,7 @@ do_time(World *world)
 static void
 do_step(World *world)
 {
-    /* There are times when much is asked for, and times when little is. */
+    /* Phases with many requests alternate with phases with few. */
     guint greed = world->step / 1000 % 2 == 0 ? 65 : 35;
     guint number = pick(world, N_AGENTS);
     Slot *slot = &world->slots[number];
@@ -399,7 +400,7 @@ do_step(World *world)
     else if (percent(world, 2))
         do_terminate(world, slot);
     else if (percent(world, 10))
-        do_edge(world, number);
+        do_server_charge(world, number);
     else if (percent(world, 1))
         do_restore_request(world, slot->agent);
     else if (percent(world, 2))
@@ -419,7 +420,7 @@ do_step(World *world)
 static void
 end_world(World *world)
 {
-    /* The service ends, or they all do. */
+    /* Either the service shuts down, or all agents terminate. */
     if (world->world % 2 == 0) {
         user_agent_shut_down(&world->core);
         for (guint i = 0; i < N_AGENTS; i++)
@@ -436,7 +437,7 @@ end_world(World *world)
         g_assert_cmpuint(world->core.total->n[i], ==, 0);
 }
 
-/* Adds to `n_refusals` how often each limit was met. */
+/* Adds to `n_refusals` how often each limit refused something. */
 static void
 run_world(guint32 seed, guint number, guint n_refusals[N_LIMITS])
 {
@@ -459,24 +460,24 @@ run_world(guint32 seed, guint number, guint n_refusals[N_LIMITS])
 }
 
 static void
-test_walk(void)
+test_random_operations(void)
 {
     guint n_refusals[N_LIMITS] = {0};
     guint32 seed = fixture_get_seed();
 
-    /* They differ in what they fill. */
+    /* The worlds differ in which limits are reached. */
     for (guint i = 0; i < MAX(fixture_get_size(N_WORLDS), 4); i++)
         run_world(seed, i, n_refusals);
     for (guint i = 0; i < N_LIMITS; i++)
-        g_test_message("%s: in the way %u times", limit_id_get_name(i), n_refusals[i]);
+        g_test_message("%s: refused %u times", limit_id_get_name(i), n_refusals[i]);
     for (guint kind = 0; kind < N_CHARGES; kind++)
         for (guint scope = 0; scope < N_SCOPES; scope++)
             g_assert_cmpuint(n_refusals[limits_get_id((ChargeKind)kind, (LimitsScope)scope)], >, 0);
 }
 
-/* It would notice an account that is wrong, whichever and of whatever. */
+/* audit_compare() detects a wrong count of each kind in each account. */
 static void
-test_notices(CoreFixture *f, gconstpointer data)
+test_detects_wrong_counts(CoreFixture *f, gconstpointer data)
 {
     LimitsAccount *app = fixture_agent(f, 'E')->principal->account;
     LimitsAccount *const accounts[] = {app, app->parent, f->user_agent.total};
@@ -504,7 +505,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    FIXTURE_TEST("/audit/notices", test_notices);
-    g_test_add_func("/audit/walk", test_walk);
+    FIXTURE_TEST("/audit/detects-wrong-counts", test_detects_wrong_counts);
+    g_test_add_func("/audit/random-operations", test_random_operations);
     return g_test_run();
 }

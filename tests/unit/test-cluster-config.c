@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* cluster-config: what a file means, and the error for each mistake in it. */
+/* cluster-config: what a configuration file means, and the error message for each kind of mistake.
+ * */
 
 #include <glib/gstdio.h>
 

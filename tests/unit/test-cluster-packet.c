@@ -103,7 +103,7 @@ typedef struct {
     guint64 value;
 } Field;
 
-/* Offsets and sizes, written once more than in the header. */
+/* Offsets and sizes, independent of those in the header. */
 static const Field fields[] = {
     {CLUSTER_PACKET_HELLO, 0, 2, 1},
     {CLUSTER_PACKET_HELLO, 8, 4, 1},
@@ -224,7 +224,7 @@ check_from_any(const GByteArray *bytes)
 {
     gboolean is_of_service = cluster_packet_check_from_service(bytes->data, bytes->len);
 
-    /* A packet is read in its own direction only. */
+    /* A packet is accepted in its own direction only. */
     g_assert_false(is_of_service && cluster_packet_check_from_gateway(bytes->data, bytes->len));
     return is_of_service || cluster_packet_check_from_gateway(bytes->data, bytes->len);
 }
@@ -331,7 +331,7 @@ typedef struct {
     gsize offset;
     gsize width;
     guint64 value;
-    gboolean is_good; /* the value next to one that is malformed */
+    gboolean is_good; /* TRUE: the nearest value that is valid */
 } Case;
 
 static const Case cases[] = {
@@ -356,7 +356,7 @@ static const Case cases[] = {
     {CLUSTER_PACKET_DEMAND, "a bucket that wraps around", 36, 2, G_MAXUINT16},
     {CLUSTER_PACKET_DEMAND, "a name that is shorter", 38, 2, 6},
     {CLUSTER_PACKET_DEMAND, "a name that is longer", 38, 2, 8},
-    {CLUSTER_PACKET_DEMAND, "a name that ends with the message", 38, 2, 9},
+    {CLUSTER_PACKET_DEMAND, "a name that reaches beyond the message", 38, 2, 9},
     {CLUSTER_PACKET_DEMAND, "reserved", 44, 4, 1},
     {CLUSTER_PACKET_DEMAND, "NUL in the bucket", 49, 1, 0},
     {CLUSTER_PACKET_DEMAND, "no NUL after the bucket", 54, 1, 'x'},
@@ -440,7 +440,7 @@ test_malformed(void)
     }
 }
 
-/* What is given back is a permit, and one without held locks. */
+/* Only a permit without held locks can be returned. */
 static void
 test_turn_over(void)
 {
@@ -503,7 +503,7 @@ test_random(void)
         packet_bytes_change_some(bytes);
         n_read += check_from_any(bytes);
     }
-    /* Else it would have shown nothing. */
+    /* Otherwise nothing was tested. */
     g_assert_cmpuint(n_read, >, n_rounds / 8);
     g_assert_cmpuint(n_read, <, n_rounds * 7 / 8);
 }

@@ -18,7 +18,7 @@ init_requests(LockRequest *requests, guint n)
     }
 }
 
-/* Goes on only as the wheel asks for it, up to `until_ms`; then there. */
+/* Advances the clock to `until_ms` in the steps that the wheel asks for. */
 static void
 take_due_stepwise(Deadlines *deadlines, gint64 until_ms, GPtrArray *due)
 {
@@ -45,7 +45,7 @@ test_empty(void)
     g_assert_cmpuint(due->len, ==, 0);
 }
 
-/* Each distance that a wait can have at its ends, from a few awkward points of the clock. */
+/* The shortest and longest waits of each level, from several positions of the clock. */
 static void
 test_exact(void)
 {
@@ -90,7 +90,7 @@ test_exact(void)
     }
 }
 
-/* Waking as often as it asks is enough, and not often: once per level at most. */
+/* It is enough to wake up when the wheel asks for it, at most once per level. */
 static void
 test_few_wakeups(void)
 {
@@ -124,7 +124,7 @@ test_remove(void)
     for (guint i = 0; i < 4; i++)
         deadlines_add(deadlines, &requests[i], i < 2 ? 5000 : 70);
 
-    /* The clock has moved, and what was put far is still found. */
+    /* After the clock has moved, requests with distant deadlines are still found. */
     deadlines_take_due(deadlines, 69, due);
     deadlines_remove(deadlines, &requests[0]);
     g_assert_cmpint(requests[0].deadline_ms, ==, 0);
@@ -136,15 +136,16 @@ test_remove(void)
     deadlines_remove(deadlines, &requests[1]);
     g_assert_cmpint(deadlines_get_next_ms(deadlines), ==, -1);
 
-    /* And can be added again. */
+    /* A removed request can be added again. */
     deadlines_add(deadlines, &requests[0], 5000);
     deadlines_take_due(deadlines, 9999, due);
     g_assert_cmpuint(due->len, ==, 1);
 }
 
-/* Requests with the same deadline expire in order, whatever levels they were in. */
+/* Requests with the same deadline expire in the order in which they were added, whatever levels
+ * they were in. */
 static void
-test_order_of_one_moment(void)
+test_order_of_equal_deadlines(void)
 {
     g_autofree Deadlines *deadlines = g_new(Deadlines, 1);
     g_autoptr(GPtrArray) due = g_ptr_array_new();
@@ -186,7 +187,7 @@ test_clock_back(void)
     g_assert_cmpuint(due->len, ==, 1);
 }
 
-/* ---- against a plain list */
+/* ---- compared with a plain list */
 
 #define N_RANDOM 300
 
@@ -195,7 +196,7 @@ typedef struct {
     GRand *rand;
     Deadlines *deadlines;
     LockRequest requests[N_RANDOM];
-    gint64 expected[N_RANDOM]; /* the model: deadlines as they were given, 0 if none */
+    gint64 expected[N_RANDOM]; /* the model: deadlines as they were set, 0 if none */
     guint64 added[N_RANDOM];
     guint64 n_added;
 } Random;
@@ -209,7 +210,8 @@ random_wait(GRand *rand)
     return MAX(wait, 1);
 }
 
-/* The soonest of the model that is due, and of one moment the first added; N_RANDOM if none. */
+/* The due request with the earliest deadline in the model; of several, the one added first;
+ * N_RANDOM if none. */
 static guint
 find_model_due(const Random *r, gint64 now)
 {
@@ -326,7 +328,7 @@ main(int argc, char **argv)
     g_test_add_func("/deadlines/exact", test_exact);
     g_test_add_func("/deadlines/few-wakeups", test_few_wakeups);
     g_test_add_func("/deadlines/remove", test_remove);
-    g_test_add_func("/deadlines/order-of-one-moment", test_order_of_one_moment);
+    g_test_add_func("/deadlines/order-of-equal-deadlines", test_order_of_equal_deadlines);
     g_test_add_func("/deadlines/clock-back", test_clock_back);
     g_test_add_func("/deadlines/random", test_random);
     return g_test_run();

@@ -37,7 +37,7 @@ static const LimitRow rows[] = {
     {4096, 4096, 4096},
     {1024, 524288, 65536},
     {65536, 65536, 65536},
-    /* Containers have such limits: of them, there would never be few left. */
+    /* As in some containers: a fixed share of such a limit would be too much. */
     {1000000000, 1000000000, 65536},
     {1024, RLIM_INFINITY, 65536},
     {RLIM_INFINITY, RLIM_INFINITY, 65536},

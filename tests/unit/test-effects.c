@@ -23,9 +23,9 @@ test_order(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(effects_get_length(effects), ==, 0);
 }
 
-/* An effect is valid when request, name, bucket and agent have ended. */
+/* An effect's request stays valid after the request, its queue, bucket and agent have ended. */
 static void
-test_keeps_alive(CoreFixture *f, gconstpointer data)
+test_references_request(CoreFixture *f, gconstpointer data)
 {
     const Effect *effect;
 
@@ -46,9 +46,9 @@ test_keeps_alive(CoreFixture *f, gconstpointer data)
     effects_clear(&f->user_agent.effects);
 }
 
-/* A name that ended and came again before anyone took the effects is one name. */
+/* If a name ends and is used again before the effects are taken, it is the same queue. */
 static void
-test_name_again(CoreFixture *f, gconstpointer data)
+test_name_reused(CoreFixture *f, gconstpointer data)
 {
     LockQueue *queue;
 
@@ -63,7 +63,7 @@ test_name_again(CoreFixture *f, gconstpointer data)
     g_assert_null(fixture_find_queue(f, 'A', "n"));
 }
 
-/* A burst's room is given back. */
+/* The memory of a burst is freed. */
 static void
 test_burst(CoreFixture *f, gconstpointer data)
 {
@@ -84,8 +84,8 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     FIXTURE_TEST("/effects/order", test_order);
-    FIXTURE_TEST("/effects/keeps-alive", test_keeps_alive);
-    FIXTURE_TEST("/effects/name-again", test_name_again);
+    FIXTURE_TEST("/effects/references-request", test_references_request);
+    FIXTURE_TEST("/effects/name-reused", test_name_reused);
     FIXTURE_TEST("/effects/burst", test_burst);
     return g_test_run();
 }

@@ -17,8 +17,8 @@ describe_entry(const InspectEntry *entry, gpointer data)
         g_string_append_printf(text, "%s%s", i == 0 ? "<" : ",", entry->blocked_by[i]);
 }
 
-/* "A1:0 B1:1<A": agent, id, position, blockers; and a "+" if there is more. A filter without a
- * limit is for all. */
+/* "A1:0 B1:1<A": agent, id, position, blockers; "+" if there are more. Without a limit in the
+ * filter, all entries. */
 static char *
 inspect_in(CoreFixture *f, const char *bucket, InspectFilter *filter)
 {
@@ -66,7 +66,7 @@ test_all(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "A1:0 B1:0 C1:1<A,B D1:0 D2:2<C A2:3<C A3:1<D A4:4<A,B,C,D");
 }
 
-/* Positions count the whole queue, whatever is shown of it. */
+/* Positions are those in the whole queue, also if the filter excludes some of it. */
 static void
 test_filters(CoreFixture *f, gconstpointer data)
 {
@@ -88,7 +88,7 @@ test_filters(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "", .client_id = "X");
 }
 
-/* All pages together are the whole list; a page that ends with the last entry has no `more`. */
+/* All pages together are the whole list; the last page has no `more`. */
 static void
 test_pages(CoreFixture *f, gconstpointer data)
 {
@@ -106,7 +106,7 @@ test_pages(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "", .limit = 3, .after = sequence);
     assert_inspect(f, "", .after = G_MAXUINT64);
 
-    /* What comes or goes between two pages doesn't shift them. */
+    /* Requests that are added or end between two pages don't shift them. */
     sequence = fixture_find(f, 'D', 1)->sequence;
     fixture_release(f, 'D', 1);
     fixture_request(f, 'B', "z", "");
@@ -121,7 +121,7 @@ test_position_after_steal(CoreFixture *f, gconstpointer data)
     assert_inspect(f, "C1:1<D D2:2<D,C A2:3<D,C A4:4<D,C,A D3:0", .name = "n");
 }
 
-/* Of a deep queue only so many are looked at. */
+/* The number of blockers that are listed is limited. */
 static void
 test_blockers_bounded(CoreFixture *f, gconstpointer data)
 {
@@ -140,9 +140,9 @@ test_blockers_bounded(CoreFixture *f, gconstpointer data)
         g_str_has_suffix(text->str, " C1:1<A,B D1:2<A,B D2:3<A,B D3:4<A,B D4:5<A,B D5:6<A,B"));
 }
 
-/* The one waits for the other, and one look shows it. */
+/* Two clients that wait for each other (a deadlock) are visible in one reply. */
 static void
-test_crossed(CoreFixture *f, gconstpointer data)
+test_deadlock(CoreFixture *f, gconstpointer data)
 {
     fixture_request(f, 'A', "a", "");
     fixture_request(f, 'B', "b", "");
@@ -174,7 +174,7 @@ main(int argc, char **argv)
     FIXTURE_TEST("/inspect/pages", test_pages);
     FIXTURE_TEST("/inspect/position-after-steal", test_position_after_steal);
     FIXTURE_TEST("/inspect/blockers-bounded", test_blockers_bounded);
-    FIXTURE_TEST("/inspect/crossed", test_crossed);
+    FIXTURE_TEST("/inspect/deadlock", test_deadlock);
     FIXTURE_TEST("/inspect/cluster", test_cluster);
     return g_test_run();
 }

@@ -82,7 +82,7 @@ test_account(void)
     limits_account_unref(root);
     g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 2);
     limits_account_unref(root);
-    g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 2); /* the app has it */
+    g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 2); /* the application has a reference */
     limits_account_unref(app);
     limits_account_unref(nobody);
     g_assert_cmpuint(g_hash_table_size(total->by_uid), ==, 0);
@@ -109,7 +109,7 @@ tree_set_up(Tree *tree, gconstpointer data)
     tree->other_app = limits_account_new_app(tree->uid);
 }
 
-/* With whatever a test has written into it. */
+/* With the counts that a test has set. */
 static void
 tree_tear_down(Tree *tree, gconstpointer data)
 {
@@ -127,7 +127,7 @@ tree_tear_down(Tree *tree, gconstpointer data)
 #define TREE_TEST(path, function) \
     g_test_add(path, Tree, NULL, tree_set_up, function, tree_tear_down)
 
-/* The limit in the way of one more; N_LIMITS if there is none. */
+/* The limit that refuses one more; N_LIMITS if none does. */
 static LimitId
 find_limit(const Tree *tree, const LimitsAccount *account, ChargeKind kind)
 {
@@ -167,9 +167,9 @@ test_charge(Tree *tree, gconstpointer data)
     }
 }
 
-/* Of each kind, in each scope, at 1, at the greatest that can be set and at the greatest there is:
- * one less is room, the limit and one more is none. What is charged whatever the limits are may be
- * beyond it. */
+/* For each kind and scope, with limits of 1, the greatest that can be set and the greatest
+ * possible: the last within the limit is admitted, the first beyond it is not. Charges of restored
+ * objects may exceed it. */
 static void
 test_at_each_limit(Tree *tree, gconstpointer data)
 {
@@ -229,7 +229,7 @@ test_many_at_once(Tree *tree, gconstpointer data)
             cases[i].is_admitted);
     }
 
-    /* The last quarter begins within what is asked for. */
+    /* The last quarter begins within the requested number. */
     tree->uid->n[CHARGE_TEXT_BYTE] = 0;
     tree->limits.max[LIMIT_TEXT_BYTES_PER_UID] = 1000;
     tree->limits.max[LIMIT_TEXT_BYTES_TOTAL] = 1000;
@@ -244,7 +244,7 @@ test_many_at_once(Tree *tree, gconstpointer data)
     }
 }
 
-/* It is our own mistake, and stops before a sum is wrong. */
+/* A sum that would overflow is a bug: an assertion fails before the sum is wrong. */
 static void
 test_never_wraps(Tree *tree, gconstpointer data)
 {
@@ -273,7 +273,7 @@ test_never_below_zero(Tree *tree, gconstpointer data)
 
 /* ---- shares */
 
-/* Three quarters are first come, first served; the last one is shared equally. */
+/* Three quarters are granted in order of arrival; the last one is shared equally. */
 static void
 test_share(Tree *tree, gconstpointer data)
 {
@@ -286,8 +286,8 @@ test_share(Tree *tree, gconstpointer data)
     g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_REQUEST), ==, total);
     g_assert_cmpint(find_limit(tree, tree->app, CHARGE_REQUEST), ==, total);
 
-    /* The other gets all that is left: less than a third of all, which is an equal share of two and
-     * one more. */
+    /* The other gets all that is left: less than a third of the total, the equal share of two
+     * accounts and a newcomer. */
     for (guint i = 0; i < 25; i++) {
         g_assert_cmpint(find_limit(tree, tree->other_uid, CHARGE_REQUEST), ==, N_LIMITS);
         charge(tree->other_uid, CHARGE_REQUEST, 1);
@@ -295,7 +295,7 @@ test_share(Tree *tree, gconstpointer data)
     }
     g_assert_cmpint(find_limit(tree, tree->other_uid, CHARGE_REQUEST), ==, total);
 
-    /* Other kinds have their own. */
+    /* Other kinds are counted separately. */
     g_assert_cmpint(find_limit(tree, tree->uid, CHARGE_WATCH), ==, N_LIMITS);
 }
 
@@ -313,7 +313,7 @@ test_share_grows_small(Tree *tree, gconstpointer data)
             charge(uids[i], CHARGE_CLIENT, 1);
         n += uids[i]->n[CHARGE_CLIENT];
     }
-    /* 1000 / 3 for the first is more than there is. */
+    /* The first account's 1000 / 3 are more than what is left. */
     g_assert_cmpuint(uids[0]->n[CHARGE_CLIENT], ==, 250);
     g_assert_cmpuint(n, ==, 250);
     for (guint i = 0; i < G_N_ELEMENTS(uids); i++) {
@@ -332,7 +332,7 @@ test_share_of_defaults(Tree *tree, gconstpointer data)
         guint32 own = tree->limits.max[limits_get_id(kind, SCOPE_UID)];
         guint32 all = tree->limits.max[limits_get_id(kind, SCOPE_TOTAL)];
 
-        /* Also if one may have all. */
+        /* Also if the limit of one uid is the total. */
         tree->limits.max[limits_get_id(kind, SCOPE_UID)] = all;
         while (find_limit(tree, tree->uid, kind) == N_LIMITS)
             charge(tree->uid, kind, 1);
@@ -345,7 +345,8 @@ test_share_of_defaults(Tree *tree, gconstpointer data)
     }
 }
 
-/* An application leaves a quarter to its user, who is not subject to the application's limit. */
+/* Applications leave a quarter to their user, whose unsandboxed processes the application's limit
+ * doesn't apply to. */
 static void
 test_share_of_app(Tree *tree, gconstpointer data)
 {
@@ -376,7 +377,7 @@ test_share_of_unsandboxed(Tree *tree, gconstpointer data)
 
 /* ---- lengths */
 
-/* Bytes, not characters. */
+/* Lengths are in bytes, not in characters. */
 static void
 test_name_bytes(CoreFixture *f, gconstpointer data)
 {
@@ -424,7 +425,7 @@ fill_client(CoreFixture *f)
     fixture_request(f, 'A', "n", "timeout=50");
 }
 
-/* Then there is room for exactly one. */
+/* Exactly one more request is admitted. */
 static void
 assert_room_for_one(CoreFixture *f)
 {
@@ -448,7 +449,7 @@ test_per_client(CoreFixture *f, gconstpointer data)
     assert_effects(f, "");
     g_assert_null(fixture_find_queue(f, 'A', "more"));
 
-    /* The same client's other bucket counts too, the other clients don't. */
+    /* The client's requests in other buckets count too, those of other clients don't. */
     g_assert_cmpint(fixture_try(f, 'A', "more", "bucket=b", NULL), ==,
                     lock_result_limit(LIMIT_REQUESTS_PER_CLIENT));
     fixture_request(f, 'C', "more", "");
@@ -487,7 +488,7 @@ test_room_after_timeout(CoreFixture *f, gconstpointer data)
     assert_room_for_one(f);
 }
 
-/* A grant is no second request. */
+/* A grant doesn't count as another request. */
 static void
 test_no_room_after_grant(CoreFixture *f, gconstpointer data)
 {
@@ -507,7 +508,7 @@ test_unavailable_is_free(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'A', "n", "");
 }
 
-/* A repeated call asks for nothing new, so no limit is in its way. */
+/* A call repeated with the same key makes no new request, so no limit refuses it. */
 static void
 test_repeats_are_free(CoreFixture *f, gconstpointer data)
 {
@@ -546,7 +547,7 @@ test_per_uid(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'D', "m", "");
     g_assert_cmpint(fixture_try(f, 'D', "more", "", NULL), ==, full);
 
-    /* The dead give back all they had. */
+    /* Termination discharges everything. */
     fixture_terminate(f, 'E');
     g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 3);
     fixture_terminate(f, 'C');
@@ -560,7 +561,8 @@ test_per_uid(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(account->n[CHARGE_REQUEST], ==, 3);
 }
 
-/* One application of a user's; the user himself, and everybody else, is not bound by it. */
+/* The limit of one application of a user applies neither to the unsandboxed processes of the user
+ * nor to anything else. */
 static void
 test_per_app(CoreFixture *f, gconstpointer data)
 {
@@ -583,7 +585,7 @@ test_per_app(CoreFixture *f, gconstpointer data)
     fixture_request(f, 'E', "m", "");
 }
 
-/* Of names, buckets and reasons together, and given back. */
+/* Names, buckets and reasons count together, and are discharged. */
 static void
 test_text_bytes(CoreFixture *f, gconstpointer data)
 {
@@ -654,7 +656,7 @@ test_order_of_checks(CoreFixture *f, gconstpointer data)
 }
 
 static void
-test_lost_gives_back(CoreFixture *f, gconstpointer data)
+test_lost_is_discharged(CoreFixture *f, gconstpointer data)
 {
     LimitsAccount *account = fixture_agent(f, 'A')->principal->account;
 
@@ -700,6 +702,6 @@ main(int argc, char **argv)
     FIXTURE_TEST("/limits/text-bytes", test_text_bytes);
     FIXTURE_TEST("/limits/total", test_total);
     FIXTURE_TEST("/limits/order-of-checks", test_order_of_checks);
-    FIXTURE_TEST("/limits/lost-gives-back", test_lost_gives_back);
+    FIXTURE_TEST("/limits/lost-is-discharged", test_lost_is_discharged);
     return g_test_run();
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/lock-manager: what ../spec/cases.txt does not say of it, which is run on the core, too. */
+/* core/lock-manager: what ../spec/cases.txt, which is run on the core too, doesn't cover. */
 
 #include <malloc.h>
 
@@ -12,7 +12,7 @@
 static void
 test_bad_options(CoreFixture *f, gconstpointer data)
 {
-    /* And the order of the checks: of two faults the first one is told. */
+    /* The order of the checks: of two errors the first is reported. */
     static const struct {
         const char *name;
         const char *options;
@@ -47,7 +47,7 @@ test_bad_options(CoreFixture *f, gconstpointer data)
     }
 }
 
-/* Names are bytes, compared as such. */
+/* Names are compared as bytes. */
 static void
 test_names(CoreFixture *f, gconstpointer data)
 {
@@ -59,7 +59,7 @@ test_names(CoreFixture *f, gconstpointer data)
         "N",
         "n ",
         "\xc3\xa4",         /* U+00E4 */
-        "a\xcc\x88",        /* the same letter, decomposed */
+        "a\xcc\x88",        /* the same character, decomposed */
         "\xef\xbf\xbd",     /* U+FFFD */
         "\xef\xbf\xbf",     /* U+FFFF */
         "\xf0\x9f\x94\x92", /* U+1F512 */
@@ -83,9 +83,9 @@ test_names(CoreFixture *f, gconstpointer data)
 
 /* ---- steal */
 
-/* A storm is as many thefts as there were calls, and no more. */
+/* Each steal ends one lock. */
 static void
-test_steal_storm(CoreFixture *f, gconstpointer data)
+test_many_steals(CoreFixture *f, gconstpointer data)
 {
     fixture_request(f, 'A', "n", "");
     effects_clear(&f->user_agent.effects);
@@ -117,11 +117,11 @@ test_key_repeats(CoreFixture *f, gconstpointer data)
     assert_effects(f, "");
     assert_state(f, "n X A1 | n X B1");
 
-    /* Repeating prolongs nothing. */
+    /* The repeated call doesn't prolong the time-out. */
     fixture_expire_after_ms(f, 50);
     assert_effects(f, "timedout B1");
 
-    /* A repeated steal steals nothing more. */
+    /* A repeated steal steals no other lock. */
     g_assert_cmpuint(fixture_request(f, 'B', "n", "steal key=8"), ==, 2);
     request = fixture_find(f, 'B', 2);
     token = request->token;
@@ -138,7 +138,7 @@ test_key_range(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_request(f, 'A', "c", "key=1"), ==, 3);
     g_assert_cmpuint(fixture_request(f, 'A', "a", "key=18446744073709551615"), ==, 1);
     g_assert_cmpuint(fixture_request(f, 'A', "b", "key=4294967296"), ==, 2);
-    /* What isn't available doesn't use its key up. */
+    /* A request that isn't available doesn't use up its key. */
     g_assert_cmpint(fixture_try(f, 'B', "a", "ifAvailable key=2", NULL), ==,
                     LOCK_RESULT_UNAVAILABLE);
     g_assert_cmpuint(fixture_request(f, 'B', "d", "key=2"), ==, 1);
@@ -164,7 +164,8 @@ test_tokens_grow(CoreFixture *f, gconstpointer data)
 {
     guint64 last = (guint64)FIXTURE_REALTIME_US;
 
-    /* The bucket goes and comes again each time; the clock stands, goes on, and goes back. */
+    /* The bucket is freed and created again each time; the clock stands still, advances, or is set
+     * back. */
     for (guint i = 0; i < 100; i++) {
         guint64 token = take_token(f, 'A', i % 2 == 0 ? "" : "steal");
 
@@ -178,13 +179,13 @@ test_tokens_grow(CoreFixture *f, gconstpointer data)
                                 f->user_agent.realtime_us -
                                     G_GINT64_CONSTANT(3600) * G_USEC_PER_SEC);
     }
-    /* They begin with the clock, and stay in the 53 bits of a JavaScript number. */
+    /* They start at the clock's time, and fit into the 53 bits of a JavaScript number. */
     user_agent_set_time(&f->user_agent, f->user_agent.now_us, 2 * FIXTURE_REALTIME_US);
     g_assert_cmpuint(take_token(f, 'A', ""), ==, (guint64)FIXTURE_REALTIME_US * 2 + 1);
     g_assert_cmpuint(take_token(f, 'A', ""), <, G_GUINT64_CONSTANT(1) << 53);
 }
 
-/* Each grant has one, in the order of the grants; waiting has none. */
+/* Each granted lock has a token, in the order of the grants; a pending request has none. */
 static void
 test_tokens_of_grants(CoreFixture *f, gconstpointer data)
 {
@@ -202,7 +203,7 @@ test_tokens_of_grants(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_find(f, 'D', 1)->token, ==, first + 3);
 }
 
-/* A bucket that lives counts for itself. */
+/* Each existing bucket counts separately. */
 static void
 test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
 {
@@ -217,7 +218,7 @@ test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(take_token(f, 'B', "bucket=other"), ==, first + 51);
     g_assert_cmpuint(take_token(f, 'B', ""), ==, first + 1);
 
-    /* One that comes into being starts above what any bucket had that is gone. */
+    /* A new bucket starts above the tokens of all buckets that have ended. */
     fixture_release_in(f, 'A', "other", 2);
     effects_clear(&f->user_agent.effects);
     g_assert_cmpuint(take_token(f, 'A', "bucket=third"), >, first + 51);
@@ -226,7 +227,7 @@ test_tokens_per_bucket(CoreFixture *f, gconstpointer data)
 
 /* ---- memory */
 
-/* A million names later it is as it was before the first. */
+/* After a million names the memory in use is what it was before. */
 static void
 test_million_names(CoreFixture *f, gconstpointer data)
 {
@@ -250,7 +251,7 @@ test_million_names(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(after.uordblks, <, before.uordblks + 100000);
 }
 
-/* The same with the names all there at one time. */
+/* The same with all names at the same time. */
 static void
 test_many_names_at_once(CoreFixture *f, gconstpointer data)
 {
@@ -293,7 +294,7 @@ break_locks(CoreFixture *f, const char *name, const char *client_id, guint64 id)
     return lock_manager_break(manager, &filter);
 }
 
-/* The others of the name stay, and what waits is granted only if it can be. */
+/* The other locks of the name remain held; a waiting request is granted only if it is grantable. */
 static void
 test_break_one(CoreFixture *f, gconstpointer data)
 {
@@ -345,7 +346,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     FIXTURE_TEST("/lock-manager/bad-options", test_bad_options);
     FIXTURE_TEST("/lock-manager/names", test_names);
-    FIXTURE_TEST("/lock-manager/steal-storm", test_steal_storm);
+    FIXTURE_TEST("/lock-manager/many-steals", test_many_steals);
     FIXTURE_TEST("/lock-manager/key-repeats", test_key_repeats);
     FIXTURE_TEST("/lock-manager/key-range", test_key_range);
     FIXTURE_TEST("/lock-manager/tokens-grow", test_tokens_grow);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* common/lock-mode: the two words, and no others. */
+/* common/lock-mode: the two strings, and no others. */
 
 #include "common/lock-mode.h"
 

@@ -30,7 +30,7 @@ test_admits(CoreFixture *f, gconstpointer data)
     lock_queue_unref(queue);
 }
 
-/* Found while referred to, and no longer. */
+/* A queue is found as long as it has a reference. */
 static void
 test_lifetime(CoreFixture *f, gconstpointer data)
 {
@@ -54,7 +54,8 @@ test_lifetime(CoreFixture *f, gconstpointer data)
     assert_effects(f, "granted B1");
 }
 
-/* A queue that loses many things in one operation is in the list once, and off it afterwards. */
+/* A queue that several requests leave in one operation is in the list of touched queues once, and
+ * not in it afterwards. */
 static void
 test_touched_once(CoreFixture *f, gconstpointer data)
 {
@@ -80,7 +81,7 @@ test_touched_once(CoreFixture *f, gconstpointer data)
     lock_queue_unref(m);
 }
 
-/* A deep queue, ended from the middle, the end and the head. */
+/* Requests of a long queue end in the middle, at the end and at the head. */
 static void
 test_deep(CoreFixture *f, gconstpointer data)
 {
@@ -96,7 +97,8 @@ test_deep(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(effects_get_length(&f->user_agent.effects), ==, n);
     effects_clear(&f->user_agent.effects);
 
-    /* All exclusive ones from the middle outwards; the shared ones then go together. */
+    /* All exclusive requests end, from the middle outwards; the shared ones are then granted
+     * together. */
     for (guint64 i = 1; i < n / 2; i += 2) {
         g_assert_true(fixture_abort(f, 'B', n / 2 - i));
         g_assert_true(fixture_abort(f, 'B', n / 2 + i));

@@ -37,7 +37,7 @@ test_fields(CoreFixture *f, gconstpointer data)
     g_assert_true(waiting->queue == held->queue);
     g_assert_true(waiting->agent == fixture_agent(f, 'B'));
 
-    /* A grant begins a new state, and ends the deadline. */
+    /* A grant sets the time of the state, and clears the deadline. */
     fixture_advance_us(f, 1000);
     fixture_release(f, 'A', 1);
     g_assert_cmpint(waiting->state, ==, LOCK_REQUEST_HELD);
@@ -46,7 +46,7 @@ test_fields(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(waiting->token, !=, 0);
 }
 
-/* Ids count from 1, per agent, over all buckets, and no end makes one free again. */
+/* Ids count from 1 for each agent, over all buckets, and are never reused. */
 static void
 test_ids(CoreFixture *f, gconstpointer data)
 {
@@ -62,13 +62,13 @@ test_ids(CoreFixture *f, gconstpointer data)
     effects_clear(&f->user_agent.effects);
     g_assert_cmpuint(fixture_request(f, 'A', "n", ""), ==, 5);
 
-    /* What is refused, or not available, takes no id. */
+    /* A request that is refused or unavailable uses no id. */
     g_assert_cmpint(fixture_try(f, 'A', "-n", "", NULL), ==, LOCK_RESULT_NAME_RESERVED);
     g_assert_cmpint(fixture_try(f, 'A', "n", "ifAvailable", NULL), ==, LOCK_RESULT_UNAVAILABLE);
     g_assert_cmpuint(fixture_request(f, 'A', "n", ""), ==, 6);
 }
 
-/* 64 bits, so beyond 32 they go on. */
+/* Ids have 64 bits. */
 static void
 test_ids_are_64_bits(CoreFixture *f, gconstpointer data)
 {
@@ -81,7 +81,7 @@ test_ids_are_64_bits(CoreFixture *f, gconstpointer data)
     g_assert_cmpint(fixture_release(f, 'A', big), ==, LOCK_RESULT_OK);
 }
 
-/* [2.5] Only the first of a queue, and only if its mode goes with what is held. */
+/* [2.5] Only the first of a queue, and only if its mode is compatible with the held locks. */
 static void
 test_grantable(CoreFixture *f, gconstpointer data)
 {

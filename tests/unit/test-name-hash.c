@@ -31,7 +31,8 @@ test_reference(void)
         g_assert_cmphex(name_hash_bytes(&key, bytes, references[i].length), ==, references[i].hash);
 }
 
-/* "Ab" and "BA" are one to g_str_hash(), so fourteen of them make 16,384 names that are. */
+/* "Ab" and "BA" have the same g_str_hash(), so fourteen of either make 16,384 names with one hash.
+ * */
 static void
 test_chosen_collisions(void)
 {
@@ -49,7 +50,7 @@ test_chosen_collisions(void)
         g_assert_cmpuint(g_str_hash(name), ==, first);
         g_hash_table_add(hashes, GUINT_TO_POINTER(name_hash(name)));
     }
-    /* 16,384 random numbers of 32 bits have 0.03 pairs that are equal. */
+    /* The expected number of equal pairs in 16,384 random 32-bit numbers is 0.03. */
     g_assert_cmpuint(g_hash_table_size(hashes), >=, NAMES - 3);
 }
 

@@ -65,7 +65,7 @@ check_layout(const GByteArray *bytes, gsize size, const Field *fields, gsize n_f
     check_layout(bytes, size, (const Field[]){__VA_ARGS__}, \
                  G_N_ELEMENTS(((const Field[]){__VA_ARGS__})))
 
-/* Offsets and sizes are those of the page, written once more. */
+/* Offsets and sizes as in the document, independent of the header. */
 static void
 test_layout_client(void)
 {
@@ -149,7 +149,7 @@ round_trip_request(const char *name, const char *why, gsize size)
 static void
 test_request(void)
 {
-    /* The longest that is possible, which fills a packet to the last 8 bytes. */
+    /* The longest possible name, which fills a packet to the last 8 bytes. */
     g_autofree char *longest = g_strnfill(65535 - 40, 'n');
     g_autofree char *wide = g_strnfill(32000, 'w');
 
@@ -159,7 +159,7 @@ test_request(void)
     round_trip_request("12345678", NULL, 48);
     round_trip_request("12345678", "9", 56);
     round_trip_request("ä\xf0\x9f\x94\x92", "\xe2\x82\xac", 56);
-    round_trip_request("\xef\xbf\xbf", NULL, 48); /* U+FFFF: has a typed answer */
+    round_trip_request("\xef\xbf\xbf", NULL, 48); /* U+FFFF: refused with a typed error */
     round_trip_request(longest, NULL, 65536);
     round_trip_request(wide, wide, 64040);
 }
@@ -295,7 +295,7 @@ test_live(void)
     }
 }
 
-/* Several messages in a packet, and a malformed one behind them. */
+/* Several messages in a packet, with a malformed one at the end. */
 static void
 test_several(void)
 {
@@ -312,7 +312,7 @@ test_several(void)
     g_assert_cmpuint(packet_check_from_client(bytes->data, bytes->len), ==, 5);
 }
 
-/* What does not fit into one packet goes into the next, at a boundary of messages. */
+/* Messages that do not fit into one packet are put into the next; no message is split. */
 static void
 test_length(void)
 {
@@ -340,14 +340,14 @@ test_length(void)
 
 /* ---- malformed */
 
-/* A number of a message that is valid otherwise. */
+/* A field of an otherwise valid message is set to a value. */
 typedef struct {
     PacketKind kind;
     const char *what;
     gsize offset;
     gsize width;
     guint64 value;
-    gboolean is_good; /* the value next to one that is malformed */
+    gboolean is_good; /* TRUE: the nearest value that is valid */
 } Case;
 
 static const Case client_cases[] = {
@@ -357,7 +357,7 @@ static const Case client_cases[] = {
     {PACKET_BUCKET, "number 64", 16, 4, 64},
     {PACKET_BUCKET, "the largest number", 16, 4, G_MAXUINT32},
     {PACKET_BUCKET, "no name", 20, 2, 0},
-    {PACKET_BUCKET, "a name that is shorter than told", 20, 2, 8},
+    {PACKET_BUCKET, "a name that is shorter than its length field", 20, 2, 8},
     {PACKET_BUCKET, "a name that reaches beyond the message", 20, 2, 9},
     {PACKET_BUCKET, "a name that wraps around", 20, 2, G_MAXUINT16},
     {PACKET_BUCKET, "reserved", 22, 2, 1},
@@ -513,7 +513,8 @@ static const PacketKind all_kinds[] = {
     PACKET_ANSWER, PACKET_GRANTED, PACKET_ENDED,   PACKET_LIVE,  PACKET_CLOSED,
 };
 
-/* Nobody reads what only he himself may send. */
+/* Messages of the client are accepted by the service only, and those of the service by the client
+ * only. */
 static void
 test_direction(void)
 {
@@ -539,7 +540,7 @@ test_sizes(void)
             g_assert_cmpuint(packet_check_from_client(bytes->data, n), ==, 0);
             g_assert_cmpuint(packet_check_from_service(bytes->data, n), ==, 0);
         }
-        /* Zeros behind it, which it may claim or not. */
+        /* With zeros after the message, which its header may include or not. */
         g_byte_array_set_size(bytes, size + 64);
         memset(bytes->data + size, 0, 64);
         for (guint n = 0; n <= size + 64; n++) {
@@ -552,18 +553,18 @@ test_sizes(void)
     }
 }
 
-/* Sequences that are no UTF-8, in each of the three texts. */
+/* Invalid UTF-8 in each of the three texts. */
 static void
 test_text(void)
 {
     static const char *const bad[] = {
-        "\x80",             /* continues nothing */
-        "\xc3",             /* ends too early */
-        "\xe2\x82",         /* the same */
-        "\xc0\xaf",         /* longer than it need be */
-        "\xe0\x80\xaf",     /* the same */
+        "\x80",             /* a continuation byte without a first byte */
+        "\xc3",             /* truncated */
+        "\xe2\x82",         /* truncated */
+        "\xc0\xaf",         /* overlong */
+        "\xe0\x80\xaf",     /* overlong */
         "\xed\xa0\x80",     /* a surrogate */
-        "\xf4\x90\x80\x80", /* behind the last character */
+        "\xf4\x90\x80\x80", /* above U+10FFFF */
         "\xf8\x88\x80\x80\x80",
         "\xff",
     };
@@ -584,8 +585,8 @@ test_text(void)
 
 /* ---- random */
 
-/* Valid messages with some bytes changed, and the sizes right more often than chance would have
- * them. What is read has to be what packet-copy.h says. */
+/* Valid messages with some bytes changed, with a valid size more often than by chance. What is read
+ * must meet the conditions in packet-copy.h. */
 static void
 test_random(void)
 {
@@ -611,7 +612,7 @@ test_random(void)
         n_read += n;
         n_refused += n < n_messages;
     }
-    /* Else it would have shown nothing. */
+    /* Otherwise nothing was tested. */
     g_assert_cmpuint(n_read, >, n_rounds / 4);
     g_assert_cmpuint(n_refused, >, n_rounds / 4);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* core/permit: what a queue of a clustered bucket grants under which permit, undecided requests,
- * tokens by ranges, and what demand it has. Random schedules are in test-random. */
+/* core/permit: what a queue in a cluster's bucket grants under which permit, undecided requests,
+ * ranges of tokens, and the demand reported to the cluster. Random sequences are in test-random. */
 
 #include "service/core/permit.h"
 #include "tests/unit/core-fixture.h"
@@ -11,7 +11,7 @@
 #define IN     "bucket=" BUCKET
 
 typedef struct {
-    CoreFixture core; /* the first member: what assert_effects() takes */
+    CoreFixture core; /* must be first: assert_effects() takes it */
     LockManager *manager;
     LockQueue *queue; /* of the name "n" */
 } PermitFixture;
@@ -32,7 +32,7 @@ tear_down(PermitFixture *f, gconstpointer data)
     fixture_tear_down(&f->core, data);
 }
 
-/* With the same tokens each time: a turn goes on with those that are left. */
+/* With the same tokens each time: a turn continues with the remaining ones. */
 static void
 set_permit(LockQueue *queue, PermitMode mode)
 {
@@ -42,8 +42,8 @@ set_permit(LockQueue *queue, PermitMode mode)
 #define PERMIT_TEST(path, function) \
     g_test_add(path, PermitFixture, NULL, set_up, function, tear_down)
 
-/* "want exclusive held none over": also "ifAvailable" and "steal" for undecided requests, and how
- * many wait. */
+/* "exclusive: want none held none, 0 over": also "ifAvailable" and "steal" for undecided requests;
+ * the number is that of waiting requests. */
 static char *
 describe_demand(const PermitFixture *f)
 {
@@ -123,7 +123,7 @@ test_modes(PermitFixture *f, gconstpointer data)
     release(f, 'C', 1);
     assert_effects(&f->core, "released A2, released C1");
     assert_demand(f, "exclusive: want none held none, 0 over");
-    /* As long as it has not been given back, it can be used. */
+    /* A permit that has not been returned yet can be used. */
     fixture_request(&f->core, 'A', "n", IN);
     assert_effects(&f->core, "granted A3");
 }
@@ -131,13 +131,13 @@ test_modes(PermitFixture *f, gconstpointer data)
 static void
 test_yield(PermitFixture *f, gconstpointer data)
 {
-    permit_yield(f->queue, FALSE); /* too late: nothing happens */
+    permit_yield(f->queue, FALSE); /* a yield for an earlier turn has no effect */
     set_permit(f->queue, PERMIT_EXCLUSIVE);
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'B', "n", IN);
     permit_yield(f->queue, FALSE);
     fixture_request(&f->core, 'C', "n", IN);
-    permit_yield(f->queue, FALSE); /* the end of a turn is not put off */
+    permit_yield(f->queue, FALSE); /* a second yield doesn't extend the turn */
     assert_effects(&f->core, "granted A1, waits B1, waits C1");
     release(f, 'A', 1);
     assert_effects(&f->core, "released A1, granted B1");
@@ -158,7 +158,7 @@ test_yield(PermitFixture *f, gconstpointer data)
     assert_demand(f, "exclusive: want exclusive held none, 1 over");
 }
 
-/* With nothing in the queue, too, a turn that is to end grants nothing more. */
+/* A turn that is to end grants nothing more, also if the queue is empty. */
 static void
 test_yield_without_requests(PermitFixture *f, gconstpointer data)
 {
@@ -189,7 +189,7 @@ test_revoke(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "");
 }
 
-/* What is held stays held until it is known whether the permit is valid. */
+/* Held locks stay held until the validity of the permit is known again. */
 static void
 test_suspend(PermitFixture *f, gconstpointer data)
 {
@@ -210,7 +210,8 @@ test_suspend(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "granted B1, released B1, granted C1");
 }
 
-/* A permit for less than what is held: the rest is lost, so that nothing is held without one. */
+/* A permit with a weaker mode than that of the held locks: those are lost, so that no lock is held
+ * without a permit. */
 static void
 test_lesser_permit(PermitFixture *f, gconstpointer data)
 {
@@ -252,7 +253,7 @@ test_if_available(PermitFixture *f, gconstpointer data)
     release(f, 'A', 2);
     release(f, 'B', 2);
     effects_clear(&f->core.user_agent.effects);
-    /* The permit for shared locks is no answer to whether the exclusive one is available. */
+    /* A permit for shared locks doesn't decide whether the exclusive one is available. */
     fixture_request(&f->core, 'B', "n", IN " ifAvailable");
     assert_demand(f, "shared: want exclusive held none, 1 ifAvailable over");
     permit_return(f->queue);
@@ -268,22 +269,22 @@ test_steal(PermitFixture *f, gconstpointer data)
     fixture_request(&f->core, 'B', "n", IN " steal");
     assert_effects(&f->core, "granted A1, stolen A1, granted B1");
 
-    /* Others are waiting: whether it may go on is decided there. */
+    /* Other hosts are waiting, so the cluster decides whether the turn continues. */
     permit_yield(f->queue, FALSE);
     fixture_request(&f->core, 'C', "n", IN " steal");
     fixture_request(&f->core, 'A', "n", IN);
     fixture_request(&f->core, 'D', "n", IN " steal");
     assert_effects(&f->core, "waits C1, waits A2, waits D1");
     assert_demand(f, "exclusive: want exclusive held exclusive, 3 steal");
-    /* As without a cluster: one after the other steals, before whoever waits. */
+    /* As without a cluster: the steals are done in order, before any waiting request is granted. */
     set_permit(f->queue, PERMIT_EXCLUSIVE);
     assert_effects(&f->core, "stolen B1, granted C1, stolen C1, granted D1");
     assert_demand(f, "exclusive: want exclusive held exclusive, 1");
 }
 
-/* A steal does not delay what can be granted. */
+/* A pending steal does not delay requests that can be granted. */
 static void
-test_steal_waits_beside(PermitFixture *f, gconstpointer data)
+test_steal_delays_nothing(PermitFixture *f, gconstpointer data)
 {
     fixture_request(&f->core, 'A', "n", IN " steal");
     fixture_request(&f->core, 'B', "n", IN " shared");
@@ -323,7 +324,7 @@ test_time(PermitFixture *f, gconstpointer data)
     assert_effects(&f->core, "unavailable B1, unavailable D2");
 }
 
-/* Once granted, it is a lock as any other: the time no longer matters. */
+/* Once it is granted, its time limit no longer applies. */
 static void
 test_time_after_grant(PermitFixture *f, gconstpointer data)
 {
@@ -349,7 +350,7 @@ test_repeated_key(PermitFixture *f, gconstpointer data)
 }
 
 static void
-test_client_leaves(PermitFixture *f, gconstpointer data)
+test_client_terminates(PermitFixture *f, gconstpointer data)
 {
     fixture_request(&f->core, 'A', "n", IN " ifAvailable");
     fixture_request(&f->core, 'A', "n", IN " steal");
@@ -379,7 +380,7 @@ test_tokens(PermitFixture *f, gconstpointer data)
     effects_clear(&f->core.user_agent.effects);
     fixture_request(&f->core, 'B', "n", IN " shared");
     assert_effects(&f->core, "waits B1");
-    /* There are more with the next turn; the tokens of other names are not for this one. */
+    /* The next turn has new tokens; tokens of other names are not used. */
     assert_demand(f, "shared: want shared held none, 1 over");
     g_assert_cmpuint(permit_get_demand(other).n_tokens, ==, 100);
     fixture_request(&f->core, 'B', "m", IN);
@@ -395,7 +396,7 @@ test_tokens(PermitFixture *f, gconstpointer data)
     lock_queue_unref(other);
 }
 
-/* Steals and requests with ifAvailable are undecided without tokens, too. */
+/* Without tokens left, steals and requests with ifAvailable are undecided too. */
 static void
 test_undecided_without_tokens(PermitFixture *f, gconstpointer data)
 {
@@ -413,7 +414,7 @@ test_undecided_without_tokens(PermitFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_find(&f->core, 'B', 1)->token, ==, 3000);
 }
 
-/* They never decrease. */
+/* Tokens never decrease. */
 static void
 test_ranges(PermitFixture *f, gconstpointer data)
 {
@@ -429,7 +430,7 @@ test_ranges(PermitFixture *f, gconstpointer data)
     g_assert_cmpuint(fixture_find(&f->core, 'A', 2)->token, ==, 1001);
 }
 
-/* Those of a bucket of this machine have nothing to do with them. */
+/* They are independent of the tokens of this machine's buckets. */
 static void
 test_tokens_of_the_cluster(PermitFixture *f, gconstpointer data)
 {
@@ -538,11 +539,11 @@ main(int argc, char **argv)
     PERMIT_TEST("/permit/lesser-permit", test_lesser_permit);
     PERMIT_TEST("/permit/if-available", test_if_available);
     PERMIT_TEST("/permit/steal", test_steal);
-    PERMIT_TEST("/permit/steal-waits-beside", test_steal_waits_beside);
+    PERMIT_TEST("/permit/steal-delays-nothing", test_steal_delays_nothing);
     PERMIT_TEST("/permit/time", test_time);
     PERMIT_TEST("/permit/time-after-grant", test_time_after_grant);
     PERMIT_TEST("/permit/repeated-key", test_repeated_key);
-    PERMIT_TEST("/permit/client-leaves", test_client_leaves);
+    PERMIT_TEST("/permit/client-terminates", test_client_terminates);
     PERMIT_TEST("/permit/tokens", test_tokens);
     PERMIT_TEST("/permit/if-available-without-tokens", test_undecided_without_tokens);
     PERMIT_TEST("/permit/ranges", test_ranges);

@@ -58,7 +58,8 @@ test_one_each(void)
         principal_unref(again);
     }
 
-    /* Sandbox or not, it is the same user who pays; and an application pays by itself too. */
+    /* Sandboxed or not, requests are charged to the same user; those of an application also to the
+     * application. */
     g_assert_true(principals[0]->account == principals[2]->account->parent);
     g_assert_true(principals[2]->account != principals[3]->account);
     g_assert_true(principals[0]->account != principals[1]->account);
@@ -70,8 +71,7 @@ test_one_each(void)
     user_agent_fini(&user_agent);
 }
 
-/* Ids that somebody might choose to be taken for somebody else, from a few letters so that some
- * come twice. */
+/* Ids chosen to be confused with others, of few characters so that some occur twice. */
 static char *
 random_app_id(void)
 {
@@ -84,8 +84,8 @@ random_app_id(void)
     return g_string_free(id, FALSE);
 }
 
-/* Two identities have one principal exactly if every field is the same: told by sorting them, so
- * not by what principals are found with. */
+/* Two identities have one principal exactly if all fields are equal: checked by sorting,
+ * independent of the hash table. */
 static int
 compare_identities(gconstpointer a, gconstpointer b)
 {
@@ -141,7 +141,7 @@ test_injective(void)
     user_agent_fini(&user_agent);
 }
 
-/* One name, three principals: each has it to itself. */
+/* One name in three principals: three separate locks. */
 static void
 test_apart(CoreFixture *f, gconstpointer data)
 {
@@ -158,7 +158,7 @@ test_apart(CoreFixture *f, gconstpointer data)
     assert_state(f, "n X A1 | -");
 }
 
-/* It exists as long as an effect refers to it. */
+/* A principal exists as long as an effect refers to it. */
 static void
 test_lifetime(CoreFixture *f, gconstpointer data)
 {
@@ -176,10 +176,10 @@ test_lifetime(CoreFixture *f, gconstpointer data)
     g_assert_cmpuint(g_hash_table_size(principals), ==, 3);
 }
 
-/* ---- what others do shows nowhere */
+/* ---- what others do is not visible in ids and tokens */
 
-/* Others ask, get and leave: another user's program, and a program of the same user's in a sandbox.
- * Not more often than once in a microsecond, which nobody can by a bus. */
+/* Other clients request and release locks and terminate: of another user, and sandboxed of the same
+ * user. At most one operation per microsecond, which is more than is possible over D-Bus. */
 static void
 load(CoreFixture *f, guint round)
 {
@@ -197,18 +197,18 @@ load(CoreFixture *f, guint round)
     }
 }
 
-/* "id token" of what A gets, with a bucket that stays, one that goes each time, and a clock that
- * stands, goes on, and is set back. */
+/* "id token sequence" of A's requests, in a bucket that stays and one that is freed each time, with
+ * a clock that stands still, advances, and is set back. */
 typedef enum {
     ALONE,
     WITH_OTHERS,
-    OBSERVED, /* something keeps the managers, as a watch does */
+    OBSERVED, /* references keep the managers, as a watch does */
 } Company;
 
 static char *
 collect(Company company)
 {
-    GString *told = g_string_new(NULL);
+    GString *text = g_string_new(NULL);
     CoreFixture fixture = {0};
     CoreFixture *f = &fixture;
     LockManager *observed[2] = {NULL};
@@ -231,7 +231,7 @@ collect(Company company)
             guint64 id = fixture_request(f, 'A', "n", options[i]);
 
             g_string_append_printf(
-                told, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
+                text, "%" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT "\n", id,
                 fixture_find(f, 'A', id)->token, fixture_find(f, 'A', id)->sequence);
             if (i == 0)
                 fixture_release(f, 'A', id);
@@ -243,7 +243,7 @@ collect(Company company)
     for (guint i = 0; i < G_N_ELEMENTS(observed); i++)
         g_clear_pointer(&observed[i], lock_manager_unref);
     fixture_tear_down(f, NULL);
-    return g_string_free(told, FALSE);
+    return g_string_free(text, FALSE);
 }
 
 static void
@@ -264,7 +264,7 @@ test_tokens_of_observed(void)
     g_assert_cmpstr(observed, ==, alone);
 }
 
-/* Which of them may look at which. */
+/* Which principal may observe which. */
 static void
 test_scope(CoreFixture *f, gconstpointer data)
 {
@@ -287,7 +287,7 @@ test_scope(CoreFixture *f, gconstpointer data)
     }
     for (guint i = 0; i < G_N_ELEMENTS(identities); i++)
         for (guint j = 0; j < G_N_ELEMENTS(identities); j++) {
-            g_test_message("principal %u looks at %u", i, j);
+            g_test_message("principal %u observes %u", i, j);
             g_assert_cmpint(principal_may_observe(principals[i], principals[j]), ==,
                             expected[i][j] == 'X');
         }
@@ -295,7 +295,7 @@ test_scope(CoreFixture *f, gconstpointer data)
         principal_unref(principals[i]);
 }
 
-/* Not even if they are faster than the clock, as long as they are there. */
+/* Also if they are faster than the clock, as long as they are connected. */
 static void
 test_tokens_of_quick_others(CoreFixture *f, gconstpointer data)
 {
@@ -309,7 +309,7 @@ test_tokens_of_quick_others(CoreFixture *f, gconstpointer data)
     id = fixture_request(f, 'B', "n", "bucket=b");
     g_assert_cmpuint(fixture_find(f, 'B', id)->token, ==, token);
 
-    /* Then the clock is moved, so that theirs don't begin again. */
+    /* The clock is advanced, so that their tokens don't start at the same time. */
     fixture_terminate(f, 'F');
     effects_clear(&f->user_agent.effects);
     g_assert_cmpint(fixture_new_agent(f, 'F'), ==, LOCK_RESULT_OK);

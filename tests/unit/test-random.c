@@ -18,16 +18,16 @@
 #include "tests/unit/core-fixture.h"
 #include "tests/unit/lock-world.h"
 
-/* Or as the environment's WEBLOCKS_TEST_WORLDS says; as many as make a million steps at the full
- * size that tests/README.md tells of. */
+/* Default values; WEBLOCKS_TEST_WORLDS sets another number of worlds, and the full size (see
+ * tests/README.md) is a million steps. */
 #define N_WORLDS      25
 #define N_WORLDS_FULL 100
 #define N_STEPS       10000 /* in each world */
 
-/* Of making a list shorter: an answer soon is better than the shortest. */
+/* The time limit for reducing the list of operations: it need not become minimal. */
 #define SHRINK_SECS 30
 
-/* The list is made shorter in its own process; it only needs to know how far each trial came. */
+/* The parent reduces the list; it needs the number of operations that each child completed. */
 typedef struct {
     char *seed;
     gboolean has_cluster;
@@ -48,15 +48,15 @@ do_all(const Run *run, gboolean is_loud)
     lock_world_free(world);
 }
 
-/* How much the child prints. */
+/* How much a child prints. */
 typedef enum {
-    SAYS_NOTHING,
-    SAYS_WHAT_DIFFERS,
-    SAYS_ALL,
-} Says;
+    PRINTS_NOTHING,
+    PRINTS_DIFFERENCE,
+    PRINTS_ALL,
+} Verbosity;
 
 static gboolean
-passes(const Run *run, Says says)
+passes(const Run *run, Verbosity verbosity)
 {
     int status = 0;
     pid_t pid;
@@ -65,11 +65,11 @@ passes(const Run *run, Says says)
     pid = fork();
     g_assert(pid >= 0);
     if (pid == 0) {
-        int null = says == SAYS_NOTHING ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+        int null = verbosity == PRINTS_NOTHING ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 
         if (null >= 0 && (dup2(null, STDERR_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0))
             _exit(EXIT_FAILURE);
-        do_all(run, says == SAYS_ALL);
+        do_all(run, verbosity == PRINTS_ALL);
         _exit(EXIT_SUCCESS);
     }
     while (waitpid(pid, &status, 0) < 0)
@@ -77,15 +77,15 @@ passes(const Run *run, Says says)
     return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
 }
 
-/* Without `n` of them; takes them back if it then passes. */
+/* Removes `n` operations; restores them if the child then passes. */
 static gboolean
 try_without(Run *run, guint from, guint n)
 {
     g_autoptr(GArray) before = g_array_copy(run->operations);
 
     g_array_remove_range(run->operations, from, n);
-    if (!passes(run, SAYS_NOTHING)) {
-        /* What comes behind its death was never done. */
+    if (!passes(run, PRINTS_NOTHING)) {
+        /* Operations after the one that failed were never done. */
         g_array_set_size(run->operations, MIN(run->operations->len, *run->n_done + 1));
         return TRUE;
     }
@@ -94,7 +94,7 @@ try_without(Run *run, guint from, guint n)
     return FALSE;
 }
 
-/* Takes out ever smaller pieces, until not one operation can be missed. */
+/* Removes ever smaller pieces, until no single operation can be removed. */
 static void
 shrink(Run *run)
 {
@@ -146,11 +146,11 @@ run_world(guint32 seed, guint number)
 
         g_array_append_val(run.operations, operation);
     }
-    is_good = passes(&run, SAYS_WHAT_DIFFERS);
+    is_good = passes(&run, PRINTS_DIFFERENCE);
     if (!is_good) {
         shrink(&run);
-        (void)passes(&run, SAYS_ALL);
-        g_error("%s: %u operations show it, see above", run.seed, run.operations->len);
+        (void)passes(&run, PRINTS_ALL);
+        g_error("%s: %u operations reproduce it, see above", run.seed, run.operations->len);
     }
     g_rand_free(rand);
     g_array_unref(run.operations);

@@ -8,7 +8,7 @@
 
 #define NOW_MS (FIXTURE_MONOTONIC_US / 1000)
 
-/* As good a request as there can be; each test changes what it is about. */
+/* A valid pending request; each test changes the fields that it checks. */
 static LockRequestParts
 waiting(guint64 id, guint64 sequence)
 {
@@ -39,7 +39,7 @@ shared(LockRequestParts parts)
     return parts;
 }
 
-/* For the agent of that letter, whose last id is at least 100. */
+/* Restores for the agent of that letter, with a last id of at least 100. */
 static LockRequest *
 restore_in(CoreFixture *fixture,
            char letter,
@@ -90,7 +90,7 @@ test_as_it_was(CoreFixture *fixture, gconstpointer data)
     assert_effects(fixture, "released A7");
 }
 
-/* Nothing is granted before all is there; then whatever can be. */
+/* Nothing is granted before all requests are restored; then all grantable ones are. */
 static void
 test_process_all(CoreFixture *fixture, gconstpointer data)
 {
@@ -138,7 +138,7 @@ test_ids_go_on(CoreFixture *fixture, gconstpointer data)
     g_assert_cmpuint(fixture_request(fixture, 'A', "y", ""), ==, 301);
 }
 
-/* Tokens are above the restored ones, whatever the time is. */
+/* New tokens are above the restored ones, whatever the clock's time. */
 static void
 test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
 {
@@ -149,7 +149,7 @@ test_tokens_go_on(CoreFixture *fixture, gconstpointer data)
     g_assert_nonnull(restore(fixture, 'A', "y", held(2, 2, 1)));
     id = fixture_request(fixture, 'B', "z", "");
     g_assert_cmpuint(fixture_find(fixture, 'B', id)->token, ==, ahead + 1);
-    /* Also after the bucket has gone and come. */
+    /* Also after the bucket has been freed and created again. */
     fixture_release(fixture, 'A', 1);
     fixture_release(fixture, 'A', 2);
     fixture_release(fixture, 'B', id);
@@ -203,7 +203,7 @@ test_termination(CoreFixture *fixture, gconstpointer data)
     assert_effects(fixture, "terminated A2, terminated A1, granted B1");
 }
 
-/* Several shared ones, or one exclusive one. */
+/* Several shared locks, or one exclusive one. */
 static void
 test_held_together(CoreFixture *fixture, gconstpointer data)
 {
@@ -257,7 +257,7 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
     }
     g_assert_cmpuint(user_agent_get_n_requests(&fixture->user_agent), ==, 1);
     g_assert_null(fixture_find_queue(fixture, 'A', "y"));
-    /* Ids and keys are each agent's own, and order each bucket's. */
+    /* Ids and keys are unique within an agent, and sequence numbers within a bucket. */
     first.state = LOCK_REQUEST_PENDING;
     first.token = 0;
     first.sequence = 6;
@@ -268,7 +268,7 @@ test_refusals(CoreFixture *fixture, gconstpointer data)
     g_assert_nonnull(restore_in(fixture, 'B', "other", "x", &first));
 }
 
-/* A manager and its agents have one principal. */
+/* A manager and its agents belong to one principal. */
 static void
 test_of_another_principal(CoreFixture *fixture, gconstpointer data)
 {

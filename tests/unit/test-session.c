@@ -10,11 +10,11 @@
 
 typedef struct {
     Session session;
-    GString *log; /* of what a turn does */
+    GString *log; /* of the steps of a turn */
 } Fixture;
 
 static void
-forget_client(Client *client)
+free_client(Client *client)
 {
 }
 
@@ -38,7 +38,7 @@ set_up(Fixture *f, gconstpointer data)
     limits_init(&limits);
     limits.max[LIMIT_CALLS_WAITING] = 3;
     session_init(&f->session, &limits);
-    f->session.client_free = forget_client;
+    f->session.client_free = free_client;
     f->log = g_string_new(NULL);
     turn_init(&f->session.turn, commit, wake_up, f);
 }
@@ -77,7 +77,7 @@ identify(Fixture *f, Client *client, guint32 uid)
     client_set_agent(client, agent);
 }
 
-/* A copy has the same contents, and refers to nothing of the original. */
+/* A copy has the same contents and doesn't refer to memory of the original. */
 static void
 test_copy(Fixture *f, gconstpointer data)
 {
@@ -104,7 +104,7 @@ test_copy(Fixture *f, gconstpointer data)
     lock_call_free(copy);
 }
 
-/* One byte more than the limit is enough to be refused for. */
+/* One byte beyond the limit is enough to be refused. */
 static void
 test_copy_is_cut(Fixture *f, gconstpointer data)
 {
@@ -149,7 +149,7 @@ test_queue(Fixture *f, gconstpointer data)
     g_assert_cmpuint(f->session.deferred.n_bytes, ==, 0);
 }
 
-/* Bytes are counted with those of the clients of the same user, once that is known. */
+/* The bytes count together with those of the user's other clients, once the user is known. */
 static void
 test_queue_is_counted(Fixture *f, gconstpointer data)
 {
@@ -177,7 +177,7 @@ test_queue_is_counted(Fixture *f, gconstpointer data)
 /* ---- turns */
 
 typedef struct {
-    TurnOutput output; /* the first member */
+    TurnOutput output; /* must be first */
     Fixture *fixture;
     const char *name;
 } Output;
@@ -190,7 +190,7 @@ flush(TurnOutput *output)
     g_string_append_printf(self->fixture->log, "%s ", self->name);
 }
 
-/* The commit comes before anything is sent, and each output is flushed once. */
+/* The commit is done before anything is sent, and each output is flushed once. */
 static void
 test_turn(Fixture *f, gconstpointer data)
 {

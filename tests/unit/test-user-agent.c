@@ -7,7 +7,7 @@
 
 /* ---- termination */
 
-/* Its connection continues as a new agent without requests, whose ids continue. */
+/* The agent's connection continues as a new agent without requests, whose ids continue. */
 static void
 test_replace(CoreFixture *f, gconstpointer data)
 {
@@ -23,7 +23,7 @@ test_replace(CoreFixture *f, gconstpointer data)
     assert_state_of(f, 'B', FIXTURE_BUCKET, "n X B1 | n X A3");
 }
 
-/* All of its names, each processed once, all ends before all grants. */
+/* Its requests in all names: each queue is processed once, and all ends precede all grants. */
 static void
 test_terminate_many_names(CoreFixture *f, gconstpointer data)
 {
@@ -52,7 +52,7 @@ test_terminate_many_names(CoreFixture *f, gconstpointer data)
 
         g_assert_cmpint(effect->kind, ==, is_end ? EFFECT_TERMINATED : EFFECT_GRANTED);
         g_assert_cmpstr(effect->request->agent->client_id, ==, is_end ? "A" : "B");
-        /* What waited ends before what was held. */
+        /* Pending requests end before held locks. */
         if (is_end)
             g_assert_cmpint(effect->request->token != 0, ==, i >= 2 * n_names);
     }
@@ -62,7 +62,7 @@ test_terminate_many_names(CoreFixture *f, gconstpointer data)
         g_assert_cmpint(fixture_find(f, 'B', id)->state, ==, LOCK_REQUEST_HELD);
 }
 
-/* What it waited for with a time-out is no more. */
+/* The deadlines of its pending requests are removed. */
 static void
 test_terminate_ends_deadlines(CoreFixture *f, gconstpointer data)
 {
@@ -87,7 +87,7 @@ test_terminate_idle(CoreFixture *f, gconstpointer data)
 
 /* ---- time-outs */
 
-/* Never early, never late: with the microsecond in which the wait began counted in full. */
+/* A request times out exactly on time: the microsecond in which the wait began counts in full. */
 static void
 test_timeout_exact(CoreFixture *f, gconstpointer data)
 {
@@ -109,9 +109,9 @@ test_timeout_exact(CoreFixture *f, gconstpointer data)
     assert_effects(f, "timedout B1");
 }
 
-/* Due is due, however late one looks; and what isn't due stays. */
+/* Requests that became due earlier expire too; others remain. */
 static void
-test_timeout_late_look(CoreFixture *f, gconstpointer data)
+test_timeout_checked_late(CoreFixture *f, gconstpointer data)
 {
     fixture_request(f, 'A', "n", "");
     fixture_request(f, 'B', "n", "timeout=4294967295");
@@ -126,7 +126,7 @@ test_timeout_late_look(CoreFixture *f, gconstpointer data)
     assert_effects(f, "timedout B1");
 }
 
-/* The wall clock is nothing to it. */
+/* The wall clock has no effect on time-outs. */
 static void
 test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
 {
@@ -144,12 +144,12 @@ test_timeout_wall_clock(CoreFixture *f, gconstpointer data)
     user_agent_expire(user_agent);
     assert_effects(f, "timedout B1");
 
-    /* And a monotonic clock that isn't changes nothing. */
+    /* A monotonic clock that goes back has no effect. */
     user_agent_set_time(user_agent, 0, 0);
     g_assert_cmpint(user_agent->now_us, ==, FIXTURE_MONOTONIC_US + 100000);
 }
 
-/* All that is due times out before anything is granted by it. */
+/* All due requests time out before any request is granted as a result. */
 static void
 test_timeout_together(CoreFixture *f, gconstpointer data)
 {
@@ -162,7 +162,7 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     fixture_expire_after_ms(f, 40);
     assert_effects(f, "timedout B1, timedout C1, timedout A2, granted D1");
 
-    /* Looked at in time, the middle one would have been granted. */
+    /* If time had been checked earlier, the second would have been granted. */
     fixture_request(f, 'B', "n", "timeout=30");
     fixture_request(f, 'C', "n", "shared timeout=31");
     fixture_expire_after_ms(f, 30);
@@ -170,7 +170,7 @@ test_timeout_together(CoreFixture *f, gconstpointer data)
     assert_effects(f, "waits B2, waits C2, timedout B2, granted C2");
 }
 
-/* A steal doesn't change pending requests or their remaining time. */
+/* A steal doesn't change pending requests or their remaining times. */
 static void
 test_timeout_and_steal(CoreFixture *f, gconstpointer data)
 {
@@ -181,7 +181,7 @@ test_timeout_and_steal(CoreFixture *f, gconstpointer data)
     effects_clear(&f->user_agent.effects);
     fixture_expire_after_ms(f, 1);
     assert_effects(f, "timedout B1");
-    /* A steal that says a time-out has no use for it. */
+    /* A time-out of a steal has no effect. */
     fixture_request(f, 'D', "n", "steal timeout=5");
     effects_clear(&f->user_agent.effects);
     fixture_expire_after_ms(f, 10);
@@ -206,7 +206,7 @@ test_timeout_two_names(CoreFixture *f, gconstpointer data)
     assert_state(f, "n S A1, m S A2, n S C1, m S D1 | -");
 }
 
-/* ---- the service's own end */
+/* ---- shutdown of the service */
 
 static void
 test_shut_down(CoreFixture *f, gconstpointer data)
@@ -253,7 +253,7 @@ main(int argc, char **argv)
     FIXTURE_TEST("/user-agent/terminate/ends-deadlines", test_terminate_ends_deadlines);
     FIXTURE_TEST("/user-agent/terminate/idle", test_terminate_idle);
     FIXTURE_TEST("/user-agent/timeout/exact", test_timeout_exact);
-    FIXTURE_TEST("/user-agent/timeout/late-look", test_timeout_late_look);
+    FIXTURE_TEST("/user-agent/timeout/checked-late", test_timeout_checked_late);
     FIXTURE_TEST("/user-agent/timeout/wall-clock", test_timeout_wall_clock);
     FIXTURE_TEST("/user-agent/timeout/together", test_timeout_together);
     FIXTURE_TEST("/user-agent/timeout/and-steal", test_timeout_and_steal);
