@@ -50,7 +50,7 @@ bus_session_add_client(gpointer self, gsize size, char letter, const char *id)
     BusClient *client = g_malloc0(size);
 
     client->letter = letter;
-    /* A client that is back is another one. */
+    /* A client that connects again is a new one. */
     g_assert_true(g_hash_table_insert(session->letters, g_strdup(id), g_strndup(&letter, 1)));
     session->clients[letter - 'A'] = client;
     return client;

@@ -267,8 +267,8 @@ watch(gpointer self, char letter, const char *bucket)
 
 /* ---- time */
 
-/* The answer to a ping comes after all that the service sent before it; and GDBus hands over what
- * came earlier before it. */
+/* The reply to a ping arrives after everything that the service sent before it, and GDBus
+ * dispatches in order. */
 static void
 settle(gpointer self)
 {
@@ -291,7 +291,8 @@ settle(gpointer self)
         ;
 }
 
-/* What an event brings about for others is sent in the same turn, so it is there after a ping. */
+/* Events for other clients that are caused by an event are sent in the same turn, so they have
+ * arrived after a ping. */
 static void
 await(gpointer self, char letter)
 {

@@ -14,7 +14,7 @@ typedef struct {
     UserAgent user_agent;
     Agent *agents[SPEC_AGENTS];
     GQueue events[SPEC_AGENTS]; /* of SpecEvent */
-    char *watched[SPEC_AGENTS]; /* the bucket that it watches, or NULL */
+    char *watched[SPEC_AGENTS]; /* the bucket that the agent watches, or NULL */
 } Core;
 
 static gpointer
@@ -116,18 +116,18 @@ die(gpointer self, char letter)
 {
     Core *core = self;
     Agent *agent = g_steal_pointer(&core->agents[letter - 'A']);
-    guint n_told = core->events[letter - 'A'].length;
+    guint n_events = core->events[letter - 'A'].length;
 
     g_clear_pointer(&core->watched[letter - 'A'], g_free);
     user_agent_terminate(&core->user_agent, agent);
     agent_unref(agent);
     take_effects(core, NULL);
-    if (core->events[letter - 'A'].length > n_told)
-        g_test_fail_printf("%c is told something, but is gone", letter);
+    if (core->events[letter - 'A'].length > n_events)
+        g_test_fail_printf("%c is notified after it has disconnected", letter);
     g_queue_clear_full(&core->events[letter - 'A'], (GDestroyNotify)spec_event_free);
 }
 
-/* The messages are the edge's; here only what cases look for in them. */
+/* The messages are added by the server; these contain only the words that cases check. */
 static void
 set_error(SpecAnswer *answer, LockResult result)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Runs cases on libweblocks, by its public API and through a message bus. Each agent is a
+/* Runs cases on libweblocks, through its public API and a message bus. Each agent is a
  * WebLocksAgent with a separate connection; all are in this process and in one main context.
  *
  * The library exposes no ids: here each request has a number, and `release` and `abort` use the
@@ -15,8 +15,9 @@
 
 #include "tests/spec/bus-session.h"
 
-/* A busy machine needs time between a line that has a time-out and the one that awaits it. */
-#define TIMEOUTS_ARE_LONGER_BY 5
+/* Time-outs are multiplied by this, since on a busy machine time passes between a line with a
+ * time-out and the one that awaits it. */
+#define TIMEOUT_FACTOR 5
 
 typedef struct {
     BusClient base;
@@ -32,52 +33,52 @@ typedef struct {
 typedef struct {
     guint64 number;
     char letter;
-    Client *client;            /* NULL: died since */
-    const SpecRequest *wanted; /* the case's */
+    Client *client;            /* NULL: disconnected */
+    const SpecRequest *wanted; /* borrowed from the case */
     gboolean is_sync;
-    gboolean waits;            /* the case was told so: what comes now is an event */
-    GCancellable *cancellable; /* NULL: none was given */
+    gboolean waits;            /* reported as waiting: what follows is an event */
+    GCancellable *cancellable; /* NULL: none */
 
     gboolean is_done;
-    WebLocksLock *lock; /* NULL: there was none */
+    WebLocksLock *lock; /* NULL: not granted */
     GError *error;
-    char *lost; /* the reason; NULL: it wasn't */
+    char *lost; /* the reason; NULL: not lost */
 } Request;
 
 /* ---- cases that can't be expressed */
 
-static const char foreign_ids[] = "the library shows no ids, so there are none to try on others";
+static const char foreign_ids[] = "the library exposes no ids that could be used by another client";
 static const char own_keys[] = "the library chooses the keys";
 
 static const struct {
     const char *name;
     const char *reason;
-} unsayable[] = {
-    {"right-5-id-of-another-client", foreign_ids},
-    {"right-6-id-of-another-bucket", foreign_ids},
+} inexpressible[] = {
+    {"known-bug-5-id-of-another-client", foreign_ids},
+    {"known-bug-6-id-of-another-bucket", foreign_ids},
     {"abort-of-another-client", foreign_ids},
-    {"abort-of-nothing", foreign_ids},
+    {"abort-of-unused-id", foreign_ids},
     {"release-not-held", foreign_ids},
     {"modes", "WebLocksMode has no other values"},
-    {"signal-not-supported", "a GCancellable goes with all options"},
+    {"signal-not-supported", "a GCancellable can be combined with all options"},
     {"key-repeats", own_keys},
     {"key-mismatch", own_keys},
     {"key-of-a-waiting-request", own_keys},
-    {"key-free-again", own_keys},
+    {"key-reusable", own_keys},
     {"key-of-a-repeated-steal", own_keys},
     {"key-range", own_keys},
     {"repeats-are-free", own_keys},
 };
 
 static const char *
-why_not(const SpecCase *spec)
+get_skip_reason(const SpecCase *spec)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(unsayable); i++)
-        if (g_str_equal(unsayable[i].name, spec->name))
-            return unsayable[i].reason;
+    for (guint i = 0; i < G_N_ELEMENTS(inexpressible); i++)
+        if (g_str_equal(inexpressible[i].name, spec->name))
+            return inexpressible[i].reason;
     for (guint i = 0; i < spec->steps->len; i++)
         if (((const SpecStep *)spec->steps->pdata[i])->verb == SPEC_WATCH)
-            return "the library shows watchers lists, not events";
+            return "the library's watchers get lists, not events";
     return NULL;
 }
 
@@ -169,7 +170,7 @@ close_agent(gpointer agent, gpointer unused)
     g_assert_false(web_locks_agent_get_connected(agent));
 }
 
-/* What the library owes for everything its closed agent had. */
+/* Whether the application has been notified of the end of this request of a closed agent. */
 static gboolean
 is_ended(gpointer data)
 {
@@ -196,7 +197,7 @@ die(gpointer self, char letter)
     }
     private_bus_wait_gone(bus_session_bus(), web_locks_agent_get_client_id(client->agent),
                           close_agent, client->agent);
-    /* Nobody else's query would come after it: those don't go through the bus. */
+    /* A query of another client wouldn't be ordered after it: queries don't use the bus. */
     private_bus_ping_service(bus_session_bus());
     for (guint i = 0; i < ended->len; i++) {
         const Request *request = ended->pdata[i];
@@ -285,7 +286,7 @@ on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 
     g_assert_true(lock == request->lock);
     g_assert_false(web_locks_lock_get_held(lock));
-    g_assert_cmpstr(request->lost, ==, NULL); /* it is told once */
+    g_assert_cmpstr(request->lost, ==, NULL); /* notified only once */
     request->lost = g_strdup(g_enum_get_value(reasons, (int)reason)->value_nick);
     if (request->client != NULL)
         add_event(request, SPEC_RELEASED)->reason = g_strdup(request->lost);
@@ -335,9 +336,10 @@ on_queried(GObject *source, GAsyncResult *result, gpointer data)
     *(gboolean *)data = TRUE;
 }
 
-/* On return what the client sent is done, and it has heard of it: the service answers in order. */
+/* On return everything that the client sent has been processed, and its notifications have arrived:
+ * the service processes messages in order. */
 static void
-pass_barrier(WebLocksManager *manager)
+complete_pending_calls(WebLocksManager *manager)
 {
     gboolean done = FALSE;
 
@@ -361,7 +363,7 @@ make_options(const SpecRequest *wanted)
     g_assert_cmpuint(wanted->key, ==, 0);
     web_locks_options_set_if_available(options, wanted->if_available);
     web_locks_options_set_steal(options, wanted->steal || wanted->steal_method);
-    web_locks_options_set_timeout(options, wanted->timeout_ms * TIMEOUTS_ARE_LONGER_BY);
+    web_locks_options_set_timeout(options, wanted->timeout_ms * TIMEOUT_FACTOR);
     web_locks_options_set_why(options, wanted->why);
     return options;
 }
@@ -377,7 +379,7 @@ add_request(Session *session, Client *client, const SpecRequest *wanted)
     request->client = client;
     request->wanted = wanted;
     request->is_sync = wanted->if_available || wanted->steal || wanted->steal_method;
-    /* So that it can be aborted. */
+    /* A request with a cancellable can be aborted. */
     if (!request->is_sync)
         request->cancellable = g_cancellable_new();
     return request;
@@ -398,8 +400,8 @@ request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *
     } else {
         web_locks_manager_request_async(manager, wanted->name, options, request->cancellable,
                                         on_requested, request);
-        g_assert_false(request->is_done); /* never from within the call */
-        pass_barrier(manager);
+        g_assert_false(request->is_done); /* the callback is never called from within the call */
+        complete_pending_calls(manager);
     }
 
     take_error(answer, request->error);
@@ -420,10 +422,10 @@ find_request(const Session *session, char letter, const char *bucket, guint64 nu
     Request *request;
 
     if (number == 0 || number > session->requests->len)
-        g_error("%" G_GUINT64_FORMAT " is no request: this case can't be said", number);
+        g_error("%" G_GUINT64_FORMAT " is not a request: this case can't be expressed", number);
     request = session->requests->pdata[number - 1];
     if (request->letter != letter || !g_str_equal(request->wanted->bucket, bucket))
-        g_error("it is a request of another agent or bucket: this case can't be said");
+        g_error("a request of another agent or bucket: this case can't be expressed");
     return request;
 }
 
@@ -484,7 +486,7 @@ release_lock(gpointer self, char letter, const char *bucket, guint64 id, SpecAns
     if (request->lost == NULL)
         return;
 
-    /* The service knows no more than that it isn't held; the library knows why. */
+    /* The service only replies that the lock isn't held; the library has the reason. */
     why = g_str_equal(request->lost, "stolen") ? WEB_LOCKS_ERROR_STOLEN : WEB_LOCKS_ERROR_LOST;
     g_assert_error(error, WEB_LOCKS_ERROR, why);
     g_free(answer->error);
@@ -508,9 +510,9 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
     g_assert_nonnull(request->cancellable);
     g_cancellable_cancel(request->cancellable);
     g_assert_true(private_bus_wait(is_request_done, request));
-    /* The service isn't asked whether it could: it is told. */
+    /* The library doesn't report whether the abort came in time, so the result is waited for. */
     if (request->client != NULL)
-        pass_barrier(get_manager(request->client, bucket));
+        complete_pending_calls(get_manager(request->client, bucket));
     answer->aborted =
         !was_done && g_error_matches(request->error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
 }
@@ -554,7 +556,7 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 
 /* ---- time */
 
-/* The answer to a query comes after all that the service sent before it. */
+/* The reply to a query arrives after everything that the service sent before it. */
 static void
 settle(gpointer self)
 {
@@ -574,7 +576,8 @@ settle(gpointer self)
     run_what_is_ready();
 }
 
-/* What an event brings about for others is sent in the same turn, so it is there after a query. */
+/* Events for other clients that are caused by an event are sent in the same turn, so they have
+ * arrived after a query. */
 static void
 await(gpointer self, char letter)
 {
@@ -584,7 +587,7 @@ await(gpointer self, char letter)
 
 const SpecDriver spec_driver_library = {
     .name = "library",
-    .why_not = why_not,
+    .get_skip_reason = get_skip_reason,
     .set_up = bus_session_set_up,
     .tear_down = bus_session_tear_down,
     .start = start,

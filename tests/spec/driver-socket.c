@@ -12,7 +12,7 @@
 
 #define PATIENCE_MS 20000
 
-/* Keys of ours are far from those of the cases. */
+/* Keys of requests without a key in the case, distinct from those in cases. */
 #define FIRST_KEY 1000000u
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
 } Session;
 
 static const char *
-why_not_step(const SpecStep *step)
+get_skip_reason_of_step(const SpecStep *step)
 {
     const char *mode = step->request.mode;
 
@@ -47,12 +47,12 @@ why_not_step(const SpecStep *step)
 }
 
 static const char *
-why_not(const SpecCase *spec)
+get_skip_reason(const SpecCase *spec)
 {
     const char *reason = NULL;
 
     for (guint i = 0; reason == NULL && i < spec->steps->len; i++)
-        reason = why_not_step(spec->steps->pdata[i]);
+        reason = get_skip_reason_of_step(spec->steps->pdata[i]);
     return reason;
 }
 
@@ -134,7 +134,7 @@ take_event_message(Client *client, const PacketHead *head)
     }
 }
 
-/* Sends what has been written, and returns the answer to its last call. */
+/* Sends what has been written, and returns the answer to the last call. */
 static const PacketAnswer *
 call(Client *client)
 {
@@ -160,7 +160,7 @@ take_answer(const PacketAnswer *from, SpecAnswer *answer)
 {
     static const struct {
         const char *name;
-        const char *message; /* the packet has none: what it can be about */
+        const char *message; /* packets have no message: the words that cases check */
     } errors[N_PACKET_ERRORS] = {
         [PACKET_ERROR_INVALID_ARGS] = {"InvalidArgs", "timeout, key, name or why"},
         [PACKET_ERROR_NOT_SUPPORTED] = {"NotSupported", "name, steal or signal"},
@@ -214,7 +214,7 @@ request_lock(gpointer self, char letter, const SpecRequest *wanted, SpecAnswer *
     reply = call(client);
     take_answer(reply, answer);
     answer->id = reply->state != PACKET_STATE_NONE ? key : 0;
-    /* A repeated one changes nothing about the first. */
+    /* A repeated request changes nothing about the first. */
     if (answer->id != 0 && !g_hash_table_contains(client->requests, &key))
         g_hash_table_insert(client->requests, g_memdup2(&key, sizeof key), (gpointer)wanted);
 }
@@ -242,7 +242,7 @@ abort_request(gpointer self, char letter, const char *bucket, guint64 id, SpecAn
     call_with_key(self, letter, PACKET_ABORT, id, answer);
 }
 
-/* By the bus, as all that is no lock operation. */
+/* On the bus, like all calls other than lock operations. */
 static void
 break_locks(gpointer self, char letter, const char *bucket, const char *name, SpecAnswer *answer)
 {
@@ -286,8 +286,8 @@ query(gpointer self, char letter, const char *bucket, GPtrArray *held, GPtrArray
 
 /* ---- time */
 
-/* What the bus has told the service, such as the end of others, comes before the ping; and what
- * that brings about, before the answer to SYNC. */
+/* Everything that the bus has sent to the service, such as disconnects, comes before the ping; its
+ * effects come before the answer to SYNC. */
 static void
 settle(gpointer self)
 {
@@ -304,7 +304,8 @@ settle(gpointer self)
     }
 }
 
-/* What an event brings about for others is sent in the same turn, so it is there after settle(). */
+/* Events for other clients that are caused by an event are sent in the same turn, so they have
+ * arrived after settle(). */
 static void
 await(gpointer self, char letter)
 {
@@ -329,7 +330,7 @@ take_event(gpointer self, char letter)
 
 const SpecDriver spec_driver_socket = {
     .name = "socket",
-    .why_not = why_not,
+    .get_skip_reason = get_skip_reason,
     .set_up = bus_session_set_up,
     .tear_down = bus_session_tear_down,
     .start = start,

@@ -37,7 +37,7 @@ refuse(GError **error, guint line, const char *what)
     return FALSE;
 }
 
-/* A word as a name: C's escapes, and 'x'*1024 for many. */
+/* Unescapes a name: C's escapes, and 'x'*1024 for a repetition. */
 static char *
 parse_name(const char *word)
 {
@@ -53,7 +53,7 @@ parse_name(const char *word)
     return g_string_free(name, FALSE);
 }
 
-/* How many words it was; 0 if it is none. */
+/* Returns the number of words of the option; 0 if it isn't one. */
 static guint
 parse_option(SpecRequest *request, char **words)
 {
@@ -93,12 +93,12 @@ parse_option(SpecRequest *request, char **words)
     return 2;
 }
 
-/* "NAME OPTION..." up to "->" */
+/* Parses "NAME OPTION..." up to "->". */
 static gboolean
 parse_request(SpecStep *step, char **words, GError **error)
 {
     if (words[0] == NULL)
-        return refuse(error, step->line, "a name is missing");
+        return refuse(error, step->line, "missing lock name");
 
     step->request.name = parse_name(words[0]);
     words++;
@@ -106,7 +106,7 @@ parse_request(SpecStep *step, char **words, GError **error)
         guint n = parse_option(&step->request, words);
 
         if (n == 0)
-            return refuse(error, step->line, "what option is that?");
+            return refuse(error, step->line, "unknown option");
         words += n;
     }
     if (step->request.bucket == NULL)
@@ -136,7 +136,7 @@ parse_verb(SpecStep *step, const char *word)
     return FALSE;
 }
 
-/* "[LABEL =] VERB ..." of one agent */
+/* Parses "[LABEL =] VERB ..." of one agent. */
 static gboolean
 parse_agent_step(SpecStep *step, char **words, GError **error)
 {
@@ -147,7 +147,7 @@ parse_agent_step(SpecStep *step, char **words, GError **error)
         i = 2;
     }
     if (words[i] == NULL || !parse_verb(step, words[i]))
-        return refuse(error, step->line, "what verb is that?");
+        return refuse(error, step->line, "unknown verb");
     step->request.steal_method = g_str_equal(words[i], "steal");
     i++;
 
@@ -157,7 +157,7 @@ parse_agent_step(SpecStep *step, char **words, GError **error)
     } else if (step->verb != SPEC_QUERY && step->verb != SPEC_WATCH && step->verb != SPEC_DIE &&
                step->verb != SPEC_BACK) {
         if (words[i] == NULL)
-            return refuse(error, step->line, "of which request?");
+            return refuse(error, step->line, "missing label");
         step->label = g_strdup(words[i++]);
     }
     if (step->verb != SPEC_REQUEST && words[i] != NULL && g_str_equal(words[i], "bucket"))
@@ -180,7 +180,7 @@ parse_step(SpecStep *step, GError **error)
     char **rest;
 
     if (!g_shell_parse_argv(step->text, NULL, &words, NULL))
-        return refuse(error, step->line, "bad quotes");
+        return refuse(error, step->line, "mismatched quotes");
     rest = words;
     if (g_str_equal(rest[0], "tokens")) {
         step->verb = SPEC_TOKENS;
@@ -192,12 +192,12 @@ parse_step(SpecStep *step, GError **error)
         rest++;
     }
     if (rest[0] == NULL || !g_ascii_isupper(rest[0][0]) || !g_str_equal(&rest[0][1], ":"))
-        return refuse(error, step->line, "which agent?");
+        return refuse(error, step->line, "missing agent");
     step->agent = rest[0][0];
     return parse_agent_step(step, &rest[1], error);
 }
 
-/* "NAME" or "NAME: what it shows" */
+/* Parses "NAME" or "NAME: DESCRIPTION". */
 static SpecCase *
 new_case(const char *text, guint line)
 {
@@ -223,7 +223,7 @@ parse_line(GPtrArray *cases, const char *text, guint line, GError **error)
         return TRUE;
     }
     if (spec == NULL)
-        return refuse(error, line, "this is in no case");
+        return refuse(error, line, "line outside of a case");
     if (g_str_has_prefix(text, "limit ")) {
         g_ptr_array_add(spec->limits, g_strdup(text + strlen("limit ")));
         return TRUE;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The parser for cases.txt. The language is explained at the top of that file. */
+/* The parser for cases.txt. The syntax is described in README.md. */
 
 #pragma once
 
@@ -11,14 +11,14 @@
 typedef struct {
     char *name;
     char *bucket;
-    char *mode; /* the word as given; NULL is the default */
+    char *mode; /* the mode's string; NULL: the default */
     gboolean if_available;
     gboolean steal;
-    gboolean steal_method; /* by Steal instead of Request */
+    gboolean steal_method; /* by the method Steal instead of Request */
     gboolean signal;
     guint32 timeout_ms;
     guint64 key;
-    char *why; /* NULL is none */
+    char *why; /* NULL: none */
 } SpecRequest;
 
 typedef enum {
@@ -41,11 +41,11 @@ typedef struct {
     char *text;
     SpecVerb verb;
     char agent;
-    gboolean await;      /* of an event: time passes until it comes */
-    char *label;         /* of the request it makes or means; or an id in digits */
-    char *bucket;        /* of release, abort, query, watch; NULL is the label's, or the default */
+    gboolean await;      /* for an event: wait until it comes */
+    char *label;         /* of the request that is made or referred to; or an id in digits */
+    char *bucket;        /* of release, abort, query, watch; NULL: the label's, or the default */
     SpecRequest request; /* of SPEC_REQUEST */
-    char **outcome;      /* the words after "->"; of the other verbs what follows them */
+    char **outcome;      /* the words after "->"; for other verbs, those after the verb */
 } SpecStep;
 
 typedef struct {
@@ -55,5 +55,5 @@ typedef struct {
     GPtrArray *steps;  /* of SpecStep */
 } SpecCase;
 
-/* All cases of the file, or NULL with `error` telling the line that can't be read. */
+/* Returns all cases of the file; on failure NULL, and `error` has the line number. */
 GPtrArray *spec_cases_load(const char *path, GError **error);

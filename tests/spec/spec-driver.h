@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What a case runs on: the core, the service on a bus, or the library. */
+/* What cases run on: the core, the service on a bus, or the library. */
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 /* An answer to a call; clear with spec_answer_clear(). */
 typedef struct {
-    char *error;   /* short, such as NotHeld; NULL if there is none */
+    char *error;   /* short, such as NotHeld; NULL: success */
     char *message; /* of the error */
     guint64 id;
     guint64 token;
@@ -35,14 +35,14 @@ typedef struct {
 typedef struct {
     const char *name;
 
-    /* Why the case can't be said to it; NULL: it can. May be NULL itself. */
-    const char *(*why_not)(const SpecCase *spec);
+    /* Returns why the case can't be expressed, or NULL if it can. May be NULL. */
+    const char *(*get_skip_reason)(const SpecCase *spec);
 
-    /* Once for all cases; NULL: there is nothing to do. */
+    /* Called once before all cases; may be NULL. */
     void (*set_up)(void);
     void (*tear_down)(void);
 
-    /* For each case: a service without clients, and its end. */
+    /* For each case: start a service without clients, and stop it. */
     gpointer (*start)(const char *const *limits);
     void (*stop)(gpointer self);
 
@@ -53,7 +53,7 @@ typedef struct {
     void (*release)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
     void (*abort)(gpointer self, char agent, const char *bucket, guint64 id, SpecAnswer *answer);
 
-    /* The answer's id is how many locks it has ended. */
+    /* The answer's id is the number of locks that were ended. */
     void (*break_locks)(
         gpointer self, char agent, const char *bucket, const char *name, SpecAnswer *answer);
 
@@ -61,18 +61,18 @@ typedef struct {
     void (*query)(
         gpointer self, char agent, const char *bucket, GPtrArray *held, GPtrArray *pending);
 
-    /* All events of the bucket, of all agents, from now on. */
+    /* From now on `agent` gets all events of the bucket, of all agents. */
     void (*watch)(gpointer self, char agent, const char *bucket);
 
-    /* On return all has arrived, at every agent, that was sent before. */
+    /* Returns when all events that were sent before have arrived at every agent. */
     void (*settle)(gpointer self);
 
-    /* Lets time pass until that agent has an event; returns without one if none can come. */
+    /* Waits until the agent has an event; returns without one if none can come. */
     void (*await)(gpointer self, char agent);
-    /* NULL: it is the monotonic clock. */
+    /* NULL: the monotonic clock. */
     gint64 (*get_time_us)(gpointer self);
 
-    /* The oldest event that the agent has not been asked for; NULL if there is none. */
+    /* Removes and returns the oldest event of the agent; NULL if there is none. */
     SpecEvent *(*take_event)(gpointer self, char agent);
 } SpecDriver;
 
@@ -87,5 +87,5 @@ void spec_event_free(SpecEvent *event);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SpecAnswer, spec_answer_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SpecEvent, spec_event_free)
 
-/* Returns FALSE, and fails the test with a message, unless everything was as the case expects. */
+/* Returns whether everything was as the case expects; otherwise fails the test with a message. */
 gboolean spec_run_case(const SpecDriver *driver, const SpecCase *spec);

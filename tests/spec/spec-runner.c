@@ -9,25 +9,25 @@
 typedef struct {
     char agent;
     guint64 id;
-    guint64 token; /* 0 while it waits */
+    guint64 token; /* 0: waiting */
     gint64 begun_us;
     const SpecRequest *request;
-    gboolean is_over; /* no longer waits, as the case has it: its time-out is no matter */
-} Known;
+    gboolean has_ended; /* no longer waits according to the case, so a time-out doesn't matter */
+} Labelled;
 
 typedef struct {
     const SpecDriver *driver;
     gpointer self;
     const SpecCase *spec;
     const SpecStep *step;
-    gboolean there[SPEC_AGENTS];
-    gboolean watches[SPEC_AGENTS]; /* it has a watch, and so is told of other agents */
-    GHashTable *known;             /* label -> Known */
-    gboolean may_be_void;
-    gboolean is_void; /* it went otherwise, but we were too slow to tell anything from it */
+    gboolean connected[SPEC_AGENTS];
+    gboolean watches[SPEC_AGENTS]; /* watches, and so is notified of other agents' events */
+    GHashTable *labelled;          /* label -> Labelled */
+    gboolean may_be_uncertain;
+    gboolean is_uncertain; /* failed, but only because the machine was too slow */
 } Run;
 
-/* How often a case is tried, while the machine is too slow for its time-outs. */
+/* How often a case is tried if the machine is too slow for its time-outs. */
 #define TRIES_MAX 10
 
 void
@@ -65,7 +65,7 @@ get_time_us(const Run *run)
                                             : g_get_monotonic_time();
 }
 
-/* Whether a request may have timed out by now that the case has wait still. */
+/* Whether a request that should still wait according to the case may have timed out by now. */
 static gboolean
 is_late(const Run *run)
 {
@@ -73,30 +73,30 @@ is_late(const Run *run)
     GHashTableIter iter;
     gpointer value;
 
-    g_hash_table_iter_init(&iter, run->known);
+    g_hash_table_iter_init(&iter, run->labelled);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const Known *known = value;
+        const Labelled *labelled = value;
 
-        if (known->request->timeout_ms > 0 && known->token == 0 && !known->is_over &&
-            now_us - known->begun_us >= (gint64)known->request->timeout_ms * 1000)
+        if (labelled->request->timeout_ms > 0 && labelled->token == 0 && !labelled->has_ended &&
+            now_us - labelled->begun_us >= (gint64)labelled->request->timeout_ms * 1000)
             return TRUE;
     }
     return FALSE;
 }
 
-/* That one, and all of an agent. */
+/* Marks this request, and all of an agent, as ended. */
 static void
 end_requests(Run *run, guint64 id, char agent)
 {
     GHashTableIter iter;
     gpointer value;
 
-    g_hash_table_iter_init(&iter, run->known);
+    g_hash_table_iter_init(&iter, run->labelled);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        Known *known = value;
+        Labelled *labelled = value;
 
-        if (known->id == id || known->agent == agent)
-            known->is_over = TRUE;
+        if (labelled->id == id || labelled->agent == agent)
+            labelled->has_ended = TRUE;
     }
 }
 
@@ -111,10 +111,10 @@ differ(Run *run, const char *format, ...)
     va_start(arguments, format);
     what = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    run->is_void = run->may_be_void && !run->step->await && is_late(run);
-    if (run->is_void)
-        g_test_message("line %u: %s: %s, too late: once more", run->step->line, run->step->text,
-                       what);
+    run->is_uncertain = run->may_be_uncertain && !run->step->await && is_late(run);
+    if (run->is_uncertain)
+        g_test_message("line %u: %s: %s; too late, so the case is repeated", run->step->line,
+                       run->step->text, what);
     else
         g_test_fail_printf("line %u: %s: %s", run->step->line, run->step->text, what);
     return FALSE;
@@ -137,19 +137,19 @@ describe_event(const SpecEvent *event)
                            event->reason != NULL ? event->reason : "");
 }
 
-/* An agent joins when it is first mentioned. */
+/* An agent connects when it is first mentioned. */
 static void
-ensure_there(Run *run, char agent)
+ensure_connected(Run *run, char agent)
 {
-    if (run->there[agent - 'A'])
+    if (run->connected[agent - 'A'])
         return;
     run->driver->join(run->self, agent);
-    run->there[agent - 'A'] = TRUE;
+    run->connected[agent - 'A'] = TRUE;
 }
 
-/* Before anything new is done, all that has happened must have been expected. */
+/* Before each call, every event that has arrived must have been expected. */
 static gboolean
-check_nothing_left(Run *run)
+check_no_events(Run *run)
 {
     run->driver->settle(run->self);
     for (guint i = 0; i < SPEC_AGENTS; i++) {
@@ -157,13 +157,13 @@ check_nothing_left(Run *run)
         g_autoptr(SpecEvent) event = NULL;
         g_autofree char *text = NULL;
 
-        if (!run->there[i])
+        if (!run->connected[i])
             continue;
         event = run->driver->take_event(run->self, agent);
         if (event == NULL)
             continue;
         text = describe_event(event);
-        return differ(run, "before this, %c was told: %s", agent, text);
+        return differ(run, "before this line, %c was notified: %s", agent, text);
     }
     return TRUE;
 }
@@ -177,21 +177,21 @@ check_error(Run *run, const SpecAnswer *answer, const char *const *expected)
         return answer->error == NULL || differ(run, "error %s: %s", answer->error, answer->message);
 
     if (answer->error == NULL)
-        return differ(run, "no error; id %" G_GUINT64_FORMAT, answer->id);
+        return differ(run, "no error, but id %" G_GUINT64_FORMAT, answer->id);
     if (!g_str_equal(answer->error, expected[1]))
         return differ(run, "error %s: %s", answer->error, answer->message);
     if (expected[2] != NULL && strstr(answer->message, expected[2]) == NULL)
-        return differ(run, "the error's message is: %s", answer->message);
+        return differ(run, "the error has the message: %s", answer->message);
     return TRUE;
 }
 
 static gboolean
 check_same(Run *run, const SpecAnswer *answer, const char *label)
 {
-    const Known *other = g_hash_table_lookup(run->known, label);
+    const Labelled *other = g_hash_table_lookup(run->labelled, label);
 
     if (other == NULL)
-        return differ(run, "%s is not known", label);
+        return differ(run, "unknown label %s", label);
     return (answer->id == other->id && answer->token == other->token) ||
            differ(run,
                   "id %" G_GUINT64_FORMAT " token %" G_GUINT64_FORMAT
@@ -206,7 +206,7 @@ run_request(Run *run)
     const char *const *outcome = (const char *const *)step->outcome;
     gint64 begun_us = get_time_us(run);
     g_auto(SpecAnswer) answer = {0};
-    Known *known;
+    Labelled *labelled;
 
     if (outcome[0] == NULL)
         return differ(run, "with what outcome?");
@@ -227,27 +227,27 @@ run_request(Run *run)
                       answer.token);
     if (step->label == NULL)
         return differ(run, "it needs a label");
-    known = g_new0(Known, 1);
-    known->agent = step->agent;
-    known->id = answer.id;
-    known->token = answer.token;
-    known->begun_us = begun_us;
-    known->request = &step->request;
-    g_hash_table_replace(run->known, step->label, known);
+    labelled = g_new0(Labelled, 1);
+    labelled->agent = step->agent;
+    labelled->id = answer.id;
+    labelled->token = answer.token;
+    labelled->begun_us = begun_us;
+    labelled->request = &step->request;
+    g_hash_table_replace(run->labelled, step->label, labelled);
     return TRUE;
 }
 
-/* A label's id and bucket, or a plain number's in the default bucket. */
+/* Gets the id and bucket of a label; the bucket of a plain number is the default one. */
 static gboolean
 find_id(Run *run, guint64 *out_id, const char **out_bucket)
 {
     const char *label = run->step->label;
-    const Known *known = g_hash_table_lookup(run->known, label);
+    const Labelled *labelled = g_hash_table_lookup(run->labelled, label);
 
-    if (known == NULL && !g_ascii_isdigit(label[0]))
-        return differ(run, "%s is not known", label);
-    *out_id = known != NULL ? known->id : g_ascii_strtoull(label, NULL, 10);
-    *out_bucket = known != NULL ? known->request->bucket : "default";
+    if (labelled == NULL && !g_ascii_isdigit(label[0]))
+        return differ(run, "unknown label %s", label);
+    *out_id = labelled != NULL ? labelled->id : g_ascii_strtoull(label, NULL, 10);
+    *out_bucket = labelled != NULL ? labelled->request->bucket : "default";
     if (run->step->bucket != NULL)
         *out_bucket = run->step->bucket;
     return TRUE;
@@ -337,7 +337,7 @@ join(GPtrArray *entries)
     return g_string_free(text, FALSE);
 }
 
-/* "held n shared A, n shared B; pending -", from the line itself. */
+/* Parses "held n shared A, n shared B; pending -" in the line. */
 static gboolean
 parse_expected(Run *run, GPtrArray *held, GPtrArray *pending)
 {
@@ -395,25 +395,25 @@ run_query(Run *run)
 /* ---- events */
 
 static gboolean
-check_event(Run *run, const SpecEvent *event, Known *known)
+check_event(Run *run, const SpecEvent *event, Labelled *labelled)
 {
-    const SpecRequest *request = known->request;
+    const SpecRequest *request = labelled->request;
     const char *mode = request->mode != NULL ? request->mode : "exclusive";
     g_autofree char *text = describe_event(event);
-    gint64 waited_us = get_time_us(run) - known->begun_us;
+    gint64 waited_us = get_time_us(run) - labelled->begun_us;
 
-    if (event->kind != run->step->verb || event->id != known->id || event->client != known->agent ||
-        g_strcmp0(event->bucket, request->bucket) != 0 ||
+    if (event->kind != run->step->verb || event->id != labelled->id ||
+        event->client != labelled->agent || g_strcmp0(event->bucket, request->bucket) != 0 ||
         g_strcmp0(event->name, request->name) != 0 || g_strcmp0(event->mode, mode) != 0)
         return differ(run, "%s", text);
 
     if (event->kind == SPEC_WAITING)
         return TRUE;
-    known->is_over = TRUE;
+    labelled->has_ended = TRUE;
     if (event->kind == SPEC_GRANTED) {
-        if (event->token == 0 || (known->token != 0 && known->token != event->token))
+        if (event->token == 0 || (labelled->token != 0 && labelled->token != event->token))
             return differ(run, "token %" G_GUINT64_FORMAT, event->token);
-        known->token = event->token;
+        labelled->token = event->token;
         return TRUE;
     }
     if (g_strcmp0(event->reason, run->step->outcome[0]) != 0)
@@ -427,10 +427,10 @@ static gboolean
 run_event(Run *run)
 {
     const SpecStep *step = run->step;
-    Known *known = g_hash_table_lookup(run->known, step->label);
+    Labelled *labelled = g_hash_table_lookup(run->labelled, step->label);
     g_autoptr(SpecEvent) event = NULL;
 
-    if (known == NULL || (known->agent != step->agent && !run->watches[step->agent - 'A']))
+    if (labelled == NULL || (labelled->agent != step->agent && !run->watches[step->agent - 'A']))
         return differ(run, "%s is not a request of %c", step->label, step->agent);
     if (step->verb == SPEC_RELEASED && step->outcome[0] == NULL)
         return differ(run, "for what reason?");
@@ -438,7 +438,7 @@ run_event(Run *run)
     if (step->await)
         run->driver->await(run->self, step->agent);
     event = run->driver->take_event(run->self, step->agent);
-    return event != NULL ? check_event(run, event, known) : differ(run, "nothing has come");
+    return event != NULL ? check_event(run, event, labelled) : differ(run, "no event");
 }
 
 /* "S1 < S2 < S3" */
@@ -449,14 +449,14 @@ run_tokens(Run *run)
     guint64 last = 0;
 
     for (guint i = 0; words[i] != NULL; i++) {
-        const Known *known;
+        const Labelled *labelled;
 
         if (g_str_equal(words[i], "<"))
             continue;
-        known = g_hash_table_lookup(run->known, words[i]);
-        if (known == NULL || known->token <= last)
+        labelled = g_hash_table_lookup(run->labelled, words[i]);
+        if (labelled == NULL || labelled->token <= last)
             return differ(run, "not so at %s", words[i]);
-        last = known->token;
+        last = labelled->token;
     }
     return TRUE;
 }
@@ -471,12 +471,12 @@ run_step(Run *run)
 
     if (verb == SPEC_TOKENS)
         return run_tokens(run);
-    if (verb == SPEC_BACK && run->there[step->agent - 'A'])
-        return differ(run, "it is still there");
-    ensure_there(run, step->agent);
+    if (verb == SPEC_BACK && run->connected[step->agent - 'A'])
+        return differ(run, "it is still connected");
+    ensure_connected(run, step->agent);
     if (verb == SPEC_GRANTED || verb == SPEC_RELEASED || verb == SPEC_WAITING)
         return run_event(run);
-    if (!check_nothing_left(run))
+    if (!check_no_events(run))
         return FALSE;
 
     if (verb == SPEC_REQUEST)
@@ -497,18 +497,22 @@ run_step(Run *run)
         run->driver->die(run->self, step->agent);
         run->watches[step->agent - 'A'] = FALSE;
         end_requests(run, 0, step->agent);
-        run->there[step->agent - 'A'] = FALSE;
+        run->connected[step->agent - 'A'] = FALSE;
     }
     return TRUE;
 }
 
-/* Returns FALSE if the result is uncertain: then it is tried again. */
+/* Returns FALSE if the result is uncertain and the case has to be repeated. */
 static gboolean
-try_case(const SpecDriver *driver, const SpecCase *spec, gboolean may_be_void, gboolean *out_good)
+try_case(const SpecDriver *driver,
+         const SpecCase *spec,
+         gboolean may_be_uncertain,
+         gboolean *out_good)
 {
-    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
+    g_autoptr(GHashTable) labelled = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, g_free);
     SpecStep end = {.line = spec->line, .text = (char *)"the end"};
-    Run run = {.driver = driver, .spec = spec, .known = known, .may_be_void = may_be_void};
+    Run run = {
+        .driver = driver, .spec = spec, .labelled = labelled, .may_be_uncertain = may_be_uncertain};
     gboolean good = TRUE;
 
     run.self = driver->start((const char *const *)spec->limits->pdata);
@@ -517,13 +521,13 @@ try_case(const SpecDriver *driver, const SpecCase *spec, gboolean may_be_void, g
         good = run_step(&run);
     }
     run.step = &end;
-    good = good && check_nothing_left(&run);
+    good = good && check_no_events(&run);
     for (guint i = 0; i < SPEC_AGENTS; i++)
-        if (run.there[i])
+        if (run.connected[i])
             driver->die(run.self, (char)('A' + i));
     driver->stop(run.self);
     *out_good = good;
-    return !run.is_void;
+    return !run.is_uncertain;
 }
 
 gboolean

@@ -8,7 +8,8 @@
 static void
 test_case(gconstpointer data)
 {
-    const char *reason = SPEC_DRIVER.why_not != NULL ? SPEC_DRIVER.why_not(data) : NULL;
+    const char *reason =
+        SPEC_DRIVER.get_skip_reason != NULL ? SPEC_DRIVER.get_skip_reason(data) : NULL;
 
     if (reason != NULL)
         g_test_skip(reason);
