@@ -22,7 +22,7 @@ static const char *const result_names[] = {
     "OK",           "NO_NODE", "NODE_EXISTS", "BAD_VERSION", "CONNECTION_LOST",
     "SESSION_LOST", "DENIED",  "OTHER"};
 
-/* A lock name that is a path or has tabs would be no word, so tests don't use such. */
+/* Lock names that are empty or contain tabs are not supported. */
 static void
 on_answer(const EngineAnswer *answer, gpointer data)
 {
@@ -136,7 +136,7 @@ run_command(char **words)
     }
 }
 
-/* What is read in one go is sent in one go. */
+/* Commands that are read together are sent together. */
 static gboolean
 on_input(int fd, GIOCondition condition, gpointer data)
 {

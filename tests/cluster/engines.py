@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Engines in processes of their own: see engine-client.c."""
+"""Engines in separate processes: see engine-client.c."""
 
 import hashlib
 import itertools
@@ -15,7 +15,7 @@ from ensemble import SYNC_TICKS, Ensemble, Network, why_no_networks, why_no_serv
 
 
 class Answer:
-    """What engine-client.c prints of an EngineAnswer."""
+    """An EngineAnswer as printed by engine-client.c."""
 
     def __init__(self, words):
         self.result, version, block, sent, self.node, self.text, listed = words
@@ -29,7 +29,7 @@ class Answer:
 
 
 class EngineClient:
-    """One engine. `states` and `changes` are what it was called back with."""
+    """One engine. `states` and `changes` list its callbacks."""
 
     def __init__(self, servers, root='/weblocks', timeout_ms=6000, credential='', session=None,
                  place=None):
@@ -93,7 +93,7 @@ class EngineClient:
     def wait_for_state(self, state, timeout=PATIENCE):
         self.wait_for(lambda: self.states and self.states[-1] == state, timeout, state)
 
-    def tell(self, *words):
+    def send(self, *words):
         """Sends a command. Returns its number."""
         identifier = next(self.ids)
         line = '\t'.join(str(word) for word in (identifier, *words)) + '\n'
@@ -105,7 +105,7 @@ class EngineClient:
         return self.answers[identifier]
 
     def ask(self, *words):
-        return self.answer(self.tell(*words))
+        return self.answer(self.send(*words))
 
     def joined(self, host='alpha'):
         """Waits for the session, and joins."""
@@ -131,7 +131,7 @@ class EngineClient:
 
 @unittest.skipIf(why_no_servers(), why_no_servers())
 class EngineCase(unittest.TestCase):
-    """Cases on servers that they share. `size` 0: each case starts its own."""
+    """Cases on servers that they share. With `size` 0, each case starts its own."""
 
     size = 1
     in_network = False

@@ -9,7 +9,7 @@ typedef struct {
     gint64 created_us;
 } Node;
 
-/* One name after one commit. */
+/* The state of a name after a commit. */
 typedef struct {
     gboolean exists;
     gint32 version;
@@ -24,11 +24,11 @@ typedef struct {
 typedef struct {
     guint64 id;
     SimConnection *connection;      /* or NULL */
-    SimConnection *last_connection; /* the engine refuses what comes on earlier ones */
+    SimConnection *last_connection; /* messages from earlier ones are refused */
     gint64 last_commit_sent_us;
     gboolean has_ended;
     guint n_breaks;
-    guint seen; /* the snapshot that the process has seen */
+    guint seen; /* the last snapshot that the process has seen */
 } Session;
 
 typedef struct {
@@ -43,11 +43,11 @@ struct SimConnection {
     Session *session;
     guint server;
     gboolean is_alive;
-    gboolean has_messages_on_the_way; /* after the end: they are carried out */
+    gboolean has_messages_on_the_way; /* its last messages are still processed after its end */
     const SimConnectionClass *class;
     gpointer owner;
     GArray *watches; /* of Watch */
-    gint64 last_us;  /* of messages to the engine, in order */
+    gint64 last_us;  /* of messages to the engine, which arrive in order */
     gint64 last_reply_us;
 };
 
@@ -61,7 +61,7 @@ typedef struct {
     gint64 sent_us;
     ClaimResult value;
     GArray *children;
-    guint seen; /* the snapshot that the result is from */
+    guint seen; /* the snapshot of the result */
 } Operation;
 
 struct SimEngine {
@@ -71,9 +71,9 @@ struct SimEngine {
     gboolean is_cut[SIM_SERVERS];
     GPtrArray *stalled[SIM_SERVERS]; /* of Operation */
     GPtrArray *sessions;
-    GPtrArray *connections; /* all that ever were */
+    GPtrArray *connections; /* all, also closed ones */
     GHashTable *operations; /* in progress */
-    GArray *created;        /* of Node: all that ever were */
+    GArray *created;        /* of Node: all, also deleted ones */
     GArray *stolen;         /* of ClaimName */
     guint64 last_block;
     guint n_wrong_grants;
@@ -337,7 +337,7 @@ on_expiry(gpointer data)
     connection->class->broken(connection->owner, TRUE);
 }
 
-/* The session has no connection that works: it ends, unless it gets another one before. */
+/* The session has no working connection: it will expire, unless it gets another one. */
 static void
 expect_expiry(SimEngine *engine, Session *session)
 {
@@ -500,7 +500,7 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
 
     switch (action->kind) {
     case CLAIM_ENSURE:
-        /* A new container begins to count again. */
+        /* The sequence numbers of a new container begin at 0. */
         if (!state->exists)
             state->next_sequence = 0;
         state->exists = TRUE;
@@ -537,7 +537,7 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
     default:
         g_assert_not_reached();
     }
-    /* The engine deletes containers that have become empty, some time later. */
+    /* Containers that have become empty are deleted some time later. */
     if (action->kind != CLAIM_ENSURE && state->claims->len == 0 && sim_chance(engine->loop, 0.3)) {
         state->exists = FALSE;
         state->version = 0;

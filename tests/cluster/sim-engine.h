@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A simulated engine: what ZooKeeper promises, and everything that it does not.
+/* A simulated engine, with ZooKeeper's guarantees and nothing beyond them.
  *
  * Writes are committed in one order. Each of the servers applies them after a delay of its own, and
- * answers reads from what it has applied; a session never goes back in time. A server that is cut
- * off from the others goes on answering reads, and keeps writes until it is joined again. A message
- * on the way when a connection breaks is lost, or carried out without an answer, until the session
- * has another connection. A session without a working connection ends, at the earliest 12 s after
- * its last committed write was sent. */
+ * answers reads from what it has applied; a session never reads an older state than before. A
+ * server that is cut off from the others continues to answer reads, and defers writes until it is
+ * connected again. A message in transit when a connection breaks is lost, or processed without an
+ * answer until the session has another connection. A session without a working connection ends, at
+ * the earliest 12 s after its last committed write was sent. */
 
 #pragma once
 
@@ -18,7 +18,8 @@
 #define SIM_NAMES   2
 #define SIM_SERVERS 3
 
-/* When a session of 15 s ends at the earliest, after its last committed write was sent. */
+/* When a session with a time-out of 15 s ends at the earliest, after its last committed write was
+ * sent. */
 #define SIM_SESSION_MIN_US (12 * S)
 
 typedef struct SimEngine SimEngine;
@@ -29,7 +30,7 @@ typedef void (*SimResult)(gpointer data, const ClaimResult *result);
 
 typedef struct {
     void (*changed)(gpointer owner, guint name);
-    /* The connection has broken, or `ended`: the session has ended. */
+    /* The connection has broken or, with `ended`, the session has ended. */
     void (*broken)(gpointer owner, gboolean ended);
 } SimConnectionClass;
 
@@ -37,8 +38,8 @@ SimEngine *sim_engine_new(SimLoop *loop);
 void sim_engine_free(SimEngine *engine);
 
 /* Opens a connection; with a new session if `session` is 0. Returns NULL if the session has ended.
- * What a process has seen of a session it never sees older again; a new process may. The connection
- * is valid until it breaks, or until sim_connection_drop(). */
+ * The same process never reads an older state of its session than before; a new process may. The
+ * connection is valid until it breaks, or until sim_connection_drop(). */
 SimConnection *sim_engine_connect(SimEngine *engine,
                                   guint64 session,
                                   gboolean is_new_process,
@@ -49,7 +50,7 @@ guint64 sim_connection_get_session(const SimConnection *connection);
 /* Ends the connection; `broken` is not called. */
 void sim_connection_drop(SimConnection *connection);
 
-/* Breaks the connection as a fault does. */
+/* Breaks the connection, with a call of `broken`. */
 void sim_connection_break(SimConnection *connection);
 
 /* Carries out an action of a claim, or the write of the host node if it is NULL. `result` is called
@@ -66,12 +67,12 @@ void sim_engine_cut_server(SimEngine *engine, guint server, gboolean is_cut);
 /* The claims of a name as they are committed. Borrowed, of ClaimName. */
 const GArray *sim_engine_get_claims(const SimEngine *engine, guint name);
 
-/* The names of own claims of a session. The caller owns the array of ClaimName. */
+/* The names of a session's own claims. The caller owns the array of ClaimName. */
 GArray *sim_engine_scan(const SimEngine *engine, guint name, guint64 session);
 
 /* Whether the claim was deleted by a steal; when it was created. */
 gboolean sim_engine_was_stolen(const SimEngine *engine, const ClaimName *name);
 gint64 sim_engine_get_oldest_rival_us(const SimEngine *engine, guint name, const ClaimName *own);
 
-/* Called after each committed grant; checks that no other claim is in the way. */
+/* The number of committed grants that conflicted with an earlier claim. */
 guint sim_engine_get_n_wrong_grants(const SimEngine *engine);

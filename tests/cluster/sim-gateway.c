@@ -12,7 +12,7 @@ static void begin_connecting(SimHost *host);
 /* ---- messages for the lock service */
 
 static void
-tell_lease(SimHost *host)
+send_lease(SimHost *host)
 {
     if (host->is_linked)
         sim_service_send_lease(host, lease_tell(&host->lease), host->lease.deadline_us);
@@ -21,14 +21,14 @@ tell_lease(SimHost *host)
 static void
 settle(SimHost *host)
 {
-    if (!host->is_ready || host->has_told_synced || !host->is_linked)
+    if (!host->is_ready || host->has_sent_synced || !host->is_linked)
         return;
     if (host->connection == NULL)
         return;
     for (guint i = 0; i < SIM_NAMES; i++)
         if (host->parts[i].claim != NULL && !claim_is_settled(host->parts[i].claim))
             return;
-    host->has_told_synced = TRUE;
+    host->has_sent_synced = TRUE;
     sim_service_send_synced(host);
 }
 
@@ -72,7 +72,7 @@ sim_gateway_send_demand(SimHost *host, guint name, guint64 handle, const ClaimDe
     sim_host_send_up(host, on_demand, message);
 }
 
-/* Once the lock service has sent all its demands, there is none for the other claims. */
+/* Once the lock service has sent all its demands, claims without a handle are not needed. */
 static void
 drop_unwanted(SimHost *host)
 {
@@ -128,8 +128,8 @@ void
 sim_gateway_connected(SimHost *host)
 {
     host->is_ready = FALSE;
-    host->has_told_synced = FALSE;
-    host->lease.last_ack = host->lease.last_serial; /* what was on the way is lost */
+    host->has_sent_synced = FALSE;
+    host->lease.last_ack = host->lease.last_serial; /* packets in transit are lost */
     for (guint i = 0; i < SIM_NAMES; i++) {
         host->parts[i].handle = 0;
         if (host->parts[i].claim != NULL)
@@ -139,7 +139,7 @@ sim_gateway_connected(SimHost *host)
 
 /* ---- the claims */
 
-/* The session must not be used any more. */
+/* The session must not be used after this. */
 static void
 end_session(SimHost *host)
 {
@@ -189,7 +189,7 @@ on_result(gpointer data, const ClaimResult *result)
         pending->generation != part->generation)
         return;
     if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
-        tell_lease(host);
+        send_lease(host);
     claim_result(part->claim, result, host->loop->now_us);
     run_part(host, pending->name);
 }
@@ -321,7 +321,7 @@ on_broken(gpointer owner, gboolean ended)
 
 static const SimConnectionClass connection_class = {on_changed, on_broken};
 
-/* Takes over what an earlier process has made. */
+/* Takes over the claims of an earlier process of this gateway. */
 static void
 adopt_nodes(SimHost *host)
 {
@@ -388,10 +388,10 @@ on_renewed(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
     if (pending->life != host->gateway_life || check_lease(host))
         return;
     if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
-        tell_lease(host);
+        send_lease(host);
 }
 
-/* Any read, like the pings of a connection: a server answers it that is cut off from the others. */
+/* Any read, as a connection's pings: a server that is cut off from the others still answers it. */
 static void
 ask_server(SimHost *host)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The parts of a simulated host: sim-service.c is its lock service, sim-gateway.c its gateway;
- * sim-host.c has the connection between both. */
+/* The parts of a simulated host: sim-service.c is its lock service, sim-gateway.c its gateway, and
+ * sim-host.c the connection between both. */
 
 #pragma once
 
@@ -16,13 +16,13 @@ typedef struct {
     GPtrArray *pending; /* of requests, owned */
     GPtrArray *held;
     PermitMode permit;
-    ClaimName claim; /* whose permit it is */
+    ClaimName claim; /* the owner of the permit */
     guint64 block;
     guint n_uses; /* the number of grants */
     gint64 permit_us;
     guint64 boundary;
     guint64 next_token, end_token;
-    guint64 handle; /* 0: the gateway doesn't know the queue */
+    guint64 handle; /* 0: not yet reported to the gateway */
 } SimQueue;
 
 /* The gateway's part of one name. */
@@ -30,7 +30,7 @@ typedef struct {
     Claim *claim; /* NULL: none */
     guint64 handle;
     ClaimName granted; /* the node of the last grant or steal that was sent */
-    guint generation;  /* of operations; those of earlier ones have no result any more */
+    guint generation;  /* of operations; results of earlier generations are ignored */
 } SimPart;
 
 struct SimHost {
@@ -49,7 +49,7 @@ struct SimHost {
     gboolean is_synced;
 
     /* Messages between both. */
-    guint link; /* grows with each connection; messages of earlier ones are dropped */
+    guint link; /* incremented for each connection; messages of earlier ones are dropped */
     gint64 last_up_us, last_down_us;
     gboolean is_linked;
 
@@ -58,7 +58,7 @@ struct SimHost {
     guint gateway_life;
     gboolean is_partitioned;
     gboolean is_ready; /* the lock service has sent all its demands */
-    gboolean has_told_synced;
+    gboolean has_sent_synced;
     SimConnection *connection;
     guint64 session;
     guint32 last_turn;
@@ -68,7 +68,7 @@ struct SimHost {
 
 /* ---- sim-host.c */
 
-/* What a timer passes to its function. */
+/* The data that a timer passes to its function. */
 typedef struct {
     SimHost *host;
     guint name;
@@ -77,19 +77,20 @@ typedef struct {
 
 void sim_host_timer_in(SimHost *host, guint name, guint id, gint64 delay_us, SimFunc func);
 
-/* What a message begins with; `func` is called with the message when it arrives, unless the
- * connection by which it was sent has ended. */
+/* The beginning of each message; `func` is called with the message when it arrives, unless the
+ * connection on which it was sent has ended. */
 typedef struct {
     SimHost *host;
     guint link;
     SimFunc func;
 } SimMessage;
 
-/* Takes `message`. To the gateway and to the lock service, in the order of the calls. */
+/* Take ownership of `message`; messages to the gateway and to the lock service arrive in the order
+ * of the calls. */
 void sim_host_send_up(SimHost *host, SimFunc func, gpointer message);
 void sim_host_send_down(SimHost *host, SimFunc func, gpointer message);
 
-/* The lock service connects to the gateway, and sends what it has. */
+/* The lock service connects to the gateway, and sends its demands. */
 void sim_host_connect(SimHost *host);
 
 /* ---- sim-service.c */
@@ -101,7 +102,7 @@ void sim_service_clear(SimHost *host);
 void sim_service_begin_connection(SimHost *host);
 void sim_service_connected(SimHost *host);
 
-/* Messages from the gateway. `claim` is the one whose permit it is. */
+/* Messages from the gateway. `claim` is the owner of the permit. */
 void sim_service_send_action(SimHost *host,
                              guint name,
                              guint64 handle,

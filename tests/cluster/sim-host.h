@@ -4,7 +4,7 @@
 /* A simulated host: a lock service with queues of its own, and a gateway with the real claims and
  * the real lease. Both can be killed; messages between them take time.
  *
- * The host tells the world what its clients see; the world checks it. */
+ * The host calls functions of the world with what its clients observe; the world checks it. */
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 typedef struct SimHost SimHost;
 
-/* A lock as its client sees it. */
+/* A lock as its client observes it. */
 typedef struct {
     guint host;
     guint name;
@@ -21,7 +21,7 @@ typedef struct {
     guint64 token;
     gint64 asked_us;
     gint64 permit_us; /* the beginning of the turn */
-    ClaimName claim;  /* whose permit it is */
+    ClaimName claim;  /* the owner of the permit */
 } SimLock;
 
 typedef struct {
@@ -52,6 +52,6 @@ void sim_host_set_partitioned(SimHost *host, gboolean is_partitioned);
 void sim_host_kill_gateway(SimHost *host);
 void sim_host_kill_service(SimHost *host);
 
-/* The number of requests and locks, and of claims that the gateway knows. */
+/* The number of requests and locks, and of the gateway's claims. */
 guint sim_host_get_n_requests(const SimHost *host);
 guint sim_host_get_n_claims(const SimHost *host);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Simulated time: functions that are called at certain times, in their order. */
+/* Simulated time: functions that are called at given times, in order. */
 
 #pragma once
 
@@ -27,10 +27,10 @@ void sim_loop_clear(SimLoop *loop);
 void sim_loop_at(SimLoop *loop, gint64 at_us, SimFunc func, gpointer data);
 void sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data);
 
-/* Calls the next function. Returns FALSE if none is left until this time. */
+/* Advances to the next function and calls it. Returns FALSE if none is left until this time. */
 gboolean sim_loop_step(SimLoop *loop, gint64 until_us);
 
-/* Random numbers: with this probability; from `min` to `max`. */
+/* Random decisions: TRUE with this probability; a number from `min` to `max`. */
 gboolean sim_chance(SimLoop *loop, double probability);
 gint64 sim_range(SimLoop *loop, gint64 min, gint64 max);
 

@@ -104,7 +104,7 @@ process(SimQueue *queue)
         grant(queue, queue->pending->pdata[0]);
 }
 
-/* Whether the permit is to be given back. */
+/* Whether the permit can be returned. */
 static gboolean
 is_turn_over(const SimQueue *queue)
 {
@@ -141,7 +141,7 @@ has_permits(const SimHost *host)
     return FALSE;
 }
 
-/* The deadline is looked at before anything else. */
+/* Called before anything else is processed. */
 static void
 check_deadline(SimHost *host)
 {
@@ -279,7 +279,7 @@ send_demand(SimQueue *queue, gboolean has_lost_permit)
     if (!host->is_linked)
         return;
     if (queue->permit != PERMIT_NONE && !demand.has_steal && queue->handle != 0)
-        return; /* it can serve itself */
+        return; /* no decision of the gateway is needed */
     if (queue->handle == 0) {
         if (demand.want == PERMIT_NONE && demand.held == PERMIT_NONE)
             return;

@@ -1,21 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Random schedules of hosts that share locks: the real claims and leases against a simulated
- * engine, in simulated time, with lost messages, servers that are cut off, killed processes and
- * sessions that end.
+/* Random schedules of hosts that share locks: the real claims and leases with a simulated engine,
+ * in simulated time, with lost messages, servers that are cut off, killed processes and sessions
+ * that end.
  *
- * Checked at each moment:
- * - no client holds a lock while another one holds one that excludes it, except after a steal;
- * - the engine never commits a grant while a claim is in its way;
- * - tokens rise;
+ * Checked after each step:
+ * - no client holds a lock while another one holds a conflicting one, except after a steal;
+ * - the engine never commits a grant while there is an earlier conflicting claim;
+ * - tokens increase;
  * - a request that was made more than SEEN_US after the turn began and another host waited is not
- *   granted in the same turn;
+ * granted in the same turn;
  * - locks are lost only after a fault.
- * In the end all faults are over, every request is granted or ended, and no claim is left.
+ * At the end, all faults are over, every request is granted or ended, and no claim is left.
  *
- * Arguments: the number of schedules; the first seed (1); anything, to print what happens. A
- * schedule with a seed is always the same. */
+ * Arguments: the number of schedules; the first seed (1); any third argument prints what happens. A
+ * schedule depends only on its seed. */
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 
 #define HOSTS_MAX 4
 
-/* A server may be two seconds behind, and messages take a while. */
+/* A server's state may be two seconds old, and messages take some time. */
 #define SEEN_US (4 * S)
 
 typedef struct {
@@ -72,7 +72,8 @@ check_turn(World *world, const SimLock *lock)
     if (world->n_faults > 0 || rival_us == G_MAXINT64 ||
         lock->asked_us <= MAX(rival_us, lock->permit_us) + SEEN_US)
         return;
-    fail(world, lock, "granted, though another host waited before it was requested", NULL);
+    fail(world, lock,
+         "granted in the same turn, though another host waited before it was requested", NULL);
 }
 
 static void
@@ -86,14 +87,14 @@ on_granted(gpointer data, const SimLock *lock)
 
         if (exclude(lock, other) && !is_stolen &&
             !sim_engine_was_stolen(world->engine, &other->claim))
-            fail(world, lock, "granted, while there is another", other);
+            fail(world, lock, "granted, while another lock conflicts", other);
     }
     if (!is_stolen) {
         guint64 highest = lock->mode == PERMIT_EXCLUSIVE ? world->highest_token[lock->name]
                                                          : world->highest_exclusive[lock->name];
 
         if (lock->token <= highest)
-            fail(world, lock, "the token does not rise", NULL);
+            fail(world, lock, "the token is not greater", NULL);
         check_turn(world, lock);
     }
     world->highest_token[lock->name] = MAX(world->highest_token[lock->name], lock->token);
@@ -101,7 +102,7 @@ on_granted(gpointer data, const SimLock *lock)
         world->highest_exclusive[lock->name] =
             MAX(world->highest_exclusive[lock->name], lock->token);
     if (sim_engine_get_n_wrong_grants(world->engine) > 0)
-        fail(world, lock, "a grant was committed while another claim was in its way", NULL);
+        fail(world, lock, "a grant was committed while an earlier claim conflicted", NULL);
     sim_trace(&world->loop, "host %u: name %u: lock %u granted, %s, token %" G_GUINT64_FORMAT,
               lock->host, lock->name, lock->id,
               lock->mode == PERMIT_SHARED ? "shared" : "exclusive", lock->token);
@@ -192,7 +193,7 @@ on_fault(gpointer data)
         sim_loop_in(&world->loop, long_us, on_heal_partition, end);
         return;
     case 2:
-        /* One server at a time: the others are the majority. */
+        /* One server at a time, so that the others have a majority. */
         for (guint i = 0; i < SIM_SERVERS; i++)
             sim_engine_cut_server(world->engine, i, i == step->server);
         sim_loop_in(&world->loop, long_us, on_heal_server, end);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* cluster/link: the gateway's end of the connection to weblocksd, over real sockets. The peer is
- * this test; what the link calls is recorded as one line each. */
+ * this test; each callback of the link is recorded as a line. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ typedef struct {
     GString *calls;
 } Fixture;
 
-static int inherited_fd; /* at descriptor 3 */
+static int inherited_fd; /* becomes descriptor 3 */
 
 static void record(Fixture *fixture, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
@@ -156,11 +156,11 @@ connect_and_greet(const Fixture *fixture)
 static gboolean
 on_timeout(gpointer data)
 {
-    g_error("not within 20 s; the calls are:\n%s", ((Fixture *)data)->calls->str);
+    g_error("not within 20 s; the callbacks were:\n%s", ((Fixture *)data)->calls->str);
     return G_SOURCE_REMOVE;
 }
 
-/* Runs the main loop until exactly these calls were made, and forgets them. */
+/* Runs the main loop until exactly these callbacks were recorded, and clears the record. */
 static void
 expect(Fixture *fixture, const char *calls)
 {
@@ -192,7 +192,7 @@ expect_eof(Fixture *fixture, int fd)
     close(fd);
 }
 
-/* Returns the next packet, which has been sent already. */
+/* Returns the next packet, which must have been sent already. */
 static const ClusterHead *
 receive(int fd)
 {
@@ -248,7 +248,7 @@ test_send(Fixture *fixture, gconstpointer data)
     Link *link = fixture->link;
     int fd;
 
-    link_send_synced(link); /* nobody is connected: dropped */
+    link_send_synced(link); /* dropped, since no service is connected */
     fd = connect_and_greet(fixture);
     expect(fixture, "hello\n");
     cluster_packet_begin_rows(rows, 1);
@@ -268,7 +268,7 @@ test_send(Fixture *fixture, gconstpointer data)
     expect(fixture, "closed\n");
 }
 
-/* A service that has been restarted, whose predecessor has not been noticed to be gone. */
+/* A restarted service connects before the end of its predecessor's connection is detected. */
 static void
 test_replaced(Fixture *fixture, gconstpointer data)
 {
@@ -331,7 +331,7 @@ test_malformed(Fixture *fixture, gconstpointer data)
     check_refused(fixture, TRUE, zeros, CLUSTER_PACKET_BYTES_MAX + 8);
 }
 
-/* A service that reads nothing is disconnected before much is stored for it. */
+/* A service that reads nothing is disconnected before much output is queued for it. */
 static void
 test_unread(Fixture *fixture, gconstpointer data)
 {
@@ -353,7 +353,7 @@ test_unread(Fixture *fixture, gconstpointer data)
     close(fd);
 }
 
-/* Output that did not fit into the socket follows in its order. */
+/* Output that did not fit into the socket is sent later, in order. */
 static void
 test_slow_reader(Fixture *fixture, gconstpointer data)
 {
@@ -378,7 +378,7 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
     expect(fixture, "closed\n");
 }
 
-/* A peer that is neither the user of weblocksd nor root. */
+/* A peer that is neither the user of weblocksd nor root is refused. */
 static void
 test_other_user(Fixture *fixture, gconstpointer data)
 {
@@ -418,7 +418,7 @@ test_bad_path(void)
     g_assert_nonnull(error);
 }
 
-/* As by systemd's socket activation. */
+/* The socket is inherited, as with systemd's socket activation. */
 static void
 test_inherited(Fixture *fixture, gconstpointer data)
 {
@@ -452,10 +452,10 @@ main(int argc, char **argv)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    /* Before anything else uses the descriptor. */
+    /* First of all, so that the descriptor is not used by anything else. */
     inherited_fd = fd == 3 ? fd : dup2(fd, 3);
     g_test_init(&argc, &argv, NULL);
-    /* A refused peer is a warning. */
+    /* The warning about a refused peer is not fatal. */
     g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
     g_test_add("/link/packets", Fixture, NULL, set_up, test_packets, tear_down);
     g_test_add("/link/send", Fixture, NULL, set_up, test_send, tear_down);

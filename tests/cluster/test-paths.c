@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* paths: the nodes of hosts, buckets and names, and what can be the name of a host. */
+/* paths: the nodes of hosts, buckets and names, and which texts can be the name of a host. */
 
 #include "cluster/engine/paths.h"
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Buckets of a cluster: who may use them, configurations with mistakes, and what Query, Inspect and Break
-tell of other machines."""
+"""Buckets of a cluster: which users may use them, mistakes in the configuration, and what Query,
+Inspect and Break do with locks of other machines."""
 
 import os
 
@@ -59,7 +59,7 @@ Groups=nogroup
         self.assertNotEqual(client.request('x')[1], 0)
 
     def test_groups(self):
-        """Those that the process had when it connected."""
+        """The groups of the process when it connected."""
         self.start()
         if not can_be_others():
             self.skipTest('needs root, to have other groups')
@@ -73,7 +73,7 @@ Groups=nogroup
         self.assertEqual(client.request('x', 'cluster:nogroups')[1], 0)
 
     def test_groups_after_a_restart(self):
-        """Those of the user."""
+        """The groups of the user."""
         self.start()
         client, nobody = self.client(), self.other_uid_client(NOBODY)
         for each in (client, nobody):
@@ -83,7 +83,7 @@ Groups=nogroup
         self.assert_error('Security', client.request, 'x', 'cluster:nogroups')
 
     def test_limits(self):
-        """A name counts as long as the gateway knows it, also if nobody requests it any more."""
+        """A name counts as long as the gateway has a handle for it, also without requests."""
         gateway = self.start_gateway()
         self.start('--limit=requestsTotal=2', '--limit=nameBytes=10000')
         client = self.client()
@@ -101,7 +101,7 @@ Groups=nogroup
         self.assert_error('LimitsExceeded', client.request, 'n' * 4097, BUCKET, mentions='nameBytes')
 
     def test_observed(self):
-        """Root may look at other users' buckets, as at all others."""
+        """Root may observe other users' buckets of a cluster, as all others."""
         gateway = self.start_gateway()
         self.start()
         root, nobody = self.client(), self.other_uid_client(NOBODY)
@@ -167,7 +167,7 @@ class OtherHosts(ClusterCase):
                 found = inspect(client, **kw)
                 gateway.send(link.rows(gateway.take(link.List).serial, HELD, SHARES, WAITS))
                 self.assertEqual([entry['host'] for entry in found.result()[0] if 'host' in entry], hosts)
-        # These are about this host alone, which need not ask.
+        # Only locks of this host can match, so the others are not asked.
         for kw in ({'clientId': client.name}, {'id': 1}, {'after': 2 ** 64 - 1}):
             self.assertEqual([entry for entry in client.inspect(BUCKET, **kw)[0] if 'host' in entry], [])
 
@@ -186,7 +186,7 @@ class OtherHosts(ClusterCase):
         self.assertFalse(more)
 
     def test_no_reply(self):
-        """This host alone, after a while, or when the gateway ends."""
+        """After a while, or when the gateway ends, the reply has only this host's locks."""
         gateway, client, _, _ = self.hold()
         local = ([('x', 'exclusive', client.name)], [])
         query = Call(client, 'Query')
@@ -209,7 +209,7 @@ class OtherHosts(ClusterCase):
         gateway.send(link.rows(serial))
         self.assertEqual(query.result(), ([], []))
 
-    def test_caller_gone(self):
+    def test_caller_disconnects(self):
         gateway, _, _, _ = self.hold()
         other = self.raw_client()
         other.send(lock_call('Query', None, BUCKET))
@@ -246,7 +246,7 @@ class OtherHosts(ClusterCase):
 
 class Sandboxed(Sandboxes, ClusterCase):
     def test_refused(self):
-        """Also in buckets that don't exist: it can't find out which do."""
+        """Refused also for buckets that don't exist, so that it can't find out which ones do."""
         self.start()
         app = self.app()
         for bucket in (BUCKET, 'cluster:other', 'cluster:far'):
@@ -255,11 +255,11 @@ class Sandboxed(Sandboxes, ClusterCase):
         self.assertNotEqual(app.call('request', 'x')[1], 0)
 
 
-class Mistakes(ClusterCase):
+class ConfigurationErrors(ClusterCase):
     config = '[Cluster]\nServers=a\n'
 
     def test_reported(self):
-        """Everything else is served."""
+        """The mistake is logged, and everything else is served."""
         self.start()
         client = self.client()
         self.assertNotEqual(client.request('x')[1], 0)

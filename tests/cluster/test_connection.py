@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocksd and its gateway to a cluster: connections, restarts of both sides, and malformed packets."""
+"""weblocksd and its gateway to a cluster: connections, restarts of both sides, and malformed
+packets."""
 
 import struct
 
@@ -12,8 +13,8 @@ from harness import main, wait_for
 
 
 class Gateways(ClusterCase):
-    def test_comes_late(self):
-        """A request waits until there is a gateway, and requests of other buckets don't."""
+    def test_started_later(self):
+        """A request waits until there is a gateway; requests in local buckets don't."""
         self.start()
         client = self.client()
         id_ = client.request('x', BUCKET)[0]
@@ -32,7 +33,7 @@ class Gateways(ClusterCase):
         self.assertEqual(gateway.n_connections, 0)
 
     def test_restarted(self):
-        """What the new gateway confirms stays held; a waiting request is sent again."""
+        """Locks that the new gateway confirms stay held; a waiting request is sent again."""
         gateway, client, held, _ = self.hold()
         waiting = client.request('x', BUCKET)[0]
         also_waiting = client.request('y', BUCKET)[0]
@@ -63,7 +64,7 @@ class Gateways(ClusterCase):
         gateway.take(link.Hello)
         gateway.take(link.Ready)
         gateway.lease()
-        # It is not known yet who has the name: nothing is granted.
+        # The state of the name is unknown, so nothing is granted.
         client.release(held, BUCKET)
         client.sync()
         self.assertFalse(client.granted(waiting))
@@ -90,7 +91,7 @@ class Gateways(ClusterCase):
         self.assertEqual(client.request('x', BUCKET)[1], 0)
 
     def test_lesser_permit(self):
-        """A confirmation that does not cover what is held: it is lost."""
+        """A confirmed permit weaker than a held lock: the lock is lost."""
         gateway, client, held, _ = self.hold()
         gateway.disconnect()
         gateway.take(link.Hello)
@@ -125,7 +126,7 @@ class Services(ClusterCase):
         client.wait_released(held, 'lost')
 
     def test_never_synced(self):
-        """Not longer than for three seconds, however long the lease is."""
+        """At most three seconds, however long the lease is."""
         gateway, client, held, _ = self.hold()
         gateway.close()
         self.restart()
@@ -172,7 +173,7 @@ class Services(ClusterCase):
 
 class Malformed(ClusterCase):
     def test_packets(self):
-        """The connection is closed, the lock stays, and the next connection works."""
+        """The connection is closed, the lock stays held, and the next connection works."""
         gateway, client, held, demand = self.hold()
         good = link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 7)
         for name, data in (
@@ -181,7 +182,7 @@ class Malformed(ClusterCase):
                 ('no mode', link.permit(demand.handle, 0, in_seconds(30), 7)),
                 ('no block', link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 0)),
                 ('too many rows', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0))),
-                ('a permit for nobody', link.permit(2 ** 63, link.EXCLUSIVE, in_seconds(30), 7)),
+                ('an unknown handle', link.permit(2 ** 63, link.EXCLUSIVE, in_seconds(30), 7)),
                 ('too long', bytes(link.MAX_PACKET + 8))):
             with self.subTest(name):
                 connections = gateway.n_connections
@@ -196,7 +197,7 @@ class Malformed(ClusterCase):
         client.release(held, BUCKET)
         self.assertEqual(client.signals('Released'), [])
 
-    def test_for_nobody(self):
+    def test_late_packets(self):
         """Replies and decisions that come too late are ignored."""
         gateway, client, held, demand = self.hold()
         for data in (link.revoked(99, link.LOST), link.yield_(99), link.reply(link.GONE, 99, 1),

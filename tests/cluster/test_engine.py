@@ -9,7 +9,7 @@ import signal
 import tap
 from engines import EngineCase, name_path
 
-# Answered by nobody: what is sent there is lost.
+# Nothing listens there.
 NOWHERE = '127.0.0.1:1'
 
 
@@ -38,7 +38,7 @@ class Operations(EngineCase):
         clients = [self.client() for _ in range(5)]
         for client in clients:
             client.wait_for_state('CONNECTED')
-        asked = [client.tell('join', f'host{i}', '') for i, client in enumerate(clients)]
+        asked = [client.send('join', f'host{i}', '') for i, client in enumerate(clients)]
         texts = {self.assert_ok(client.answer(identifier)).text
                  for client, identifier in zip(clients, asked)}
         self.assertEqual(len(texts), 1)
@@ -69,7 +69,7 @@ class Operations(EngineCase):
         self.assert_ok(one.ask('delete', path, first))
         self.assert_result('NO_NODE', one.ask('delete', path, first))
         self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([second, kept]))
-        one.tell('free', 0)
+        one.send('free', 0)
         one.wait_for(lambda: one.is_freed)
         self.assert_ok(two.ask('sync', path))
         self.assertEqual(two.ask('list', path, 0).listed, [kept])
@@ -81,7 +81,8 @@ class Operations(EngineCase):
         claim = one.claim(path)
         first = self.assert_ok(one.ask('grant', path, 'one', claim, 0))
         self.assertEqual((first.block, first.version), (1, 1))
-        # Somebody else's grant is seen by the version of the name, another bucket has its blocks.
+        # A grant of another client is detected by the version of the name; another bucket has its
+        # own blocks.
         self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', claim, 0))
         second = self.assert_ok(one.ask('grant', path, 'one', claim, first.version))
         self.assertEqual((second.block, second.version), (2, 2))
@@ -90,7 +91,7 @@ class Operations(EngineCase):
                          1)
         self.assert_ok(two.ask('delete', path, claim))
         self.assert_result('NO_NODE', one.ask('grant', path, 'one', claim, 2))
-        # An answer that was an error has changed nothing.
+        # Operations that failed have changed nothing.
         self.assertEqual(self.assert_ok(one.ask('list', path, 0)).version, 2)
         self.assertEqual(self.assert_ok(one.ask('block', 'builds')).version, 2)
 
@@ -101,7 +102,7 @@ class Operations(EngineCase):
         self.assertEqual(self.assert_ok(one.ask('block', 'builds')).version, 0)
         self.assert_ok(one.ask('renew'))
 
-    def test_stamps_are_of_before_the_request(self):
+    def test_time_stamps_precede_the_request(self):
         one = self.client().joined()
         times = [self.assert_ok(one.ask('renew')).sent for _ in range(3)]
         self.assertEqual(times, sorted(times))
@@ -114,23 +115,23 @@ class Operations(EngineCase):
         path = self.name_path(one)
         holder, waiter = one.claim(path), one.claim(path, 2)
         self.assert_ok(one.ask('grant', path, 'one', holder, 0))
-        mine = two.prefix() + '-000000001'
+        own = two.prefix() + '-000000001'
         self.assert_result('BAD_VERSION',
-                           two.ask('steal', path, 'one', 0, holder, mine, 'beta'))
+                           two.ask('steal', path, 'one', 0, holder, own, 'beta'))
         self.assert_result('NO_NODE',
-                           two.ask('steal', path, 'one', 1, holder + '9', mine, 'beta'))
-        stolen = self.assert_ok(two.ask('steal', path, 'one', 1, holder, mine, 'beta'))
-        self.assertEqual((stolen.version, stolen.block, stolen.node), (2, 2, mine))
-        self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([waiter, mine]))
+                           two.ask('steal', path, 'one', 1, holder + '9', own, 'beta'))
+        stolen = self.assert_ok(two.ask('steal', path, 'one', 1, holder, own, 'beta'))
+        self.assertEqual((stolen.version, stolen.block, stolen.node), (2, 2, own))
+        self.assertEqual(sorted(one.ask('list', path, 0).listed), sorted([waiter, own]))
         self.assert_result('NO_NODE', one.ask('grant', path, 'one', holder, 2))
         self.assert_result('BAD_VERSION', one.ask('grant', path, 'one', waiter, 1))
         self.assert_result('NODE_EXISTS',
-                           two.ask('steal', path, 'one', 2, waiter, mine, 'beta'))
-        # Without a taker.
-        broken = self.assert_ok(one.ask('steal', path, 'one', 2, f'{mine},{waiter}', '', ''))
+                           two.ask('steal', path, 'one', 2, waiter, own, 'beta'))
+        # Without a new claim.
+        broken = self.assert_ok(one.ask('steal', path, 'one', 2, f'{own},{waiter}', '', ''))
         self.assertEqual((broken.version, broken.node), (3, ''))
         self.assertEqual(two.ask('list', path, 0).listed, [])
-        # The name was written again, and is still the name.
+        # The name was written again, and has the same text.
         last = two.claim(path, 9)
         self.assertEqual(two.ask('scan', 'builds', -1, '', 0, 10).listed,
                          [f'{path}|builds|1000|one|{last}|'])
@@ -218,11 +219,11 @@ class Sessions(EngineCase):
         self.assertEqual(len(two.ask('hosts').listed), 1)
         self.assert_ok(two.ask('grant', path, 'one', claim, 0))
 
-    def test_keep_the_session(self):
+    def test_free_without_closing_the_session(self):
         one = self.client().joined()
         path = self.name_path(one)
         claim = one.claim(path)
-        one.tell('free', 1)
+        one.send('free', 1)
         one.wait_for(lambda: one.is_freed)
         two = self.client(session=one.session).joined()
         self.assertEqual(two.ask('list', path, 0).listed, [claim])
@@ -242,7 +243,7 @@ class Sessions(EngineCase):
         self.assert_ok(two.ask('watch', path, claim))
         one.process.send_signal(signal.SIGSTOP)
         two.wait_for(lambda: two.changes == [[path, claim]], what='end of the claim')
-        asked = [one.tell('renew'), one.tell('list', path, 1)]
+        asked = [one.send('renew'), one.send('list', path, 1)]
         one.process.send_signal(signal.SIGCONT)
         for identifier in asked:
             self.assertIn(one.answer(identifier).result, ('SESSION_LOST', 'CONNECTION_LOST'))
@@ -250,19 +251,19 @@ class Sessions(EngineCase):
         self.assert_result('SESSION_LOST', one.ask('renew'))
         self.assert_result('SESSION_LOST', one.ask('scan', '', -1, '', 0, 9))
         self.assertEqual(one.states.count('ENDED'), 1)
-        one.tell('free', 0)
+        one.send('free', 0)
         one.wait_for(lambda: one.is_freed)
 
-    def test_free_answers_what_is_pending(self):
+    def test_free_completes_pending_operations(self):
         one = self.client().joined()
         path = self.name_path(one)
         server = self.ensemble.servers[0]
         server.pause()
         self.addCleanup(server.resume)
-        asked = [one.tell('renew'), one.tell('list', path, 1), one.tell('join', 'alpha', ''),
-                 one.tell('ensure', 'builds', 1, 'x'), one.tell('scan', '', -1, '', 1, 9),
-                 one.tell('steal', path, 'one', 0, '', one.prefix() + '1', '')]
-        one.tell('free', 1)
+        asked = [one.send('renew'), one.send('list', path, 1), one.send('join', 'alpha', ''),
+                 one.send('ensure', 'builds', 1, 'x'), one.send('scan', '', -1, '', 1, 9),
+                 one.send('steal', path, 'one', 0, '', one.prefix() + '1', '')]
+        one.send('free', 1)
         one.wait_for(lambda: one.is_freed)
         server.resume()
         for identifier in asked:
@@ -301,7 +302,7 @@ class Restarts(EngineCase):
         claim = one.claim(path)
         self.assert_ok(one.ask('list', path, 1))
         server.pause()
-        lost = one.tell('renew')
+        lost = one.send('renew')
         os.kill(server.process.pid, signal.SIGKILL)
         self.assert_result('CONNECTION_LOST', one.answer(lost))
         one.wait_for_state('CONNECTING')
@@ -309,7 +310,7 @@ class Restarts(EngineCase):
         one.wait_for_state('CONNECTED')
         self.assertEqual(one.ask('list', path, 0).listed, [claim])
         self.assert_ok(one.ask('renew'))
-        # The watch is still there.
+        # The watch has been set again.
         self.assert_ok(one.ask('delete', path, claim))
         self.assertEqual(one.changes, [[path, '']])
 

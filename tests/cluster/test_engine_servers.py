@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The engine and three real servers: servers that are killed, paused and cut off, while the session
-lives; answers that are lost."""
+"""The engine and three real servers: servers that are killed, paused and cut off while the session
+lasts; answers that are lost."""
 
 import tap
 from engines import EngineCase
 
-# Of sessions that must not expire meanwhile. A silent server is left after a fifth of it.
+# Of sessions that must not expire during a case. A silent server is left after a fifth of it.
 TIMEOUT_MS = 20000
 
 
@@ -18,7 +18,7 @@ class ServersCase(EngineCase):
         self.ensemble.restore()
 
     def on(self, server, **options):
-        """An engine on this server, which knows the others."""
+        """An engine on this server, with the others as alternatives."""
         for _ in range(30):
             client = self.client(timeout_ms=TIMEOUT_MS, **options)
             client.wait_for_state('CONNECTED')
@@ -27,8 +27,8 @@ class ServersCase(EngineCase):
             client.end()
         raise RuntimeError(f'no engine connects to server {server.number}')
 
-    def keep_asking(self, client, *words):
-        """What a gateway does when the connection is lost."""
+    def repeat(self, client, *words):
+        """Repeats the command while the connection is lost, as a gateway does."""
         while (answer := client.ask(*words)).result == 'CONNECTION_LOST':
             pass
         return self.assert_ok(answer)
@@ -41,10 +41,10 @@ class Servers(ServersCase):
         claim = one.claim(path)
         session = one.session
         self.ensemble.leader().kill()
-        self.keep_asking(one, 'renew')
+        self.repeat(one, 'renew')
         self.assertEqual(one.session, session)
-        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
-        self.assertEqual(self.keep_asking(one, 'grant', path, 'one', claim, 0).block, 1)
+        self.assertEqual(self.repeat(one, 'list', path, 0).listed, [claim])
+        self.assertEqual(self.repeat(one, 'grant', path, 'one', claim, 0).block, 1)
 
     def test_own_server_is_killed(self):
         one = self.on(self.ensemble.followers()[0])
@@ -55,7 +55,7 @@ class Servers(ServersCase):
         next(server for server in self.ensemble.servers if server.address == one.server).kill()
         one.wait_for(lambda: one.states == ['CONNECTED', 'CONNECTING', 'CONNECTED'],
                      what='another server')
-        # The watch has moved, too.
+        # The watch has been moved too.
         two = self.on(self.ensemble.leader())
         two.claim(path)
         one.wait_for(lambda: one.changes == [[path, '']], what='change')
@@ -65,7 +65,7 @@ class Servers(ServersCase):
         one = self.on(server)
         server.pause()
         self.assert_result('CONNECTION_LOST', one.ask('renew'))
-        self.keep_asking(one, 'renew')
+        self.repeat(one, 'renew')
         self.assertNotEqual(one.server, server.address)
         self.assertEqual(one.states, ['CONNECTED', 'CONNECTING', 'CONNECTED'])
 
@@ -80,15 +80,15 @@ class Servers(ServersCase):
         self.assert_result('CONNECTION_LOST', one.ask('list', path, 0))
         for server in followers:
             server.start()
-        self.keep_asking(one, 'renew')
-        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
+        self.repeat(one, 'renew')
+        self.assertEqual(self.repeat(one, 'list', path, 0).listed, [claim])
 
 
 class Networks(ServersCase):
     """With each server in a network of its own."""
 
     in_network = True
-    # Longer than the engine waits.
+    # Longer than the engine's time limit.
     sync_ticks = 40
 
     @classmethod
@@ -109,32 +109,32 @@ class Networks(ServersCase):
         path = self.name_path(one)
         claim = one.claim(path)
         self.network.cut(leader.place, follower.place)
-        # It answers pings and reads, and no write: so another server is found, in time.
+        # It still answers pings and reads, but no write: so another server is chosen, in time.
         self.assertEqual(self.assert_ok(one.ask('list', path, 0)).listed, [claim])
         self.assert_result('CONNECTION_LOST', one.ask('renew'))
         self.assertEqual(follower.mode(), 'follower')
-        self.keep_asking(one, 'renew')
+        self.repeat(one, 'renew')
         self.assertNotEqual(one.server, follower.address)
-        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed, [claim])
+        self.assertEqual(self.repeat(one, 'list', path, 0).listed, [claim])
         self.assertNotIn('ENDED', one.states)
 
     def test_cut_from_its_server(self):
         server = self.ensemble.followers()[0]
         one = self.on(server)
         self.network.cut(self.place, server.place)
-        self.keep_asking(one, 'renew')
+        self.repeat(one, 'renew')
         self.assertNotEqual(one.server, server.address)
 
     def test_answer_is_lost(self):
-        """What is sent is carried out, and the engine cannot know."""
+        """The operation is done, but the engine cannot find out."""
         server = self.ensemble.followers()[0]
         one = self.on(server)
         path = self.name_path(one)
         self.network.cut_one_way(server.place, self.place)
         self.assert_result('CONNECTION_LOST', one.ask('create', path, one.prefix(), 'alpha'))
         one.wait_for_state('CONNECTED')
-        self.keep_asking(one, 'sync', path)
-        self.assertEqual(self.keep_asking(one, 'list', path, 0).listed,
+        self.repeat(one, 'sync', path)
+        self.assertEqual(self.repeat(one, 'list', path, 0).listed,
                          [one.prefix() + '0000000000'])
 
     def test_cut_off_and_back(self):
@@ -143,7 +143,7 @@ class Networks(ServersCase):
         self.assert_result('CONNECTION_LOST', one.ask('renew'))
         one.wait_for_state('CONNECTING')
         self.network.restore()
-        self.keep_asking(one, 'renew')
+        self.repeat(one, 'renew')
         self.assertNotIn('ENDED', one.states)
 
 

@@ -1,15 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Three hosts and three servers: locks across hosts, and what happens when parts of it end or are cut
-off."""
+"""Three hosts and three servers: locks across hosts, while parts of them end or are cut off."""
 
 import tap
 from calls import DBusError
 from clusterhosts import BUCKET, HostsCase
 
-# A host's clients lose their locks this long after its last commit, and the engine ends the claims
-# some seconds later.
+# A host's locks are lost this long after its last commit; the engine ends its claims some seconds
+# later.
 LOST_WITHIN = 40
 
 
@@ -43,7 +42,7 @@ class Locks(HostsCase):
         clients[0].wait_granted(exclusive)
 
     def test_a_turn_ends(self):
-        """Requests of one host that follow each other do not keep the others waiting."""
+        """Other hosts are served although one host requests the lock all the time."""
         one, two = (host.client() for host in self.hosts[:2])
         current = self.hold(one)[0]
         waiting, token = two.request(self.lock, BUCKET)
@@ -135,7 +134,7 @@ class Faults(HostsCase):
         leader.start()
 
     def assert_lost_before_the_next(self, client, held, other, waiting):
-        """The one is notified, and only then does the other get the lock."""
+        """The next host gets the lock only after the client that lost it was notified."""
         self.wait_for(lambda: other.granted(waiting), LOST_WITHIN, 'the lock of the other host')
         lost = client.wait_released(held, 'lost')
         self.assertLess(lost.at, other.wait_granted(waiting).at)

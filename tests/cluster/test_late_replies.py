@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Requests with ifAvailable, and steals, that other hosts decide: their replies are late, and nothing else
-is."""
+"""Requests with ifAvailable, and steals, that other hosts decide: only their replies are late."""
 
 import signal
 import time
@@ -17,13 +16,13 @@ IF_AVAILABLE, STEAL = 1, 2
 
 
 def live(client):
-    """The names of what a client has requested: without asking the other hosts, as Query does."""
+    """The names of a client's requests; unlike Query, without asking other hosts."""
     return [entry[3] for entry in client.resync()]
 
 
 def in_time(test):
-    """A request with ifAvailable waits for two seconds. If a test took longer, because the machine is
-    busy, it is done again, with other names."""
+    """Repeats a test with other names if it took longer than the two seconds that a request with
+    ifAvailable waits, because the machine is busy."""
     def repeated(self):
         for left in reversed(range(5)):
             began = time.monotonic()
@@ -57,7 +56,7 @@ class LateCase(ClusterCase):
         return raw.result(serial)
 
     def ask_and_wait(self, name, member='Request', undecided=IF_AVAILABLE, **kw):
-        """A call of a client of its own that the gateway has been told of."""
+        """A call of a new client, of which the gateway has got the demand."""
         raw = self.raw_client()
         serial = self.ask(raw, member, name, **kw)
         demand = self.gateway.take_demand(name, undecided=undecided)
@@ -80,7 +79,7 @@ class IfAvailable(LateCase):
         id_, token = self.result(raw, serial)
         self.assertEqual(token, block << BITS)
         self.assertEqual(raw.events, [])
-        # Under the permit it is decided here.
+        # Under the permit, weblocksd decides itself.
         self.assertEqual(raw.request(name, BUCKET, ifAvailable=True), (0, 0))
         raw.release(id_, BUCKET)
 
@@ -96,7 +95,7 @@ class IfAvailable(LateCase):
         self.assertEqual((raw.events, live(raw)), ([], []))
 
     def test_timeout(self):
-        """The gateway says nothing."""
+        """Without an answer of the gateway."""
         raw, serial, _ = self.ask_and_wait('x', ifAvailable=True)
         self.assertEqual(self.result(raw, serial), (0, 0))
         self.gateway.take_demand('x', want=link.NONE, undecided=0)
@@ -126,7 +125,7 @@ class Steal(LateCase):
         raw.release(id_, BUCKET)
 
     def test_timeout(self):
-        """The locks of this host stay what they are."""
+        """The locks of this host are not changed."""
         holder, held = self.start_and_hold()
         raw, serial, _ = self.ask_and_wait('x', 'Steal', STEAL, timeout=100)
         self.assert_error('Unavailable', self.result, raw, serial)
@@ -135,7 +134,7 @@ class Steal(LateCase):
 
 
 class Ends(LateCase):
-    def test_client_leaves(self):
+    def test_client_disconnects(self):
         self.start_and_greet()
         raw, _, _ = self.ask_and_wait('x', 'Steal', STEAL)
         raw.close()
@@ -184,14 +183,14 @@ class Ends(LateCase):
         self.assertEqual((live(client), live(raw)), (['other'], []))
 
     def test_crash(self):
-        """It is not stored: nobody would be told of its grant."""
+        """It is not stored, since its grant could not be reported to the caller."""
         client = self.start_and_greet()
         raw, _, _ = self.ask_and_wait('x', 'Steal', STEAL)
         self.restart()
         self.assertEqual((live(client), live(raw)), (['other'], []))
 
     def test_limits(self):
-        """Each is a request, and counts as one."""
+        """Each counts as a request."""
         self.start_and_greet('--limit=requestsPerClient=3')
         raw = self.raw_client()
         for name in 'xyz':
@@ -222,7 +221,7 @@ class Watchers(LateCase):
 
 
 class Sockets(LateCase):
-    """An ANSWER never waits."""
+    """An ANSWER is never deferred."""
 
     def setUp(self):
         super().setUp()
@@ -256,7 +255,7 @@ class Sockets(LateCase):
         self.assertEqual(client.events, [])
 
     def test_opened_meanwhile(self):
-        """The call on the bus is replied to, and the socket is told, too."""
+        """The call on the bus is replied to, and the socket gets the message too."""
         raw = self.raw_client(descriptors=True)
         serial = self.ask(raw, 'Steal', 'x', key=9)
         demand = self.gateway.take_demand('x', undecided=STEAL)

@@ -25,7 +25,7 @@ class Permits(ClusterCase):
         self.assertEqual(client.wait_granted(id_).args[4], block << BITS)
 
     def test_under_a_permit(self):
-        """Requests and releases cost no packets; the tokens are those of the block."""
+        """Requests and releases send no packets; tokens are those of the block."""
         gateway, client, id_, demand = self.hold()
         tokens = []
         client.release(id_, BUCKET)
@@ -60,7 +60,7 @@ class Permits(ClusterCase):
 
     def test_shared(self):
         gateway, client, id_, demand = self.start_all()
-        gateway.permit(demand, link.SHARED)  # it wants an exclusive one: no use
+        gateway.permit(demand, link.SHARED)  # weaker than required: no effect
         returned = gateway.take_demand('x', flags=link.TURN_OVER)
         self.assertEqual((returned.want, returned.held, returned.block), (link.EXCLUSIVE, link.NONE, 1))
         client.abort(id_, BUCKET)
@@ -73,7 +73,7 @@ class Permits(ClusterCase):
         self.assertEqual(client.request('x', BUCKET)[1], 0)
 
     def test_turn(self):
-        """Who waits at YIELD is still served in this turn; who comes later, in the next."""
+        """Requests that wait at YIELD are granted in this turn; later ones in the next."""
         gateway, client, first, demand = self.hold()
         second = client.request('x', BUCKET)[0]
         gateway.yield_(demand)
@@ -107,8 +107,8 @@ class Permits(ClusterCase):
         self.assertEqual(client.request('x', BUCKET)[1], 0)
         gateway.take_demand('x', want=link.EXCLUSIVE)
 
-    def test_lingers(self):
-        """A name that is not used gives its permit back by itself."""
+    def test_unused_permit_is_returned(self):
+        """An unused name's permit is returned after a time."""
         gateway, client, id_, demand = self.hold()
         client.release(id_, BUCKET)
         id_, token = client.request('x', BUCKET)
@@ -116,7 +116,7 @@ class Permits(ClusterCase):
         client.release(id_, BUCKET)
         returned = gateway.take_demand('x')
         self.assertEqual((returned.flags, returned.want, returned.block), (link.TURN_OVER, link.NONE, 1))
-        # The handle is forgotten only by a GONE for the last demand.
+        # A handle is valid until the GONE for its last demand.
         waiter = client.request('x', BUCKET)[0]
         again = gateway.take_demand('x', want=link.EXCLUSIVE)
         self.assertEqual(again.handle, demand.handle)
@@ -150,7 +150,7 @@ class Permits(ClusterCase):
         gateway, client, _, demand = self.hold()
         self.assertEqual(client.request('y', BUCKET)[1], 0)
         self.assertEqual(client.request('x', 'cluster:other')[1], 0)
-        self.assertNotEqual(client.request('x')[1], 0)  # of this host alone
+        self.assertNotEqual(client.request('x')[1], 0)  # a local bucket
         other = gateway.take_demand('x', bucket='other')
         self.assertNotEqual(other.handle, demand.handle)
         gateway.permit(other)
@@ -166,7 +166,7 @@ class Permits(ClusterCase):
 
 class Tokens(ClusterCase):
     def test_not_of_this_host(self):
-        """The cluster's tokens don't move those of other buckets, nor over a restart."""
+        """The cluster's tokens don't change those of other buckets, also over a restart."""
         gateway, client, id_, demand = self.start_all()
         gateway.permit(demand, block=1 << 32)
         self.assertEqual(client.wait_granted(id_).args[4], 1 << 52)
@@ -180,7 +180,7 @@ class Tokens(ClusterCase):
 
 class Lease(ClusterCase):
     def test_over(self):
-        """Holders are told, and only then is another request granted; then the next connection."""
+        """Holders are notified before the next request is granted; then weblocksd reconnects."""
         gateway, client, first, _ = self.hold()
         second = client.request('x', BUCKET)[0]
         gateway.lease(0.1)
@@ -193,7 +193,7 @@ class Lease(ClusterCase):
         self.assertLess(signals.index(('Released', first)), signals.index(('Granted', second)))
 
     def test_checked_before_anything_else(self):
-        """A service that was stopped looks at the time before it looks at what has come meanwhile."""
+        """A service that was stopped checks the deadline before it processes queued messages."""
         gateway, client, first, _ = self.hold()
         second = client.request('x', BUCKET)[0]
         self.current.pause()
@@ -208,7 +208,7 @@ class Lease(ClusterCase):
         client.wait_granted(second)
 
     def test_release_after_the_deadline(self):
-        """A release that came with the end of the lease is too late, and grants nothing."""
+        """A release that arrives at the end of the lease is too late, and grants nothing."""
         gateway, client, first, _ = self.hold()
         client.request('x', BUCKET)
         deadline = in_seconds(0.3)
@@ -232,7 +232,7 @@ class Lease(ClusterCase):
             gateway.take(link.Ack, serial=gateway.lease())
 
     def test_late_permit(self):
-        """A permit whose time has passed is given back."""
+        """A permit that has expired on arrival is returned."""
         gateway, client, id_, demand = self.start_all()
         block = gateway.permit(demand, seconds=-0.001)
         returned = gateway.take_demand('x', flags=link.TURN_OVER)

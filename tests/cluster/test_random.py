@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Random decisions of a gateway, sensible or not, beside random requests: whatever the gateway does, nothing
-is granted but under a permit, and not twice."""
+"""Random decisions of a gateway, valid or not, beside random requests: whatever the gateway does, a
+lock is granted only under a permit, and only once."""
 
 import os
 import random
@@ -16,7 +16,7 @@ STEPS = full_size(400, 5000)
 
 
 class Holders:
-    """What the client holds, by its signals and its own calls."""
+    """The locks that the client holds according to its signals and calls."""
 
     def __init__(self):
         self.held = {name: {} for name in NAMES}
@@ -47,8 +47,8 @@ class Random(ClusterCase):
         self.blocks = {name: set() for name in NAMES}
         self.n_seen = 0
 
-    def look(self):
-        """Follows the signals that have come."""
+    def process_signals(self):
+        """Processes the signals that have arrived."""
         for event in self.client.events[self.n_seen:]:
             self.n_seen += 1
             if event.signal == 'Granted':
@@ -67,7 +67,7 @@ class Random(ClusterCase):
         name, mode = self.random.choice(NAMES), self.random.choice(('exclusive', 'shared'))
         id_, token = self.client.request(name, BUCKET, mode=mode)
         self.client.sync()
-        self.look()
+        self.process_signals()
         if token:
             self.assertIn(token >> 20, self.blocks[name])
             self.holders.grant(name, id_, mode)
@@ -79,7 +79,7 @@ class Random(ClusterCase):
         if not ids:
             return
         id_ = self.random.choice(ids)
-        # As soon as it is sent, others can be granted: their signals come before the reply.
+        # Others can be granted as soon as it is sent: their signals come before the reply.
         self.holders.end(id_)
         try:
             self.client.release(id_, BUCKET)
@@ -123,7 +123,7 @@ class Random(ClusterCase):
         if self.gateway.connection is not None and self.random.random() < 0.2:
             self.gateway.disconnect()
 
-    def test_anything(self):
+    def test_random_decisions(self):
         steps = ([self.request] * 5 + [self.release] * 4 + [self.abort] + [self.permit] * 4
                  + [self.decide] * 3 + [self.lease, self.reconnect])
         try:
@@ -135,13 +135,13 @@ class Random(ClusterCase):
                     except (BrokenPipeError, ConnectionResetError):
                         pass  # weblocksd has closed the connection, and connects again
                 self.client.sync()
-                self.look()
+                self.process_signals()
         except Exception as error:
             raise AssertionError(f'WEBLOCKS_TEST_SEED={self.seed}: {error}') from error
-        # It is still there, and what it lists is what the client was told.
+        # The service still runs, and lists the locks that the client was notified of.
         held = {entry[1] for entry in self.client.resync() if entry[5] != 0}
         self.client.sync()
-        self.look()
+        self.process_signals()
         self.assertEqual(held, {id_ for ids in self.holders.held.values() for id_ in ids},
                          f'WEBLOCKS_TEST_SEED={self.seed}')
         self.assertEqual(self.current.stop(), 0)

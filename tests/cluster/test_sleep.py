@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Locks of a cluster end before the machine is suspended. The test takes the place of logind."""
+"""Locks of a cluster end before the machine is suspended. The test acts as logind."""
 
 import os
 
@@ -20,7 +20,7 @@ INTROSPECTION = f'''
 
 
 class Logind:
-    """Gives inhibitor locks, each a pipe whose other end is in `locks`."""
+    """Grants inhibitor locks, each a pipe whose other end is in `locks`."""
 
     def __init__(self, address):
         self.client = Client(address)
@@ -44,7 +44,7 @@ class Logind:
                                                   Gio.UnixFDList.new_from_array([writer]))
 
     def is_inhibited(self):
-        """Whether its last lock is held."""
+        """Whether the last inhibitor lock is held."""
         return not readable(self.locks[-1], 0)
 
     def prepare(self, begins, connection=None, destination=None):
