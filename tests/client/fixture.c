@@ -39,7 +39,7 @@ static void
 start_bus(void)
 {
     bus = private_bus_new();
-    /* What asks for the session bus gets ours. */
+    /* Code that uses the session bus gets this one. */
     g_setenv("DBUS_SESSION_BUS_ADDRESS", bus->address, TRUE);
 }
 
@@ -124,9 +124,8 @@ test_service_resume(void)
     g_subprocess_send_signal(bus->service, SIGCONT);
 }
 
-/* The second answer comes in a later turn than that in which it saw the first question, and so
- * ours.
- */
+/* The reply to the second call is sent in a later turn of the bus than the one in which it read the
+ * first, and so after everything that was sent before. */
 void
 test_bus_settle(void)
 {
@@ -347,7 +346,7 @@ test_count_signal(GDBusConnection *connection,
     ++*(guint *)n_signals;
 }
 
-/* ---- lost locks */
+/* ---- signals of lost locks */
 
 static void
 on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
@@ -384,7 +383,7 @@ losses_clear(Losses *losses)
     g_clear_pointer(&losses->reason, g_free);
 }
 
-/* ---- what a bucket looks like */
+/* ---- the contents of a bucket */
 
 char *
 test_list(GListModel *infos)
@@ -409,7 +408,7 @@ compare_words(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Held locks have no order. */
+/* The order of held locks is not specified. */
 static char *
 sort_words(const char *words)
 {

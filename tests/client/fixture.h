@@ -19,11 +19,11 @@ int test_run_on_bus(void);
 PrivateBus *test_bus(void);
 gboolean test_bus_is_broker(void);
 
-/* How many times longer than usual all may take. */
+/* The factor of all time limits. */
 guint test_factor(void);
 
 void test_service_start(void);
-/* With one more option; `--replace` takes the name over from one that has it too. */
+/* With one more option; `--replace` takes over the name of a running service. */
 void test_service_start_with(const char *option);
 void test_service_stop(void);
 /* By SIGKILL; returns when the bus has noticed. */
@@ -32,10 +32,10 @@ void test_service_kill(void);
 void test_service_pause(void);
 void test_service_resume(void);
 
-/* The bus has taken in what was sent to it until now. */
+/* Returns when the bus has processed everything that was sent to it. */
 void test_bus_settle(void);
 
-/* The bucket of the test that runs. */
+/* The bucket of the current test. */
 const char *test_bucket(void);
 
 /* ---- agents */
@@ -50,23 +50,24 @@ WebLocksOptions *test_if_available(void);
 WebLocksOptions *test_shared(void);
 WebLocksOptions *test_steal(void);
 
-/* Takes a lock that is free. */
+/* Requests a lock that is available. */
 WebLocksLock *test_lock(WebLocksManager *manager, const char *name);
 void test_release(WebLocksLock *lock);
 
 /* ---- waiting */
 
-/* Runs the thread-default context until it is true; the test fails if it is not in 20 seconds. */
+/* Runs the thread-default context until the condition is true; the test fails if it isn't within 20
+ * seconds. */
 typedef gboolean (*TestCondition)(gpointer data);
 void test_wait_for(TestCondition condition, gpointer data, const char *what);
 #define test_wait(condition, data) test_wait_for(condition, data, #condition)
 gboolean test_is_set(gpointer guint_not_zero);
 
-/* Runs what is ready in the thread-default context. */
+/* Dispatches everything that is ready in the thread-default context. */
 void test_iterate(void);
 
-/* On return all has arrived that the service sent to the manager's agent until now, and what it
- * led to has run. */
+/* Returns when everything that the service has sent to the manager's agent has arrived, and the
+ * resulting callbacks have run. */
 void test_settle(WebLocksManager *manager);
 
 /* ---- answers of async calls */
@@ -74,8 +75,8 @@ void test_settle(WebLocksManager *manager);
 typedef struct {
     GAsyncResult *result;
     guint n_results;
-    GThread *thread;       /* where it came */
-    GMainContext *context; /* thread-default where it came; borrowed */
+    GThread *thread;       /* that the callback ran in */
+    GMainContext *context; /* thread-default in the callback; borrowed */
 } Answer;
 
 /* A GAsyncReadyCallback. */
@@ -85,12 +86,12 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Answer, answer_clear)
 
 GAsyncResult *answer_wait(Answer *answer);
 
-/* Asks for a lock, and takes the answer. */
+/* Requests a lock with answer_take() as callback. */
 void answer_ask(Answer *answer, WebLocksManager *manager, const char *name);
 WebLocksLock *answer_get_lock(Answer *answer, GError **error);
-/* As above, and it must be granted. */
+/* Waits for the result, which must be a lock. */
 WebLocksLock *answer_expect_lock(Answer *answer);
-/* Waits, and it must fail so. */
+/* Waits for the result, which must be this error. */
 void answer_expect_error(Answer *answer, GQuark domain, int code);
 
 /* ---- signals to GDBus */
@@ -110,7 +111,7 @@ typedef struct {
     guint n_lost;
     guint n_held_notifies;
     char *reason;
-    gboolean was_held; /* when it was lost */
+    gboolean was_held; /* at the time of the signal */
     GThread *thread;
 } Losses;
 
@@ -119,14 +120,14 @@ void losses_watch(Losses *losses, WebLocksLock *lock);
 void losses_clear(Losses *losses);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Losses, losses_clear)
 
-/* ---- what a bucket looks like */
+/* ---- the contents of a bucket */
 
 /* "NAME NAME:s" for an exclusive and a shared one; free. */
 typedef char *(*TestList)(GListModel *infos);
 char *test_list(GListModel *infos);
 char *test_state(WebLocksManager *manager);
 
-/* That the service has these held, and these pending: "a b:s | c". */
+/* Asserts the held and pending requests in the service: "a b:s | c". */
 #define assert_state(manager, expected)                \
     G_STMT_START                                       \
     {                                                  \
@@ -135,7 +136,7 @@ char *test_state(WebLocksManager *manager);
     }                                                  \
     G_STMT_END
 
-/* Until it is so. */
+/* Waits until the state is as expected. */
 void test_wait_for_state(WebLocksManager *manager, const char *expected);
 
 /* What a monitor shows, in the same form, and until it shows that; nothing is called for it. */

@@ -13,12 +13,12 @@ struct MockService {
     GDBusConnection *connection;
     guint filter;
     GAsyncQueue *calls;  /* of GDBusMessage; filled in GDBus's thread */
-    GDBusMessage *first; /* peeked at */
+    GDBusMessage *first; /* returned by mock_service_peek() */
 };
 
-/* ---- taking in */
+/* ---- receiving */
 
-/* In GDBus's thread. */
+/* Called in GDBus's thread. */
 static GDBusMessage *
 on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
 {
@@ -48,7 +48,7 @@ mock_service_take(MockService *self)
 
 /* ---- sending */
 
-/* On return the bus has it. */
+/* Returns when the bus has received the message. */
 static void
 send(MockService *self, GDBusMessage *message)
 {
@@ -85,7 +85,7 @@ void
 mock_service_reply_error(MockService *self, GDBusMessage *call, const char *name)
 {
     g_autoptr(GDBusMessage) reply =
-        g_dbus_message_new_method_error_literal(call, name, "as the script says");
+        g_dbus_message_new_method_error_literal(call, name, "error of the script");
 
     send(self, reply);
 }
@@ -120,7 +120,7 @@ mock_service_signal(MockService *self,
     send(self, signal);
 }
 
-/* ---- life */
+/* ---- creation and end */
 
 static gboolean
 is_owner(gpointer data)

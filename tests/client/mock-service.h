@@ -12,27 +12,27 @@
 
 typedef struct MockService MockService;
 
-/* Connects to the bus, under a unique name of its own, and takes the service's name, from another
- * one if need be. Calls that came for the service's name before are not seen. */
+/* Connects to the bus, and takes over the service's name. Calls that were sent to the name before
+ * are not received. */
 MockService *mock_service_new(PrivateBus *bus);
 
-/* Leaves the bus, as if its process had died. Returns when the bus has noticed. */
+/* Disconnects from the bus, as if its process had been killed. Returns when the bus has noticed. */
 void mock_service_free(MockService *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MockService, mock_service_free)
 
-/* The next call, whatever it is; NULL: there is none now. */
+/* The next call of any kind; NULL: none has arrived. */
 GDBusMessage *mock_service_peek(MockService *self);
 GDBusMessage *mock_service_take(MockService *self);
 
-/* The text is of a GVariant tuple. */
+/* `body` is a GVariant tuple in text format. */
 void mock_service_reply(MockService *self, GDBusMessage *call, const char *body);
 void mock_service_reply_error(MockService *self, GDBusMessage *call, const char *name);
 
-/* To OpenSocket; takes over the descriptor. */
+/* Replies to OpenSocket; takes ownership of the descriptor. */
 void mock_service_reply_socket(
     MockService *self, GDBusMessage *call, int fd, int handle, guint32 version);
 
-/* A signal of the lock interface. `path` NULL: of the bucket "bucket". */
+/* Sends a signal of the lock interface. `path` NULL: of the bucket "bucket". */
 void mock_service_signal(MockService *self,
                          const char *destination,
                          const char *path,

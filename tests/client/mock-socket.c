@@ -14,14 +14,14 @@
 struct MockSocket {
     int fd;
     guint64 client_inode;
-    GQueue messages; /* of PacketHead; read, and not asked for yet */
+    GQueue messages; /* of PacketHead; not yet received by the test */
     gboolean is_left;
     char *buckets[PACKET_N_BUCKETS];
 };
 
 /* ---- reading */
 
-/* What a bucket's number means changes between two requests. */
+/* Buckets are bound to numbers by messages between the requests. */
 static void
 take_buckets(MockSocket *self)
 {
@@ -35,7 +35,7 @@ take_buckets(MockSocket *self)
     }
 }
 
-/* FALSE: there is nothing to read. */
+/* Returns FALSE if there is nothing to read. */
 static gboolean
 read_packet(MockSocket *self)
 {
@@ -104,7 +104,7 @@ typedef struct {
     const GByteArray *bytes;
 } Sending;
 
-/* A client may leave when it likes. */
+/* Also true if the client has closed its end. */
 static gboolean
 is_sent(gpointer data)
 {
@@ -130,7 +130,7 @@ mock_socket_send(MockSocket *self, const GByteArray *bytes)
     g_source_remove(waker);
 }
 
-/* ---- life */
+/* ---- creation and end */
 
 MockSocket *
 mock_socket_new(gboolean is_small, int *out_client_fd)

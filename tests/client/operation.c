@@ -13,7 +13,7 @@ set_over(Operation *self)
 }
 
 gboolean
-operation_is_over(gpointer operation)
+operation_has_ended(gpointer operation)
 {
     return g_atomic_int_get(&((Operation *)operation)->n_results) > 0;
 }
@@ -158,7 +158,7 @@ operation_clear(Operation *self)
     if (self->thread != NULL)
         g_thread_join(self->thread);
     else if (self->kind != OPERATION_NONE)
-        test_wait(operation_is_over, self);
+        test_wait(operation_has_ended, self);
     g_clear_object(&self->target);
     g_clear_object(&self->options);
     g_clear_object(&self->cancellable);

@@ -22,11 +22,11 @@ typedef enum {
 
 typedef struct {
     OperationKind kind;
-    GObject *target; /* of its kind: an agent, a manager, a lock */
+    GObject *target; /* an agent, a manager or a lock, according to the kind */
     char *name;      /* of a request */
     WebLocksOptions *options;
     GCancellable *cancellable;
-    Losses *losses; /* of the lock; from its first moment on */
+    Losses *losses; /* of the lock, from its creation on */
 
     GThread *thread;
     int n_results;   /* atomic; the fields below are set before it is */
@@ -34,11 +34,11 @@ typedef struct {
     GError *error;
 } Operation;
 
-/* The fields above the empty line are set. */
+/* Starts the operation; the fields above the empty line must be set. */
 void operation_start(Operation *self, gboolean is_sync);
 
-/* Waits for its end. */
+/* Waits for the end of the operation. */
 void operation_clear(Operation *self);
 
 /* For test_wait(). */
-gboolean operation_is_over(gpointer operation);
+gboolean operation_has_ended(gpointer operation);

@@ -74,7 +74,7 @@ do_request(Script *s, char **words)
         } else if (g_str_equal(words[0], "why")) {
             web_locks_options_set_why(options, *++words);
         } else {
-            script_fail(s, "what option is '%s'?", words[0]);
+            script_fail(s, "unknown option '%s'", words[0]);
         }
     }
     label->request.name = g_strdup(label->resource);
@@ -94,7 +94,7 @@ do_release(Script *s, char **words)
 
 /* LABEL [cancellable] */
 static void
-start_question(Script *s, OperationKind kind, char **words)
+start_query(Script *s, OperationKind kind, char **words)
 {
     Label *label = script_get_label(s, words[1]);
     g_autoptr(WebLocksManager) manager = get_manager(s, label);
@@ -109,31 +109,31 @@ start_question(Script *s, OperationKind kind, char **words)
 static void
 do_query(Script *s, char **words)
 {
-    start_question(s, OPERATION_QUERY, words);
+    start_query(s, OPERATION_QUERY, words);
 }
 
 static void
 do_inspect(Script *s, char **words)
 {
-    start_question(s, OPERATION_INSPECT, words);
+    start_query(s, OPERATION_INSPECT, words);
 }
 
 static void
 do_buckets(Script *s, char **words)
 {
-    start_question(s, OPERATION_BUCKETS, words);
+    start_query(s, OPERATION_BUCKETS, words);
 }
 
 static void
 do_monitor(Script *s, char **words)
 {
-    start_question(s, OPERATION_MONITOR, words);
+    start_query(s, OPERATION_MONITOR, words);
 }
 
 static void
 do_monitor_all(Script *s, char **words)
 {
-    start_question(s, OPERATION_MONITOR_ALL, words);
+    start_query(s, OPERATION_MONITOR_ALL, words);
 }
 
 /* LABEL or "connect" */
@@ -157,7 +157,7 @@ do_close(Script *s, char **words)
     web_locks_agent_close(s->agent);
 }
 
-/* Everything is dropped, and nothing closed. */
+/* Drops all references, without closing the agent. */
 static void
 do_abandon(Script *s, char **words)
 {
@@ -200,18 +200,18 @@ describe_error(const GError *error)
     return text;
 }
 
-/* `words`: NULL-terminated: the error, and what is in its message; none: there is no error. */
+/* `words`, NULL-terminated: the error, and what its message contains; empty: success. */
 static void
 check_result(Script *s, Operation *operation, char **words)
 {
-    test_wait_for(operation_is_over, operation, s->where);
+    test_wait_for(operation_has_ended, operation, s->where);
     if (words[0] == NULL ? operation->error != NULL
                          : g_strcmp0(words[0], describe_error(operation->error)) != 0)
-        script_fail(s, "it ended with %s: %s", describe_error(operation->error),
+        script_fail(s, "the result is %s: %s", describe_error(operation->error),
                     operation->error != NULL ? operation->error->message : "");
     for (guint i = 1; words[0] != NULL && words[i] != NULL; i++)
         if (strstr(operation->error->message, words[i]) == NULL)
-            script_fail(s, "its message is %s", operation->error->message);
+            script_fail(s, "the message is %s", operation->error->message);
 }
 
 static void
@@ -230,7 +230,7 @@ do_got(Script *s, char **words)
 
     check_result(s, &label->request, no_error);
     if (label->request.object == NULL)
-        script_fail(s, "there is no lock");
+        script_fail(s, "no lock was granted");
     label->lock = WEB_LOCKS_LOCK(g_steal_pointer(&label->request.object));
     g_assert_cmpuint(web_locks_lock_get_token(label->lock), ==,
                      g_ascii_strtoull(words[2], NULL, 10));
@@ -244,10 +244,10 @@ do_held(Script *s, char **words)
 
     do_got(s, words);
     if (!web_locks_lock_get_held(label->lock))
-        script_fail(s, "it is not held");
+        script_fail(s, "the lock is not held");
 }
 
-/* LABEL: it was not available. */
+/* LABEL: the lock was unavailable. */
 static void
 do_none(Script *s, char **words)
 {
@@ -285,11 +285,11 @@ do_waiting(Script *s, char **words)
     Label *label = script_get_label(s, words[1]);
 
     test_iterate();
-    if (operation_is_over(words[2] != NULL ? &label->release : &label->request))
-        script_fail(s, "it is over");
+    if (operation_has_ended(words[2] != NULL ? &label->release : &label->request))
+        script_fail(s, "the operation has ended");
 }
 
-/* LABEL REASON: once, after the lock had stopped being held. */
+/* LABEL REASON: the signal, exactly once, emitted when the lock was no longer held. */
 static void
 do_lost(Script *s, char **words)
 {
@@ -310,7 +310,7 @@ do_still(Script *s, char **words)
     test_iterate();
     g_assert_cmpuint(label->losses.n_lost, ==, 0);
     if (!web_locks_lock_get_held(label->lock))
-        script_fail(s, "it is not held");
+        script_fail(s, "the lock is not held");
 }
 
 typedef struct {
@@ -367,7 +367,7 @@ do_pass(Script *s, char **words)
         test_iterate();
 }
 
-/* MILLISECONDS in which no main context is iterated, as if the process were stopped */
+/* MILLISECONDS without any iteration of a main context, as if the process were stopped */
 static void
 do_stall(Script *s, char **words)
 {
@@ -398,9 +398,9 @@ enum {
     HAS_SOCKET = 2,
 };
 
-/* It is not the agent: it has no socket, and holds nothing. It must not use g_test. */
+/* The child has neither the agent nor its socket, and holds nothing. It must not use g_test. */
 static int
-be_child(Script *s)
+run_child(Script *s)
 {
     g_autofree char *socket = NULL;
 
@@ -417,8 +417,8 @@ be_child(Script *s)
     return has_descriptor(socket) ? HAS_SOCKET : 0;
 }
 
-/* The mock is in this process, and GDBus closes what it has sent a moment after it has sent it: so
- * another child is made until one has no socket. */
+/* The mock is in this process, and GDBus closes descriptors a moment after sending them: so another
+ * child is created until one has no socket. */
 static void
 do_fork(Script *s, char **words)
 {
@@ -430,7 +430,7 @@ do_fork(Script *s, char **words)
 
         g_assert_cmpint(pid, >=, 0);
         if (pid == 0)
-            _exit(be_child(s));
+            _exit(run_child(s));
         g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
         g_assert_true(WIFEXITED(status));
     } while (WEXITSTATUS(status) == HAS_SOCKET && g_get_monotonic_time() < until_us);

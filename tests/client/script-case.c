@@ -39,7 +39,7 @@ add_step(ScriptCase *self, const char *text, guint line)
         g_error("%s:%u: %s", self->file, line, error->message);
 }
 
-/* "a1..a300": the step is done for each of them. */
+/* "a1..a300": repeats the step for each of them. */
 static gboolean
 add_many(ScriptCase *self, const char *text, guint line)
 {
@@ -62,7 +62,7 @@ add_many(ScriptCase *self, const char *text, guint line)
     return TRUE;
 }
 
-/* "case NAME: what it shows", "case NAME also sync: what it shows". */
+/* "case NAME: DESCRIPTION", "case NAME also sync: DESCRIPTION". */
 static ScriptCase *
 case_new(const char *path, const char *text)
 {
@@ -98,7 +98,7 @@ script_cases_load(const char *path)
         if (g_str_has_prefix(text, "case "))
             g_ptr_array_add(cases, case_new(path, text + strlen("case ")));
         else if (cases->len == 0)
-            g_error("%s:%u: this is in no case", path, i + 1);
+            g_error("%s:%u: line outside of a case", path, i + 1);
         else if (!add_many(cases->pdata[cases->len - 1], text, i + 1))
             add_step(cases->pdata[cases->len - 1], text, i + 1);
     }

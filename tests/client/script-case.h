@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The parser for scripts/; README.md there explains the language. */
+/* The parser for the files in scripts/; see README.md there for the syntax. */
 
 #pragma once
 
@@ -14,11 +14,11 @@ typedef struct {
 } ScriptStep;
 
 typedef struct {
-    char *file; /* its name without folder and ending */
+    char *file; /* its name without directory and suffix */
     char *name;
-    gboolean is_also_sync; /* it is run with sync calls as well */
+    gboolean is_also_sync; /* is run with synchronous calls too */
     GPtrArray *steps;      /* of ScriptStep */
 } ScriptCase;
 
-/* All cases of a file. A line that can't be read ends the program. */
+/* All cases of a file. An invalid line aborts the program. */
 GPtrArray *script_cases_load(const char *path);

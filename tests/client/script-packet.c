@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Packets as words: packets of the service are built from them, packets of the client are compared
- * with them. */
+/* Packets as text: packets of the service are created from it, packets of the client are compared
+ * with it. */
 
 #include <string.h>
 
@@ -44,11 +44,11 @@ parse_number(Script *s, const char *word)
     const guint64 number = word != NULL ? g_ascii_strtoull(word, &end, 0) : 0;
 
     if (end == word || *end != '\0')
-        script_fail(s, "'%s' is no number", word);
+        script_fail(s, "'%s' is not a number", word);
     return number;
 }
 
-/* A number may stand for itself. */
+/* A number is also accepted in place of a word. */
 static guint
 parse_word(Script *s, const Word *table, const char *word)
 {
@@ -64,7 +64,7 @@ parse_key(Script *s, const char *word)
     return g_ascii_isdigit(word[0]) ? parse_number(s, word) : script_get_label(s, word)->key;
 }
 
-/* ---- what the service sends: each returns the words behind its own */
+/* ---- messages of the service: each function returns the remaining words */
 
 /* LABEL ok | none | waits | held TOKEN | aborted | error NAME [limit NUMBER] */
 static char **
@@ -75,7 +75,7 @@ write_answer(Script *s, GByteArray *bytes, char **words)
     PacketAnswer answer = {0};
 
     if (g_strcmp0(of, words[0]) != 0)
-        script_fail(s, "the next to be answered is %s", of);
+        script_fail(s, "the oldest call without an answer is %s", of);
     answer.head.serial = call->serial;
     words++;
     if (g_str_equal(words[0], "held")) {
@@ -92,7 +92,7 @@ write_answer(Script *s, GByteArray *bytes, char **words)
             answer.limit = (guint32)parse_number(s, words[0]);
         }
     } else if (!g_str_equal(words[0], "ok") && !g_str_equal(words[0], "none")) {
-        script_fail(s, "what answer is '%s'?", words[0]);
+        script_fail(s, "unknown answer '%s'", words[0]);
     }
     packet_write_answer(bytes, &answer);
     return words + 1;
@@ -150,9 +150,9 @@ write_live(Script *s, GByteArray *bytes, char **words)
     return words;
 }
 
-/* (poke OFFSET BYTES VALUE | cut LENGTH)...: makes the message at `offset` a wrong one. */
+/* (poke OFFSET BYTES VALUE | cut LENGTH)...: makes the message at `offset` malformed. */
 static char **
-spoil(Script *s, GByteArray *bytes, guint offset, char **words)
+make_malformed(Script *s, GByteArray *bytes, guint offset, char **words)
 {
     for (;;) {
         if (g_strcmp0(words[0], "poke") == 0) {
@@ -187,8 +187,8 @@ write_one(Script *s, GByteArray *bytes, char **words)
 
     for (guint i = 0; i < G_N_ELEMENTS(messages); i++)
         if (g_str_equal(messages[i].word, words[0]))
-            return spoil(s, bytes, offset, messages[i].write(s, bytes, words + 1));
-    script_fail(s, "what message is '%s'?", words[0]);
+            return make_malformed(s, bytes, offset, messages[i].write(s, bytes, words + 1));
+    script_fail(s, "unknown message '%s'", words[0]);
 }
 
 /* MESSAGE [+ MESSAGE]... */
@@ -198,10 +198,10 @@ script_write_message(Script *s, GByteArray *bytes, char **words)
     for (words = write_one(s, bytes, words); words[0] != NULL;
          words = write_one(s, bytes, words + 1))
         if (!g_str_equal(words[0], "+"))
-            script_fail(s, "too many words from '%s' on", words[0]);
+            script_fail(s, "unexpected word '%s'", words[0]);
 }
 
-/* ---- what the client sends */
+/* ---- messages of the client */
 
 static void
 describe_key(Script *s, guint64 key, GString *words)
@@ -238,7 +238,7 @@ describe_request(Script *s, const PacketRequest *request, GString *words)
                                request->text + request->name_length);
 }
 
-/* "RELEASE a no-answer"; with one word for each of the step's. */
+/* Returns text such as "RELEASE a no-answer"; with one word for each word of the step. */
 static char *
 describe(Script *s, const PacketHead *head)
 {
@@ -257,9 +257,9 @@ describe(Script *s, const PacketHead *head)
     return g_string_free(words, FALSE);
 }
 
-/* The first message about a request has its key. */
+/* Stores the key that the library has chosen for a request. */
 static void
-learn_key(Script *s, const PacketRequest *request, Label *label)
+store_key(Script *s, const PacketRequest *request, Label *label)
 {
     g_autofree char *resource = g_strndup(request->text, request->name_length);
 
@@ -268,7 +268,7 @@ learn_key(Script *s, const PacketRequest *request, Label *label)
         label->key = request->key;
 }
 
-/* "<N" is a number that is less. */
+/* "<N" matches a smaller number. */
 static gboolean
 is_word(const char *expected, const char *word)
 {
@@ -289,7 +289,7 @@ script_check_message(Script *s, const PacketHead *head, char **words)
     g_auto(GStrv) got = NULL;
 
     if (head->kind == PACKET_REQUEST && words[1] != NULL)
-        learn_key(s, (const PacketRequest *)head, script_get_label(s, words[1]));
+        store_key(s, (const PacketRequest *)head, script_get_label(s, words[1]));
     text = describe(s, head);
     got = g_strsplit(text, " ", -1);
     for (guint i = 0; words[i] != NULL || got[i] != NULL; i++)

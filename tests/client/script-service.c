@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The service's side of a script: what it receives, and what it sends. */
+/* The service's side of a script: the messages that it expects and sends. */
 
 #include <string.h>
 
 #include "common/bus-names.h"
 #include "tests/client/script.h"
 
-/* ---- what it is sent */
+/* ---- expected messages */
 
 static gboolean
 has_call(gpointer data)
@@ -22,7 +22,7 @@ void
 script_expect_call(Script *s, const char *member)
 {
     if (s->service == NULL)
-        script_fail(s, "there is no service");
+        script_fail(s, "no service is running");
     test_wait_for(has_call, s, s->where);
     g_set_object(&s->call, NULL);
     s->call = mock_service_take(s->service);
@@ -44,7 +44,7 @@ expect_packet(Script *s, char **words)
     g_autofree PacketHead *head = NULL;
 
     if (s->socket == NULL)
-        script_fail(s, "there is no socket");
+        script_fail(s, "no socket has been sent");
     head = mock_socket_receive(s->socket, s->where);
     if (head != NULL)
         script_check_message(s, head, words);
@@ -64,7 +64,7 @@ do_expect(Script *s, char **words)
         expect_packet(s, words + 1);
 }
 
-/* A query takes the same way as what was sent before it. */
+/* A call on the bus is processed after all earlier messages of the client. */
 void
 script_check_quiet(Script *s)
 {
@@ -78,7 +78,7 @@ script_check_quiet(Script *s)
         operation_start(&query, s->is_sync);
         script_expect_call(s, "Query");
         mock_service_reply(s->service, s->call, "(@a(sss) [], @a(sss) [])");
-        test_wait_for(operation_is_over, &query, s->where);
+        test_wait_for(operation_has_ended, &query, s->where);
         g_assert_no_error(query.error);
         operation_clear(&query);
         test_iterate();
@@ -94,7 +94,7 @@ script_check_quiet(Script *s)
     }
 }
 
-/* ---- what it sends by the bus */
+/* ---- messages on the bus */
 
 static void
 forget_unanswered(Script *s)
@@ -107,7 +107,7 @@ forget_unanswered(Script *s)
     }
 }
 
-/* socket [small] [version N] [handle N]. What had no answer on the last one gets none any more. */
+/* socket [small] [version N] [handle N]. Calls on the previous socket get no answer any more. */
 static void
 send_socket(Script *s, char **words)
 {
@@ -154,7 +154,7 @@ send_signal(Script *s, char **words)
     mock_service_signal(s->service, client_id, words[2], words[0], body);
 }
 
-/* ---- what it sends by the socket */
+/* ---- messages on the socket */
 
 static void
 send_packet(Script *s, char **words)
@@ -162,7 +162,7 @@ send_packet(Script *s, char **words)
     g_autoptr(GByteArray) bytes = g_byte_array_new();
 
     if (s->socket == NULL)
-        script_fail(s, "there is no socket");
+        script_fail(s, "no socket has been sent");
     script_write_message(s, bytes, words);
     mock_socket_send(s->socket, bytes);
 }
@@ -213,9 +213,9 @@ do_open(Script *s, char **words)
     send_packet(s, live);
 }
 
-/* ---- its life */
+/* ---- start and end */
 
-/* [first]: the one that was replaced */
+/* [first]: the service that was replaced */
 static void
 do_die(Script *s, char **words)
 {
@@ -235,7 +235,7 @@ do_return(Script *s, char **words)
     s->service = mock_service_new(test_bus());
 }
 
-/* The name goes to another service, and the first one lives. */
+/* The name is taken over by another service, and the first one continues. */
 static void
 do_replace(Script *s, char **words)
 {

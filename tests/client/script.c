@@ -103,7 +103,7 @@ set_where(Script *s, guint line, const char *text)
     g_test_message("%s", s->where);
 }
 
-/* A step that is not in the file: of every case, or a part of a longer one. */
+/* Runs a step that is not in the file: of every case, or a part of a longer one. */
 static void
 run_text(Script *s, const char *text)
 {
@@ -113,7 +113,7 @@ run_text(Script *s, const char *text)
     run_words(s, words);
 }
 
-/* Steps that stand for several: $1 is the first word behind the verb, $* is all of them. */
+/* Steps that stand for several: $1 is the first argument, $* is all of them. */
 static const struct {
     const char *verb;
     const char *steps[12];
@@ -121,7 +121,7 @@ static const struct {
     {"lock", {"request $1", "> REQUEST $1", "< ANSWER $1 held $2", "held $1 $2"}},
     {"wait", {"request $*", "> REQUEST $*", "< ANSWER $1 waits", "quiet"}},
     {"wait-cancellable", {"request $1 cancellable", "> REQUEST $1", "< ANSWER $1 waits", "quiet"}},
-    {"spoilt",
+    {"malformed",
      {"request a", "> REQUEST a", "< $*", "> EOF", "die", "return", "open", "> REQUEST a",
       "< ANSWER a held 6", "held a 6"}},
 };

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Runs a case of scripts/: an application that uses the library, on a private bus, and a service
- * that follows the script. Everything that the library sends has to be expected by a step. */
+ * that follows the script. Every message of the library must be expected by a step. */
 
 #pragma once
 
@@ -14,14 +14,14 @@
 
 void script_run(const ScriptCase *script, gboolean is_sync);
 
-/* ---- inside of script*.c */
+/* ---- internal functions of script*.c */
 
-/* A request and the lock that comes of it; or the label of another operation, in `request`. */
+/* A request and its lock; or another operation with its label, in `request`. */
 typedef struct {
     char *name;
-    char *resource; /* what is requested; the same as `name` unless told */
+    char *resource; /* the name of the lock; by default the same as `name` */
     char *bucket;
-    guint64 key; /* as the library has chosen it; 0: it has sent nothing yet */
+    guint64 key; /* as chosen by the library; 0: not sent yet */
     Operation request;
     Operation release;
     WebLocksLock *lock;
@@ -31,30 +31,30 @@ typedef struct {
 typedef struct {
     const ScriptCase *script;
     const ScriptStep *step;
-    char *where; /* of the step, for messages */
+    char *where; /* of the step, for failure messages */
     gboolean is_sync;
 
-    GMainContext *context; /* of the agent; with sync calls, one that does not run */
+    GMainContext *context; /* of the agent; with synchronous calls, one that is not iterated */
     WebLocksAgent *agent;
     Operation connect;
     GPtrArray *labels; /* of Label */
 
-    MockService *service; /* NULL: it is away */
+    MockService *service; /* NULL: none is running */
     MockService *replaced;
     MockSocket *socket;
-    GQueue unanswered;  /* of ScriptCall; in the order in which they came */
+    GQueue unanswered;  /* of ScriptCall; in the order of arrival */
     GDBusMessage *call; /* the last on the bus */
 } Script;
 
-/* A packet that is to be answered. */
+/* A message that has to be answered. */
 typedef struct {
     guint64 serial;
-    char *of; /* a label, "SYNC" or "END" */
+    char *of; /* the label of a request, "SYNC" or "END" */
 } ScriptCall;
 
 typedef struct {
     const char *word;
-    void (*run)(Script *s, char **words); /* from `word` on */
+    void (*run)(Script *s, char **words); /* `words` begin with the verb */
 } ScriptVerb;
 
 /* NULL-terminated. */
@@ -64,22 +64,23 @@ extern const ScriptVerb script_service_verbs[];
 /* Ends the test. */
 void script_fail(Script *s, const char *format, ...) G_GNUC_PRINTF(2, 3) G_GNUC_NORETURN;
 
-/* Makes one if there is none of that name; NULL: there is none. */
+/* Creates a label if there is none of that name; NULL: the name is missing. */
 Label *script_get_label(Script *s, const char *name);
 Label *script_find_key(Script *s, guint64 key);
 
-/* Runs the agent's main context until it is so. */
+/* Runs the agent's main context until the condition is true. */
 void script_wait(Script *s, TestCondition condition, gpointer data);
 
-/* Nothing was sent that no step expects. */
+/* Checks that the library has sent no unexpected message. */
 void script_check_quiet(Script *s);
 
-/* Agent and labels. */
+/* Frees the agent and the labels. */
 void script_clear_app(Script *s);
 
-/* The next call on the bus; it has to be this one, and is in `call` then. */
+/* Waits for the next call on the bus, which must have this name and is then in `call`. */
 void script_expect_call(Script *s, const char *member);
 
-/* The message that the words tell, or that `head` is; see scripts/README.md. */
+/* Writes the message that the words describe, or compares `head` with them; see scripts/README.md.
+ * */
 void script_write_message(Script *s, GByteArray *bytes, char **words);
 void script_check_message(Script *s, const PacketHead *head, char **words);

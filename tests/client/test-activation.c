@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A bus that starts the service: an agent with locks, requests or calls starts it again. */
+/* The bus starts the service: an agent with locks, requests or calls has it started again. */
 
 #include <signal.h>
 
@@ -21,7 +21,7 @@ manager_new(const PrivateBus *bus)
     return test_manager_of(agent);
 }
 
-/* Of the service; 0: it isn't there. */
+/* The service's pid; 0: it isn't running. */
 static pid_t
 get_pid(const PrivateBus *bus)
 {
@@ -47,12 +47,12 @@ is_back(gpointer data)
     const Return *self = data;
     pid_t pid = get_pid(self->bus);
 
-    /* Nothing wakes us. */
+    /* So that the main context runs although there is no other event. */
     g_main_context_wakeup(NULL);
     return pid != 0 && pid != self->old_pid;
 }
 
-/* And waits until an agent has started it again. */
+/* Returns when an agent has had the service started again. */
 static void
 kill_service(const PrivateBus *bus)
 {
@@ -63,9 +63,9 @@ kill_service(const PrivateBus *bus)
     test_wait_for(is_back, &back, "the service's return");
 }
 
-/* Nobody sends anything after the kill; yet the service is started again, with its state. */
+/* Without any message after the kill, the service is started again, with its state. */
 static void
-test_called_back(void)
+test_restarted_for_held_locks(void)
 {
     PrivateBus *bus;
     g_autoptr(WebLocksManager) holder = NULL, waiter = NULL;
@@ -98,8 +98,8 @@ test_called_back(void)
     private_bus_free(bus);
 }
 
-/* It leaves after 20 ms without work; we come with requests at about that moment, again and
- * again. Each is granted, by the one that is about to leave or by the next. */
+/* The service exits after 20 ms without work; requests are made repeatedly at about that moment.
+ * Each is granted, by this service or by the next one. */
 static void
 test_idle_exit(void)
 {
@@ -132,7 +132,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/activation/leaves-when-idle", test_idle_exit);
-    g_test_add_func("/activation/called-back", test_called_back);
+    g_test_add_func("/activation/exits-when-idle", test_idle_exit);
+    g_test_add_func("/activation/restarted-for-held-locks", test_restarted_for_held_locks);
     return test_run(NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Agents: creation, properties, end. */
+/* Agents: creation, properties, closing. */
 
 #include <gio/gunixsocketaddress.h>
 #include <glib-unix.h>
@@ -36,7 +36,7 @@ test_default(void)
     g_assert_null(web_locks_agent_get_client_id(session));
 }
 
-/* It connects by itself. */
+/* It is connected by its first operation. */
 static void
 test_default_used(void)
 {
@@ -49,7 +49,7 @@ test_default_used(void)
 }
 
 static void
-test_default_forgotten(void)
+test_default_freed(void)
 {
     WebLocksAgent *agent = web_locks_agent_dup_default(G_BUS_TYPE_SESSION);
     g_autoptr(GError) error = NULL;
@@ -130,7 +130,7 @@ test_bucket_names(void)
     }
 }
 
-/* As bindings make it. Nothing checks the properties then, so the operations do. */
+/* As bindings create it. The properties aren't checked at construction, so the operations do. */
 static void
 test_constructed_manager(void)
 {
@@ -206,9 +206,9 @@ test_notify(void)
     n_connected = 0;
     web_locks_agent_close(agent);
     g_assert_false(web_locks_agent_get_connected(agent));
-    g_assert_cmpuint(n_connected, ==, 0); /* never from within a call */
+    g_assert_cmpuint(n_connected, ==, 0); /* never emitted within a call */
     test_wait(test_is_set, &n_connected);
-    g_assert_cmpstr(web_locks_agent_get_client_id(agent), ==, client_id); /* who it was */
+    g_assert_cmpstr(web_locks_agent_get_client_id(agent), ==, client_id); /* it keeps its last id */
 }
 
 static void
@@ -231,7 +231,7 @@ test_nowhere(void)
     }
 }
 
-/* A program that also works without locks asks first: no service and no bus are no errors. */
+/* A program that also works without locks checks first: no service and no bus are no errors. */
 static void
 test_available(void)
 {
@@ -283,7 +283,7 @@ test_unavailable(void)
     g_assert_no_error(error);
 }
 
-/* Its calls fail one by one, async and sync, in any order. */
+/* Its calls fail one by one, asynchronous and synchronous, in any order. */
 static void
 test_nowhere_used(void)
 {
@@ -324,11 +324,11 @@ test_connect_cancelled(void)
     g_assert_false(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_clear_error(&error);
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* no harm was done */
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* it can still connect */
     g_assert_no_error(error);
 }
 
-/* ---- a bus that takes the connection and never answers */
+/* ---- a bus that accepts the connection and never replies */
 
 typedef struct {
     GSocket *socket;
@@ -371,7 +371,7 @@ on_client(int fd, GIOCondition condition, gpointer n_clients)
 }
 
 static void
-test_silent_bus_cancelled(void)
+test_unresponsive_bus_cancelled(void)
 {
     SilentBus bus;
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -390,9 +390,9 @@ test_silent_bus_cancelled(void)
     silent_bus_clear(&bus);
 }
 
-/* The time-out of a request is of connecting too. */
+/* The time-out of a request includes connecting. */
 static void
-test_silent_bus_timeout(gconstpointer is_sync)
+test_unresponsive_bus_timeout(gconstpointer is_sync)
 {
     SilentBus bus;
     g_autoptr(WebLocksOptions) options = g_object_new(WEB_LOCKS_TYPE_OPTIONS, "timeout", 50, NULL);
@@ -422,7 +422,7 @@ test_connect_twice(void)
     g_auto(Answer) answer = {0};
 
     web_locks_agent_connect_async(agent, NULL, answer_take, &answer);
-    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* before its answer */
+    g_assert_true(web_locks_agent_connect_sync(agent, NULL, &error)); /* before the first result */
     g_assert_no_error(error);
     g_assert_true(web_locks_agent_connect_finish(agent, answer_wait(&answer), &error));
     g_assert_no_error(error);
@@ -444,7 +444,7 @@ test_buses(void)
                     web_locks_agent_get_client_id(other));
 }
 
-/* ---- the end */
+/* ---- closing */
 
 static void
 test_close(void)
@@ -495,7 +495,7 @@ test_close_unused(void)
     g_main_context_pop_thread_default(context);
 }
 
-/* Nothing keeps an agent but what it holds and awaits. */
+/* Only locks and pending calls keep an agent alive. */
 static void
 test_dropped_while_waiting(void)
 {
@@ -507,7 +507,7 @@ test_dropped_while_waiting(void)
     answer_ask(&waiting, manager, "a");
     test_settle(manager);
     g_object_add_weak_pointer(G_OBJECT(manager), (gpointer *)&manager);
-    g_object_unref(manager); /* the call has a reference on it */
+    g_object_unref(manager); /* the pending call has a reference */
     test_release(held);
     lock = answer_expect_lock(&waiting);
     answer_clear(&waiting);
@@ -521,9 +521,9 @@ is_empty(gpointer list)
     return g_list_model_get_n_items(list) == 0;
 }
 
-/* A separate bus, which is ended. */
+/* A separate bus, which is terminated. */
 static void
-test_bus_dies(void)
+test_bus_terminates(void)
 {
     PrivateBus *bus = private_bus_new();
     const char *const limits[] = {NULL};
@@ -550,7 +550,7 @@ test_bus_dies(void)
     web_locks_manager_query_async(manager, NULL, answer_take, &query);
 
     private_bus_stop_service(bus);
-    n_connected = 0; /* that it was connected */
+    n_connected = 0; /* without the notification of the connection */
     private_bus_free(bus);
     test_wait(test_is_set, &losses.n_lost);
     answer_expect_error(&waiting, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
@@ -568,7 +568,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agent/default-by-bus-and-context", test_default);
     g_test_add_func("/agent/default-connects-by-itself", test_default_used);
-    g_test_add_func("/agent/default-is-forgotten", test_default_forgotten);
+    g_test_add_func("/agent/default-is-freed", test_default_freed);
     g_test_add_func("/agent/default-is-replaced-when-closed", test_default_closed);
     g_test_add_func("/agent/manager-of-the-default", test_manager_new_all);
     g_test_add_func("/agent/names-of-buckets", test_bucket_names);
@@ -580,13 +580,14 @@ main(int argc, char **argv)
     g_test_add_func("/agent/unavailable", test_unavailable);
     g_test_add_func("/agent/connect-cancelled", test_connect_cancelled);
     g_test_add_func("/agent/connect-twice", test_connect_twice);
-    g_test_add_func("/agent/a-silent-bus/cancelled", test_silent_bus_cancelled);
-    g_test_add_data_func("/agent/a-silent-bus/timeout", NULL, test_silent_bus_timeout);
-    g_test_add_data_func("/agent/a-silent-bus/timeout-sync", "sync", test_silent_bus_timeout);
+    g_test_add_func("/agent/unresponsive-bus/cancelled", test_unresponsive_bus_cancelled);
+    g_test_add_data_func("/agent/unresponsive-bus/timeout", NULL, test_unresponsive_bus_timeout);
+    g_test_add_data_func("/agent/unresponsive-bus/timeout-sync", "sync",
+                         test_unresponsive_bus_timeout);
     g_test_add_func("/agent/new-for-a-bus", test_buses);
     g_test_add_func("/agent/close", test_close);
     g_test_add_func("/agent/close-unused", test_close_unused);
     g_test_add_func("/agent/dropped-while-waiting", test_dropped_while_waiting);
-    g_test_add_func("/agent/the-bus-dies", test_bus_dies);
+    g_test_add_func("/agent/bus-terminates", test_bus_terminates);
     return test_run(NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Every public function, at least once; those of claims are in test-claim.c, and of requests in
+/* Calls of every public function; those of claims are in test-claim.c, and of requests in
  * test-request.c. test_symbols.py checks that none is missing. */
 
 #include <string.h>
@@ -84,7 +84,7 @@ test_options(void)
     g_assert_cmpuint(web_locks_options_get_timeout(options), ==, 0);
     g_signal_connect(options, "notify", G_CALLBACK(count_notify), &n_notifies);
 
-    for (guint i = 0; i < 2; i++) { /* the second time changes nothing, and tells nothing */
+    for (guint i = 0; i < 2; i++) { /* the second time there is no change, and no notification */
         web_locks_options_set_mode(options, WEB_LOCKS_MODE_SHARED);
         web_locks_options_set_if_available(options, TRUE);
         web_locks_options_set_steal(options, TRUE);
@@ -275,7 +275,7 @@ test_snapshots(void)
     check_info(inspect_sync, lock, TRUE);
 }
 
-/* On an own bucket; what others are observed by is in the tests of the service. */
+/* In the client's own bucket; other buckets are in the tests of the service. */
 static void
 test_break(void)
 {
@@ -362,7 +362,7 @@ is_empty(gpointer list)
     return g_list_model_get_n_items(list) == 0;
 }
 
-/* Beside a monitor of one bucket, with the same agent: the service sends each signal once. */
+/* Beside a monitor of one bucket of the same agent: the service sends each signal once. */
 static void
 test_monitors_of_all(void)
 {

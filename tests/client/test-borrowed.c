@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Agents on a bus connection of the application: they don't affect the application's use of it, and
- * nothing is left of them when they end before the connection. */
+ * leave nothing on it when they end before the connection. */
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -54,7 +54,7 @@ connection_end(GDBusConnection *connection)
     g_assert_no_error(error);
 }
 
-/* ---- which agent it is */
+/* ---- which agent is returned */
 
 static void
 test_same(void)
@@ -89,7 +89,7 @@ test_other_context(void)
     g_assert_null(web_locks_agent_new_for_connection(connection, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     web_locks_agent_close(agent);
-    other = agent_of(connection); /* there is none of another context any more */
+    other = agent_of(connection); /* the agent of the other context has been freed */
     g_clear_object(&other);
     g_main_context_pop_thread_default(context);
     connection_end(connection);
@@ -116,7 +116,7 @@ test_no_bus(void)
     close(fds[1]);
 }
 
-/* ---- beside the application */
+/* ---- the application's own use */
 
 static gboolean
 has_50(gpointer n_signals)
@@ -136,7 +136,7 @@ on_pong(GObject *source, GAsyncResult *result, gpointer n_pongs)
 }
 
 static void
-test_beside(void)
+test_application_traffic(void)
 {
     g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
     g_autoptr(GDBusConnection) emitter = private_bus_connect(test_bus());
@@ -148,7 +148,7 @@ test_beside(void)
         connection, NULL, "org.example.Test", "Signal", NULL, NULL, G_DBUS_SIGNAL_FLAGS_NONE,
         test_count_signal, &n_signals, NULL);
 
-    ping(connection); /* it is subscribed */
+    ping(connection); /* the subscription is complete */
     for (guint i = 0; i < 50; i++) {
         g_autoptr(WebLocksLock) lock = NULL, next = NULL;
         g_auto(Answer) first = {0}, second = {0};
@@ -225,7 +225,7 @@ test_monitor(void)
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_monitor_get_held(monitor)), ==, 1);
 }
 
-/* ---- its end */
+/* ---- end of the agent */
 
 typedef enum {
     END_CLOSE,
@@ -241,7 +241,7 @@ end_agent(WebLocksManager *manager, WebLocksLock *lock, gconstpointer how)
     g_object_unref(manager);
 }
 
-/* Its locks are free, though the connection is open. */
+/* Its locks are released, though the connection stays open. */
 static void
 test_end(gconstpointer how)
 {
@@ -273,7 +273,7 @@ test_end(gconstpointer how)
     connection_end(connection);
 }
 
-/* And so when the service is away. */
+/* The same while no service is running. */
 static void
 test_end_while_away(gconstpointer how)
 {
@@ -295,7 +295,7 @@ test_end_while_away(gconstpointer how)
     connection_end(connection);
 }
 
-/* The next agent of the connection starts before the last one has sent END. */
+/* The next agent of the connection starts before END of the last one was sent. */
 static void
 test_next_while_away(gconstpointer how)
 {
@@ -383,14 +383,14 @@ test_service_restarts(void)
 
 /* ---- fork() */
 
-/* Descriptors of the program that holds. */
+/* Descriptors of the program that holds a lock. */
 #define TO_TEST   113
 #define FROM_TEST 114
 
 static const char *program;
 
-/* Another program: holds "a" by a connection of its own, has a child that lives, and both say when.
- * They end when the test closes its end. */
+/* Another program: holds "a" on its own connection, and forks a child; both report when they are
+ * ready. They exit when the test closes its end. */
 static int
 hold_and_fork(const char *bucket, const char *address)
 {
@@ -443,7 +443,7 @@ test_fork(void)
     test_settle(manager);
     g_assert_cmpuint(answer.n_results, ==, 0);
     kill(pid, SIGKILL);
-    lock = answer_expect_lock(&answer); /* though its child lives */
+    lock = answer_expect_lock(&answer); /* although the holder's child is still running */
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     close(to_child[1]);
     g_assert_cmpint(read(from_child[0], bytes, 1), ==, 0);
@@ -472,7 +472,7 @@ main(int argc, char **argv)
     g_test_add_func("/borrowed/same-agent", test_same);
     g_test_add_func("/borrowed/another-context", test_other_context);
     g_test_add_func("/borrowed/no-bus", test_no_bus);
-    g_test_add_func("/borrowed/beside-the-application", test_beside);
+    g_test_add_func("/borrowed/application-traffic", test_application_traffic);
     g_test_add_func("/borrowed/first-use", test_first_use);
     g_test_add_func("/borrowed/monitor", test_monitor);
     add("end", test_end);

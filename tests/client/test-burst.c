@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* More simultaneous requests than the service grants, or reads, at a time: each gets a reply soon.
- */
+ * */
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define N_REQUESTS    10000u
 #define N_HELD_BEFORE 10u
-/* The service's default. */
+/* The service's default limit. */
 #define PER_CLIENT 1024u
 
 typedef struct {
@@ -57,7 +57,8 @@ request_all(Burst *burst, WebLocksManager *manager, WebLocksOptions *options)
     }
 }
 
-/* The first turn of an agent that is not connected; one that holds something, with a time-out. */
+/* The requests are the first calls of an agent that is not connected; or it holds a lock, and they
+ * have time-outs. */
 static void
 test_first_turn(gconstpointer holds)
 {
@@ -91,7 +92,7 @@ test_first_turn(gconstpointer holds)
     test_wait_for_state(other, "others | ");
 }
 
-/* All wait in one line; each answer lets the next one in, in order. */
+/* All wait for one lock; when each is granted it is released, so that the next is, in order. */
 typedef struct {
     guint n_granted;
     guint n_refused;
@@ -136,10 +137,10 @@ test_one_name(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* Nobody reads the answers, since no main context runs: a sync call of another thread, or of this
- * one, does. */
+/* The main context does not run, so a synchronous call of this or another thread reads the answers.
+ * */
 static void
-test_sync_behind(void)
+test_followed_by_sync_call(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksSnapshot) snapshot = NULL;
@@ -151,7 +152,7 @@ test_sync_behind(void)
     g_assert_no_error(error);
     g_assert_cmpuint(g_list_model_get_n_items(web_locks_snapshot_get_held(snapshot)), ==,
                      PER_CLIENT);
-    g_assert_cmpuint(burst.locks->len + burst.n_refused, ==, 0); /* not within a call */
+    g_assert_cmpuint(burst.locks->len + burst.n_refused, ==, 0); /* no callbacks within a call */
     test_wait(is_through, &burst);
     g_assert_cmpuint(burst.n_other, ==, 0);
     g_ptr_array_unref(burst.locks);
@@ -165,6 +166,6 @@ main(int argc, char **argv)
     g_test_add_data_func("/burst/first-turn", NULL, test_first_turn);
     g_test_add_data_func("/burst/holding-something", "holds", test_first_turn);
     g_test_add_func("/burst/of-one-name", test_one_name);
-    g_test_add_func("/burst/a-sync-call-behind", test_sync_behind);
+    g_test_add_func("/burst/followed-by-a-sync-call", test_followed_by_sync_call);
     return test_run(NULL);
 }

@@ -28,7 +28,7 @@ test_already(void)
     assert_state(manager, " | ");
 }
 
-/* A bad name is the caller's mistake, cancelled or not. */
+/* An invalid name is an error of the caller, cancelled or not. */
 static void
 test_already_and_bad(void)
 {
@@ -41,7 +41,7 @@ test_already_and_bad(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_NOT_SUPPORTED);
 }
 
-/* And the one behind it, that only it kept waiting, moves up. */
+/* The request behind it, which only waited for it, is granted. */
 static void
 test_waiting(void)
 {
@@ -66,9 +66,9 @@ test_waiting(void)
     assert_state(next, "a:s a:s | ");
 }
 
-/* There is no answer yet, so no id to abort. */
+/* There is no answer yet, and so no id to abort. */
 static void
-test_at_once(void)
+test_before_the_answer(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
@@ -84,7 +84,7 @@ test_at_once(void)
 }
 
 static void
-test_at_once_when_free(void)
+test_before_the_answer_when_free(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
@@ -96,7 +96,8 @@ test_at_once_when_free(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* The service has granted it, and its word stands in the waiter's socket when it gives up. */
+/* The service has granted it, and the grant is in the waiting agent's socket when it is cancelled.
+ * */
 static void
 test_crossing(void)
 {
@@ -106,7 +107,7 @@ test_crossing(void)
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) answer = {0};
 
-    /* The waiter's context runs only when we say so. */
+    /* The waiting agent's context is iterated by the test only. */
     g_main_context_push_thread_default(context);
     {
         g_autoptr(WebLocksManager) waiter = test_manager_new();
@@ -115,7 +116,7 @@ test_crossing(void)
         test_settle(waiter);
 
         test_release(held);
-        assert_state(holder, "a | "); /* it is the waiter's */
+        assert_state(holder, "a | "); /* the waiting agent's */
         g_cancellable_cancel(cancellable);
         answer_expect_error(&answer, G_IO_ERROR, G_IO_ERROR_CANCELLED);
         test_wait_for_state(waiter, " | ");
@@ -124,7 +125,7 @@ test_crossing(void)
     g_main_context_pop_thread_default(context);
 }
 
-/* All of it without anybody listening any more: the process's other agents go on. */
+/* The same after all references have been dropped; other agents of the process continue. */
 static void
 test_crossing_and_dropped(void)
 {
@@ -251,7 +252,7 @@ test_query(void)
     g_assert_cmpuint(answer.n_results, ==, 1);
 }
 
-/* A release has an effect or none: what was cancelled before it began leaves the lock held. */
+/* A release is done or not: one that was cancelled before it began leaves the lock held. */
 static void
 test_release_cancelled(void)
 {
@@ -275,7 +276,7 @@ test_release_cancelled(void)
     assert_state(manager, " | ");
 }
 
-/* A cancellable goes with the options that never wait, too: unused, and cancelled at any time. */
+/* A cancellable can be used with options that never wait too: unused, and cancelled at any time. */
 static void
 test_with_option(gconstpointer property)
 {
@@ -296,7 +297,7 @@ test_with_option(gconstpointer property)
     test_wait_for_state(manager, "a | ");
 }
 
-/* The service is stopped: cancelling ends the call nevertheless. */
+/* The service is stopped: cancelling completes the call nevertheless. */
 static void
 test_with_option_unanswered(gconstpointer property)
 {
@@ -322,10 +323,10 @@ main(int argc, char **argv)
     g_test_add_func("/cancel/already", test_already);
     g_test_add_func("/cancel/already-and-a-bad-name", test_already_and_bad);
     g_test_add_func("/cancel/while-waiting", test_waiting);
-    g_test_add_func("/cancel/at-once", test_at_once);
-    g_test_add_func("/cancel/at-once-when-free", test_at_once_when_free);
+    g_test_add_func("/cancel/before-the-answer", test_before_the_answer);
+    g_test_add_func("/cancel/before-the-answer-when-free", test_before_the_answer_when_free);
     g_test_add_func("/cancel/crosses-the-grant", test_crossing);
-    g_test_add_func("/cancel/crosses-the-grant-and-all-is-dropped", test_crossing_and_dropped);
+    g_test_add_func("/cancel/crosses-the-grant-with-dropped-references", test_crossing_and_dropped);
     g_test_add_func("/cancel/after-the-grant", test_after_grant);
     g_test_add_func("/cancel/after-the-timeout", test_after_timeout);
     g_test_add_func("/cancel/one-cancellable-for-many", test_one_for_many);

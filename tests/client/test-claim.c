@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Claims: what they tell, and when. */
+/* Claims: their properties and notifications. */
 
 #include <string.h>
 #include <unistd.h>
@@ -11,13 +11,13 @@
 /* ---- the properties of a claim */
 
 typedef struct {
-    WebLocksClaim *claim; /* NULL: gone */
-    GString *states;      /* each that was told, in order */
-    GThread *thread;      /* in which all was told */
-    guint n_position;     /* how often the position was told */
-} Told;
+    WebLocksClaim *claim; /* NULL: freed */
+    GString *states;      /* each value that was notified, in order */
+    GThread *thread;      /* in which all notifications were emitted */
+    guint n_position;     /* the number of notifications of the position */
+} Notified;
 
-/* At every moment the properties fit each other. */
+/* The properties are consistent at every notification. */
 static void
 assert_consistent(WebLocksClaim *claim)
 {
@@ -40,39 +40,39 @@ assert_consistent(WebLocksClaim *claim)
 static void
 on_notify(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
 {
-    Told *told = data;
+    Notified *notified = data;
     GEnumClass *class = g_type_class_peek(WEB_LOCKS_TYPE_CLAIM_STATE);
 
     assert_consistent(claim);
-    g_assert_true(told->thread == g_thread_self());
+    g_assert_true(notified->thread == g_thread_self());
     if (strcmp(pspec->name, "position") == 0)
-        told->n_position++;
+        notified->n_position++;
     if (strcmp(pspec->name, "state") == 0)
         g_string_append_printf(
-            told->states, "%s ",
+            notified->states, "%s ",
             g_enum_get_value(class, (int)web_locks_claim_get_state(claim))->value_nick);
 }
 
 static void
-told_watch(Told *told, WebLocksClaim *claim)
+notified_watch(Notified *notified, WebLocksClaim *claim)
 {
-    told->claim = claim;
-    told->states = g_string_new(NULL);
-    told->thread = g_thread_self();
-    g_object_add_weak_pointer(G_OBJECT(claim), (gpointer *)&told->claim);
-    g_signal_connect(claim, "notify", G_CALLBACK(on_notify), told);
+    notified->claim = claim;
+    notified->states = g_string_new(NULL);
+    notified->thread = g_thread_self();
+    g_object_add_weak_pointer(G_OBJECT(claim), (gpointer *)&notified->claim);
+    g_signal_connect(claim, "notify", G_CALLBACK(on_notify), notified);
 }
 
 static void
-told_clear(Told *told)
+notified_clear(Notified *notified)
 {
-    if (told->claim != NULL) {
-        g_signal_handlers_disconnect_by_data(told->claim, told);
-        g_object_remove_weak_pointer(G_OBJECT(told->claim), (gpointer *)&told->claim);
+    if (notified->claim != NULL) {
+        g_signal_handlers_disconnect_by_data(notified->claim, notified);
+        g_object_remove_weak_pointer(G_OBJECT(notified->claim), (gpointer *)&notified->claim);
     }
-    g_string_free(told->states, TRUE);
+    g_string_free(notified->states, TRUE);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Told, told_clear)
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Notified, notified_clear)
 
 static gboolean
 is_waiting(gpointer claim)
@@ -100,25 +100,25 @@ is_over(gpointer claim)
 }
 
 static WebLocksClaim *
-claim_new(WebLocksManager *manager, Told *told)
+claim_new(WebLocksManager *manager, Notified *notified)
 {
     WebLocksClaim *claim = web_locks_claim_new(manager, "a");
 
-    told_watch(told, claim);
+    notified_watch(notified, claim);
     return claim;
 }
 
 static WebLocksClaim *
-reclaim_new(WebLocksManager *manager, Told *told)
+reclaim_new(WebLocksManager *manager, Notified *notified)
 {
     WebLocksClaim *claim = g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a",
                                         "why", "to edit", "reclaim", TRUE, NULL);
 
-    told_watch(told, claim);
+    notified_watch(notified, claim);
     return claim;
 }
 
-/* Takes the lock away, and keeps it. */
+/* Steals the lock, and returns it held. */
 static WebLocksLock *
 steal(WebLocksManager *manager)
 {
@@ -145,8 +145,8 @@ static void
 test_hold(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
 
     assert_consistent(claim);
     g_assert_true(web_locks_claim_get_manager(claim) == manager);
@@ -166,10 +166,10 @@ test_hold(void)
     web_locks_claim_start(claim);
     test_wait(is_held, claim);
     g_clear_object(&claim);
-    g_assert_null(told.claim);
+    g_assert_null(notified.claim);
     test_wait_for_state(other, " | ");
-    g_assert_cmpstr(told.states->str, ==, "waiting held idle waiting held ");
-    g_assert_cmpuint(told.n_position, ==, 0); /* it never waited for anybody */
+    g_assert_cmpstr(notified.states->str, ==, "waiting held idle waiting held ");
+    g_assert_cmpuint(notified.n_position, ==, 0); /* it never waited for another holder */
 }
 
 /* A reference to the lock does not prolong the claim. */
@@ -177,15 +177,15 @@ static void
 test_lock_outlives(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    g_auto(Told) told = {0};
-    WebLocksClaim *claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    WebLocksClaim *claim = claim_new(manager, &notified);
     g_autoptr(WebLocksLock) lock = NULL;
 
     web_locks_claim_start(claim);
     test_wait(is_held, claim);
     lock = g_object_ref(web_locks_claim_get_lock(claim));
     g_object_unref(claim);
-    g_assert_null(told.claim);
+    g_assert_null(notified.claim);
     g_assert_false(web_locks_lock_get_held(lock));
     test_wait_for_state(other, " | ");
 }
@@ -194,8 +194,8 @@ static void
 test_released_by_lock(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
     g_autoptr(WebLocksLock) lock = NULL;
 
     web_locks_claim_start(claim);
@@ -203,16 +203,16 @@ test_released_by_lock(void)
     lock = g_object_ref(web_locks_claim_get_lock(claim));
     test_release(lock);
     test_wait(is_over, claim);
-    g_assert_cmpstr(told.states->str, ==, "waiting held idle ");
+    g_assert_cmpstr(notified.states->str, ==, "waiting held idle ");
 }
 
-/* The binding of the documentation. */
+/* The property binding of the documentation. */
 static void
 test_binding(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     g_autoptr(GSimpleAction) save = g_simple_action_new("save", NULL);
 
     g_object_bind_property(claim, "held", save, "enabled", G_BINDING_SYNC_CREATE);
@@ -237,10 +237,10 @@ test_queue(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), noise = NULL;
-    g_auto(Told) told_one = {0}, told_two = {0};
-    g_autoptr(WebLocksClaim) first = claim_new(one, &told_one);
-    /* Of the same agent: each is told its own position. */
-    g_autoptr(WebLocksClaim) second = reclaim_new(one, &told_two);
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) first = claim_new(one, &notified_one);
+    /* Of the same agent: each is notified of its own position. */
+    g_autoptr(WebLocksClaim) second = reclaim_new(one, &notified_two);
     WebLocksLockInfo *info;
 
     web_locks_claim_start(first);
@@ -254,7 +254,7 @@ test_queue(void)
     g_assert_cmpuint(web_locks_lock_info_get_pid(info), ==, (guint)getpid());
     g_assert_cmpuint(web_locks_lock_info_get_token(info), ==, web_locks_lock_get_token(lock));
 
-    /* Other names don't concern them. */
+    /* Other names have no effect. */
     noise = test_lock(holder, "b");
     test_settle(one);
     g_assert_true(web_locks_claim_get_holder(first) == info);
@@ -265,8 +265,8 @@ test_queue(void)
     g_assert_cmpstr(web_locks_lock_info_get_client_id(info), ==, test_client_id(one));
     web_locks_claim_stop(first);
     test_wait(is_held, second);
-    g_assert_cmpstr(told_two.states->str, ==, "waiting held ");
-    g_assert_cmpuint(told_two.n_position, ==, 3); /* 2, 1, none */
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held ");
+    g_assert_cmpuint(notified_two.n_position, ==, 3); /* 2, 1, none */
 }
 
 static void
@@ -295,29 +295,29 @@ test_stop_waiting(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(holder, "a");
-    g_auto(Told) told = {0}, told_dropped = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0}, notified_dropped = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     WebLocksClaim *dropped;
 
     web_locks_claim_start(claim);
-    web_locks_claim_stop(claim); /* before the service has answered */
+    web_locks_claim_stop(claim); /* before the service's answer */
     web_locks_claim_start(claim);
     test_wait(is_in_queue, claim);
     web_locks_claim_stop(claim);
     test_wait_for_state(holder, "a | ");
-    dropped = claim_new(manager, &told_dropped);
+    dropped = claim_new(manager, &notified_dropped);
     web_locks_claim_start(dropped);
     test_wait(is_in_queue, dropped);
     g_object_unref(dropped);
-    g_assert_null(told_dropped.claim);
+    g_assert_null(notified_dropped.claim);
     test_wait_for_state(holder, "a | ");
     test_release(lock);
     test_settle(manager);
     assert_state(holder, " | ");
-    g_assert_cmpstr(told.states->str, ==, "waiting idle waiting idle ");
+    g_assert_cmpstr(notified.states->str, ==, "waiting idle waiting idle ");
 }
 
-/* The grant crosses the stop. */
+/* The grant and the abort are sent at the same time. */
 static void
 test_stop_at_grant(void)
 {
@@ -325,8 +325,8 @@ test_stop_at_grant(void)
 
     for (guint i = 0; i < 20; i++) {
         WebLocksLock *lock = test_lock(holder, "a");
-        g_auto(Told) told = {0};
-        g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+        g_auto(Notified) notified = {0};
+        g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
 
         web_locks_claim_start(claim);
         test_wait(is_in_queue, claim);
@@ -347,8 +347,8 @@ static void
 test_lost(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     g_autoptr(WebLocksLock) loot = NULL;
 
     web_locks_claim_start(claim);
@@ -362,15 +362,15 @@ test_lost(void)
     test_wait(is_in_queue, claim);
     test_release(loot);
     test_wait(is_held, claim);
-    g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+    g_assert_cmpstr(notified.states->str, ==, "waiting held lost waiting held ");
 }
 
 static void
 test_reclaim(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
     g_autoptr(WebLocksLock) loot = NULL;
     guint64 token;
 
@@ -383,7 +383,7 @@ test_reclaim(void)
     test_release(loot);
     test_wait(is_held, claim);
     g_assert_cmpuint(web_locks_claim_get_token(claim), >, token);
-    g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+    g_assert_cmpstr(notified.states->str, ==, "waiting held lost waiting held ");
 }
 
 static void
@@ -393,7 +393,7 @@ on_lost_stop(WebLocksClaim *claim, GParamSpec *pspec, gpointer data)
         web_locks_claim_stop(claim);
 }
 
-/* A handler has the last word. */
+/* A handler can prevent the new request. */
 static void
 test_reclaim_stopped(void)
 {
@@ -418,9 +418,9 @@ static void
 test_take_over(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_auto(Told) told_one = {0}, told_two = {0};
-    g_autoptr(WebLocksClaim) holder = reclaim_new(one, &told_one);
-    g_autoptr(WebLocksClaim) claim = reclaim_new(two, &told_two);
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) holder = reclaim_new(one, &notified_one);
+    g_autoptr(WebLocksClaim) claim = reclaim_new(two, &notified_two);
     g_autoptr(GError) error = NULL;
 
     web_locks_claim_start(holder);
@@ -431,24 +431,24 @@ test_take_over(void)
     g_assert_no_error(error);
     g_assert_true(web_locks_claim_get_held(claim));
     test_wait(is_in_queue, holder);
-    g_assert_true(take_over(claim, &error)); /* it holds it already */
+    g_assert_true(take_over(claim, &error)); /* it already holds the lock */
     test_settle(two);
     g_assert_true(web_locks_claim_get_held(claim));
     test_wait_for_state(one, "a | a"); /* its own request is aborted */
     g_assert_true(take_over(holder, &error));
     test_wait(is_in_queue, claim);
-    g_assert_cmpstr(told_one.states->str, ==, "waiting held lost waiting held ");
-    g_assert_cmpstr(told_two.states->str, ==, "waiting held lost waiting ");
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost waiting held ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost waiting ");
 }
 
-/* Without having been started; and stopped before it is there. */
+/* Without having been started; and stopped before the grant. */
 static void
 test_take_over_idle(void)
 {
     g_autoptr(WebLocksManager) other = test_manager_new(), manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(other, "a");
-    g_auto(Told) told = {0};
-    g_autoptr(WebLocksClaim) claim = claim_new(manager, &told);
+    g_auto(Notified) notified = {0};
+    g_autoptr(WebLocksClaim) claim = claim_new(manager, &notified);
     g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
@@ -460,7 +460,7 @@ test_take_over_idle(void)
     test_wait_for_state(other, " | ");
     g_assert_true(take_over(claim, &error));
     g_assert_no_error(error);
-    g_assert_cmpstr(told.states->str, ==, "held ");
+    g_assert_cmpstr(notified.states->str, ==, "held ");
 }
 
 /* ---- failing */
@@ -469,16 +469,16 @@ static void
 expect_failure(WebLocksManager *manager, const char *name, GQuark domain, int code)
 {
     g_autoptr(WebLocksClaim) claim = web_locks_claim_new(manager, name);
-    g_auto(Told) told = {0};
+    g_auto(Notified) notified = {0};
 
-    told_watch(&told, claim);
-    web_locks_claim_set_reclaim(claim, TRUE); /* which is no reason to try it again */
+    notified_watch(&notified, claim);
+    web_locks_claim_set_reclaim(claim, TRUE); /* a failure for other reasons is not retried */
     web_locks_claim_start(claim);
     test_wait(is_over, claim);
     g_assert_true(g_error_matches(web_locks_claim_get_error(claim), domain, code));
     web_locks_claim_stop(claim);
     g_assert_null(web_locks_claim_get_error(claim));
-    g_assert_cmpstr(told.states->str, ==, "waiting failed idle ");
+    g_assert_cmpstr(notified.states->str, ==, "waiting failed idle ");
 }
 
 static void
@@ -495,7 +495,7 @@ test_bad_names(void)
     expect_failure(manager, endless, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     expect_failure(manager, "\xff", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
     expect_failure(nowhere, "a", G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    web_locks_claim_start(empty); /* a name like any other */
+    web_locks_claim_start(empty); /* a valid name */
     test_wait(is_held, empty);
 }
 
@@ -503,7 +503,7 @@ static void
 test_misuse(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
-    g_autoptr(WebLocksClaim) nothing = g_object_new(WEB_LOCKS_TYPE_CLAIM, NULL);
+    g_autoptr(WebLocksClaim) unnamed = g_object_new(WEB_LOCKS_TYPE_CLAIM, NULL);
     g_autoptr(WebLocksRequest) none = g_object_new(WEB_LOCKS_TYPE_REQUEST, NULL);
 
 #define expect_critical(expression)                                                    \
@@ -517,21 +517,21 @@ test_misuse(void)
 
     expect_critical(g_assert_null(web_locks_claim_new(NULL, "a")));
     expect_critical(g_assert_null(web_locks_claim_new(manager, NULL)));
-    expect_critical(web_locks_claim_start(nothing));
-    expect_critical(web_locks_claim_take_over_async(nothing, NULL, NULL, NULL));
+    expect_critical(web_locks_claim_start(unnamed));
+    expect_critical(web_locks_claim_take_over_async(unnamed, NULL, NULL, NULL));
     expect_critical(g_assert_null(web_locks_request_new(NULL, "a", NULL)));
     expect_critical(web_locks_request_acquire_async(none, NULL, NULL, NULL));
-    web_locks_claim_stop(nothing);
-    g_assert_cmpint(web_locks_claim_get_state(nothing), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
+    web_locks_claim_stop(unnamed);
+    g_assert_cmpint(web_locks_claim_get_state(unnamed), ==, WEB_LOCKS_CLAIM_STATE_IDLE);
 }
 
 static void
 test_agent_closed(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
-    g_auto(Told) told_holder = {0}, told = {0};
-    g_autoptr(WebLocksClaim) held = reclaim_new(holder, &told_holder);
-    g_autoptr(WebLocksClaim) waiting = reclaim_new(other, &told);
+    g_auto(Notified) notified_holder = {0}, notified = {0};
+    g_autoptr(WebLocksClaim) held = reclaim_new(holder, &notified_holder);
+    g_autoptr(WebLocksClaim) waiting = reclaim_new(other, &notified);
 
     web_locks_claim_start(held);
     test_wait(is_held, held);
@@ -543,7 +543,7 @@ test_agent_closed(void)
     web_locks_agent_close(web_locks_manager_get_agent(holder));
     test_wait(is_over, held);
     g_assert_error(web_locks_claim_get_error(held), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
-    g_assert_cmpstr(told_holder.states->str, ==, "waiting held lost waiting failed ");
+    g_assert_cmpstr(notified_holder.states->str, ==, "waiting held lost waiting failed ");
     web_locks_claim_start(waiting);
     test_wait(is_over, waiting);
     g_assert_error(web_locks_claim_get_error(waiting), WEB_LOCKS_ERROR,
@@ -556,8 +556,9 @@ static void
 test_service_restart(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_auto(Told) told_one = {0}, told_two = {0};
-    g_autoptr(WebLocksClaim) held = claim_new(one, &told_one), waiting = claim_new(two, &told_two);
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) held = claim_new(one, &notified_one),
+                             waiting = claim_new(two, &notified_two);
     g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(WebLocksClaim) last = web_locks_claim_new(other, "a");
     guint64 token;
@@ -569,7 +570,7 @@ test_service_restart(void)
     token = web_locks_claim_get_token(held);
     test_service_kill();
     test_service_start();
-    /* The view goes on. */
+    /* The view continues with the next service. */
     web_locks_claim_start(last);
     test_wait(is_in_queue, last);
     g_assert_cmpuint(web_locks_claim_get_position(last), ==, 2);
@@ -578,23 +579,24 @@ test_service_restart(void)
     web_locks_claim_stop(held);
     test_wait(is_held, waiting);
     test_wait(is_first, last);
-    g_assert_cmpstr(told_one.states->str, ==, "waiting held idle ");
-    g_assert_cmpstr(told_two.states->str, ==, "waiting held ");
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held idle ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held ");
 }
 
 static gboolean
-is_held_again(gpointer told)
+is_held_again(gpointer notified)
 {
-    return g_str_has_suffix(((Told *)told)->states->str, "lost waiting held ");
+    return g_str_has_suffix(((Notified *)notified)->states->str, "lost waiting held ");
 }
 
-/* The next one knows of nothing. */
+/* The next service has no stored state. */
 static void
-test_service_forgets(void)
+test_service_without_state(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_auto(Told) told_one = {0}, told_two = {0};
-    g_autoptr(WebLocksClaim) again = reclaim_new(one, &told_one), lost = claim_new(two, &told_two);
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) again = reclaim_new(one, &notified_one),
+                             lost = claim_new(two, &notified_two);
     g_autoptr(WebLocksLock) lock = NULL;
 
     web_locks_claim_start(lost);
@@ -605,12 +607,12 @@ test_service_forgets(void)
     test_service_start_with("--no-state");
     test_wait(is_over, lost);
     test_wait(is_held, again);
-    g_assert_cmpstr(told_two.states->str, ==, "waiting held lost ");
-    g_assert_cmpstr(told_one.states->str, ==, "waiting held ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting held lost ");
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held ");
     test_service_kill();
     test_service_start_with("--no-state");
-    test_wait(is_held_again, &told_one);
-    g_assert_cmpstr(told_one.states->str, ==, "waiting held lost waiting held ");
+    test_wait(is_held_again, &notified_one);
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting held lost waiting held ");
     test_service_kill();
     test_service_start();
 }
@@ -625,9 +627,9 @@ static void
 test_service_missing(void)
 {
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
-    g_auto(Told) told_one = {0}, told_two = {0};
-    g_autoptr(WebLocksClaim) failing = claim_new(one, &told_one);
-    g_autoptr(WebLocksClaim) patient = reclaim_new(two, &told_two);
+    g_auto(Notified) notified_one = {0}, notified_two = {0};
+    g_autoptr(WebLocksClaim) failing = claim_new(one, &notified_one);
+    g_autoptr(WebLocksClaim) patient = reclaim_new(two, &notified_two);
 
     test_service_stop();
     web_locks_claim_start(failing);
@@ -640,15 +642,15 @@ test_service_missing(void)
                    WEB_LOCKS_ERROR_UNAVAILABLE);
     test_service_start();
     test_wait(is_held, patient);
-    g_assert_cmpstr(told_one.states->str, ==, "waiting failed ");
-    g_assert_cmpstr(told_two.states->str, ==, "waiting failed waiting held ");
+    g_assert_cmpstr(notified_one.states->str, ==, "waiting failed ");
+    g_assert_cmpstr(notified_two.states->str, ==, "waiting failed waiting held ");
 }
 
-/* ---- the end in a handler */
+/* ---- freed in a handler */
 
 typedef struct {
     WebLocksClaim *claim;
-    WebLocksClaimState state; /* in which it is dropped */
+    WebLocksClaimState state; /* in which it is freed */
 } Drop;
 
 static void
@@ -725,9 +727,9 @@ claim_in_thread(gpointer data)
     g_main_context_push_thread_default(context);
     other = test_manager_new();
     {
-        g_auto(Told) told = {0};
+        g_auto(Notified) notified = {0};
         g_autoptr(WebLocksLock) lock = test_lock(other, "a"), loot = NULL;
-        g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &told);
+        g_autoptr(WebLocksClaim) claim = reclaim_new(manager, &notified);
 
         web_locks_claim_start(claim);
         test_wait(is_in_queue, claim);
@@ -737,7 +739,7 @@ claim_in_thread(gpointer data)
         test_wait(is_in_queue, claim);
         test_release(loot);
         test_wait(is_held, claim);
-        g_assert_cmpstr(told.states->str, ==, "waiting held lost waiting held ");
+        g_assert_cmpstr(notified.states->str, ==, "waiting held lost waiting held ");
     }
     g_clear_object(&other);
     test_iterate();
@@ -800,7 +802,7 @@ main(int argc, char **argv)
     g_test_add_func("/claim/misuse", test_misuse);
     g_test_add_func("/claim/agent-closed", test_agent_closed);
     g_test_add_func("/claim/service-restart", test_service_restart);
-    g_test_add_func("/claim/service-forgets", test_service_forgets);
+    g_test_add_func("/claim/service-without-state", test_service_without_state);
     g_test_add_func("/claim/service-missing", test_service_missing);
     g_test_add_func("/claim/dropped-in-handler", test_dropped_in_handler);
     g_test_add_func("/claim/dropped-in-view", test_dropped_in_view);

@@ -5,7 +5,7 @@
 
 #include "tests/client/fixture.h"
 
-/* A thread with a main context that is thread-default there. */
+/* A thread with its own thread-default main context. */
 typedef struct {
     void (*func)(gpointer data);
     gpointer data;
@@ -40,7 +40,7 @@ run_in_threads(guint n_threads, void (*func)(gpointer data), gpointer data)
 
 #define ROUNDS 500
 
-static int n_inside; /* holders of the lock */
+static int n_inside; /* threads that hold the lock */
 
 static void
 enter_and_leave(WebLocksLock *lock)
@@ -84,7 +84,7 @@ contend_async(gpointer data)
     }
 }
 
-/* Two contexts in turn, each with an agent. */
+/* Two contexts alternately, each with an agent. */
 static void
 contend_with_two(gpointer data)
 {
@@ -141,7 +141,7 @@ use_sync(gpointer data)
     }
 }
 
-/* Nobody runs the agent's context. */
+/* The agent's context is not iterated. */
 static void
 test_shared_sync(void)
 {
@@ -195,7 +195,7 @@ owner_end(Owner *owner, GThread *thread)
     g_main_context_unref(owner->context);
 }
 
-/* Results come to the thread that called; the agent's context runs elsewhere. */
+/* Results are delivered in the calling thread; the agent's context runs elsewhere. */
 static void
 use_both(gpointer data)
 {
@@ -242,18 +242,18 @@ on_lost_thread(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 
 /* The signal is emitted in the agent's main context, whichever thread requested the lock. */
 static void
-test_lost_at_home(void)
+test_lost_in_the_agents_context(void)
 {
     Owner owner = {0};
     GThread *thread = owner_start(&owner);
-    g_autoptr(WebLocksManager) thief = test_manager_new();
+    g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(WebLocksOptions) steal = test_steal();
-    g_autoptr(WebLocksLock) lock = test_lock(owner.manager, "a"), loot = NULL;
+    g_autoptr(WebLocksLock) lock = test_lock(owner.manager, "a"), stolen = NULL;
     g_autoptr(GError) error = NULL;
     LostThread lost = {0};
 
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_thread), &lost);
-    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
     g_assert_no_error(error);
     while (!g_atomic_int_get(&lost.n_lost))
         g_thread_yield();
@@ -265,10 +265,10 @@ test_lost_at_home(void)
 /* ---- nothing runs inside a sync call */
 
 static void
-test_no_lost_inside(void)
+test_no_signals_inside(void)
 {
-    g_autoptr(WebLocksManager) manager = test_manager_new(), thief = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), loot = NULL, again = NULL;
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL, again = NULL;
     g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
@@ -276,14 +276,14 @@ test_no_lost_inside(void)
 
     losses_watch(&losses, lock);
     answer_ask(&answer, manager, "b");
-    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
     g_assert_no_error(error);
     for (guint i = 0; i < 3; i++) {
         g_autoptr(WebLocksSnapshot) snapshot = web_locks_manager_query_sync(manager, NULL, &error);
 
         g_assert_no_error(error);
     }
-    /* All has arrived, but the context has not run. */
+    /* The message has arrived, but the context has not run. */
     g_assert_false(web_locks_lock_get_held(lock));
     g_assert_cmpuint(losses.n_lost, ==, 0);
     g_assert_cmpuint(losses.n_held_notifies, ==, 0);
@@ -344,19 +344,19 @@ on_lost_nested(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 static void
 test_sync_in_lost(void)
 {
-    g_autoptr(WebLocksManager) manager = test_manager_new(), thief = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), loot = NULL;
+    g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a"), stolen = NULL;
     g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(GError) error = NULL;
     Nested nested = {manager, 0};
 
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_nested), &nested);
-    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
     g_assert_no_error(error);
     test_wait(test_is_set, &nested.n_done);
 }
 
-/* A loop that runs inside a callback gets results too. */
+/* A main loop that runs inside a callback delivers results too. */
 static void
 on_lock_loop(GObject *source, GAsyncResult *result, gpointer data)
 {
@@ -408,7 +408,7 @@ test_sync_after_async(void)
     answer_expect_error(&after_1, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_INVALID_STATE);
 }
 
-/* A thread waits in a sync call for what this one lets go by the same agent. */
+/* A thread waits in a synchronous call for a lock that this thread releases with the same agent. */
 static void
 wait_for_lock(gpointer data)
 {
@@ -434,7 +434,7 @@ test_waits_for_own_agent(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* The agent goes while other threads use it. */
+/* The agent is closed while other threads use it. */
 static void
 ask_until_closed(gpointer data)
 {
@@ -480,8 +480,8 @@ main(int argc, char **argv)
                          test_contention);
     g_test_add_func("/contexts/an-agent-of-many-threads", test_shared_sync);
     g_test_add_func("/contexts/an-agent-of-another-thread", test_foreign);
-    g_test_add_func("/contexts/lost-is-told-at-home", test_lost_at_home);
-    g_test_add_func("/contexts/nothing-is-told-inside-a-sync-call", test_no_lost_inside);
+    g_test_add_func("/contexts/lost-in-the-agents-context", test_lost_in_the_agents_context);
+    g_test_add_func("/contexts/no-signals-inside-a-sync-call", test_no_signals_inside);
     g_test_add_func("/contexts/a-sync-call-in-a-callback", test_sync_in_callback);
     g_test_add_func("/contexts/a-sync-call-in-lost", test_sync_in_lost);
     g_test_add_func("/contexts/a-loop-in-a-callback", test_loop_in_callback);

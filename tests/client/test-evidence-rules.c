@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The rules of WebLocksEvidence with their times, and the sentences. The clock and the looks at the
- * process are those of this test; test-process-look.c has the real ones. */
+/* The rules of WebLocksEvidence with their times, and the sentences. The clock and the states of
+ * processes are set by this test; test-process-look.c uses real processes. */
 
 #include <string.h>
 
@@ -18,10 +18,10 @@ typedef struct {
     const char *name;
     char state;     /* of the holder's process */
     guint n_others; /* requests of other clients */
-    double idle;    /* for how long it has not run */
+    double idle;    /* how long the process has not run */
     double held;
-    double self;       /* for how long the holder has waited for its own lock; 0: it does not */
-    gboolean is_cycle; /* the holder waits for another lock, of the first of the others */
+    double self;       /* how long the holder has waited for its own lock; 0: it doesn't */
+    gboolean is_cycle; /* the holder waits for a lock of the first of the other clients */
     WebLocksEvidence evidence;
     const char *text;
 } Case;
@@ -112,7 +112,7 @@ check(gconstpointer data)
 static const Case cases[] = {
     {"sleeping", 'S', 1, 0, 5, 0, FALSE, 0, ""},
     {"no-process", '\0', 1, 0, 5, 0, FALSE, 0, ""},
-    {"nobody-waits", 'T', 0, 1000, 100000, 0, FALSE, 0, ""},
+    {"no-waiting-requests", 'T', 0, 1000, 100000, 0, FALSE, 0, ""},
     {"stopped", 'T', 1, 0, 5, 0, FALSE, STOPPED, "The process is stopped."},
     {"debugger", 't', 1, 0, 5, 0, FALSE, STOPPED, "A debugger has stopped the process."},
     {"frozen", PROCESS_LOOK_FROZEN, 1, 0, 5, 0, FALSE, STOPPED,

@@ -26,8 +26,8 @@ monitor_new(WebLocksManager *manager)
     return monitor;
 }
 
-/* ---- what is known now: "NAME FLAGS; ..." of all held locks with evidence; NAME is that in the
- * bucket of the test, or "other/..." */
+/* ---- the evidence of all held locks, as "NAME FLAGS; ..."; NAME is that in the bucket of the
+ * test, or "other/..." */
 
 static gboolean
 is_in_other(WebLocksLockInfo *info)
@@ -58,7 +58,7 @@ describe(GListModel *held)
             g_ptr_array_add(texts, g_strdup_printf("%s%s %s; ", is_in_other(info) ? "other/" : "",
                                                    web_locks_lock_info_get_name(info), flags));
     }
-    g_ptr_array_sort(texts, compare); /* buckets are in no order */
+    g_ptr_array_sort(texts, compare); /* the order of buckets is not specified */
     g_ptr_array_add(texts, NULL);
     return g_strjoinv("", (char **)texts->pdata);
 }
@@ -82,7 +82,7 @@ update(WebLocksMonitor *monitor)
     }
 }
 
-/* The last of a monitor's held locks with that name. */
+/* The last held lock with that name in a monitor. */
 static WebLocksLockInfo *
 get_held(WebLocksMonitor *monitor, const char *name)
 {
@@ -94,7 +94,7 @@ get_held(WebLocksMonitor *monitor, const char *name)
         if (g_str_equal(web_locks_lock_info_get_name(info), name))
             return g_steal_pointer(&info);
     }
-    g_error("nobody holds %s", name);
+    g_error("%s is not held", name);
 }
 
 #define assert_evidence_of(held, expected)           \
@@ -123,7 +123,7 @@ holder_new(const char *name)
     return holder;
 }
 
-/* Returns when the process is in the state that the signal leads to. */
+/* Returns when the process is in the state that the signal causes. */
 static void
 signal_and_wait(GSubprocess *process, int number, int what)
 {
@@ -157,10 +157,10 @@ test_stopped(void)
     g_signal_connect(info, "notify::evidence-text", G_CALLBACK(count), &n_texts);
     signal_and_wait(holder, SIGSTOP, WSTOPPED);
     update(monitor);
-    assert_evidence(monitor, ""); /* nobody waits */
+    assert_evidence(monitor, ""); /* no request waits */
     answer_ask(&waiting, watcher, "a");
     wait_until(monitor, "a | a");
-    assert_evidence(monitor, ""); /* nobody has asked */
+    assert_evidence(monitor, ""); /* no request was made */
     update(monitor);
     assert_evidence(monitor, "a WEB_LOCKS_EVIDENCE_STOPPED; ");
     g_assert_cmpstr(web_locks_lock_info_get_evidence_text(info), ==, "The process is stopped.");
@@ -176,13 +176,13 @@ test_stopped(void)
     lock = answer_expect_lock(&waiting);
     g_subprocess_wait(holder, NULL, NULL);
     update(monitor);
-    web_locks_monitor_update_evidence(monitor, info); /* it is not in the list any more */
+    web_locks_monitor_update_evidence(monitor, info); /* it is no longer in the list */
     g_assert_cmpint(web_locks_lock_info_get_evidence(info), ==, 0);
 }
 
 /* ---- cycles */
 
-/* A client of two buckets. */
+/* A client with locks in two buckets. */
 typedef struct {
     WebLocksManager *manager;
     WebLocksManager *other;
@@ -236,7 +236,7 @@ client_clear(Client *client)
     test_iterate();
 }
 
-/* All clients of this test are this process. */
+/* All clients of this test are in this process. */
 static void
 assert_text(WebLocksMonitor *monitor, const char *name, guint n_clients)
 {
@@ -279,8 +279,8 @@ test_two(void)
     client_clear(&b);
 }
 
-/* The locks and requests of both buckets, as a program has them that inspects one after the other.
- */
+/* The locks and requests of both buckets, as read by a program that inspects one after the other.
+ * */
 static void
 inspect(const Client *client, GListStore *held, GListStore *pending)
 {
@@ -310,7 +310,7 @@ inspect(const Client *client, GListStore *held, GListStore *pending)
     "x WEB_LOCKS_EVIDENCE_CYCLE; y WEB_LOCKS_EVIDENCE_CYCLE; "
 
 /* The locks of three clients are in two buckets. A fourth one, which waits for one of them and
- * holds a lock that is called as another of them in the other bucket, is not on the cycle. */
+ * holds a lock with the name of another of them in the other bucket, is not on the cycle. */
 static void
 test_three(void)
 {
@@ -342,7 +342,7 @@ test_three(void)
         client_clear(&clients[i]);
 }
 
-/* Two holders of a shared lock, who both want it exclusively. */
+/* Two holders of a shared lock, which both request it exclusively. */
 static void
 test_upgrade(void)
 {
@@ -361,7 +361,7 @@ test_upgrade(void)
     client_wait(clients[0].manager, "s");
     wait_until(monitor, "s:s s:s | s");
     update(monitor);
-    assert_evidence(monitor, ""); /* the one waits for itself, for less than a minute */
+    assert_evidence(monitor, ""); /* it waits for itself, for less than a minute */
     client_wait(clients[1].manager, "s");
     wait_until(monitor, "s:s s:s | s s");
     update(monitor);
@@ -371,7 +371,7 @@ test_upgrade(void)
     client_clear(&clients[1]);
 }
 
-/* What a query has returned is not enough for any evidence. */
+/* The entries of a query are not sufficient for any evidence. */
 static void
 test_query(void)
 {

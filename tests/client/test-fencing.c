@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The code of docs/library/losing.md against a holder that continues to write after its lock was
- * stolen, unchanged. */
+/* The code of docs/library/losing.md, unchanged, with a holder that continues to write after its
+ * lock was stolen. */
 
 #include "tests/client/fixture.h"
 
@@ -16,23 +16,23 @@ typedef struct {
 static void
 test_late_writer(void)
 {
-    g_autoptr(WebLocksManager) victim = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksManager) first = test_manager_new(), second = test_manager_new();
     g_autoptr(WebLocksOptions) steal = test_steal();
-    g_autoptr(WebLocksLock) lost = test_lock(victim, "a"), lock = NULL;
+    g_autoptr(WebLocksLock) lost = test_lock(first, "a"), lock = NULL;
     g_autoptr(GError) error = NULL;
     Resource resource = {0};
 
-    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lost), "the victim's"));
-    /* The victim's context does not run: it knows of nothing. */
-    lock = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lost), "the first's"));
+    /* The first agent's context does not run: it hasn't received the notification. */
+    lock = web_locks_manager_request_sync(second, "a", steal, NULL, &error);
     g_assert_no_error(error);
-    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the thief's"));
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the second's"));
     g_assert_false(resource_write(&resource, web_locks_lock_get_token(lost), "too late"));
-    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the thief's again"));
-    g_assert_cmpstr(resource.text, ==, "the thief's again");
+    g_assert_true(resource_write(&resource, web_locks_lock_get_token(lock), "the second's again"));
+    g_assert_cmpstr(resource.text, ==, "the second's again");
 }
 
-/* Who has the lock next may write; it need not have been stolen. */
+/* The next holder may write, also if the lock was not stolen. */
 static void
 test_next_writer(void)
 {

@@ -17,8 +17,8 @@ typedef struct {
 
 static pid_t test_pid;
 
-/* The leak sanitizer asks at exit. What belongs to threads that fork() left behind nobody can free
- * in the child, so there it is not to look. */
+/* The leak sanitizer checks at exit. Memory of threads that fork() did not copy can't be freed in
+ * the child, so the check is disabled there. */
 int __lsan_is_turned_off(void);
 
 int
@@ -67,15 +67,16 @@ fork_and_check(Child child, gboolean with_exit_handlers)
     g_object_unref(parent.lock);
 }
 
-/* In the child g_assert would report as if it were the test, so: the line that is wrong. */
-#define CHECK(expression)                                                                \
-    G_STMT_START                                                                         \
-    {                                                                                    \
-        if (!(expression)) {                                                             \
-            g_printerr("child: %s:%d: %s is not so\n", __FILE__, __LINE__, #expression); \
-            return 1;                                                                    \
-        }                                                                                \
-    }                                                                                    \
+/* g_assert in the child would report a failure of the whole test, so this prints the line instead.
+ * */
+#define CHECK(expression)                                                               \
+    G_STMT_START                                                                        \
+    {                                                                                   \
+        if (!(expression)) {                                                            \
+            g_printerr("child: %s:%d: %s is false\n", __FILE__, __LINE__, #expression); \
+            return 1;                                                                   \
+        }                                                                               \
+    }                                                                                   \
     G_STMT_END
 
 static int
@@ -203,7 +204,7 @@ test_close(void)
     fork_and_check(close_agent, FALSE);
 }
 
-/* What the child runs of the parent's main context does not reach the bus. */
+/* Iterating the parent's main context in the child sends nothing to the bus. */
 static int
 iterate(Parent *parent)
 {
@@ -249,7 +250,7 @@ test_own(void)
     fork_and_check(use_own, FALSE);
 }
 
-/* The default agent of the parent is none for the child. */
+/* The parent's default agent is not that of the child. */
 static int
 use_default(Parent *parent)
 {

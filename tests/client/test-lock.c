@@ -24,9 +24,9 @@ test_release_twice(void)
     g_assert_cmpuint(losses.n_lost, ==, 0);
 }
 
-/* The second does not wait for the first. */
+/* The second call does not wait for the first. */
 static void
-test_release_twice_at_once(void)
+test_release_twice_at_the_same_time(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
@@ -44,26 +44,26 @@ test_release_twice_at_once(void)
 }
 
 static WebLocksLock *
-steal(WebLocksManager *thief, const char *name)
+steal(WebLocksManager *other, const char *name)
 {
     g_autoptr(WebLocksOptions) options = test_steal();
     g_autoptr(GError) error = NULL;
-    WebLocksLock *loot = web_locks_manager_request_sync(thief, name, options, NULL, &error);
+    WebLocksLock *stolen = web_locks_manager_request_sync(other, name, options, NULL, &error);
 
     g_assert_no_error(error);
-    return loot;
+    return stolen;
 }
 
 static void
 test_stolen(void)
 {
-    g_autoptr(WebLocksManager) holder = test_manager_new(), thief = test_manager_new();
-    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), loot = NULL;
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(holder, "a"), stolen = NULL;
     g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
 
     losses_watch(&losses, lock);
-    loot = steal(thief, "a");
+    stolen = steal(other, "a");
     test_wait(test_is_set, &losses.n_lost);
     test_settle(holder);
     g_assert_cmpuint(losses.n_lost, ==, 1);
@@ -73,17 +73,17 @@ test_stolen(void)
     g_assert_false(web_locks_lock_release_sync(lock, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
     g_assert_error(web_locks_lock_get_error(lock), WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
-    g_assert_null(web_locks_lock_get_error(loot));
-    assert_state(thief, "a | ");
+    g_assert_null(web_locks_lock_get_error(stolen));
+    assert_state(other, "a | ");
 }
 
-/* The service has taken it away, and its word stands in the holder's socket when he lets go. */
+/* The service has ended it, and the notification is in the holder's socket when it is released. */
 static void
 test_stolen_while_releasing(void)
 {
-    g_autoptr(WebLocksManager) thief = test_manager_new();
+    g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(GMainContext) context = g_main_context_new();
-    g_autoptr(WebLocksLock) loot = NULL;
+    g_autoptr(WebLocksLock) stolen = NULL;
 
     g_main_context_push_thread_default(context);
     {
@@ -94,30 +94,30 @@ test_stolen_while_releasing(void)
         g_auto(Answer) released = {0};
 
         losses_watch(&losses, lock);
-        loot = steal(thief, "a");
+        stolen = steal(other, "a");
         web_locks_lock_release_async(lock, NULL, answer_take, &released);
         g_assert_false(web_locks_lock_release_finish(lock, answer_wait(&released), &error));
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
         test_settle(holder);
-        g_assert_cmpuint(losses.n_lost, ==, 0); /* it was given up before */
+        g_assert_cmpuint(losses.n_lost, ==, 0); /* it was released before */
         g_assert_cmpuint(losses.n_held_notifies, ==, 1);
     }
     g_main_context_pop_thread_default(context);
-    assert_state(thief, "a | ");
+    assert_state(other, "a | ");
 }
 
-/* A lock that its holder has forgotten about can be stolen too. */
+/* A lock without references of its holder can be stolen too. */
 static void
 test_stolen_and_dropped(void)
 {
-    g_autoptr(WebLocksManager) holder = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new();
     WebLocksLock *lock = test_lock(holder, "a");
-    g_autoptr(WebLocksLock) loot = steal(thief, "a");
+    g_autoptr(WebLocksLock) stolen = steal(other, "a");
 
-    g_object_unref(lock); /* its Released is on its way, or here */
+    g_object_unref(lock); /* ENDED is in transit, or has arrived */
     test_settle(holder);
-    assert_state(thief, "a | ");
-    g_assert_true(web_locks_lock_get_held(loot));
+    assert_state(other, "a | ");
+    g_assert_true(web_locks_lock_get_held(stolen));
 }
 
 /* ---- dropped */
@@ -137,7 +137,7 @@ test_unref(void)
     assert_state(holder, "a | ");
 }
 
-/* The lock is the last thing of its agent. */
+/* The lock is the last object of its agent. */
 static void
 test_unref_last(void)
 {
@@ -147,7 +147,7 @@ test_unref_last(void)
 
     g_object_unref(manager);
     test_iterate();
-    assert_state(observer, "a | "); /* it keeps its connection */
+    assert_state(observer, "a | "); /* the lock keeps the connection open */
     g_assert_true(web_locks_lock_get_held(lock));
     g_object_unref(lock);
     test_wait_for_state(observer, " | ");
@@ -165,19 +165,19 @@ on_lost_unref(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
 static void
 test_unref_in_lost(void)
 {
-    g_autoptr(WebLocksManager) thief = test_manager_new();
+    g_autoptr(WebLocksManager) other = test_manager_new();
     WebLocksManager *holder = test_manager_new();
     WebLocksLock *lock = test_lock(holder, "a");
-    g_autoptr(WebLocksLock) loot = NULL;
+    g_autoptr(WebLocksLock) stolen = NULL;
 
-    g_object_unref(holder); /* so all of the agent goes with it */
+    g_object_unref(holder); /* with the last reference, the agent is freed */
     g_signal_connect(lock, "lost", G_CALLBACK(on_lost_unref), &lock);
     g_object_add_weak_pointer(G_OBJECT(lock), (gpointer *)&lock);
-    loot = steal(thief, "a");
+    stolen = steal(other, "a");
     while (lock != NULL)
         g_main_context_iteration(NULL, TRUE);
-    test_settle(thief);
-    assert_state(thief, "a | ");
+    test_settle(other);
+    assert_state(other, "a | ");
 }
 
 static void
@@ -203,7 +203,7 @@ test_unref_in_callback(void)
     assert_state(manager, " | ");
 }
 
-/* Nobody takes the lock out of the answer. */
+/* The lock is not taken out of the result. */
 static void
 test_result_ignored(void)
 {
@@ -236,7 +236,8 @@ test_unref_in_thread(void)
     test_wait_for_state(manager, " | ");
 }
 
-/* In the thread, while the agent's context runs here; with the lock, all of the agent goes. */
+/* The thread drops the lock, the last reference to the agent, while the agent's context runs here.
+ */
 static void
 test_unref_last_in_thread(void)
 {
@@ -288,7 +289,7 @@ test_release_in_thread(void)
     assert_state(manager, " | ");
     g_assert_cmpuint(losses.n_held_notifies, ==, 1);
     g_assert_cmpuint(losses.n_lost, ==, 0);
-    /* cppcheck-suppress memleak ; joining the thread has freed it */
+    /* cppcheck-suppress memleak ; freed by joining the thread */
 }
 
 /* ---- lost */
@@ -304,7 +305,7 @@ test_lost_when_closed(void)
     losses_watch(&losses, lock);
     losses_watch(&other_losses, other);
     web_locks_agent_close(web_locks_manager_get_agent(manager));
-    g_assert_cmpuint(losses.n_lost, ==, 0); /* never from within a call */
+    g_assert_cmpuint(losses.n_lost, ==, 0); /* never within a call */
     g_assert_false(web_locks_lock_get_held(lock));
     test_wait(test_is_set, &losses.n_lost);
     test_wait(test_is_set, &other_losses.n_lost);
@@ -341,7 +342,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/lock/released-twice", test_release_twice);
-    g_test_add_func("/lock/released-twice-at-once", test_release_twice_at_once);
+    g_test_add_func("/lock/released-twice-at-the-same-time", test_release_twice_at_the_same_time);
     g_test_add_func("/lock/stolen", test_stolen);
     g_test_add_func("/lock/stolen-while-releasing", test_stolen_while_releasing);
     g_test_add_func("/lock/stolen-and-dropped", test_stolen_and_dropped);

@@ -9,7 +9,7 @@
 #include "tests/client/fixture.h"
 
 #define N_BUCKETS 100
-/* The dbus-daemon of the tests has the usual limit of 256 connections. */
+/* The dbus-daemon of the tests has the default limit of 256 connections. */
 #define N_AGENTS (test_bus_is_broker() ? 1000u : 200u)
 
 static void
@@ -120,7 +120,7 @@ test_with_gdbus(void)
         lock = answer_expect_lock(&waiting);
     }
     test_iterate();
-    g_assert_cmpuint(n_signals, ==, 0); /* the agent's signals are the agent's */
+    g_assert_cmpuint(n_signals, ==, 0); /* the agent's signals are not delivered to GDBus */
     g_dbus_connection_signal_unsubscribe(connection, subscription);
     g_dbus_connection_close_sync(connection, NULL, NULL);
 }
@@ -128,8 +128,8 @@ test_with_gdbus(void)
 /* ---- forged messages of another client */
 
 #define N_FORGERIES 10000
-/* The bus keeps what the agent has not read yet: it reads after so many. */
-#define FORGERIES_A_TURN 200
+/* The bus queues what the agent has not read yet: the agent runs after this number of forgeries. */
+#define FORGERIES_PER_TURN 200
 
 static void
 forge(GDBusConnection *forger,
@@ -160,7 +160,7 @@ forge_signals(GDBusConnection *forger, const char *client_id, guint64 id)
           g_variant_new("(tssss)", id, "own", "exclusive", client_id, "lost"));
 }
 
-/* An answer to whichever call of the agent has that serial; the bus lets it through or not. */
+/* A reply to the agent's call with that serial number, if there is one; the bus may drop it. */
 static void
 forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gboolean is_error)
 {
@@ -180,16 +180,16 @@ forge_answer(GDBusConnection *forger, const char *client_id, guint32 serial, gbo
     g_assert_no_error(error);
 }
 
-/* While the agent asks for things, so that there is always something to forge. */
+/* The agent makes calls meanwhile, whose replies can be forged. */
 static void
-forge_in_a_crowd(GDBusConnection *forger, WebLocksManager *waiter, const char *client_id)
+forge_during_calls(GDBusConnection *forger, WebLocksManager *waiter, const char *client_id)
 {
-    for (guint i = 0; i < N_FORGERIES / 5; i += FORGERIES_A_TURN / 5) {
+    for (guint i = 0; i < N_FORGERIES / 5; i += FORGERIES_PER_TURN / 5) {
         g_autoptr(WebLocksLock) lock = NULL;
         g_auto(Answer) call = {0};
 
         answer_ask(&call, waiter, "busy");
-        for (guint j = i; j < i + FORGERIES_A_TURN / 5; j++) {
+        for (guint j = i; j < i + FORGERIES_PER_TURN / 5; j++) {
             forge_signals(forger, client_id, j % 50);
             forge_answer(forger, client_id, j % 400 + 1, FALSE);
             forge_answer(forger, client_id, j % 400 + 1, TRUE);
@@ -220,7 +220,7 @@ test_forger(void)
     losses_watch(&losses, own);
     answer_ask(&waiting, waiter, "a");
     test_settle(waiter);
-    forge_in_a_crowd(forger, waiter, client_id);
+    forge_during_calls(forger, waiter, client_id);
     forge(forger, client_id, BUS_DRIVER_PATH, "NameOwnerChanged",
           g_variant_new("(sss)", BUS_SERVICE_NAME, test_bus()->service_owner, ""));
     forge(forger, client_id, BUS_DRIVER_PATH, "NameOwnerChanged",
@@ -241,10 +241,10 @@ main(int argc, char **argv)
     static const char *const limits[] = {"clientsPerUid=5000", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/crowd/buckets", test_buckets);
+    g_test_add_func("/many-agents/buckets", test_buckets);
     if (raise_file_limit())
-        g_test_add_func("/crowd/agents", test_agents);
-    g_test_add_func("/crowd/with-gdbus", test_with_gdbus);
-    g_test_add_func("/crowd/with-a-forger", test_forger);
+        g_test_add_func("/many-agents/agents", test_agents);
+    g_test_add_func("/many-agents/with-gdbus", test_with_gdbus);
+    g_test_add_func("/many-agents/forged-messages", test_forger);
     return test_run(limits);
 }

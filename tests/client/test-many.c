@@ -18,7 +18,7 @@ list_locks(GPtrArray *locks)
     return g_string_free(list, FALSE);
 }
 
-/* Takes them, and they are these. */
+/* Requests the locks, and checks which are returned. */
 static GPtrArray *
 take(WebLocksManager *manager, const char *const *names, const char *expected)
 {
@@ -143,12 +143,12 @@ test_waiting(void)
 static void
 test_stealing_all(void)
 {
-    g_autoptr(WebLocksManager) holder = test_manager_new(), thief = test_manager_new();
+    g_autoptr(WebLocksManager) holder = test_manager_new(), stealing = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "b");
     g_autoptr(WebLocksOptions) options = test_steal();
     g_autoptr(GError) error = NULL;
     g_autoptr(GPtrArray) locks =
-        web_locks_manager_request_many_sync(thief, NAMES("a", "b"), options, NULL, &error);
+        web_locks_manager_request_many_sync(stealing, NAMES("a", "b"), options, NULL, &error);
 
     g_assert_no_error(error);
     g_assert_cmpuint(locks->len, ==, 2);
@@ -186,10 +186,10 @@ test_bad_name(void)
     g_assert_null(
         web_locks_manager_request_many_sync(manager, NAMES("a", "\xff"), NULL, NULL, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
-    assert_state(manager, " | "); /* not even "a" was asked for */
+    assert_state(manager, " | "); /* not even "a" was requested */
 }
 
-/* One time-out for all: it runs on while the first ones are granted. */
+/* One time-out for all: it continues while the first ones are granted. */
 static void
 test_timed_out(void)
 {
@@ -220,7 +220,7 @@ test_cancelled(void)
     test_wait_for_state(holder, "b | ");
 }
 
-/* At every step of the way: before any, between two, after the last. */
+/* At every stage: before any grant, between two, after the last. */
 static void
 test_cancelled_anywhere(void)
 {
@@ -257,19 +257,19 @@ static void
 test_stolen_meanwhile(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new(),
-                               thief = test_manager_new();
-    g_autoptr(WebLocksLock) held = test_lock(holder, "b"), loot = NULL;
+                               stealing = test_manager_new();
+    g_autoptr(WebLocksLock) held = test_lock(holder, "b"), stolen = NULL;
     g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(GError) error = NULL;
     g_auto(Answer) answer = {0};
 
     web_locks_manager_request_many_async(waiter, NAMES("a", "b"), NULL, NULL, answer_take, &answer);
     test_wait_for_state(holder, "a b | b");
-    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    stolen = web_locks_manager_request_sync(stealing, "a", steal, NULL, &error);
     g_assert_no_error(error);
     test_release(held);
     expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_STOLEN);
-    test_wait_for_state(thief, "a | ");
+    test_wait_for_state(stealing, "a | ");
 }
 
 static void

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Monitors follow random operations by signals, and then show what Inspect replies, with all
- * details. `--seed` repeats a run. */
+/* Monitors are updated by signals of random operations, and then show what Inspect replies, with
+ * all details. `--seed` repeats a run. */
 
 #include "tests/client/fixture.h"
 
@@ -10,11 +10,11 @@
 #define REQUESTS 16
 #define STEPS    400
 
-/* A request or lock, or room for one. */
+/* A request or lock, or an empty slot. */
 typedef struct {
     gboolean is_pending;
     GCancellable *cancellable; /* of a pending request that does not steal */
-    WebLocksLock *lock;        /* it is held */
+    WebLocksLock *lock;        /* NULL: not held */
 } Slot;
 
 static void

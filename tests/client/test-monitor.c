@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Monitors: list models that are updated by themselves. */
+/* Monitors: list models that are updated automatically. */
 
 #include <signal.h>
 #include <string.h>
@@ -35,7 +35,7 @@ wait_until(WebLocksMonitor *monitor, const char *expected)
     G_STMT_END
 
 static void
-test_stays_true(void)
+test_is_updated(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new(),
                                two = test_manager_new();
@@ -45,7 +45,7 @@ test_stays_true(void)
     g_autoptr(GError) error = NULL;
     g_auto(Answer) waiting = {0};
 
-    assert_shows(monitor, "before | "); /* true from the start */
+    assert_shows(monitor, "before | "); /* complete from the start */
     a = test_lock(one, "a");
     wait_until(monitor, "before a | ");
     answer_ask(&waiting, two, "a");
@@ -62,7 +62,7 @@ test_stays_true(void)
     wait_until(monitor, " | ");
 }
 
-/* The items have all properties, and follow what happens in front of them. */
+/* The items have all properties, and are updated. */
 static void
 test_details(void)
 {
@@ -103,10 +103,10 @@ test_own_locks(void)
     wait_until(monitor, "a | ");
     test_release(lock);
     wait_until(monitor, " | ");
-    g_assert_cmpuint(losses.n_lost, ==, 0); /* though it was told of the release as a watcher */
+    g_assert_cmpuint(losses.n_lost, ==, 0); /* though it also got the signal as a watcher */
 }
 
-/* Cancelled requests. */
+/* Cancelled requests are removed. */
 static void
 test_waits_end(void)
 {
@@ -159,12 +159,12 @@ test_service_restart(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new(), one = test_manager_new();
     g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
-    g_autoptr(WebLocksLock) kept = test_lock(one, "a"), lock = NULL;
+    g_autoptr(WebLocksLock) held = test_lock(one, "a"), lock = NULL;
 
     wait_until(monitor, "a | ");
     test_service_kill();
     test_service_start();
-    test_release(kept);
+    test_release(held);
     lock = test_lock(one, "b");
     wait_until(monitor, "b | ");
     test_release(lock);
@@ -199,7 +199,7 @@ test_service_quick_restart(void)
     }
 }
 
-/* A call that is sent before the library has noticed would wait for the next service. */
+/* A call that is sent before the library has noticed the end would wait for the next service. */
 static void
 stop_service_for(WebLocksAgent *agent)
 {
@@ -245,7 +245,7 @@ on_items_changed(GListModel *list, guint position, guint n_removed, guint n_adde
     g_string_append_printf(changes, "%u-%u+%u ", position, n_removed, n_added);
 }
 
-/* What stays is not replaced: a view keeps its place. */
+/* Unchanged items are not replaced, so a view keeps its position. */
 static void
 test_minimal_changes(void)
 {
@@ -286,13 +286,13 @@ test_several(void)
     wait_until(first, "a | ");
     wait_until(second, "a | ");
     wait_until(third, "a | ");
-    g_object_unref(first); /* the others go on */
+    g_object_unref(first); /* the others continue */
     b = test_lock(one, "b");
     wait_until(second, "a b | ");
     wait_until(third, "a b | ");
 }
 
-/* Whether the agent still watches a bucket: detected by a limit of one watched bucket. */
+/* Whether the agent still watches a bucket is detected by a limit of one watched bucket. */
 static void
 test_watch_ends(void)
 {
@@ -415,7 +415,7 @@ compare_words(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The entries "BUCKET:NAME", sorted: buckets have no particular order. */
+/* The entries "BUCKET:NAME", sorted, since the order of buckets is not specified. */
 static char *
 list_all(GListModel *infos)
 {
@@ -450,11 +450,11 @@ test_all(void)
     g_auto(Answer) waiting = {0};
 
     wait_until_all(monitor, "monitor/a:x | ");
-    later = test_lock(b, "x"); /* the first of its bucket */
+    later = test_lock(b, "x"); /* the first lock of its bucket */
     wait_until_all(monitor, "monitor/a:x monitor/b:x | ");
     answer_ask(&waiting, second, "x");
     wait_until_all(monitor, "monitor/a:x monitor/b:x | monitor/b:x");
-    test_release(before); /* the last of its bucket */
+    test_release(before); /* the last lock of its bucket */
     wait_until_all(monitor, "monitor/b:x | monitor/b:x");
     test_release(later);
     granted = answer_expect_lock(&waiting);
@@ -519,7 +519,7 @@ test_all_service_restart(void)
     wait_until_all(monitor, " | ");
 }
 
-/* A limit of one watch shows when the service is called to stop. */
+/* A limit of one watch shows when Watch was called to end it. */
 static void
 test_all_watch_ends(void)
 {
@@ -563,7 +563,7 @@ main(int argc, char **argv)
     static const char *const limits[] = {"watchesPerClient=1", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/monitor/stays-true", test_stays_true);
+    g_test_add_func("/monitor/is-updated", test_is_updated);
     g_test_add_func("/monitor/details", test_details);
     g_test_add_func("/monitor/own-locks", test_own_locks);
     g_test_add_func("/monitor/waits-that-end", test_waits_end);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Looks at processes of this test: which state is seen, for how long one has not run, and that it
- * is never another process. The time of a look is an argument, so nothing has to wait. */
+/* Looks at processes of this test: which state is read, how long a process has not run, and that it
+ * is never another process. The time of a look is an argument, so the test never waits. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 
 #define SECOND G_USEC_PER_SEC
 #define LATER  (3600 * (gint64)SECOND)
-/* Until a child has reached a state by itself. */
+/* The time limit for a child to reach a state. */
 #define PATIENCE_US (30 * SECOND)
 
-/* Ends this process with its parent, also if that has ended already. */
+/* Terminates this process when its parent ends, also if that has already ended. */
 static void
 end_with(pid_t parent)
 {
@@ -34,7 +34,7 @@ end_with(pid_t parent)
         _exit(0);
 }
 
-/* A child that does this. */
+/* Forks a child that calls the function. */
 static pid_t
 spawn(void (*then)(void))
 {
@@ -69,7 +69,7 @@ look_at(ProcessLook *look, pid_t pid, const char *name, gint64 now_us, gint64 *o
     return (guchar)process_look(look, (guint)pid, name, boot_time_get_us(), now_us, out_idle_us);
 }
 
-/* Until it is in that state, which a child reaches by itself. */
+/* Waits until a child has reached that state. */
 static void
 wait_for_state(pid_t pid, char state)
 {
@@ -83,7 +83,7 @@ wait_for_state(pid_t pid, char state)
         if (now == state)
             return;
         if (boot_time_get_us() > deadline_us)
-            g_error("process %d is in state '%c', and not '%c'", pid, now, state);
+            g_error("process %d is in state '%c', not '%c'", pid, now, state);
         g_usleep(1000);
     }
 }
@@ -140,8 +140,8 @@ test_traced(void)
     end(pid);
 }
 
-/* As the parent of a vfork(), which is in uninterruptible sleep until the child has ended; but with
- * memory of its own. */
+/* Like the parent of a vfork(), which is in uninterruptible sleep until the child ends; but with
+ * its own memory. */
 static void
 sleep_uninterruptibly(void)
 {
@@ -161,7 +161,7 @@ test_uninterruptible(void)
     gint64 idle_us = -1;
 
     wait_for_state(pid, 'D');
-    /* It may still have to leave the CPU. */
+    /* It may still be running on its way into the sleep. */
     do {
         look = (ProcessLook){0};
         g_assert_cmpint(look_at(&look, pid, "", 5 * SECOND, &idle_us), ==, 'D');
@@ -169,7 +169,7 @@ test_uninterruptible(void)
         g_assert_cmpint(look_at(&look, pid, "", 20 * SECOND, &idle_us), ==, 'D');
     } while (idle_us != 15 * SECOND && boot_time_get_us() < deadline_us);
     g_assert_cmpint(idle_us, ==, 15 * SECOND);
-    /* It has run since. */
+    /* As if it had run since. */
     look.run_ns--;
     look_at(&look, pid, "", 40 * SECOND, &idle_us);
     g_assert_cmpint(idle_us, ==, 0);
@@ -180,7 +180,7 @@ test_uninterruptible(void)
     g_assert_cmpint(idle_us, ==, 0);
 }
 
-/* One that runs is runnable at each look, and has run between them. */
+/* A running process is runnable at each look, and has run between them. */
 static void
 run_forever(void)
 {
@@ -214,7 +214,7 @@ test_running(void)
 
 #define GROUPS "/sys/fs/cgroup"
 
-/* Only for this process, so that the unified hierarchy is there on any system. */
+/* In a mount namespace of this process, so that the unified hierarchy is mounted on any system. */
 static gboolean
 mount_groups(void)
 {
@@ -232,7 +232,7 @@ write_to(const char *group, const char *name, const char *text)
     close(fd);
 }
 
-/* The kernel freezes a group a moment later than it is told to. */
+/* The kernel freezes a group some time after the write. */
 static void
 freeze(const char *group, pid_t pid, gboolean is_frozen)
 {
@@ -271,7 +271,7 @@ test_frozen(void)
     g_assert_cmpint(rmdir(outer), ==, 0);
 }
 
-/* ---- which process it is */
+/* ---- identification of the process */
 
 static void
 test_started_later(void)

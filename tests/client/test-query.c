@@ -127,7 +127,7 @@ test_inspect_bad_name(void)
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_ARGUMENT);
 }
 
-/* More than one answer of the service holds: the pages come together, each entry once. */
+/* More entries than fit into one reply: the pages are joined, and each entry is there once. */
 #define ENTRIES 2500
 
 static void
@@ -161,7 +161,7 @@ test_pages(void)
     g_assert_cmpuint(locks->len, ==, ENTRIES);
     for (guint i = 0; i < ENTRIES; i++) {
         web_locks_manager_request_async(waiter, names->pdata[i], NULL, NULL, NULL, NULL);
-        /* A bus has a limit of calls that are not answered yet. */
+        /* Buses limit the number of calls without a reply. */
         if (i % 100 == 0)
             test_settle(waiter);
     }
@@ -184,8 +184,8 @@ assert_same(GListModel *a, GListModel *b)
     g_assert_cmpstr(list_a, ==, list_b);
 }
 
-/* Many are read in place, if the connection is the agent's own, and made to objects when they are
- * looked at. */
+/* A long list is read in place, if the connection is the agent's own, and entries become objects
+ * when they are accessed. */
 static void
 test_large(void)
 {
@@ -274,9 +274,9 @@ main(int argc, char **argv)
     static const char *const limits[] = {"requestsPerClient=10000", NULL};
 
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/query/nothing", test_empty);
+    g_test_add_func("/query/empty", test_empty);
     g_test_add_func("/query/held-and-pending", test_query_all);
-    g_test_add_func("/query/a-snapshot-stays", test_snapshot_stays);
+    g_test_add_func("/query/a-snapshot-does-not-change", test_snapshot_stays);
     g_test_add_func("/query/inspect", test_inspect_all);
     g_test_add_func("/query/inspect-a-bad-name", test_inspect_bad_name);
     g_test_add_func("/query/pages", test_pages);

@@ -34,7 +34,7 @@ test_async(void)
     g_autoptr(WebLocksLock) lock = NULL;
 
     answer_ask(&answer, manager, "a");
-    g_assert_cmpuint(answer.n_results, ==, 0); /* never from within the call */
+    g_assert_cmpuint(answer.n_results, ==, 0); /* never within the call */
     lock = answer_expect_lock(&answer);
     g_assert_true(answer.thread == g_thread_self());
 }
@@ -57,7 +57,7 @@ test_waiting(void)
 
 typedef struct {
     GPtrArray *order; /* of names of agents, borrowed */
-    const char *who;
+    const char *agent;
     WebLocksLock *lock;
 } Turn;
 
@@ -69,8 +69,8 @@ on_turn(GObject *source, GAsyncResult *result, gpointer data)
 
     turn->lock = web_locks_manager_request_finish(WEB_LOCKS_MANAGER(source), result, &error);
     g_assert_no_error(error);
-    g_ptr_array_add(turn->order, (gpointer)turn->who);
-    /* Let the next one in. */
+    g_ptr_array_add(turn->order, (gpointer)turn->agent);
+    /* Releases the lock, so that the next is granted. */
     g_clear_object(&turn->lock);
 }
 
@@ -89,25 +89,25 @@ test_fifo(void)
     g_autoptr(WebLocksManager) holder = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a");
     Turn turns[8] = {{0}};
-    g_autoptr(GString) came = g_string_new(NULL);
+    g_autoptr(GString) granted = g_string_new(NULL);
 
     for (guint i = 0; i < 8; i++) {
         WebLocksManager *manager = test_manager_new();
 
         g_ptr_array_add(managers, manager);
         turns[i].order = order;
-        turns[i].who = letters + i;
+        turns[i].agent = letters + i;
         web_locks_manager_request_async(manager, "a", NULL, NULL, on_turn, &turns[i]);
         test_settle(manager);
     }
     test_release(held);
     test_wait(has_8, order);
     for (guint i = 0; i < 8; i++)
-        g_string_append_c(came, *(const char *)order->pdata[i]);
-    g_assert_cmpstr(came->str, ==, letters);
+        g_string_append_c(granted, *(const char *)order->pdata[i]);
+    g_assert_cmpstr(granted->str, ==, letters);
 }
 
-/* Those of one agent too, whose answers come in one stream. */
+/* The same with requests of one agent, whose answers come on one socket. */
 static void
 test_fifo_of_one_agent(void)
 {
@@ -117,12 +117,12 @@ test_fifo_of_one_agent(void)
 
     for (guint i = 0; i < 8; i++) {
         turns[i].order = order;
-        turns[i].who = &"ABCDEFGH"[i];
+        turns[i].agent = &"ABCDEFGH"[i];
         web_locks_manager_request_async(manager, "a", NULL, NULL, on_turn, &turns[i]);
     }
     test_wait(has_8, order);
     for (guint i = 0; i < 8; i++)
-        g_assert_true(order->pdata[i] == turns[i].who);
+        g_assert_true(order->pdata[i] == turns[i].agent);
 }
 
 static void
@@ -167,7 +167,7 @@ test_if_available_both(void)
     none = answer_get_lock(&answer, &error);
     g_assert_no_error(error);
     g_assert_null(none);
-    assert_state(other, "a | "); /* without a trace */
+    assert_state(other, "a | "); /* nothing remains of it */
     test_release(held);
     again = test_lock(other, "a");
 }
@@ -175,9 +175,9 @@ test_if_available_both(void)
 static void
 test_stolen(void)
 {
-    g_autoptr(WebLocksManager) holder = test_manager_new(), thief = test_manager_new(),
+    g_autoptr(WebLocksManager) holder = test_manager_new(), other = test_manager_new(),
                                waiter = test_manager_new();
-    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), loot = NULL, last = NULL;
+    g_autoptr(WebLocksLock) held = test_lock(holder, "a"), stolen = NULL, last = NULL;
     g_autoptr(WebLocksOptions) steal = test_steal();
     g_autoptr(GError) error = NULL;
     g_auto(Losses) losses = {0};
@@ -186,14 +186,14 @@ test_stolen(void)
     losses_watch(&losses, held);
     answer_ask(&waiting, waiter, "a");
     test_settle(waiter);
-    loot = web_locks_manager_request_sync(thief, "a", steal, NULL, &error);
+    stolen = web_locks_manager_request_sync(other, "a", steal, NULL, &error);
     g_assert_no_error(error);
-    g_assert_cmpuint(web_locks_lock_get_token(loot), >, web_locks_lock_get_token(held));
+    g_assert_cmpuint(web_locks_lock_get_token(stolen), >, web_locks_lock_get_token(held));
     test_wait(test_is_set, &losses.n_lost);
     g_assert_cmpstr(losses.reason, ==, "stolen");
     g_assert_false(losses.was_held);
-    assert_state(thief, "a | a"); /* who waits goes on waiting */
-    test_release(loot);
+    assert_state(other, "a | a"); /* the waiting request still waits */
+    test_release(stolen);
     last = answer_expect_lock(&waiting);
 }
 
@@ -216,7 +216,7 @@ test_timed_out(void)
     assert_state(waiter, "a | ");
 }
 
-/* A time-out is of the waiting only. */
+/* A time-out limits the waiting only. */
 static void
 test_timeout_not_of_holding(void)
 {
@@ -264,7 +264,7 @@ test_good_names(void)
     check_good_name("\x10");
     check_good_name("\x7f");
     check_good_name("g\xc3\xb6nnen \xf0\x9f\x94\x92");
-    check_good_name("\xef\xbf\xbd"); /* U+FFFD is a character */
+    check_good_name("\xef\xbf\xbd"); /* U+FFFD is valid */
     check_good_name(longest);
 }
 
@@ -289,7 +289,7 @@ test_bad_names(void)
 {
     static const char *const bad[] = {
         "\xff",             /* not UTF-8 */
-        "half \xc3",        /* cut off */
+        "half \xc3",        /* truncated */
         "\xed\xa0\x80",     /* a surrogate */
         "\xc0\xaf",         /* overlong */
         "\xef\xbf\xbf",     /* U+FFFF */
@@ -308,7 +308,7 @@ test_bad_names(void)
     check_bad_name(too_long, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
 }
 
-/* It is refused without being looked at as a whole, let alone copied. */
+/* A huge name is refused without being read as a whole, let alone copied. */
 static void
 test_huge_names(void)
 {
@@ -332,7 +332,7 @@ test_huge_names(void)
         g_assert_null(web_locks_manager_inspect_sync(manager, huge, NULL, &error));
         g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     }
-    /* To look at it once takes longer than all of this. */
+    /* Reading it once takes longer than all of this. */
     g_assert_cmpint(g_get_monotonic_time() - begin_us, <, test_factor() * G_TIME_SPAN_SECOND);
     g_clear_error(&error);
     g_assert_null(web_locks_manager_request_many_sync(manager, names, NULL, NULL, &error));
@@ -348,7 +348,7 @@ test_huge_names(void)
     assert_state(manager, " | ");
 }
 
-/* That the agent can't be used comes before everything else [3.2.1]. */
+/* That the agent is unusable is checked before everything else [3.2.1]. */
 static void
 test_closed_first(void)
 {
@@ -431,7 +431,7 @@ test_bad_options(void)
     assert_state(manager, " | ");
 }
 
-/* Changing them later changes nothing for a request that was made. */
+/* Later changes of the options don't affect a request that has been made. */
 static void
 test_options_copied(void)
 {

@@ -26,7 +26,7 @@ assert_taken(WebLocksManager *manager, const char *name)
     g_assert_no_error(error);
 }
 
-/* ---- what is held, and what waits */
+/* ---- held locks and waiting requests */
 
 static void
 test_held(void)
@@ -67,7 +67,7 @@ test_shared_ones(void)
     third = answer_expect_lock(&exclusive);
 }
 
-/* Requests of several agents stand in the row as before. */
+/* Requests of several agents stay in order. */
 static void
 test_waiting(void)
 {
@@ -99,7 +99,7 @@ test_waiting(void)
         g_object_unref(managers[i]);
 }
 
-/* It is granted while its agent has not heard of the return yet. */
+/* It is granted before its agent has been notified of the new service. */
 static void
 test_granted_meanwhile(void)
 {
@@ -140,7 +140,7 @@ test_timeout(void)
     Answer waiting[2] = {0};
     gint64 begin_us = g_get_monotonic_time();
 
-    /* One ends while the service is away, the other later. */
+    /* One ends between the two services, the other later. */
     web_locks_options_set_timeout(options, 20);
     web_locks_manager_request_async(waiter, "a", options, NULL, answer_take, &waiting[0]);
     test_settle(waiter);
@@ -187,9 +187,9 @@ test_request_in_flight(void)
     assert_state(manager, " | ");
 }
 
-/* It has read it, and its answer was not read. */
+/* The service has processed it, and its answer was not read. */
 static void
-test_request_known(void)
+test_request_processed(void)
 {
     g_autoptr(WebLocksManager) manager = test_manager_new(), other = test_manager_new();
     g_autoptr(WebLocksLock) lock = NULL;
@@ -222,7 +222,7 @@ test_release_in_flight(void)
     assert_state(manager, " | ");
 }
 
-/* Nobody waits for its end. */
+/* No call waits for the release. */
 static void
 test_drop_in_flight(void)
 {
@@ -255,7 +255,7 @@ test_drop_while_away(void)
     next = answer_expect_lock(&waiting);
 }
 
-/* Those behind it move up. */
+/* Requests behind it are granted. */
 static void
 test_abort_in_flight(void)
 {
@@ -326,40 +326,40 @@ test_sync(void)
     g_object_unref(wait.manager);
 }
 
-/* ---- all of these in turn, while the service is killed repeatedly */
+/* ---- all of these together, while the service is killed repeatedly */
 
 typedef struct {
-    int n_inside; /* atomic, as are the others */
+    int n_inside; /* atomic, like the others */
     int n_turns;
     gboolean is_over;
-} Crowd;
+} Load;
 
 static gpointer
 take_turns(gpointer data)
 {
-    Crowd *crowd = data;
+    Load *load = data;
     g_autoptr(GMainContext) context = g_main_context_new();
     g_autoptr(WebLocksManager) manager = NULL;
     guint64 token = 0;
 
     g_main_context_push_thread_default(context);
     manager = test_manager_new();
-    while (!g_atomic_int_get(&crowd->is_over)) {
+    while (!g_atomic_int_get(&load->is_over)) {
         g_autoptr(GError) error = NULL;
         g_autoptr(WebLocksLock) lock =
             web_locks_manager_request_sync(manager, "a", NULL, NULL, &error);
 
-        /* Made when nobody serves. */
+        /* The request was made while no service was running. */
         if (g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE))
             continue;
         g_assert_no_error(error);
-        g_assert_cmpint(g_atomic_int_add(&crowd->n_inside, 1), ==, 0);
+        g_assert_cmpint(g_atomic_int_add(&load->n_inside, 1), ==, 0);
         g_assert_cmpuint(web_locks_lock_get_token(lock), >, token);
         token = web_locks_lock_get_token(lock);
-        g_atomic_int_inc(&crowd->n_turns);
+        g_atomic_int_inc(&load->n_turns);
         g_thread_yield();
         g_assert_true(web_locks_lock_get_held(lock));
-        g_atomic_int_add(&crowd->n_inside, -1);
+        g_atomic_int_add(&load->n_inside, -1);
         if (g_random_boolean())
             g_clear_object(&lock);
         else
@@ -371,24 +371,24 @@ take_turns(gpointer data)
 }
 
 static void
-test_crowd(void)
+test_load(void)
 {
-    Crowd crowd = {0};
+    Load load = {0};
     GThread *threads[4];
 
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
-        threads[i] = g_thread_new("turns", take_turns, &crowd);
+        threads[i] = g_thread_new("turns", take_turns, &load);
     for (guint i = 0; i < N_KILLS; i++) {
-        int n_turns = g_atomic_int_get(&crowd.n_turns);
+        int n_turns = g_atomic_int_get(&load.n_turns);
 
-        while (g_atomic_int_get(&crowd.n_turns) < n_turns + 20)
+        while (g_atomic_int_get(&load.n_turns) < n_turns + 20)
             g_main_context_iteration(NULL, FALSE);
         restart();
     }
-    g_atomic_int_set(&crowd.is_over, TRUE);
+    g_atomic_int_set(&load.is_over, TRUE);
     for (guint i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
-    g_test_message("%d turns, %d kills", crowd.n_turns, N_KILLS);
+    g_test_message("%d turns, %d kills", load.n_turns, N_KILLS);
 }
 
 /* ---- main */
@@ -404,12 +404,12 @@ main(int argc, char **argv)
     g_test_add_func("/resync/holder-dies", test_holder_dies);
     g_test_add_func("/resync/timeout", test_timeout);
     g_test_add_func("/resync/request-in-flight", test_request_in_flight);
-    g_test_add_func("/resync/request-known", test_request_known);
+    g_test_add_func("/resync/request-processed", test_request_processed);
     g_test_add_func("/resync/release-in-flight", test_release_in_flight);
     g_test_add_func("/resync/drop-in-flight", test_drop_in_flight);
     g_test_add_func("/resync/drop-while-away", test_drop_while_away);
     g_test_add_func("/resync/abort-in-flight", test_abort_in_flight);
     g_test_add_func("/resync/sync", test_sync);
-    g_test_add_func("/resync/crowd", test_crowd);
+    g_test_add_func("/resync/load", test_load);
     return test_run(NULL);
 }

@@ -8,7 +8,7 @@
 
 #define N_WAITS 5
 
-/* All that can be under way. */
+/* Operations of every kind, in progress. */
 typedef struct {
     WebLocksManager *manager;
     WebLocksLock *lock, *other;
@@ -35,7 +35,7 @@ load_start(Load *load)
     test_settle(load->manager);
 }
 
-/* Calls that get no answer from it. */
+/* Makes calls that this service doesn't answer. */
 static void
 load_call(Load *load)
 {
@@ -51,7 +51,7 @@ load_call(Load *load)
     test_bus_settle();
 }
 
-/* They have their answers, as if nothing had happened. */
+/* The calls have succeeded, as if nothing had happened. */
 static void
 load_check_calls(Load *load)
 {
@@ -73,7 +73,7 @@ load_check_calls(Load *load)
     g_assert_cmpuint(load->other_losses.n_lost, ==, 0);
 }
 
-/* They have answers, whichever. */
+/* The calls have completed, with any result. */
 static void
 load_wait_for_calls(Load *load)
 {
@@ -84,7 +84,7 @@ load_wait_for_calls(Load *load)
     answer_wait(&load->many);
 }
 
-/* The waits are granted, one after the other; `token` is that of the lock before. */
+/* Waiting requests are granted, one after the other; `token` is that of the lock before. */
 static void
 load_check_waits(Load *load, guint64 token)
 {
@@ -101,7 +101,7 @@ load_check_waits(Load *load, guint64 token)
 }
 
 static void
-load_check_kept(Load *load)
+load_check_held(Load *load)
 {
     g_autoptr(WebLocksManager) rival = test_manager_new();
     g_autoptr(WebLocksOptions) options = test_if_available();
@@ -170,12 +170,12 @@ test_killed(void)
     test_service_kill();
     test_service_start();
     load_check_calls(&load);
-    load_check_kept(&load);
+    load_check_held(&load);
     load_check_again(&load);
     load_end(&load);
 }
 
-/* What is held is lost; what waited, and what had no answer, begins anew. */
+/* Held locks are lost; waiting requests and calls without an answer are sent again. */
 static void
 test_killed_without_state(void)
 {
@@ -242,7 +242,7 @@ test_replaced(void)
     load_call(&load);
     test_service_start_with("--replace");
     load_check_calls(&load);
-    load_check_kept(&load);
+    load_check_held(&load);
     load_check_again(&load);
     load_end(&load);
     test_service_stop();

@@ -13,16 +13,16 @@
 #include "common/bus-names.h"
 #include "tests/client/fixture.h"
 
-/* ---- what goes by the bus */
+/* ---- messages on the bus */
 
 static struct {
     GDBusConnection *connection;
     GMutex mutex;
-    GPtrArray *lines; /* "WHO MEMBER", of each call and signal of the lock interfaces */
+    GPtrArray *lines; /* "SENDER MEMBER", of each call and signal of the lock interfaces */
     guint n_marks;
 } eavesdropper;
 
-/* In GDBus's thread. It sees messages that are for others, and must answer none. */
+/* Called in GDBus's thread. It receives copies of messages to others, and must reply to none. */
 static GDBusMessage *
 on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
 {
@@ -76,7 +76,7 @@ has_mark(gpointer n_marks)
     return has;
 }
 
-/* On return it has seen all that went by the bus until now. */
+/* Returns when all messages so far have been received. */
 static void
 catch_up(void)
 {
@@ -92,8 +92,8 @@ catch_up(void)
     test_wait(has_mark, &n_marks);
 }
 
-/* That of all lock operations none went by the bus, nor what came of them; and that the agent has
- * opened one socket. */
+/* Asserts that no lock operation or event of the agent used the bus, and that the agent has opened
+ * one socket. */
 static void
 assert_by_socket(WebLocksManager *manager)
 {
@@ -120,7 +120,7 @@ assert_by_socket(WebLocksManager *manager)
 
 /* ---- agents */
 
-/* All kinds of calls, and signals. */
+/* All kinds of calls and signals. */
 static void
 use_sync(WebLocksManager *manager)
 {
@@ -160,7 +160,7 @@ use_async(WebLocksManager *manager)
     next = answer_expect_lock(&second);
 }
 
-/* ---- nothing goes by the bus */
+/* ---- lock operations don't use the bus */
 
 static void
 test_sync(void)
@@ -190,7 +190,7 @@ test_async(void)
     assert_by_socket(manager);
 }
 
-/* It connects when it is used. */
+/* The agent connects when it is first used. */
 static void
 test_lazy(gconstpointer is_async)
 {
@@ -206,7 +206,7 @@ test_lazy(gconstpointer is_async)
     assert_by_socket(manager);
 }
 
-/* Connected when there is no service, and used by two of them. */
+/* The agent connects while there is no service, and is used with two successive ones. */
 static void
 test_late(void)
 {
@@ -236,8 +236,8 @@ read_link(int fd, char *target, gsize size)
     target[MAX(n, 0)] = '\0';
 }
 
-/* Holds "a", has a child that lives, and says when. The child writes how many of its parent's
- * sockets it has. Only what a forked process may do: no g_test. */
+/* Holds "a", forks a child that stays, and reports it. The child writes how many of its parent's
+ * sockets it has. Restricted to what a forked process may do: no g_test. */
 static void
 hold_and_fork(const char *bucket, int to_test, int from_test)
 {
@@ -277,7 +277,7 @@ hold_and_fork(const char *bucket, int to_test, int from_test)
         if (write(to_test, &n_nothings, 1) != 1)
             _exit(1);
     }
-    _exit(read(from_test, target, 1) < 0); /* ends when the test closes it */
+    _exit(read(from_test, target, 1) < 0); /* exits when the test closes it */
 }
 
 static void
@@ -307,10 +307,10 @@ test_fork(void)
     test_settle(manager);
     g_assert_cmpuint(answer.n_results, ==, 0);
     kill(pid, SIGKILL);
-    lock = answer_expect_lock(&answer); /* though the child lives */
+    lock = answer_expect_lock(&answer); /* although the child is still running */
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     close(to_child[1]);
-    /* It has the other end until it has ended. */
+    /* The read returns when the child has exited. */
     close(from_child[1]);
     g_assert_cmpint(read(from_child[0], &n_sockets, 1), ==, 0);
     close(from_child[0]);
@@ -337,7 +337,7 @@ take_turns(gpointer data)
     return NULL;
 }
 
-/* The socket opens while both are in sync calls. */
+/* The socket opens while both threads are in synchronous calls. */
 static void
 test_threads(void)
 {
@@ -429,7 +429,7 @@ test_blocked_async(void)
 
 /* ---- a service that is stopped or killed */
 
-/* It is killed before it has replied, and before it was stopped. */
+/* The service is killed before it has replied, and was stopped before. */
 static void
 test_stopped_and_killed(void)
 {
@@ -471,7 +471,7 @@ request_sync(gpointer manager)
         g_autoptr(GError) error = NULL;
 
         lock = web_locks_manager_request_sync(manager, "b", NULL, NULL, &error);
-        /* The thread may be late, and ask when there is no service. */
+        /* The thread may be late, and make the request when there is no service. */
         if (lock == NULL)
             g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     }

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A service that is stopped (SIGSTOP): time-outs expire nevertheless, what was cancelled is
- * released when the service continues, and operations that need no reply do not wait. */
+/* A service that is stopped (SIGSTOP): time-outs expire nevertheless, cancelled requests are
+ * withdrawn when the service continues, and operations that need no reply do not wait. */
 
 #include "tests/client/fixture.h"
 
 #define TIMEOUT_MS 100
-/* The service has 250 ms more before the library does it itself; a machine may stall. */
+/* The library's own time-out is 250 ms after the service's; a machine may stall. */
 #define LATEST_US (test_factor() * 5 * G_TIME_SPAN_SECOND)
 
 static WebLocksOptions *
@@ -25,7 +25,7 @@ assert_passed(gint64 begin_us)
     g_assert_cmpint(passed_us, <, LATEST_US);
 }
 
-/* Its socket is open; connected only; not even connected. */
+/* Its socket is open; only connected; not connected. */
 typedef enum {
     AGENT_OPEN,
     AGENT_CONNECTED,
@@ -72,9 +72,9 @@ test_timeout(gconstpointer state)
     g_object_unref(test_lock(manager, "a"));
 }
 
-/* It is granted later, and taken from its holder: it is given back too. */
+/* A steal that is done later: its lock is released too. */
 static void
-test_theft(void)
+test_timeout_of_steal(void)
 {
     g_autoptr(WebLocksManager) holder = test_manager_new(), waiter = test_manager_new();
     g_autoptr(WebLocksLock) held = test_lock(holder, "a"), next = NULL;
@@ -96,7 +96,7 @@ test_theft(void)
     next = answer_expect_lock(&waiting);
 }
 
-/* Many, with different time-outs, end in that order. */
+/* Many requests with different time-outs end in that order. */
 static void
 test_many(void)
 {
@@ -122,7 +122,7 @@ test_many(void)
 static gpointer
 cancel(gpointer cancellable)
 {
-    g_cancellable_cancel(cancellable); /* when it waits, or before: the result is the same */
+    g_cancellable_cancel(cancellable); /* before or during the wait, with the same result */
     return NULL;
 }
 
@@ -139,10 +139,10 @@ test_cancelled(void)
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
     g_thread_join(thread);
     test_service_resume();
-    test_wait_for_state(observer, " | "); /* nobody has run anything for the other agent */
+    test_wait_for_state(observer, " | "); /* the other agent's context was not iterated */
 }
 
-/* So many that the kernel does not take them: they are sent when there is room again. */
+/* More than the kernel queues: the rest is sent when there is space. */
 static void
 test_dropped(void)
 {
@@ -164,7 +164,7 @@ test_dropped(void)
     test_wait_for_state(observer, " | ");
 }
 
-/* A program that ends does not wait. */
+/* A program that exits does not wait. */
 static void
 test_closed(void)
 {
@@ -190,7 +190,7 @@ main(int argc, char **argv)
     g_test_add_data_func("/stopped/timeout-when-connected", GINT_TO_POINTER(AGENT_CONNECTED),
                          test_timeout);
     g_test_add_data_func("/stopped/timeout-when-new", GINT_TO_POINTER(AGENT_NEW), test_timeout);
-    g_test_add_func("/stopped/timeout-of-a-theft", test_theft);
+    g_test_add_func("/stopped/timeout-of-a-steal", test_timeout_of_steal);
     g_test_add_func("/stopped/timeouts", test_many);
     g_test_add_func("/stopped/cancelled", test_cancelled);
     g_test_add_func("/stopped/dropped", test_dropped);

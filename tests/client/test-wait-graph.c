@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Which locks are on a cycle: random ones against the definition, and very long cycles. */
+/* Which locks are on a cycle: random graphs compared with the definition, and very long cycles. */
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ find(const WaitGraph *graph, const Lists *lists, guint index)
     return wait_graph_find(graph, info);
 }
 
-/* ---- against the definition */
+/* ---- compared with the definition */
 
 typedef struct {
     gboolean holds[CLIENTS][NAMES];
@@ -109,8 +109,8 @@ model_close(Model *model)
                 model->reaches[a][b] |= model->reaches[a][via] && model->reaches[via][b];
 }
 
-/* The number of clients that wait for each other because of this lock: 0 if none of those that wait
- * for the lock is one for which its holder waits. */
+/* The number of clients that wait for each other because of this lock: 0 if the holder waits for
+ * none of the clients that wait for the lock. */
 static guint
 model_count(const Model *model, guint client, guint name)
 {
@@ -156,10 +156,10 @@ test_random(void)
         }
         lists_free(&lists);
     }
-    g_assert_cmpuint(n_cycles, >, 30); /* or the test would show nothing */
+    g_assert_cmpuint(n_cycles, >, 30); /* otherwise nothing was tested */
 }
 
-/* A host stands for all of its clients, and its process is not known. */
+/* A host counts as one client, whose process is unknown. */
 static void
 test_hosts(void)
 {
@@ -179,11 +179,11 @@ test_hosts(void)
     lists_free(&lists);
 }
 
-/* ---- long ones */
+/* ---- long cycles */
 
 #define MANY 3000
 
-/* Each client holds one lock, and waits for that of the next; then the last one gives up. */
+/* Each client holds one lock, and waits for the next client's; then the last request ends. */
 static void
 test_ring(void)
 {

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The exported symbols match documentation, headers and tests, and a program that uses only the installed
-files can be built and runs."""
+"""The exported symbols match documentation, headers and tests, and a program that uses only the
+installed files can be built and runs."""
 
 import os
 import re
@@ -25,7 +25,7 @@ BUILD = environment('WEBLOCKS_BUILD_DIR')
 CLIENT_LIB = os.path.join(SOURCE, 'client-lib')
 LIBRARY = os.path.join(BUILD, 'client-lib', 'libweblocks-1.so.0')
 GIR_FILE = os.path.join(BUILD, 'client-lib', 'WebLocks-1.gir')
-# Those in the source, and the one that is made.
+# Those in the source, and the generated one.
 HEADERS = {name: os.path.join(folder, name)
            for folder in (os.path.join(CLIENT_LIB, 'weblocks'),
                           os.path.join(BUILD, 'client-lib', 'weblocks'))
@@ -38,7 +38,7 @@ def read(*path):
 
 
 def run(*argv, **options):
-    """The process, ended; with what it said if it did not end well."""
+    """Runs a command. Returns the ended process; on failure, raises an error with its output."""
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, **options)
     if done.returncode != 0:
@@ -47,7 +47,7 @@ def run(*argv, **options):
 
 
 def map_nodes():
-    """Version node -> its symbols, of the linker's map."""
+    """Version node -> its symbols, of the version script."""
     text = re.sub(r'#.*', '', read(CLIENT_LIB, 'weblocks.map'))
     nodes = {}
     for name, body in re.findall(r'(\w[\w.]*)\s*\{(.*?)\}', text, re.DOTALL):
@@ -57,7 +57,7 @@ def map_nodes():
 
 
 def gir_symbols():
-    """Symbol -> version since which it is there, of the introspection data."""
+    """Symbol -> its "Since:" version, of the introspection data."""
     symbols = {}
     namespace = ElementTree.parse(GIR_FILE).getroot().find(f'{CORE}namespace')
     for element in namespace.iter():
@@ -71,8 +71,8 @@ def gir_symbols():
 
 
 def undated():
-    """What is public in the introspection data without a version since which it is there. Functions
-    have theirs in the map too."""
+    """The public elements of the introspection data without a "Since:" version. Functions have
+    theirs in the version script too."""
     tags = ('alias', 'bitfield', 'callback', 'class', 'constant', 'constructor', 'enumeration',
             'function', 'function-macro', 'interface', 'method', 'property', 'record', 'union')
     tags = {f'{CORE}{tag}' for tag in tags} | {f'{GLIB}signal', f'{GLIB}boxed'}
@@ -80,7 +80,7 @@ def undated():
     for parent in namespace.iter():
         for element in parent:
             name = element.get('name')
-            # The record of a class is only there because its name is.
+            # The record of a class only exists because of its name.
             if (element.tag in tags and not element.get('version')
                     and not element.get(f'{GLIB}is-gtype-struct-for')
                     and not element.get(f'{C}identifier', '').endswith('_get_type')):
@@ -88,7 +88,7 @@ def undated():
 
 
 class Symbols(unittest.TestCase):
-    """The map of the linker against everybody else's list."""
+    """The version script, compared with all other lists."""
 
     def setUp(self):
         self.nodes = map_nodes()
@@ -99,7 +99,7 @@ class Symbols(unittest.TestCase):
         self.assertGreater(len(self.all), 50)
 
     def test_documentation(self):
-        """Every function says since when it is there, and stands in the node of that version."""
+        """Every function has a "Since:" version, and is in the node of that version."""
         if not os.path.exists(GIR_FILE):
             self.skipTest('built without introspection')
         documented = {}
@@ -118,12 +118,12 @@ class Symbols(unittest.TestCase):
         exported = {}
         for line in run('nm', '-D', '--defined-only', LIBRARY).splitlines():
             symbol, _, node = line.split()[-1].partition('@@')
-            if symbol not in self.nodes:  # the node itself
+            if symbol not in self.nodes:  # except the node itself
                 exported.setdefault(node, set()).add(symbol)
         self.assertEqual(exported, self.nodes)
 
     def test_declared(self):
-        """What has WEB_LOCKS_PUBLIC, and what G_DECLARE_FINAL_TYPE declares."""
+        """Functions with WEB_LOCKS_PUBLIC, and those that G_DECLARE_FINAL_TYPE declares."""
         declared = set()
         for path in HEADERS.values():
             text = re.sub(r'/\*.*?\*/', '', read(path), flags=re.DOTALL)
@@ -134,7 +134,7 @@ class Symbols(unittest.TestCase):
         self.assertEqual(declared - {None}, self.all)
 
     def test_called(self):
-        """test-api.c, test-claim.c and test-request.c call each."""
+        """test-api.c, test-claim.c or test-request.c calls each function."""
         directory = os.path.dirname(os.path.abspath(__file__))
         source = ''.join(read(directory, f'test-{part}.c') for part in ('api', 'claim', 'request'))
         called = set(re.findall(r'\b(web_locks_\w+)\s*\(', source))
@@ -142,7 +142,7 @@ class Symbols(unittest.TestCase):
 
 
 class Headers(unittest.TestCase):
-    """Only the one header is for users."""
+    """Only one header may be included by users."""
 
     def compile(self, text):
         flags = shlex.split(run('pkg-config', '--cflags', 'gio-2.0'))
@@ -168,14 +168,14 @@ class Headers(unittest.TestCase):
             self.assertIn('Only <weblocks/weblocks.h> can be included directly', done.stdout)
 
     def test_not_after_the_one(self):
-        """What it defines for the others' sake is not there after it."""
+        """The macro for the other headers is not defined after it."""
         done = self.compile('#include <weblocks/weblocks.h>\n'
                             '#ifdef WEB_LOCKS_INSIDE\n#error "still inside"\n#endif\n')
         self.assertEqual(done.returncode, 0, done.stdout)
 
 
 class Installed(unittest.TestCase):
-    """A program of somebody else."""
+    """A program outside of this source tree."""
 
     def setUp(self):
         self.root = tempfile.mkdtemp(prefix='weblocks-root-')
@@ -209,7 +209,7 @@ class Installed(unittest.TestCase):
                         env=bus.environment())
         self.addCleanup(end, service)
         env = {**bus.environment(), 'LD_LIBRARY_PATH': self.find('libweblocks-1.so.0')}
-        # There is no telling when the service is there but asking for it.
+        # The only way to find out when the service is running is to wait for its name.
         run('gdbus', 'wait', '--session', '--timeout=30', 'org.w3.WebLocks', env=env)
         self.assertEqual(run(program, env=env), 'resource: held\n')
 
