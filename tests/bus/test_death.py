@@ -127,7 +127,7 @@ class LastWords(BusTestCase):
         self.watcher.sync()
         self.watcher.events.clear()
         start = self.monitor.position()
-        process.tell('send_and_die', steps=[list(step) for step in steps])
+        process.send_command('send_and_die', steps=[list(step) for step in steps])
         self.assertEqual(wait_exit(process.process), -signal.SIGKILL)
         self.wait_gone(process.name)
         self.watcher.sync()

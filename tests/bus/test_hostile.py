@@ -546,7 +546,7 @@ class Faults(OwnBus):
         self.assertGreater(self.unread('no-barrier')[0], UNREAD_MAX + CALLS_WAITING)
 
     def test_a_flood_is_kept(self):
-        answers, held = self.unread('flood-kept')
+        answers, held = self.unread('flood-not-terminated')
         self.assertLess(answers, UNREAD_MAX)
         self.assertEqual(held, 1, 'its lock has not ended')
 

@@ -117,7 +117,7 @@ class SendErrors(OwnBus):
         self.check_room('EINTR')
 
     def test_a_service_that_forgets_is_noticed(self):
-        self.start_failing('ENOBUFS', self.when('ENOBUFS'), 'retry-forgotten')
+        self.start_failing('ENOBUFS', self.when('ENOBUFS'), 'retry-dropped')
         with self.assertRaises((TimeoutError, AssertionError)):
             for _ in range(AT_START):
                 self.control.call('/org/w3/WebLocks', 'org.freedesktop.DBus.Peer', 'Ping',

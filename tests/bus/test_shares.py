@@ -200,7 +200,7 @@ class ChargeKept(BusTestCase):
     service = False
 
     def test_it_ends(self):
-        service = self.start_service(program=service_with('charge-kept'))
+        service = self.start_service(program=service_with('charge-not-released'))
         client = self.raw_client()
         client.request('x')
         try:

@@ -133,7 +133,7 @@ class Work(WorkCase):
             self.everybody_has(3)
             self.assertIsNone(new.process.poll(), new.stderr())
             last = new
-        self.tell()
+        self.send_command()
         self.assertEqual(last.stop(), 0)
 
     def test_a_chain_at_once(self):
@@ -150,7 +150,7 @@ class Work(WorkCase):
             if service is not alive[0]:
                 self.assertEqual(service.process.returncode, 0, service.stderr())
         self.everybody_has(3)
-        self.tell()
+        self.send_command()
         self.assertEqual(alive[0].stop(), 0)
 
     def test_killed_again_and_again(self):
@@ -163,7 +163,7 @@ class Work(WorkCase):
             self.start()
             self.after_change()
         self.everybody_has(2)
-        self.tell()
+        self.send_command()
 
     def test_ended_again_and_again(self):
         self.start()
@@ -177,7 +177,7 @@ class Work(WorkCase):
             self.start()
             self.after_change()
         self.everybody_has(2)
-        self.tell()
+        self.send_command()
 
 
 class Replaced(StateCase):

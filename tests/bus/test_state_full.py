@@ -263,7 +263,7 @@ class Traffic(FullCase, WorkCase):
                 self.clients[0].release(id_)
             self.empty()
             self.everybody_has(2)
-        self.tell()
+        self.send_command()
 
 
 if __name__ == '__main__':

@@ -203,7 +203,7 @@ class Watchers(UnreadCase):
     """One disconnect can cause many signals to many watchers."""
 
     WATCHERS = 100
-    # What all are told in one turn, as the messages are long in memory.
+    # Events for all watchers in one turn, since the messages use much memory.
     TOLD_MIB = 6
     # One request is granted, 1023 wait, and all end.
     EVENTS = 2 * 1024
@@ -224,13 +224,13 @@ class Watchers(UnreadCase):
         for listener in listeners:
             listener.answer_pings()
             listener.answers_pings = True
-            listener.wait_for(lambda w=listener: self.told(w) == self.EVENTS, what='all, or Missed')
+            listener.wait_for(lambda w=listener: self.n_received(w) == self.EVENTS, what='all, or Missed')
             n_missed += sum(event.args[0] for event in listener.signals('Missed'))
         diagnostic(f'{self.WATCHERS * self.EVENTS - n_missed} signals; {n_missed} were missed')
         self.assertGreater(n_missed, 0)
 
     @staticmethod
-    def told(listener):
+    def n_received(listener):
         missed = listener.signals('Missed')
         return len(listener.events) - len(missed) + sum(event.args[0] for event in missed)
 

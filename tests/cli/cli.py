@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests of the command `weblocks` share: running it, and interacting with what it runs."""
+"""What the tests of the command `weblocks` share: running it, and interacting with its commands."""
 
 import os
 import pty
@@ -14,8 +14,8 @@ from buses import PATIENCE, die_with_parent, end, environment, readable, spawn, 
 from harness import BusTestCase, wait_for
 from rawbus import RawClient
 
-# Says that it runs, waits for a line or the end of its input, and ends with that status.
-TALKER = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
+# Prints 'on', waits for a line or EOF on its input, and exits with the status in that line.
+PRINT_AND_WAIT = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
 
 
 class Job:
@@ -24,7 +24,7 @@ class Job:
     def __init__(self, arguments, env, ignoring='', program=None, **options):
         command = [program or environment('WEBLOCKS_CLI'), *arguments]
         if ignoring:
-            # As nohup does, or a shell for what runs in the background.
+            # Ignored signals as with nohup, or in a shell's background jobs.
             command = ['sh', '-c', f'trap "" {ignoring}; exec "$@"', 'sh', *command]
         self._stderr = tempfile.TemporaryFile()
         self._data = b''
@@ -42,7 +42,8 @@ class Job:
         while b'\n' not in self._data:
             left = deadline - time.monotonic()
             if not readable(self.process.stdout, left):
-                raise TimeoutError(f'{self.process.args} said only {self._data!r}, {self.said()!r}')
+                raise TimeoutError(f'{self.process.args} wrote only {self._data!r}, '
+                                   f'{self.stderr()!r}')
             chunk = os.read(self.process.stdout.fileno(), 1 << 16)
             if not chunk:
                 return None
@@ -50,11 +51,11 @@ class Job:
         line, _, self._data = self._data.partition(b'\n')
         return line.decode()
 
-    def tell(self, text=''):
+    def write_line(self, text=''):
         self.process.stdin.write(text.encode() + b'\n')
 
-    def said(self):
-        """Its standard error up to now."""
+    def stderr(self):
+        """Its standard error so far."""
         size = self._stderr.seek(0, os.SEEK_END)
         return os.pread(self._stderr.fileno(), size, 0).decode(errors='replace')
 
@@ -62,7 +63,7 @@ class Job:
         self.process.send_signal(number)
 
     def wait(self, timeout=PATIENCE):
-        """Its exit status; minus the signal, if one killed it."""
+        """Its exit status; if a signal killed it, minus the signal's number."""
         return wait_exit(self.process, timeout)
 
     def child(self):
@@ -76,8 +77,8 @@ class Job:
 
 
 class Terminal:
-    """A terminal, by default of 100 columns and 30 rows, with a program, by default `weblocks`, as the
-    leader of its session."""
+    """A terminal, by default of 100 columns and 30 rows, with a program, by default `weblocks`, as
+    the leader of its session."""
 
     def __init__(self, arguments, env, program=None, columns=100):
         self.pid, self.fd = pty.fork()
@@ -93,7 +94,7 @@ class Terminal:
         self.text = ''
 
     def read(self):
-        """What was shown up to now."""
+        """The output so far."""
         try:
             while readable(self.fd, 0):
                 chunk = os.read(self.fd, 1 << 16)
@@ -101,7 +102,7 @@ class Terminal:
                     break
                 self.text += chunk.decode(errors='replace')
         except OSError:
-            pass  # EIO: nobody has it open any more
+            pass  # EIO: no process has it open any more
         return self.text
 
     def wait_for(self, text):
@@ -111,7 +112,7 @@ class Terminal:
         os.write(self.fd, keys)
 
     def lines(self):
-        """What can be seen after all carriage returns, without spaces at the ends."""
+        """The visible lines, with carriage returns applied, without trailing spaces."""
         lines = []
         for line in self.read().split('\n'):
             seen = ''
@@ -121,7 +122,7 @@ class Terminal:
         return lines
 
     def wait(self):
-        """The status as a shell has it."""
+        """The exit status as in a shell."""
         def ended():
             self.read()
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -157,7 +158,7 @@ class CliTestCase(BusTestCase):
                               preexec_fn=die_with_parent, **options)
 
     def check(self, status, *arguments, **options):
-        """Runs it; its standard output, if it ends with that status."""
+        """Runs it, and asserts its exit status. Returns its standard output."""
         done = self.weblocks(*arguments, **options)
         self.assertEqual(done.returncode, status, f'{arguments}: {done.stdout!r}, {done.stderr!r}')
         return done.stdout
@@ -167,11 +168,11 @@ class CliTestCase(BusTestCase):
         self.addCleanup(job.end)
         return job
 
-    def running(self, *arguments, command=TALKER, **options):
+    def running(self, *arguments, command=PRINT_AND_WAIT, **options):
         """`weblocks run` with a command that has already printed 'on'."""
         job = self.job('run', *arguments, *command, **options)
         line = job.line()
-        self.assertEqual(line, 'on', job.said())
+        self.assertEqual(line, 'on', job.stderr())
         return job
 
     def terminal(self, *arguments, program=None, columns=100, **env):
@@ -180,7 +181,7 @@ class CliTestCase(BusTestCase):
         return terminal
 
     def commands(self):
-        """A folder for PATH, with `weblocks` in it."""
+        """A directory for PATH, with `weblocks` in it."""
         folder = tempfile.TemporaryDirectory(prefix='weblocks-bin-')
         self.addCleanup(folder.cleanup)
         os.symlink(environment('WEBLOCKS_CLI'), os.path.join(folder.name, 'weblocks'))

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""`weblocks cluster status`, and the other commands in a bucket that several hosts share. The test is the
-gateway and the other host."""
+"""`weblocks cluster status`, and the other commands in a bucket that several hosts share. The test
+is the gateway and the other host."""
 
 import json
 
@@ -48,7 +48,7 @@ class Status(ClusterCommandCase):
     def test_states(self):
         gateway = self.start_gateway()
         self.start()
-        self.client().get_property('Cluster')  # so it connects
+        self.client().get_property('Cluster')  # makes weblocksd connect
         gateway.greet()
         for state, name in ((link.ACTIVE, 'active'), (link.SUSPECT, 'suspect'),
                             (link.LOST_SESSION, 'lost')):
@@ -86,11 +86,11 @@ class Status(ClusterCommandCase):
 
 class Commands(ClusterCommandCase):
     def ask(self, gateway, *line):
-        """Runs a command that asks for the locks of other hosts. Its output."""
+        """Runs a command that queries the locks of other hosts. Returns its output."""
         job = self.job(*line)
         asked = gateway.take(link.List)
         gateway.send(link.rows(asked.serial, *OTHERS))
-        self.assertEqual(job.wait(), 0, job.said())
+        self.assertEqual(job.wait(), 0, job.stderr())
         return job.process.stdout.read().decode()
 
     def test_lists(self):
@@ -107,19 +107,19 @@ class Commands(ClusterCommandCase):
                          ['', 'beta', 'gamma\x1b[2J'])
 
     def test_break(self):
-        """Also of another host; only that one's, if it is named."""
+        """Also of another host; only that host's, if it is given."""
         gateway, client, id_, demand = self.hold()
         job = self.job('break', 'x', '--client', 'host:beta', *HERE)
         gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
         asked = gateway.take(link.Break, name='x', host='beta')
         gateway.send(link.broken(asked.serial, 1))
-        self.assertEqual(job.wait(), 0, job.said())
+        self.assertEqual(job.wait(), 0, job.stderr())
         self.assertRegex(job.line(), r'^x: broken, was held by host:beta for \w+$')
         self.assertIsNone(job.line())
         client.release(id_, BUCKET)
 
     def test_steal(self):
-        """Without an answer of the other hosts, it can't be stolen."""
+        """Without an answer of the other hosts, the steal fails."""
         gateway = self.start_gateway()
         self.start()
         self.client().get_property('Cluster')
@@ -127,8 +127,8 @@ class Commands(ClusterCommandCase):
         job = self.job('steal', 'x', *HERE)
         gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
         gateway.take_demand('x', undecided=link.STEAL)
-        self.assertEqual(job.wait(), 69, job.said())
-        self.assertIn('weblocks: ', job.said())
+        self.assertEqual(job.wait(), 69, job.stderr())
+        self.assertIn('weblocks: ', job.stderr())
 
     def test_run(self):
         gateway = self.start_gateway()
@@ -138,13 +138,13 @@ class Commands(ClusterCommandCase):
         [demand] = [gateway.last['x']]
         block = gateway.permit(demand)
         self.assertEqual(job.line(), str(block << 20))
-        # Another host may be granted it after the lease: the command is ended before.
+        # Another host may be granted it after the lease: the command is terminated before.
         gateway.lease(seconds=0.2)
         self.assertEqual(job.wait(), 75)
-        self.assertIn('no contact with the cluster', job.said())
+        self.assertIn('no contact with the cluster', job.stderr())
 
     def test_nonblock(self):
-        """Another host is in the way."""
+        """Another host holds it."""
         gateway = self.start_gateway()
         self.start()
         job = self.job('run', '-nv', *HERE, 'x', 'true')
@@ -152,10 +152,10 @@ class Commands(ClusterCommandCase):
         gateway.busy(gateway.last['x'])
         gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
         self.assertEqual(job.wait(), 1)
-        self.assertRegex(job.said(), "'x' is held by host:beta for ")
+        self.assertRegex(job.stderr(), "'x' is held by host:beta for ")
 
     def test_watch(self):
-        """It shows what is on this host."""
+        """It shows the locks of this host only."""
         gateway, client, id_, demand = self.hold()
         job = self.job('watch', *HERE)
         gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))

@@ -15,7 +15,7 @@ from harness import main
 
 BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
 
-# Each shell writes its command line to a FIFO on Ctrl+T, and a line when it is ready for more.
+# Each shell writes its command line to a FIFO on Ctrl+T, and a line when it is ready for input.
 BASH_RC = f'''
 source {BASH_COMPLETION}
 PS1='$ '
@@ -32,9 +32,9 @@ fpath=("$COMPLETIONS" $fpath)
 autoload -Uz compinit && compinit -u -D
 bindkey -e
 LISTMAX=1000
-tell() { print -r -- "$BUFFER" >"$LINES_TO" }
-zle -N tell
-bindkey '^T' tell
+write() { print -r -- "$BUFFER" >"$LINES_TO" }
+zle -N write
+bindkey '^T' write
 precmd() { precmd() { }; echo ready >"$LINES_TO" }
 '''
 
@@ -43,8 +43,8 @@ set -g fish_greeting
 set -g fish_autosuggestion_enabled 0
 bind \\ct 'commandline >$LINES_TO'
 function fish_prompt
-    set -q told; or echo ready >$LINES_TO
-    set -g told yes
+    set -q started; or echo ready >$LINES_TO
+    set -g started yes
     echo '$ '
 end
 '''
@@ -56,7 +56,7 @@ class Shell:
     def __init__(self, argv, env, directory):
         fifo = os.path.join(directory, 'lines')
         os.mkfifo(fifo)
-        # Open both ways: it has always a writer.
+        # Open for writing too, so that there is no EOF.
         self.lines = os.open(fifo, os.O_RDWR)
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
@@ -67,12 +67,12 @@ class Shell:
                 os._exit(99)
         self.shown = b''
         self._data = b''
-        said = self.line()
-        if said != 'ready':
-            raise RuntimeError(f'{argv[0]} said {said!r}')
+        line = self.line()
+        if line != 'ready':
+            raise RuntimeError(f'{argv[0]} wrote {line!r}')
 
     def line(self):
-        """The next line that it writes; what it shows meanwhile is kept for a failure."""
+        """The next line that it writes; its terminal output is stored for failure messages."""
         deadline = time.monotonic() + PATIENCE
         while b'\n' not in self._data:
             if readable(self.lines, 0.01):
@@ -85,7 +85,7 @@ class Shell:
         return line.decode()
 
     def complete(self, text):
-        """The command line after Tab is pressed."""
+        """The command line after Tab was pressed."""
         os.write(self.fd, b'\x15' + text.encode() + b'\t\x14')
         return self.line()
 
@@ -97,7 +97,7 @@ class Shell:
 
 
 class Completion:
-    """The cases, for every shell. Where a completion goes on is up to the shell: ends are cut."""
+    """The cases, for every shell. How a completion ends depends on the shell: ends are cut off."""
 
     shell = None
 
@@ -120,8 +120,8 @@ class Completion:
         type(self).shell = self.start_shell(env)
         self.addClassCleanup(self.shell.end)
 
-    def check_completed(self, text, wanted):
-        self.assertEqual(self.shell.complete(text).rstrip(), wanted, self.shell.shown)
+    def check_completed(self, text, expected):
+        self.assertEqual(self.shell.complete(text).rstrip(), expected, self.shell.shown)
 
     def test_commands(self):
         for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),
@@ -163,8 +163,8 @@ class Completion:
         self.check_completed('weblocks run fil', 'weblocks run file:///a/b')
         self.check_completed('weblocks run file:///', 'weblocks run file:///a/b')
 
-    def test_names_that_nobody_types(self):
-        """They are not offered, so the one that is left is completed."""
+    def test_names_with_control_characters(self):
+        """They are not offered, so the only other one is completed."""
         self.client_a.request('odd\x1b[2J')
         self.client_a.request('odd\nname')
         self.client_a.request('odd-one')
@@ -183,7 +183,7 @@ class Completion:
         for begin in ('weblocks run name', 'weblocks run -s name', 'weblocks run name --',
                       'weblocks run -w 5 name'):
             self.check_completed(f'{begin} weblo', f'{begin} weblocks')
-            # With arguments of its own.
+            # With its own arguments.
             self.check_completed(f'{begin} weblocks que', f'{begin} weblocks query')
 
     def test_files(self):
@@ -204,7 +204,7 @@ class Bash(Completion, CliTestCase):
     def start_shell(self, env):
         if not os.path.exists(BASH_COMPLETION):
             self.skipTest('no bash-completion')
-        # Found as when it is installed: by its name, when first needed.
+        # Loaded as when it is installed: by its name, when first needed.
         folder = os.path.join(self.directory, 'share', 'completions')
         os.makedirs(folder)
         shutil.copy(os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.bash'),
@@ -240,9 +240,9 @@ class Fish(Completion, CliTestCase):
         env.update(XDG_CONFIG_HOME=self.directory, XDG_DATA_HOME=self.directory)
         return Shell(['fish', '--private', '-i'], env, self.directory)
 
-    def check_completed(self, text, wanted):
-        """It adds a space, and no =, to an option with an argument."""
-        super().check_completed(text, wanted.removesuffix('='))
+    def check_completed(self, text, expected):
+        """fish adds a space, and no =, to an option with an argument."""
+        super().check_completed(text, expected.removesuffix('='))
 
 
 if __name__ == '__main__':

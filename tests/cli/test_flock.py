@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks run as flock(1) has it: -c, and --also-flock together with the real flock(1)."""
+"""weblocks run with the options of flock(1): -c, and --also-flock with the real flock(1)."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from buses import PATIENCE, environment, spawn, wait_exit
-from cli import TALKER, CliTestCase
+from cli import PRINT_AND_WAIT, CliTestCase
 from harness import main, wait_for
 
 
@@ -38,10 +38,10 @@ class ShellLine(CliTestCase):
 
     def test_purpose(self):
         name = self.unique()
-        job = self.job('run', name, '-c', TALKER[2])
+        job = self.job('run', name, '-c', PRINT_AND_WAIT[2])
         self.assertEqual(job.line(), 'on')
-        self.assertEqual(self.entry(name)['why'], TALKER[2])
-        job.tell()
+        self.assertEqual(self.entry(name)['why'], PRINT_AND_WAIT[2])
+        job.write_line()
         self.assertEqual(job.wait(), 0)
 
     def test_a_command_of_that_name(self):
@@ -58,23 +58,23 @@ class AlsoFlock(CliTestCase):
         self.options = (f'--also-flock={self.file}',)
 
     def try_flock(self, *options):
-        """What flock(1) ends with if it doesn't wait."""
+        """The exit status of flock(1) without waiting."""
         return subprocess.run(['flock', '-n', *options, self.file, 'true'], check=False).returncode
 
     def flock(self, *options):
-        """A job of flock(1) that has the file."""
-        job = self.job(*options, self.file, *TALKER, program='flock')
+        """A job of flock(1) that has locked the file."""
+        job = self.job(*options, self.file, *PRINT_AND_WAIT, program='flock')
         self.assertEqual(job.line(), 'on')
         return job
 
     def waiting(self, *options, **more):
-        """`weblocks run` that has the lock, and waits for the file."""
+        """`weblocks run` that holds the lock, and waits for the file."""
         job = self.job('run', *options, *self.options, self.name, 'echo', 'ran', **more)
         wait_for(lambda: self.held(self.name), what='the lock to be held')
         return job
 
     def end(self, job):
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 0)
 
     def test_both_are_held(self):
@@ -97,7 +97,7 @@ class AlsoFlock(CliTestCase):
         other = self.flock()
         job = self.waiting()
         self.end(other)
-        self.assertEqual((job.line(), job.wait(), job.said()), ('ran', 0, ''))
+        self.assertEqual((job.line(), job.wait(), job.stderr()), ('ran', 0, ''))
         self.assertEqual((self.held(self.name), self.try_flock()), ([], 0))
 
     def test_flock_waits_for_it(self):
@@ -124,8 +124,8 @@ class AlsoFlock(CliTestCase):
         self.assertEqual(self.try_flock(), 0)
 
     def test_one_time_out_for_both(self):
-        """With one for each, the end would come later than the grant and all of the time. A busy
-        machine may be late, too, but not each time."""
+        """With separate time-outs, the second would end later than the grant and the whole time. A
+        busy machine may be late too, but not each time."""
         other, holder = self.flock(), self.client()
 
         def try_once():
@@ -135,8 +135,8 @@ class AlsoFlock(CliTestCase):
             time.sleep(0.7)
             holder.release(lock)
             self.assertEqual((job.wait(), job.line(), self.held(self.name)), (9, None, []))
-            granted = re.search(r"acquired '.*' in (\S+) s", job.said())
-            ended = re.search(rf"could not lock '{self.file}' in (\S+) s\n$", job.said())
+            granted = re.search(r"acquired '.*' in (\S+) s", job.stderr())
+            ended = re.search(rf"could not lock '{self.file}' in (\S+) s\n$", job.stderr())
             if granted is None or ended is None:
                 return False
             self.assertGreaterEqual(float(ended[1]), 1)
@@ -150,7 +150,7 @@ class AlsoFlock(CliTestCase):
         for number in (signal.SIGTERM, signal.SIGINT):
             job = self.waiting()
             job.signal(number)
-            self.assertEqual((job.wait(), job.line(), job.said()), (128 + number, None, ''))
+            self.assertEqual((job.wait(), job.line(), job.stderr()), (128 + number, None, ''))
             self.assertEqual(self.held(self.name), [])
         self.end(other)
 
@@ -158,12 +158,12 @@ class AlsoFlock(CliTestCase):
         other = self.flock()
         job = self.waiting()
         self.client().steal(self.name)
-        self.assertEqual((job.wait(), job.line(), job.said()),
+        self.assertEqual((job.wait(), job.line(), job.stderr()),
                          (75, None, f"weblocks: the lock '{self.name}' was stolen\n"))
         self.end(other)
 
     def test_the_next_one_waits_for_the_lock_only(self):
-        """Of many that want both, one waits for the file."""
+        """Of several that need both, only the holder of the lock waits for the file."""
         other = self.flock()
         first = self.waiting()
         second = self.job('run', *self.options, self.name, 'echo', 'ran')
@@ -180,7 +180,7 @@ class AlsoFlock(CliTestCase):
         self.addCleanup(os.kill, int(done), signal.SIGKILL)
         self.assertEqual(self.try_flock(), 0)
 
-    def test_we_are_killed(self):
+    def test_weblocks_is_killed(self):
         job = self.running(*self.options, self.name)
         job.signal(signal.SIGKILL)
         self.wait_free(self.name)
@@ -203,17 +203,19 @@ class AlsoFlock(CliTestCase):
         self.assertEqual(terminal.wait(), 0)
         self.assertEqual([line for line in terminal.lines() if line], ['ran'])
 
-    def test_mixed(self):
-        """Processes of both kinds count in a file, each reading it, thinking, and writing it."""
+    def test_with_flock_processes(self):
+        """Processes of both kinds increment a number in a file: each reads it, pauses, and writes
+        it."""
         count = self.file + '.count'
         with open(count, 'w', encoding='ascii') as file:
             file.write('0')
         step = f'n=$(cat {count}); sleep 0.01; echo $((n+1)) >{count}'
-        ours = f'{environment("WEBLOCKS_CLI")} run --also-flock={self.file} {self.name} -c "$0"'
-        theirs = f'flock {self.file} -c "$0"'
+        weblocks_command = (f'{environment("WEBLOCKS_CLI")} run --also-flock={self.file} '
+                            f'{self.name} -c "$0"')
+        flock_command = f'flock {self.file} -c "$0"'
         loop = 'for i in 1 2 3 4; do %s; done'
         jobs = [spawn(['sh', '-c', loop % line, step], env=self.env(SHELL='/bin/sh'))
-                for line in (ours, theirs) * 3]
+                for line in (weblocks_command, flock_command) * 3]
         for job in jobs:
             self.addCleanup(job.kill)
         self.assertEqual([wait_exit(job, PATIENCE) for job in jobs], [0] * 6)
@@ -221,7 +223,8 @@ class AlsoFlock(CliTestCase):
             self.assertEqual(file.read(), '24\n')
 
     def test_its_own_descriptor(self):
-        """The command may lock the file itself only when it is free: it is not given ours."""
+        """The command may lock the file itself only when it is free: it doesn't inherit the
+        descriptor."""
         with open(self.file, 'w', encoding='ascii') as file:
             fcntl.flock(file, fcntl.LOCK_SH)
             self.check(1, 'run', '-s', *self.options, self.name, 'flock', '-n', self.file, 'true')

@@ -20,12 +20,12 @@ class Hold(CliTestCase):
     def holding(self, *options, **more):
         """`weblocks hold` that has printed the token of the lock."""
         job = self.job('hold', *options, self.name, **more)
-        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.said())
+        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.stderr())
         self.assertEqual(len(self.held(self.name)), 1)
         return job
 
-    def check_end(self, job, status, said=''):
-        self.assertEqual((job.wait(), job.said()), (status, said))
+    def check_end(self, job, status, stderr=''):
+        self.assertEqual((job.wait(), job.stderr()), (status, stderr))
         self.assertEqual((self.held(self.name), self.pending(self.name)), ([], []))
 
     def wait_request(self, *options, **more):
@@ -35,21 +35,21 @@ class Hold(CliTestCase):
         self.wait_pending(self.name)
         return job
 
-    def test_until_nobody_reads(self):
+    def test_until_the_output_is_closed(self):
         job = self.holding(stdin=subprocess.DEVNULL)
         job.process.stdout.close()
         self.check_end(job, 0)
 
-    def test_nobody_reads_while_it_waits(self):
+    def test_output_closed_while_it_waits(self):
         job = self.wait_request()
         job.process.stdout.close()
-        self.assertEqual((job.wait(), job.said()), (1, ''))
+        self.assertEqual((job.wait(), job.stderr()), (1, ''))
         self.assertEqual(self.pending(self.name), [])
 
     def test_until_the_input_ends(self):
         job = self.holding('--stdin')
-        job.tell('discarded')
-        # A reader that leaves is nothing then.
+        job.write_line('discarded')
+        # A reader that closes the pipe has no effect then.
         job.process.stdout.close()
         self.assertEqual(self.held(self.name), ['exclusive'])
         job.process.stdin.close()
@@ -58,7 +58,7 @@ class Hold(CliTestCase):
     def test_the_input_ends_while_it_waits(self):
         job = self.wait_request('--stdin', '-E', '9')
         job.process.stdin.close()
-        self.assertEqual((job.wait(), job.line(), job.said()), (9, None, ''))
+        self.assertEqual((job.wait(), job.line(), job.stderr()), (9, None, ''))
         self.assertEqual(self.pending(self.name), [])
 
     def test_signals(self):
@@ -70,14 +70,14 @@ class Hold(CliTestCase):
     def test_signals_while_it_waits(self):
         job = self.wait_request()
         job.signal(signal.SIGTERM)
-        self.assertEqual((job.wait(), job.line(), job.said()), (143, None, ''))
+        self.assertEqual((job.wait(), job.line(), job.stderr()), (143, None, ''))
         self.assertEqual(self.pending(self.name), [])
 
     def test_loss(self):
         job = self.holding()
-        thief = self.client()
-        thief.steal(self.name)
-        self.assertEqual((job.line(), job.wait(), job.said()),
+        other = self.client()
+        other.steal(self.name)
+        self.assertEqual((job.line(), job.wait(), job.stderr()),
                          (None, 75, f"weblocks: the lock '{self.name}' was stolen\n"))
         self.assertEqual(self.held(self.name), ['exclusive'])
 
@@ -85,12 +85,12 @@ class Hold(CliTestCase):
         job = self.holding('-s', '--why', 'reading', '-v')
         entry = self.entry(self.name)
         self.assertEqual((entry['mode'], entry['why']), ('shared', 'reading'))
-        self.assertRegex(job.said(), rf"^weblocks: acquired '{self.name}' in .* s, token \d+\n$")
+        self.assertRegex(job.stderr(), rf"^weblocks: acquired '{self.name}' in .* s, token \d+\n$")
         self.check(1, 'hold', '-n', self.name)
         self.check(7, 'hold', '-w', '0.01', '-E', '7', self.name)
         self.check(64, 'hold', '--steal', '-n', self.name)
 
-    def test_output_that_can_not_be_written(self):
+    def test_output_that_cannot_be_written(self):
         with open('/dev/full', 'w', encoding='ascii') as full:
             done = subprocess.run([environment('WEBLOCKS_CLI'), 'hold', self.name], stdout=full,
                                   env=self.env(), stderr=subprocess.PIPE, check=False, text=True)
@@ -100,7 +100,7 @@ class Hold(CliTestCase):
 
 
 class Bash(CliTestCase):
-    """As the manual page shows it."""
+    """As in the manual page."""
 
     def setUp(self):
         super().setUp()
@@ -115,17 +115,17 @@ class Bash(CliTestCase):
 
     def start(self, rest):
         job = self.script(self.SCRIPT + rest, self.name)
-        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.said())
+        self.assertEqual(job.line(), str(self.entry(self.name)['token']), job.stderr())
         return job
 
     def test_a_part_of_a_script(self):
         job = self.start('read -r go; exec 9<&-; echo released; read -r go')
         self.assertEqual(self.held(self.name), ['exclusive'])
-        job.tell()
+        job.write_line()
         self.assertEqual(job.line(), 'released')
         self.wait_free(self.name)
-        job.tell()
-        self.assertEqual((job.wait(), job.said()), (0, ''))
+        job.write_line()
+        self.assertEqual((job.wait(), job.stderr()), (0, ''))
 
     def test_the_script_is_killed(self):
         job = self.start('read -r go')
@@ -137,13 +137,13 @@ class Bash(CliTestCase):
         self.client().steal(self.name)
         self.assertEqual((job.line(), job.wait()), ('75', 0))
 
-    def test_a_service_that_is_not_there(self):
+    def test_a_missing_service(self):
         job = self.script(self.SCRIPT, self.name,
                           more={'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere'})
         self.assertEqual((job.line(), job.wait()), (None, 69))
 
     def test_a_child_process_keeps_it(self):
-        """As flock(1) does with a descriptor, unless it is closed for the child."""
+        """As with a descriptor of flock(1), unless it is closed for the child."""
         job = self.start('sleep 1000 & echo $!; sleep 1000 9<&- & echo $!')
         keeper, other = int(job.line()), int(job.line())
         self.addCleanup(os.kill, other, signal.SIGKILL)
@@ -167,7 +167,7 @@ class ServiceGone(CliTestCase):
         self.assertEqual(self.held(name), ['exclusive'])
         service.stop()
         service = self.start_service('--no-state')
-        wait_for(job.said, what='a word about it')
+        wait_for(job.stderr, what='a message')
         self.assertEqual((job.wait(), job.line()), (75, None))
         service.stop()
 

@@ -8,12 +8,12 @@ import signal
 import time
 
 from buses import Bus, process_stat
-from cli import TALKER, CliTestCase
+from cli import PRINT_AND_WAIT, CliTestCase
 from harness import RawClient, main, wait_for
 from test_signals import LISTEN
 
-# Goes on whatever it is told; only SIGKILL ends it.
-DEAF = ('sh', '-c', 'trap "" TERM; echo on; while :; do sleep 0.05; done')
+# Ignores SIGTERM; only SIGKILL terminates it.
+IGNORE_SIGTERM = ('sh', '-c', 'trap "" TERM; echo on; while :; do sleep 0.05; done')
 
 
 class Stolen(CliTestCase):
@@ -28,7 +28,7 @@ class Stolen(CliTestCase):
         job = self.running(self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
         self.steal()
         self.assertEqual(job.wait(), 75)
-        self.assertEqual(job.said(),
+        self.assertEqual(job.stderr(),
                          f"weblocks: the lock '{self.name}' was stolen; terminating the command\n")
 
     def test_a_shared_lock_too(self):
@@ -37,31 +37,31 @@ class Stolen(CliTestCase):
         self.steal()
         self.assertEqual([job.wait() for job in jobs], [75, 75])
 
-    def test_it_gets_sigterm_and_may_end_in_peace(self):
+    def test_it_gets_sigterm_and_has_time_to_exit(self):
         job = self.running(self.name, command=LISTEN)
         self.steal()
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
+        job.write_line()
         self.assertEqual((job.line(), job.wait()), (None, 75))
 
     def test_it_is_killed_when_the_grace_is_over(self):
-        job = self.running('--grace', '0.3', self.name, command=DEAF)
+        job = self.running('--grace', '0.3', self.name, command=IGNORE_SIGTERM)
         start = time.monotonic()
         self.steal()
         self.assertEqual(job.wait(), 75)
         self.assertGreaterEqual(time.monotonic() - start, 0.3)
-        self.assertIn("weblocks: 'sh' is still running; killing it\n", job.said())
+        self.assertIn("weblocks: 'sh' is still running; killing it\n", job.stderr())
 
     def test_no_grace(self):
-        job = self.running('--grace=0', self.name, command=DEAF)
+        job = self.running('--grace=0', self.name, command=IGNORE_SIGTERM)
         self.steal()
         self.assertEqual(job.wait(), 75)
 
-    def test_grace_for_ever(self):
+    def test_unlimited_grace(self):
         job = self.running('--grace=1e30', self.name, command=LISTEN)
         self.steal()
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 75)
 
     def test_a_command_that_is_stopped(self):
@@ -75,23 +75,23 @@ class Stolen(CliTestCase):
     def test_on_loss_ignore(self):
         for option in (('--on-loss=ignore',), ('--on-loss', 'ignore')):
             job = self.running(*option, self.name, command=LISTEN)
-            thief = self.client()
-            lock, _ = thief.steal(self.name)
-            wait_for(job.said, what='a word about it')
-            self.assertEqual(job.said(), f"weblocks: the lock '{self.name}' was stolen; "
+            other = self.client()
+            lock, _ = other.steal(self.name)
+            wait_for(job.stderr, what='a message')
+            self.assertEqual(job.stderr(), f"weblocks: the lock '{self.name}' was stolen; "
                                          'the command continues without it\n')
-            job.tell()
+            job.write_line()
             self.assertEqual((job.line(), job.wait()), (None, 7))
-            # The thief's lock is not ours to release.
+            # The lock of the other client isn't released.
             self.assertEqual(self.held(self.name), ['exclusive'])
-            thief.release(lock)
+            other.release(lock)
 
     def test_on_loss_kill(self):
         job = self.running('--on-loss=ignore', '--on-loss=kill', self.name)
         self.steal()
         self.assertEqual(job.wait(), 75)
 
-    def test_noticed_at_the_end_only(self):
+    def test_lost_at_the_end_of_the_command(self):
         """The command succeeds, but its lock was stolen."""
         for option, status in (('--on-loss=kill', 75), ('--on-loss=ignore', 3)):
             name = self.unique()
@@ -100,11 +100,11 @@ class Stolen(CliTestCase):
             os.waitid(os.P_PID, job.pid, os.WSTOPPED | os.WNOWAIT)
             self.client().steal(name)
             child = job.child()
-            job.tell()
+            job.write_line()
             wait_for(lambda: process_stat(child)[0] == 'Z', what='end of the command')
             job.signal(signal.SIGCONT)
             self.assertEqual(job.wait(), status)
-            self.assertIn(f"weblocks: the lock '{name}' was ", job.said())
+            self.assertIn(f"weblocks: the lock '{name}' was ", job.stderr())
 
     def test_before_the_command_began(self):
         """Granted and stolen before the grant is processed: the command never runs."""
@@ -119,27 +119,27 @@ class Stolen(CliTestCase):
             lock, _ = holder.steal(self.name)
             job.signal(signal.SIGCONT)
             self.assertEqual((job.line(), job.wait()), (None, 75))
-            self.assertRegex(job.said(), f"^weblocks: the lock '{self.name}' was .*\n$")
+            self.assertRegex(job.stderr(), f"^weblocks: the lock '{self.name}' was .*\n$")
 
-    def test_a_steal_by_our_own_command(self):
+    def test_a_steal_by_its_own_command(self):
         job = self.running(self.name, command=LISTEN)
         self.check(0, 'steal', self.name)
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 75)
 
-    def test_signals_go_on_meanwhile(self):
+    def test_signals_are_forwarded_meanwhile(self):
         job = self.running(self.name, command=LISTEN)
         self.steal()
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
         job.signal(signal.SIGUSR1)
         self.assertEqual(job.line(), f'got {int(signal.SIGUSR1)}')
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 75)
 
 
 class ServiceGone(CliTestCase):
-    """Each test has a separate service, and ends it."""
+    """Each test has a separate service, and terminates it."""
 
     service = False
 
@@ -160,15 +160,15 @@ class ServiceGone(CliTestCase):
 
     def check_lost(self):
         self.assertEqual(self.holding.line(), f'got {int(signal.SIGTERM)}')
-        self.holding.tell()
+        self.holding.write_line()
         self.assertEqual(self.holding.wait(), 75)
-        self.assertIn(f"weblocks: the lock '{self.name}' was lost", self.holding.said())
-        wait_for(self.ignoring.said, what='a word about it')
-        self.ignoring.tell()
+        self.assertIn(f"weblocks: the lock '{self.name}' was lost", self.holding.stderr())
+        wait_for(self.ignoring.stderr, what='a message')
+        self.ignoring.write_line()
         self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
 
     def test_killed_and_back(self):
-        """A pause that neither command notices."""
+        """Neither command notices the restart."""
         self.start_all()
         for _ in range(3):
             self.kill()
@@ -176,12 +176,13 @@ class ServiceGone(CliTestCase):
             self.assertEqual((self.held(self.name), self.held(self.name, 'other')),
                              (['exclusive'], ['exclusive']))
             self.wait_pending(self.name)
-        self.holding.tell()
-        self.assertEqual((self.holding.line(), self.holding.wait(), self.holding.said()), (None, 7, ''))
+        self.holding.write_line()
+        self.assertEqual((self.holding.line(), self.holding.wait(), self.holding.stderr()),
+                         (None, 7, ''))
         self.assertEqual((self.waiting.line(), self.waiting.wait()), ('ran', 0))
-        self.ignoring.tell()
+        self.ignoring.write_line()
         self.assertEqual((self.ignoring.line(), self.ignoring.wait()), (None, 7))
-        self.assertEqual(self.ignoring.said(), '')
+        self.assertEqual(self.ignoring.stderr(), '')
 
     def test_killed_and_back_without_its_state(self):
         """Held locks are lost; pending requests continue, and are granted."""
@@ -195,11 +196,11 @@ class ServiceGone(CliTestCase):
         """The command continues, and its exit status is returned."""
         self.start_all()
         self.kill()
-        self.holding.tell()
+        self.holding.write_line()
         self.assertEqual((self.holding.line(), self.holding.wait()), (None, 7))
-        self.assertEqual(self.holding.said(), 'weblocks: the service does not answer\n')
+        self.assertEqual(self.holding.stderr(), 'weblocks: the service does not answer\n')
 
-    def test_told_to_end(self):
+    def test_service_terminates(self):
         """A service without stored state notifies of the loss; there is no next one."""
         self.own.stop()
         self.own = self.start_service('--no-state')
@@ -212,9 +213,9 @@ class ServiceGone(CliTestCase):
     def test_hangs_when_the_command_ends(self):
         job = self.running(self.name)
         self.own.pause()
-        job.tell('3')
+        job.write_line('3')
         self.assertEqual(job.wait(), 3)
-        self.assertEqual(job.said(), 'weblocks: the service does not answer\n')
+        self.assertEqual(job.stderr(), 'weblocks: the service does not answer\n')
         self.own.resume()
         self.wait_free(self.name)
 
@@ -223,7 +224,7 @@ class ServiceGone(CliTestCase):
         super().tearDown()
 
 
-class Nothing(CliTestCase):
+class Missing(CliTestCase):
     """No service, no bus."""
 
     service = False
@@ -242,8 +243,9 @@ class Nothing(CliTestCase):
     def test_no_bus(self):
         self.check_all(DBUS_SESSION_BUS_ADDRESS='unix:path=/no/such/socket')
 
-    def check_says(self, message, *arguments, **env):
-        """The message says what is missing, and what to do, with synchronous and asynchronous connections."""
+    def check_message(self, message, *arguments, **env):
+        """The message has the missing part and what to do about it, with synchronous and
+        asynchronous connections."""
         for line in (('query',), ('run', 'x', 'true'), ('hold', 'x'), ('watch',), ('break', 'x')):
             done = self.weblocks(*line[:1], *arguments, *line[1:], env={'HOME': '/', **env})
             self.assertEqual((done.returncode, done.stdout), (69, ''), line)
@@ -256,15 +258,15 @@ class Nothing(CliTestCase):
                 if os.path.exists(f'{folder}/bus') else
                 f", and there is no {folder}/bus, since the user is not logged in; use 'loginctl "
                 "enable-linger', or --system")
-        self.check_says(f'no session bus: XDG_RUNTIME_DIR is not set, as under cron{todo}')
+        self.check_message(f'no session bus: XDG_RUNTIME_DIR is not set, as under cron{todo}')
 
     def test_wrong_addresses(self):
-        self.check_says("no session bus: .*; check DBUS_SESSION_BUS_ADDRESS, which is "
+        self.check_message("no session bus: .*; check DBUS_SESSION_BUS_ADDRESS, which is "
                         "'unix:path=/nowhere', or use --system",
                         DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
-        self.check_says("no session bus: .*; check XDG_RUNTIME_DIR, which is '/nowhere', or use "
+        self.check_message("no session bus: .*; check XDG_RUNTIME_DIR, which is '/nowhere', or use "
                         '--system', XDG_RUNTIME_DIR='/nowhere')
-        self.check_says('no system bus: .*; start dbus.service', '--system',
+        self.check_message('no system bus: .*; start dbus.service', '--system',
                         DBUS_SYSTEM_BUS_ADDRESS='unix:path=/nowhere')
 
 
@@ -280,32 +282,33 @@ class Limits(CliTestCase):
 
 
 class BusGone(CliTestCase):
-    """With a bus that the test may kill."""
+    """With a bus that the test may terminate."""
 
     service = False
 
-    def test_the_bus_dies(self):
+    def test_the_bus_terminates(self):
         bus = Bus().start()
         self.addCleanup(bus.stop)
-        mine = self.bus
+        own_bus = self.bus
         type(self).bus, type(self).control = bus, RawClient(bus.address)
         try:
             service = self.start_service()
             job = self.running(self.unique(), command=LISTEN)
-            waiting = self.job('run', '-s', self.unique(), *TALKER)
+            waiting = self.job('run', '-s', self.unique(), *PRINT_AND_WAIT)
             self.assertEqual(waiting.line(), 'on')
             watch = self.job('watch')
             self.assertIsNotNone(watch.line())
         finally:
             type(self).control.close()
-            type(self).bus, type(self).control = mine, RawClient(mine.address)
+            type(self).bus, type(self).control = own_bus, RawClient(own_bus.address)
         bus.kill()
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 75)
-        self.assertIn('was lost: the connection to the bus has ended', job.said())
+        self.assertIn('was lost: the connection to the bus has ended', job.stderr())
         self.assertEqual(waiting.wait(), 75)
-        self.assertEqual((watch.wait(), watch.said()), (69, 'weblocks: the connection to the bus has ended\n'))
+        self.assertEqual((watch.wait(), watch.stderr()),
+                         (69, 'weblocks: the connection to the bus has ended\n'))
         service.wait_exit()
         self.services.remove(service)
 

@@ -27,7 +27,7 @@ def read_recipes():
 
 
 class Recipes(CliTestCase):
-    """Each test takes one recipe."""
+    """Each test is of one recipe."""
 
     TITLES = {'From flock(1)', 'With systemd-inhibit(1)', 'SQLite in turn', 'In a crontab(5)'}
 
@@ -46,7 +46,7 @@ class Recipes(CliTestCase):
 
     def check_line(self, line, output=None, **options):
         job = self.run_line(line, **options)
-        self.assertEqual((job.line(), job.wait(), job.said()), (output, 0, ''), line)
+        self.assertEqual((job.line(), job.wait(), job.stderr()), (output, 0, ''), line)
 
     def check_waits(self, line, **env):
         """It waits while another client has the lock."""
@@ -80,11 +80,11 @@ class Recipes(CliTestCase):
         self.assertEqual(slow.line(), 'on')
         at_once = self.run_line(before.replace('-w 60', '-n'))
         self.assertEqual(at_once.wait(), 1)
-        slow.tell()
+        slow.write_line()
         self.assertEqual(slow.wait(), 0)
 
     def test_systemd_inhibit(self):
-        """The real one, with a stand-in for logind that takes one request."""
+        """The real systemd-inhibit, with a mock of logind that replies to one request."""
         line, = read_recipes()['With systemd-inhibit(1)'][0].splitlines()
         logind = RawClient(self.bus.address, descriptors=True)
         self.addCleanup(logind.close)
@@ -98,11 +98,11 @@ class Recipes(CliTestCase):
         self.assertEqual((what, why, self.held('backup')), ('sleep', 'Backup', ['exclusive']))
         reply = Gio.DBusMessage.new_method_reply(calls()[0])
         reply.set_body(GLib.Variant('(h)', (0,)))
-        ours, theirs = os.pipe()
-        logind.send_with_descriptors(reply, [theirs])
-        os.close(theirs)
-        self.assertEqual((job.wait(), job.said()), (0, ''))
-        os.close(ours)
+        own_end, callers_end = os.pipe()
+        logind.send_with_descriptors(reply, [callers_end])
+        os.close(callers_end)
+        self.assertEqual((job.wait(), job.stderr()), (0, ''))
+        os.close(own_end)
         self.check_backup()
 
     def test_sqlite(self):
@@ -135,12 +135,13 @@ class Recipes(CliTestCase):
 
         for line in hourly, daily:
             started = job(line, DBUS_SYSTEM_BUS_ADDRESS=self.bus.address)
-            self.assertEqual((started.line(), started.wait(), started.said()), (None, 0, ''), line)
+            self.assertEqual((started.line(), started.wait(), started.stderr()), (None, 0, ''),
+                             line)
             self.check_backup()
-        # Nothing is said if the lock is held.
+        # Nothing is printed if the lock is held.
         self.client().request('backup')
         started = job(hourly)
-        self.assertEqual((started.line(), started.wait(), started.said()), (None, 0, ''))
+        self.assertEqual((started.line(), started.wait(), started.stderr()), (None, 0, ''))
         self.assertFalse(os.path.exists(os.path.join(self.home, 'backup.tar')))
 
 

@@ -14,7 +14,7 @@ import time
 
 from buses import PATIENCE, environment, spawn, wait_exit
 from calls import SERVICE
-from cli import TALKER, CliTestCase
+from cli import PRINT_AND_WAIT, CliTestCase
 from harness import Gio, GLib, RawClient, main, wait_for
 from sockets import packets
 
@@ -27,15 +27,15 @@ class Status(CliTestCase):
         self.check(status, 'run', name, 'sh', '-c', script)
         self.assertEqual(self.held(name), [])
 
-    def test_that_of_the_command(self):
+    def test_status_of_the_command(self):
         for status in (0, 1, 2, 64, 75, 126, 127, 128, 255):
             self.run_sh(status, f'exit {status}')
 
-    def test_a_command_that_a_signal_ends(self):
+    def test_a_command_killed_by_a_signal(self):
         for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGUSR1):
             self.run_sh(128 + number, f'kill -{int(number)} $$')
 
-    def test_a_command_that_is_not_there(self):
+    def test_a_missing_command(self):
         name = self.unique()
         for command in ('weblocks-no-such-command', '/no/such/file'):
             done = self.weblocks('run', name, command)
@@ -43,7 +43,7 @@ class Status(CliTestCase):
             self.assertRegex(done.stderr, f"^weblocks: '{command}': No such file or directory\n$")
             self.assertEqual(self.held(name), [])
 
-    def test_a_command_that_can_not_be_executed(self):
+    def test_a_command_that_cannot_be_executed(self):
         name = self.unique()
         with tempfile.NamedTemporaryFile() as file:
             for command in ('/', file.name):
@@ -52,7 +52,7 @@ class Status(CliTestCase):
                 self.assertIn('Permission denied', done.stderr)
                 self.assertEqual(self.held(name), [])
 
-    def test_a_waiter_is_next_when_the_command_is_not_there(self):
+    def test_the_next_is_granted_when_the_command_is_missing(self):
         name = self.unique()
         other, holder = self.client(), self.client()
         lock, _ = holder.request(name)
@@ -69,7 +69,7 @@ class Modes(CliTestCase):
         name = self.unique()
         job = self.running(*options, name)
         modes = self.held(name)
-        job.tell('3')
+        job.write_line('3')
         self.assertEqual(job.wait(), 3)
         self.assertEqual(self.held(name), [])
         return modes
@@ -85,22 +85,22 @@ class Modes(CliTestCase):
         name = self.unique()
         readers = [self.running('-s', name) for _ in range(3)]
         self.assertEqual(self.held(name), ['shared'] * 3)
-        writer = self.job('run', name, *TALKER)
+        writer = self.job('run', name, *PRINT_AND_WAIT)
         self.wait_pending(name)
-        # Nobody overtakes the writer.
-        late = self.job('run', '-s', name, *TALKER)
+        # The waiting writer is not overtaken.
+        late = self.job('run', '-s', name, *PRINT_AND_WAIT)
         self.wait_pending(name, 2)
         for reader in readers:
-            reader.tell()
+            reader.write_line()
             self.assertEqual(reader.wait(), 0)
         self.assertEqual(writer.line(), 'on')
         self.assertEqual((self.held(name), self.pending(name)), (['exclusive'], ['shared']))
-        writer.tell()
+        writer.write_line()
         self.assertEqual(late.line(), 'on')
-        late.tell()
+        late.write_line()
         self.assertEqual((writer.wait(), late.wait()), (0, 0))
 
-    def test_in_the_order_of_asking(self):
+    def test_in_the_order_of_requests(self):
         name = self.unique()
         holder = self.client()
         lock, _ = holder.request(name)
@@ -114,7 +114,7 @@ class Modes(CliTestCase):
             self.assertEqual(file.read(), b'0\n1\n2\n3\n')
 
     def test_one_at_a_time(self):
-        """Eight processes count in a file, each reading it, thinking, and writing it."""
+        """Eight processes increment a number in a file: each reads it, pauses, and writes it."""
         name = self.unique()
         with tempfile.NamedTemporaryFile('w+') as file:
             file.write('0')
@@ -132,10 +132,10 @@ class Modes(CliTestCase):
         for name in ('', ' ', 'a b', 'Ä/ß', 'x-y', "it's", '\n', '\x1b[2J', '👍', 'n' * 1024):
             job = self.running(name)
             self.assertEqual(self.held(name), ['exclusive'], repr(name))
-            job.tell()
+            job.write_line()
             self.assertEqual(job.wait(), 0)
 
-    def test_names_that_can_not_be(self):
+    def test_invalid_names(self):
         for name, status in (('-', 64), ('-x', 64), ('n' * 1025, 69), ('a\uffffb', 64)):
             done = self.weblocks('run', '--', name, 'echo', 'ran')
             self.assertEqual(done.returncode, status, done)
@@ -150,7 +150,7 @@ class Modes(CliTestCase):
                         (f'--bucket={bucket}',)):
             job = self.running(*options, name)
             self.assertEqual((self.held(name, bucket), self.held(name)), (['exclusive'], []))
-            job.tell()
+            job.write_line()
             self.assertEqual(job.wait(), 0)
         for bucket in ('', 'b' * 256):
             self.check(64, 'run', '-b', bucket, name, 'true')
@@ -161,31 +161,32 @@ class Modes(CliTestCase):
                        DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
         job = self.running('--system', name, env=env)
         self.assertEqual(self.held(name), ['exclusive'])
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 0)
         self.check(69, 'run', name, 'true', env=env)
 
     def test_why(self):
         for options, why in ((('--why', 'page 3'), 'page 3'), (('--why=',), ''),
-                             ((), ' '.join(TALKER))):
+                             ((), ' '.join(PRINT_AND_WAIT))):
             name = self.unique()
             job = self.running(*options, name)
             self.assertEqual(self.entry(name)['why'], why)
-            job.tell()
+            job.write_line()
             self.assertEqual(job.wait(), 0)
 
-    def test_why_of_odd_commands(self):
-        # Cut at 256 bytes, but not within a character; and nothing that no message can carry.
+    def test_why_of_unusual_commands(self):
+        # Truncated to 256 bytes, but not within a character, and with '?' for bytes that D-Bus
+        # strings can't contain.
         for argument, rest in (('ä' * 200, 'ä' * 127), ('a\uffffb', 'a???b'),
                                (b'\xff', '\ufffd'), ('x' * 300, 'x' * 254)):
             name = self.unique()
-            job = self.running(name, command=('sh', '-c', TALKER[2], 'é', argument))
-            wanted = ' '.join(('sh', '-c', TALKER[2], 'é', ''))
+            job = self.running(name, command=('sh', '-c', PRINT_AND_WAIT[2], 'é', argument))
+            wanted = ' '.join(('sh', '-c', PRINT_AND_WAIT[2], 'é', ''))
             why = self.entry(name)['why']
             self.assertLessEqual(len(why.encode()), 256)
             self.assertTrue((wanted + rest).startswith(why) and why.startswith(wanted), why)
             self.assertGreaterEqual(len(why.encode()), min(255, len((wanted + rest).encode())))
-            job.tell()
+            job.write_line()
             self.assertEqual(job.wait(), 0)
 
     def test_a_why_that_is_too_long(self):
@@ -215,7 +216,7 @@ class Waiting(CliTestCase):
                         ('--timeout=0',), ('--wait', '0'), ('-sn',), ('-n', '-w', '60')):
             self.check_conflict(1, *options)
 
-    def test_no_waiting_and_no_need_to(self):
+    def test_no_waiting_for_a_free_lock(self):
         self.check(0, 'run', '-n', self.name, 'true')
         self.hold(mode='shared')
         self.check(0, 'run', '-n', '-s', self.name, 'true')
@@ -234,7 +235,7 @@ class Waiting(CliTestCase):
         for options in (('-w', '0.3'), ('--wait=.3',), ('--timeout', '3e-1')):
             self.assertGreaterEqual(self.check_conflict(1, *options), 0.3)
 
-    def test_what_rounds_to_nothing_is_not_for_ever(self):
+    def test_a_tiny_timeout_is_not_unlimited(self):
         self.hold()
         self.check_conflict(1, '-w', '0.0000001')
 
@@ -266,7 +267,7 @@ class Waiting(CliTestCase):
         job = self.running('--steal', self.name)
         self.holder.wait_released(self.lock, 'stolen')
         self.assertFalse(waiter.granted(id_))
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 0)
         waiter.wait_granted(id_)
 
@@ -274,8 +275,8 @@ class Waiting(CliTestCase):
         self.check(4, 'run', '--steal', self.name, 'sh', '-c', 'exit 4')
 
 
-class TimeAskedFor(CliTestCase):
-    """What the service is told: seen by a service of the test's own, which answers nothing but
+class RequestedTimeout(CliTestCase):
+    """The time-outs in the requests, as received by a mock of the service, which replies only to
     OpenSocket."""
 
     service = False
@@ -287,24 +288,24 @@ class TimeAskedFor(CliTestCase):
         self.served._driver('RequestName', GLib.Variant('(su)', (SERVICE, 0)))
 
     def open_socket(self):
-        """Waits for the call. The service's end of the socket."""
+        """Waits for the call. Returns the service's end of the socket."""
         def calls():
             return [message for message in self.served.log if message.get_member() == 'OpenSocket']
         self.served.wait_for(calls, what='OpenSocket')
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.addCleanup(ours.close)
-        ours.settimeout(PATIENCE)
+        own_end, clients_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(own_end.close)
+        own_end.settimeout(PATIENCE)
         reply = Gio.DBusMessage.new_method_reply(calls()[0])
         reply.set_body(GLib.Variant('(ha{sv})', (0, {
             'version': GLib.Variant('u', 1),
             'maxPacket': GLib.Variant('u', packets.MAX_PACKET)})))
         self.served.log.clear()
-        with theirs:
-            self.served.send_with_descriptors(reply, [theirs.fileno()])
-        ours.send(packets.message(packets.LIVE, 0, bytes(8)))
-        return ours
+        with clients_end:
+            self.served.send_with_descriptors(reply, [clients_end.fileno()])
+        own_end.send(packets.message(packets.LIVE, 0, bytes(8)))
+        return own_end
 
-    def timeout_asked_for(self, *options):
+    def requested_timeout(self, *options):
         """In milliseconds; 0 is indefinitely."""
         job = self.job('run', *options, 'name', 'true')
         with self.open_socket() as sock:
@@ -318,13 +319,13 @@ class TimeAskedFor(CliTestCase):
             at += size
         raise AssertionError(f'no REQUEST in {packet}')
 
-    def test_time_as_the_service_counts_it(self):
+    def test_timeout_in_the_request(self):
         for options, ms in (((), 0), (('-w', '30'), 30000), (('-w', '30.0001'), 30001),
                             (('-w', '4294967.295'), 4294967295), (('-w', '4294967.296'), 0),
                             (('-w', '4294968'), 0),
                             (('-w', '99999999999999999999999'), 0), (('-w', '1e999'), 0)):
-            asked = self.timeout_asked_for(*options)
-            # What it took to open the socket is time that has passed.
+            asked = self.requested_timeout(*options)
+            # The time it took to open the socket has been subtracted.
             self.assertLessEqual(asked, ms, options)
             self.assertGreaterEqual(asked, max(0, ms - 1000 * PATIENCE), options)
             self.assertEqual(asked == 0, ms == 0, options)
@@ -333,7 +334,7 @@ class TimeAskedFor(CliTestCase):
 class Command(CliTestCase):
     """The command inherits nothing from `run`."""
 
-    def test_arguments_are_its_own(self):
+    def test_arguments(self):
         name = self.unique()
         for words, output in ((('echo', '--shared', '-n'), '--shared -n\n'),
                               (('--', 'echo', '--', '-w'), '-- -w\n'),
@@ -348,16 +349,16 @@ class Command(CliTestCase):
 
     def test_environment(self):
         name = self.unique('ä')
-        job = self.running('-s', name, env=self.env(MINE='yes', WEBLOCKS_TOKEN='old'),
+        job = self.running('-s', name, env=self.env(OWN='yes', WEBLOCKS_TOKEN='old'),
                            command=('sh', '-c', 'echo on; echo "$WEBLOCKS_NAME"; '
-                                    'echo "$WEBLOCKS_TOKEN"; echo "$MINE"; read end'))
+                                    'echo "$WEBLOCKS_TOKEN"; echo "$OWN"; read end'))
         self.assertEqual([job.line() for _ in range(3)],
                          [name, str(self.entry(name)['token']), 'yes'])
-        job.tell()
+        job.write_line()
         self.assertEqual(job.wait(), 0)
 
     def compare(self, script, **options):
-        """The environment of a process is the same with and without `weblocks run`."""
+        """Asserts that the environment of a process is the same with and without `weblocks run`."""
         command = [sys.executable, '-c', script]
         plain = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                env=self.env(), check=True, **options).stdout
@@ -366,14 +367,14 @@ class Command(CliTestCase):
         return plain
 
     def test_descriptors(self):
-        # Without that of the directory that is being listed.
+        # Without the descriptor of the directory that is being listed.
         script = ('import os; print([fd for fd in os.listdir("/proc/self/fd") '
                   'if os.path.exists(f"/proc/self/fd/{fd}")])')
         self.assertEqual(self.compare(script), "['0', '1', '2']\n")
         with tempfile.TemporaryFile() as file:
             self.assertIn(f"'{file.fileno()}'", self.compare(script, pass_fds=(file.fileno(),)))
 
-    def test_descriptors_if_there_were_none(self):
+    def test_without_standard_descriptors(self):
         script = 'ls /proc/self/fd | wc -l'
         command = environment('WEBLOCKS_CLI')
         line = f'exec {command} run {self.unique()} sh -c "{script} >$1" x "$1" <&- >&- 2>&-'
@@ -389,11 +390,11 @@ class Command(CliTestCase):
                    'env': self.env(), 'check': True, 'preexec_fn': prepare,
                    'restore_signals': False}
         plain = subprocess.run(command, **options).stdout
-        ours = subprocess.run([environment('WEBLOCKS_CLI'), 'run', self.unique(), *command],
+        own_end = subprocess.run([environment('WEBLOCKS_CLI'), 'run', self.unique(), *command],
                               **options).stdout
-        self.assertEqual(ours, plain)
+        self.assertEqual(own_end, plain)
 
-    def test_signals_are_as_they_were(self):
+    def test_signals_are_unchanged(self):
         def ignore(*numbers):
             return lambda: [signal.signal(number, signal.SIG_IGN) for number in numbers]
         self.compare_signals(lambda: signal.signal(signal.SIGPIPE, signal.SIG_DFL))
@@ -403,7 +404,7 @@ class Command(CliTestCase):
         self.compare_signals(lambda: signal.pthread_sigmask(
             signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR2}))
 
-    def test_nobody_reads_what_we_say(self):
+    def test_closed_output(self):
         """A lock is not lost if the output can't be written."""
         name = self.unique()
         reader, writer = os.pipe()
@@ -417,7 +418,7 @@ class Command(CliTestCase):
     def test_process_group_and_session(self):
         self.compare('import os; print(os.getpgrp(), os.getsid(0))')
 
-    def test_what_stays_in_the_background_has_no_lock(self):
+    def test_background_processes_do_not_keep_the_lock(self):
         name = self.unique()
         with tempfile.TemporaryDirectory() as directory:
             fifo = os.path.join(directory, 'fifo')
@@ -438,15 +439,15 @@ class Command(CliTestCase):
         ids = {client for held, _, client in self.locks.query()[0] if held == name}
         self.assertEqual(len(ids), 2)
         for job in jobs:
-            job.tell()
+            job.write_line()
             job.wait()
 
-    def test_inspect_shows_our_process(self):
+    def test_inspect_shows_the_process(self):
         name = self.unique()
         job = self.running(name)
         entry = self.entry(name)
         self.assertEqual((entry['pid'], entry['process']), (job.pid, 'weblocks'))
-        job.tell()
+        job.write_line()
         job.wait()
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""`weblocks` outside and inside of real sandboxes: whose locks it shows with --all."""
+"""`weblocks` outside and inside of real sandboxes: which locks it shows with --all."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Sandboxed(Sandboxes, CliTestCase):
                  each['name']) for each in found]
 
     def test_watch_all(self):
-        """The application's own locks inside; outside also those of each application."""
+        """Inside, the application's own locks; outside, also those of each application."""
         uid = os.getuid()
         app, other = self.application(APP), self.application(OTHER_APP)
         first, _ = app.call('request', 'first', 'b')
@@ -56,11 +56,11 @@ class Sandboxed(Sandboxes, CliTestCase):
         outside = self.job('watch', '--all', '--json')
         self.assertEqual(self.changes(outside, 1), [('added', 'held', uid, APP, 'b', 'first')])
 
-        self.locks.request('mine', 'b')
-        self.assertEqual(self.changes(outside, 1), [('added', 'held', uid, '', 'b', 'mine')])
-        other.call('request', 'theirs', 'b')
+        self.locks.request('own', 'b')
+        self.assertEqual(self.changes(outside, 1), [('added', 'held', uid, '', 'b', 'own')])
+        other.call('request', 'others', 'b')
         self.assertEqual(self.changes(outside, 1),
-                         [('added', 'held', uid, OTHER_APP, 'b', 'theirs')])
+                         [('added', 'held', uid, OTHER_APP, 'b', 'others')])
         app.call('request', 'second', 'later')
         for job in (inside, outside):
             self.assertEqual(self.changes(job, 1),
@@ -83,9 +83,9 @@ class Sandboxed(Sandboxes, CliTestCase):
         self.locks.request('z', 'b')
         job = self.inside('list', '--all', '--json')
         output = job.line()
-        self.assertEqual((job.wait(), job.said()), (0, ''))
+        self.assertEqual((job.wait(), job.stderr()), (0, ''))
         self.assertEqual(self.buckets(output), [(uid, APP, 'b', ['x'])])
-        # The own ones come first; the others are in no order.
+        # The own ones come first; the order of the others is not specified.
         first, *others = self.buckets(self.check(0, 'list', '--all', '--json'))
         self.assertEqual((first, sorted(others)),
                          ((uid, '', 'b', ['z']),

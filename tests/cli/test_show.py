@@ -15,7 +15,7 @@ from buses import PATIENCE, environment
 from cli import CliTestCase
 from harness import main, wait_for
 
-# Names that would break a line, a table, a terminal or a parser, if let through as they are.
+# Names that would break a line, a table, a terminal or a parser if they were printed unchanged.
 HOSTILE = ('\n', 'a\nb', '\t', 'a\tb', '\x1b[31mred', '\x1b]0;title\x07', '\x07', '\x7f', '\x9b2J',
            '\u202eabc', '\u2066x', '\u200f', '\u200b', '\ufeff', '\u2028', '\xad', '\U000e0041',
            '\ue000', '"', '\\', '\\n', "'", '{"name":1}', '</script>', 'a\rb', '%s%n', ' lead')
@@ -52,7 +52,7 @@ class ShowTestCase(CliTestCase):
         return json.loads(out)
 
     def rows(self, *arguments):
-        """The plain output, cut into cells."""
+        """The plain output, split into cells."""
         out = self.check(0, *arguments, '--bucket', self.bucket)
         self.assertTrue(is_safe(out.replace('\n', '').replace('\t', '')), out)
         return [[unescape(cell) for cell in line.split('\t')]
@@ -68,7 +68,7 @@ class ShowTestCase(CliTestCase):
 
 
 class Query(ShowTestCase):
-    def test_nothing(self):
+    def test_empty(self):
         self.assertEqual(self.json('query'), {'held': [], 'pending': []})
         self.assertEqual(self.check(0, 'query', '-b', self.bucket), '')
         self.assertEqual(self.screen('query'), ['NAME  MODE  STATE  CLIENT'])
@@ -106,18 +106,18 @@ class Query(ShowTestCase):
         lines = self.screen('query')
         self.assertEqual(lines[0].split(), ['NAME', 'MODE', 'STATE', 'CLIENT'])
         self.assertEqual([re.split('  +', line) for line in lines[1:]], self.expected())
-        # Columns stand under their headings.
+        # Columns are aligned with their headings.
         for column in ('MODE', 'STATE', 'CLIENT'):
             at = lines[0].index(column)
             self.assertEqual({line[at - 1] for line in lines}, {' '})
             self.assertNotIn(' ', {line[at] for line in lines})
 
-    def test_table_where_only_ascii_is_known(self):
+    def test_table_in_ascii_locale(self):
         self.fill()
         lines = self.screen('query', LC_ALL='C')
         self.assertTrue(lines[-1].startswith('\\u{e9} z  exclusive'), lines)
 
-    def test_plain_where_only_ascii_is_known(self):
+    def test_plain_in_ascii_locale(self):
         self.fill()
         out = subprocess.run([environment('WEBLOCKS_CLI'), 'query', '-b', self.bucket],
                              env=self.env(LC_ALL='C'), capture_output=True, check=True).stdout
@@ -258,10 +258,10 @@ class Evidence(ShowTestCase):
         return holder
 
     def wait_state(self, job, state):
-        def is_so():
+        def has_state():
             with open(f'/proc/{job.pid}/stat', encoding='ascii') as file:
                 return file.read().split()[2] in state
-        wait_for(is_so, what=f'state {state} of a process')
+        wait_for(has_state, what=f'state {state} of a process')
 
     def test_stopped(self):
         holder = self.stopped('x')
@@ -277,7 +277,7 @@ class Evidence(ShowTestCase):
         self.assertEqual(self.json('list', 'x')['held'][0]['evidence'], [])
 
     def test_on_a_terminal(self):
-        """The column is there only if there is something in it."""
+        """The column is there only if it isn't empty."""
         terminal = self.terminal('watch', '--table', '--bucket', self.bucket, columns=200)
         self.a.request('w', self.bucket, why='a reason')
         terminal.wait_for('a reason')
@@ -293,7 +293,7 @@ class Evidence(ShowTestCase):
         self.assertNotIn('EVIDENCE', self.screen('list', 'w')[0])
 
     def test_cycle(self):
-        """Also one that goes through several buckets, if they are listed together."""
+        """Also a cycle through several buckets, if they are listed together."""
         other = self.unique('other')
         self.a.request('x', self.bucket)
         self.b.request('y', other)
@@ -325,14 +325,14 @@ class Output(ShowTestCase):
             self.assertEqual(done.stderr,
                              "weblocks: cannot write the output: No space left on device\n")
 
-    def test_nobody_reads(self):
+    def test_closed_output(self):
         for number in range(500):
             self.a.request(f'{number} ' + 'n' * 1000, self.bucket)
         for verb in ('query', 'inspect'):
             job = self.job(verb, '-b', self.bucket)
             self.assertIsNotNone(job.line())
             job.process.stdout.close()
-            self.assertEqual((job.wait(), job.said()), (0, ''))
+            self.assertEqual((job.wait(), job.stderr()), (0, ''))
 
     def test_no_standard_output(self):
         self.a.request('x', self.bucket)
@@ -373,7 +373,7 @@ class Watch(ShowTestCase):
             job = self.job('watch', '--json', '-b', self.bucket)
             self.assertEqual(len(self.changes(job, 1)), 1)
             job.signal(number)
-            self.assertEqual((job.wait(), job.line(), job.said()), (-number, None, ''))
+            self.assertEqual((job.wait(), job.line(), job.stderr()), (-number, None, ''))
 
     def test_plain_lines(self):
         job = self.job('watch', '--bucket', self.bucket)
@@ -388,7 +388,7 @@ class Watch(ShowTestCase):
             self.assertTrue(job.line().startswith('removed\theld\t'))
 
     def changes_here(self, job, count, buckets):
-        """With --all: what concerns these buckets."""
+        """With --all: the changes in these buckets."""
         found = []
         while len(found) < count:
             change = json.loads(job.line())
@@ -429,7 +429,7 @@ class Watch(ShowTestCase):
                          [self.change_in(later, 'removed', 'held', 'x', self.b)])
 
     def test_all_of_another_user(self):
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         if os.getuid() != 0:
             self.skipTest('needs root')
         job = self.job('watch', '--all', '--json')
@@ -439,11 +439,11 @@ class Watch(ShowTestCase):
                          [self.change_in(self.bucket, 'added', 'held', 'x', self.a)])
         while f'\t{self.bucket}\tx\t' not in lines.line():
             pass
-        stranger.request('x', self.bucket)
+        other_user.request('x', self.bucket)
         self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
-                         [self.change_in(self.bucket, 'added', 'held', 'x', stranger, 65534)])
+                         [self.change_in(self.bucket, 'added', 'held', 'x', other_user, 65534)])
         self.assertTrue(lines.line().startswith(
-            f'added\theld\t65534:{self.bucket}\tx\texclusive\t{stranger.name}\t'))
+            f'added\theld\t65534:{self.bucket}\tx\texclusive\t{other_user.name}\t'))
 
     def test_all_on_a_terminal(self):
         terminal = self.terminal('watch', '--table', '--all', LC_ALL='C.UTF-8')
@@ -453,7 +453,7 @@ class Watch(ShowTestCase):
         terminal.press(b'\x03')
         self.assertEqual(terminal.wait(), 130)
 
-    def test_all_when_the_service_comes_and_goes(self):
+    def test_all_during_service_restarts(self):
         job = self.job('watch', '--all', '--json')
         self.a.request('x', self.bucket)
         self.assertEqual(self.changes_here(job, 1, (self.bucket,)),
@@ -468,7 +468,7 @@ class Watch(ShowTestCase):
             pass
 
     def wait_watching(self, job):
-        """Until it prints what changes."""
+        """Waits until it prints changes."""
         mark = self.client()
         id_, _ = mark.request('mark', self.bucket)
         line = job.line()
@@ -486,7 +486,7 @@ class Watch(ShowTestCase):
         self.assertEqual(self.changes(job, 1), [self.change('removed', 'pending', 'x', self.b)])
 
     def test_only_what_changed(self):
-        """Many end at the same time, between those that remain."""
+        """Many end at the same time, between others that remain."""
         for number in range(9):
             (self.a if number % 2 else self.b).request(str(number), self.bucket)
         job = self.job('watch', '--json', '-b', self.bucket)
@@ -498,14 +498,14 @@ class Watch(ShowTestCase):
         self.a.request('last', self.bucket)
         self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'last', self.a)])
 
-    def test_the_reader_leaves(self):
+    def test_the_reader_closes_the_pipe(self):
         self.a.request('x', self.bucket)
         for option in ((), ('--json',)):
             job = self.job('watch', '-b', self.bucket, *option)
             self.assertIsNotNone(job.line())
             job.process.stdout.close()
-            # Without anything to print.
-            self.assertEqual((job.wait(), job.said()), (0, ''))
+            # Without further output.
+            self.assertEqual((job.wait(), job.stderr()), (0, ''))
 
     def test_one_name(self):
         for name in ('x', 'xy', ''):
@@ -536,13 +536,13 @@ class Watch(ShowTestCase):
         id_, _ = self.a.request('x\x1b[5m', self.bucket, why='reading')
         terminal.wait_for(': 1 held, 0 pending')
         with open('/proc/self/comm', encoding='utf-8') as file:
-            who = file.read().rstrip('\n')
-        wait_for(lambda: re.search(rf'x\\u{{1b}}\[5m  exclusive  held   \ds   {who}', terminal.read()),
-                 what='the holder')
+            holder = file.read().rstrip('\n')
+        row = rf'x\\u{{1b}}\[5m  exclusive  held   \ds   {holder}'
+        wait_for(lambda: re.search(row, terminal.read()), what='the holder')
         self.b.request('x\x1b[5m', self.bucket, why='writing')
         terminal.wait_for(': 1 held, 1 pending')
-        terminal.wait_for(f'  {PID}  {who}({PID})')
-        # The ages go on by themselves.
+        terminal.wait_for(f'  {PID}  {holder}({PID})')
+        # The ages are updated without events.
         wait_for(lambda: len(set(re.findall(r'held +(\d+)s', terminal.read()))) > 1,
                  what='two ages')
         self.a.release(id_, self.bucket)
@@ -601,7 +601,7 @@ class Watch(ShowTestCase):
         self.assertLess(len(lines), 31)
         self.assertLessEqual(max(map(len, lines)), 100)
 
-    def test_the_service_comes_and_goes(self):
+    def test_service_restarts(self):
         job = self.job('watch', '--json', '-b', self.bucket)
         self.a.request('x', self.bucket)
         self.assertEqual(self.changes(job, 1), [self.change('added', 'held', 'x', self.a)])
@@ -609,7 +609,7 @@ class Watch(ShowTestCase):
         self.daemon.wait_exit()
         type(self).daemon = self.start_service()
         self.b.request('y', self.bucket)
-        # It may have seen that there was none, or not; in the end it shows what there is.
+        # It may have noticed that there was no service or not; at the end its output is right.
         shown = {'x'}
         while shown != {'x', 'y'}:
             change, = self.changes(job, 1)
@@ -634,7 +634,7 @@ class Steal(ShowTestCase):
                               r'for \d+s: page 3\n$')
         self.assertEqual(self.a.query(self.bucket), ([], []))
 
-    def test_all_who_share_lose_it(self):
+    def test_all_sharing_holders_lose_it(self):
         for client in (self.a, self.b):
             client.request('x', self.bucket, mode='shared')
         out = self.steal(0, '--why', 'because', 'x')
@@ -642,20 +642,20 @@ class Steal(ShowTestCase):
         for client in (self.a, self.b):
             self.assertIn(f'{client.name})', out)
 
-    def test_the_next_one_gets_it(self):
+    def test_the_next_one_is_granted(self):
         self.a.request('x', self.bucket)
         id_, _ = self.b.request('x', self.bucket)
         self.steal(0, 'x')
         self.b.wait_granted(id_)
 
-    def test_nobody_holds_it(self):
+    def test_not_held(self):
         self.a.request('y', self.bucket)
         done = self.weblocks('steal', '-b', self.bucket, 'x')
         self.assertEqual((done.returncode, done.stdout, done.stderr),
                          (1, '', "weblocks: the lock 'x' is not held\n"))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
 
-    def test_other_names_and_buckets_stay(self):
+    def test_other_names_and_buckets_stay_held(self):
         self.a.request('x', self.bucket)
         self.a.request('x')
         self.a.request('y', self.bucket)
@@ -668,7 +668,7 @@ class Steal(ShowTestCase):
         out = self.steal(0, '\x1b[2J')
         self.assertTrue(is_safe(out.rstrip('\n')), out)
 
-    def test_a_name_that_can_not_be(self):
+    def test_an_invalid_name(self):
         self.steal(64, 'a\uffffb')
 
 
@@ -694,31 +694,31 @@ class Break(ShowTestCase):
         self.assertEqual(self.a.query(self.bucket)[0], [('x', 'shared', self.b.name)])
         self.broken(1, '--client', self.a.name, 'x')
 
-    def test_nobody_holds_it(self):
+    def test_not_held(self):
         for more in ((), ('--app', 'org.example.None'), ('--user', '12345')):
             done = self.weblocks('break', '-b', self.bucket, *more, 'x')
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (1, '', "weblocks: the lock 'x' is not held\n"))
 
-    def test_names_that_can_not_be(self):
+    def test_invalid_names(self):
         self.broken(64, 'a\uffffb')
         self.assertNotEqual(self.weblocks('break', '-b', self.bucket, '--', '-x').returncode, 0)
 
     def test_another_user(self):
         """Only root can list and break it."""
-        stranger = self.other_uid_client()
+        other_user = self.other_uid_client()
         if os.getuid() != 0:
             self.skipTest('needs root')
-        stranger.request('x', self.bucket, why='theirs')
+        other_user.request('x', self.bucket, why='other')
         self.a.request('x', self.bucket)
         rows = [line.split('\t') for line in self.check(0, 'list', '--all').splitlines()]
         self.assertEqual([row[0] for row in rows], [self.bucket, f'65534:{self.bucket}'])
         everything = json.loads(self.check(0, 'list', '--all', '--json'))['buckets']
         self.assertEqual([(each['uid'], each['application'], each['bucket'],
                            each['held'][0]['why']) for each in everything],
-                         [(0, '', self.bucket, ''), (65534, '', self.bucket, 'theirs')])
+                         [(0, '', self.bucket, ''), (65534, '', self.bucket, 'other')])
         self.broken(0, '--user', '65534', 'x')
-        self.assertEqual(stranger.query(self.bucket), ([], []))
+        self.assertEqual(other_user.query(self.bucket), ([], []))
         self.assertEqual(len(self.a.query(self.bucket)[0]), 1)
         self.assertEqual(len(self.rows('list', '--all')), len(self.rows('inspect', '--all')))
 

@@ -9,13 +9,13 @@ import sys
 import tempfile
 
 from buses import PATIENCE, process_stat
-from cli import TALKER, CliTestCase
+from cli import PRINT_AND_WAIT, CliTestCase
 from harness import main, wait_for
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1,
           signal.SIGUSR2)
 
-# Prints the signals it gets; ends with status 7 when its input says so.
+# Prints the signals it gets; exits with status 7 when its input has a line that says so.
 LISTENER = f'''
 import os, signal, sys
 for number in {[int(number) for number in ENDING]}:
@@ -45,13 +45,13 @@ class WhileWaiting(CliTestCase):
         for number in ENDING:
             job = self.waiting()
             job.signal(number)
-            self.assertEqual((job.wait(), job.line(), job.said()), (128 + number, None, ''))
+            self.assertEqual((job.wait(), job.line(), job.stderr()), (128 + number, None, ''))
             self.assertEqual(self.pending(self.name), [])
         watcher.sync()
         self.assertEqual([event.args[4] for event in watcher.signals('Released')],
                          ['aborted'] * len(ENDING))
 
-    def test_the_next_one_moves_up(self):
+    def test_the_next_one_is_granted(self):
         self.holder.release(self.lock)
         self.holder.request(self.name, mode='shared')
         job = self.waiting()
@@ -61,15 +61,15 @@ class WhileWaiting(CliTestCase):
         reader.wait_granted(id_)
         self.assertEqual(job.wait(), 130)
 
-    def test_what_was_ignored_stays_ignored(self):
+    def test_ignored_signals_stay_ignored(self):
         job = self.waiting(ignoring='HUP INT')
         job.signal(signal.SIGHUP)
         job.signal(signal.SIGINT)
-        # Had they not been ignored, one of them would have come first.
+        # If they weren't ignored, one of them would be the exit status.
         job.signal(signal.SIGTERM)
         self.assertEqual(job.wait(), 143)
 
-    def test_a_service_that_does_not_answer(self):
+    def test_a_service_that_does_not_reply(self):
         job = self.waiting()
         self.daemon.pause()
         self.addCleanup(self.daemon.resume)
@@ -78,7 +78,7 @@ class WhileWaiting(CliTestCase):
         self.daemon.resume()
         wait_for(lambda: self.pending(self.name) == [], what='end of the request')
 
-    def test_a_service_that_never_answered(self):
+    def test_a_service_that_has_never_replied(self):
         self.daemon.pause()
         self.addCleanup(self.daemon.resume)
         for options in ((), ('-n',), ('--steal',), ('-w', '60')):
@@ -92,7 +92,7 @@ class WhileWaiting(CliTestCase):
         self.daemon.resume()
         wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
 
-    def test_a_service_that_never_answers_in_time(self):
+    def test_a_service_that_does_not_reply_in_time(self):
         """Neither a service with the request, nor one that has not replied to OpenSocket."""
         job = self.job('run', '-w', '2', self.name, 'echo', 'ran')
         self.wait_pending(self.name)
@@ -118,18 +118,18 @@ class WhileRunning(CliTestCase):
         super().setUp()
         self.name = self.unique()
 
-    def test_sent_on_once_and_the_command_goes_on(self):
+    def test_forwarded_once_and_the_command_continues(self):
         job = self.running(self.name, command=LISTEN)
         for number in ENDING:
             job.signal(number)
             self.assertEqual(job.line(), f'got {int(number)}')
         self.assertEqual(self.held(self.name), ['exclusive'])
-        job.tell()
-        # Nothing came twice.
+        job.write_line()
+        # Each signal was forwarded once.
         self.assertEqual((job.line(), job.wait()), (None, 7))
         self.assertEqual(self.held(self.name), [])
 
-    def test_a_command_that_ends_by_it(self):
+    def test_a_command_killed_by_the_signal(self):
         for number in ENDING:
             job = self.running(self.name, command=('sh', '-c', 'echo on; exec sleep 1000'))
             job.signal(number)
@@ -140,7 +140,8 @@ class WhileRunning(CliTestCase):
         terminal = self.terminal('run', self.name, *LISTEN)
         terminal.wait_for('on')
         for key, number in ((b'\x03', signal.SIGINT), (b'\x1c', signal.SIGQUIT)):
-            # We see it only after the command has: what we sent on would come as a second one.
+            # `weblocks` continues only after the command has got the signal: a forwarded one would
+            # come as a second.
             os.kill(terminal.pid, signal.SIGSTOP)
             terminal.press(key)
             terminal.wait_for(f'got {int(number)}')
@@ -153,7 +154,7 @@ class WhileRunning(CliTestCase):
         self.assertEqual(terminal.wait(), 7)
 
     def test_stopped_and_continued(self):
-        """As a shell does it with a job: the lock stays."""
+        """As a shell does it with a job: the lock stays held."""
         job = self.running(self.name, start_new_session=True)
         child = job.child()
         os.killpg(job.pid, signal.SIGSTOP)
@@ -161,10 +162,10 @@ class WhileRunning(CliTestCase):
             wait_for(lambda: process_stat(pid)[0] == 'T', what=f'{pid} to stop')
         self.assertEqual(self.held(self.name), ['exclusive'])
         os.killpg(job.pid, signal.SIGCONT)
-        job.tell('4')
+        job.write_line('4')
         self.assertEqual(job.wait(), 4)
 
-    def test_we_are_killed(self):
+    def test_weblocks_is_killed(self):
         """The lock is released immediately, and the command gets SIGTERM."""
         job = self.running(self.name, command=LISTEN)
         waiter = self.client()
@@ -172,28 +173,28 @@ class WhileRunning(CliTestCase):
         job.signal(signal.SIGKILL)
         waiter.wait_granted(id_)
         self.assertEqual(job.line(), f'got {int(signal.SIGTERM)}')
-        job.tell()
-        # The kernel may say so once for each of our threads.
+        job.write_line()
+        # The kernel may send it once for each thread of `weblocks`.
         self.assertLessEqual(set(iter(job.line, None)), {f'got {int(signal.SIGTERM)}'})
         self.assertEqual(job.wait(), -signal.SIGKILL)
 
-    def test_we_are_killed_and_the_command_shall_go_on(self):
+    def test_weblocks_is_killed_and_the_command_continues(self):
         job = self.running('--on-loss=ignore', self.name, command=LISTEN)
         child = job.child()
         job.signal(signal.SIGKILL)
         job.wait()
         self.wait_free(self.name)
         os.kill(child, signal.SIGUSR1)
-        # Nothing before it.
+        # No other signal before it.
         self.assertEqual(job.line(), f'got {int(signal.SIGUSR1)}')
-        job.tell()
+        job.write_line()
         self.assertIsNone(job.line())
 
     def test_started_without_sigchld(self):
         """An ignored SIGCHLD is inherited; the end of the command is detected nevertheless."""
         with tempfile.TemporaryFile() as file:
-            job = self.job('run', self.name, *TALKER, restore_signals=False, stdout=file)
-            job.tell('6')
+            job = self.job('run', self.name, *PRINT_AND_WAIT, restore_signals=False, stdout=file)
+            job.write_line('6')
             self.assertEqual(job.wait(PATIENCE), 6)
 
 

@@ -21,18 +21,18 @@ def data_file(name):
         return file.read()
 
 
-class Wrong(CliTestCase):
+class UsageErrors(CliTestCase):
     """Usage errors: a message and status 64. No bus is needed."""
 
     def setUp(self):
         super().setUp()
         self.nowhere = self.env(DBUS_SESSION_BUS_ADDRESS='unix:path=/nowhere')
 
-    def check_wrong(self, *line, says=''):
+    def check_usage_error(self, *line, expected=''):
         done = self.weblocks(*line, env=self.nowhere)
         self.assertEqual((done.returncode, done.stdout), (64, ''), (line, done.stderr))
         self.assertRegex(done.stderr, '^(weblocks: .+\n)+$')
-        self.assertIn(says, done.stderr)
+        self.assertIn(expected, done.stderr)
 
     def test_commands(self):
         done = self.weblocks(env=self.nowhere)
@@ -40,30 +40,31 @@ class Wrong(CliTestCase):
         self.assertIn('usage: ', done.stderr)
         for line in (('no-such-command',), ('',), ('--no-such-option',), ('-x', 'run'), ('RUN',),
                      ('help', 'no-such-command'), ('\x1b[2J',)):
-            self.check_wrong(*line, says='command')
-        self.check_wrong('help', 'run', 'query', says='query')
+            self.check_usage_error(*line, expected='command')
+        self.check_usage_error('help', 'run', 'query', expected='query')
 
     def test_options(self):
         for command in COMMANDS:
             for option in ('--no-such-option', '-Z', '-nZ' if command == 'run' else '-Z', '--=x',
                            '-\x1b', b'-\xff', '--\u202e'):
-                self.check_wrong(command, option)
+                self.check_usage_error(command, option)
         for line in (('run', '--shared=yes'), ('query', '--json=1'), ('run', '-w'), ('run', '-E'),
                      ('run', '--on-loss'), ('query', '-b'), ('steal', '--why'),
                      ('hold', '--stdin=x'), ('run', '--also-flock'), ('run', '-c'),
                      ('run', '--s', 'x', 'true'), ('run', '--why', b'\xff', 'x', 'true'),
                      ('query', '-b', b'\xff')):
-            self.check_wrong(*line)
+            self.check_usage_error(*line)
 
     def test_values(self):
         for option in ('-w', '--timeout', '--grace'):
             for value in ('', 'x', '-1', '1s', '1,5', '0x10', 'nan', 'inf', '+1', ' 1', '1 ', '.',
                           '1e', '--'):
-                self.check_wrong('run', option, value, 'x', 'true', says='number of seconds')
+                self.check_usage_error('run', option, value, 'x', 'true',
+                                       expected='number of seconds')
         for value in ('', 'x', '-1', '256', '1.0', '99999999999999999999', '0x1', ' 1'):
-            self.check_wrong('run', '-E', value, 'x', 'true', says='0 to 255')
+            self.check_usage_error('run', '-E', value, 'x', 'true', expected='0 to 255')
         for value in ('', 'Kill', 'kill ', 'stop'):
-            self.check_wrong('run', f'--on-loss={value}', 'x', 'true', says='neither')
+            self.check_usage_error('run', f'--on-loss={value}', 'x', 'true', expected='neither')
 
     def test_arguments(self):
         for line in (('run',), ('run', 'x'), ('run', 'x', '--'), ('run', '--'), ('run', '-s'),
@@ -74,20 +75,20 @@ class Wrong(CliTestCase):
                      ('cluster',), ('cluster', 'x'), ('cluster', 'status', 'x'),
                      ('run', 'x', '-c', 'true', 'more'), ('run', '-c', 'true', 'x', 'more'),
                      ('run', '-c', 'true'), ('run', 'x', '-c'), ('break', '--user', 'root', 'x'), ('break', '--user', '4294967295', 'x')):
-            self.check_wrong(*line)
+            self.check_usage_error(*line)
 
-    def test_steal_does_not_go_with_the_rest(self):
+    def test_steal_excludes_other_options(self):
         for option in ('-s', '-n', '-w1', '-w0', '--nb'):
-            self.check_wrong('run', '--steal', option, 'x', 'true', says='--steal')
+            self.check_usage_error('run', '--steal', option, 'x', 'true', expected='--steal')
 
-    def test_terminal_gets_no_orders_in_messages(self):
+    def test_no_control_characters_in_messages(self):
         for line in (('\x1b[2J',), ('run', '--\x1b[2J'), ('query', '\x1b[2J'),
                      ('run', '-w', '\x1b[2J', 'x', 'true'), ('query', '\u202e')):
             done = self.weblocks(*line, env=self.nowhere)
             self.assertNotRegex(done.stderr, '[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]')
 
 
-class Right(CliTestCase):
+class ValidUsage(CliTestCase):
     def test_options_after_the_name(self):
         client = self.client()
         client.request('x')
@@ -109,11 +110,11 @@ class Right(CliTestCase):
             self.assertTrue(text.startswith(f'usage: weblocks {command} [OPTION...]'), text)
             for option in ('--help', '-h'):
                 self.assertEqual(self.check(0, command, option), text)
-            # Wins over whatever comes after it.
+            # Takes precedence over everything after it.
             self.assertEqual(self.check(0, command, '--help', '--no-such-option'), text)
 
 
-class Told(CliTestCase):
+class Documented(CliTestCase):
     """Every option is in help, manual page and completions."""
 
     service = False
@@ -146,8 +147,8 @@ class Told(CliTestCase):
     def test_manual_page_has_every_status(self):
         page = data_file('weblocks.1')
         section = page[page.index('.SH EXIT STATUS'):page.index('.SH ENVIRONMENT')]
-        said = {int(number) for number in re.findall(r'^\.BI? (\d+)', section, re.M)}
-        self.assertEqual(said, {0, 1, 64, 66, 69, 70, 71, 74, 75, 77, 126, 127, 128})
+        documented = {int(number) for number in re.findall(r'^\.BI? (\d+)', section, re.M)}
+        self.assertEqual(documented, {0, 1, 64, 66, 69, 70, 71, 74, 75, 77, 126, 127, 128})
 
     def test_bash_completion(self):
         script = data_file('completions/weblocks.bash')
@@ -157,7 +158,7 @@ class Told(CliTestCase):
             out = subprocess.run(['bash', '-c', f'{function}\n_weblocks_options {command}'],
                                  capture_output=True, text=True, check=True).stdout
             offered = {word.rstrip('=').removeprefix('--') for word in out.split()}
-            # Another name of the same need not be offered.
+            # The second name of an option need not be offered.
             self.assertEqual(offered, set(self.options(command)) - {'nb'}, command)
 
     def test_zsh_completion(self):
@@ -174,7 +175,7 @@ class Told(CliTestCase):
 
     @unittest.skipUnless(shutil.which('fish'), 'no fish')
     def test_fish_completion(self):
-        """fish is asked, with its own files out of the way."""
+        """Completions by fish, without its own completion files."""
         script = os.path.join(environment('WEBLOCKS_DATA_DIR'), 'completions/weblocks.fish')
         for command in COMMANDS:
             out = subprocess.run(

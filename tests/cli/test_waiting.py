@@ -17,7 +17,7 @@ class WaitingLine(CliTestCase):
         self.holder = self.client()
         self.lock, _ = self.holder.request(self.name, why='nightly copy')
         with open('/proc/self/comm', encoding='utf-8') as file:
-            self.who = f'{file.read().rstrip()} (pid {os.getpid()})'
+            self.shown_holder = f'{file.read().rstrip()} (pid {os.getpid()})'
 
     def waiting(self, *options, name=None, **more):
         terminal = self.terminal('run', *options, name or self.name, 'echo', 'ran', **more)
@@ -30,9 +30,10 @@ class WaitingLine(CliTestCase):
 
     def test_holder_and_age(self):
         terminal = self.waiting()
-        line = rf"\rWaiting for '{self.name}': held by {re.escape(self.who)} for (\d+) s: nightly copy *\r"
+        line = (rf"\rWaiting for '{self.name}': held by {re.escape(self.shown_holder)} "
+                r"for (\d+) s: nightly copy *\r")
         wait_for(lambda: len(set(re.findall(line, terminal.read()))) > 1, what='two ages')
-        # The line stays one line, and is gone at the end.
+        # There is always one line, which is removed at the end.
         self.assertEqual(len(terminal.lines()), 1)
         self.holder.release(self.lock)
         self.check_end(terminal, 0, 'ran')
@@ -41,7 +42,7 @@ class WaitingLine(CliTestCase):
         terminal = self.waiting()
         other = self.client()
         lock, _ = other.steal(self.name)
-        begin = f"\rWaiting for '{self.name}': held by {self.who} for "
+        begin = f"\rWaiting for '{self.name}': held by {self.shown_holder} for "
         wait_for(lambda: re.search(re.escape(begin) + r'\d+ s +\r', terminal.read()),
                  what='the other holder')
         self.assertNotIn('nightly', terminal.lines()[0])
@@ -53,9 +54,10 @@ class WaitingLine(CliTestCase):
         readers = [self.client() for _ in range(2)]
         locks = [client.request(self.name, mode='shared')[0] for client in readers]
         terminal = self.waiting()
-        terminal.wait_for(f"\rWaiting for '{self.name}': held 2 times, first by {self.who} for ")
+        terminal.wait_for(f"\rWaiting for '{self.name}': held 2 times, "
+                          f"first by {self.shown_holder} for ")
         readers[0].release(locks[0])
-        terminal.wait_for(f"\rWaiting for '{self.name}': held by {self.who} for ")
+        terminal.wait_for(f"\rWaiting for '{self.name}': held by {self.shown_holder} for ")
         readers[1].release(locks[1])
         self.check_end(terminal, 0, 'ran')
 
@@ -66,7 +68,7 @@ class WaitingLine(CliTestCase):
         terminal.press(b'\x03')
         self.assertEqual(terminal.wait(), 130)
         drawn = terminal.text.split('^C')[0].split('\r')
-        # Wide characters take two columns, and the last column stays free.
+        # Wide characters take two columns, and the last column is not used.
         self.assertEqual(drawn[1], "Waiting for '" + '漢字' * 4)
         self.assertTrue(drawn[2].isspace() or drawn[2] in ('', drawn[1]), drawn)
 
@@ -102,27 +104,28 @@ class WaitingLine(CliTestCase):
         quiet = self.job('run', self.name, 'echo', 'ran')
         self.wait_pending(self.name)
         loud = self.job('run', '-v', self.name, 'echo', 'ran')
-        wait_for(loud.said, what='what it waits for')
-        self.assertEqual(quiet.said(), '')
-        line = rf"weblocks: Waiting for '{self.name}': held by {re.escape(self.who)} for \d+ s"
-        self.assertRegex(loud.said(), f'^{line}: nightly copy\n$')
-        # Once for each holder.
+        wait_for(loud.stderr, what='what it waits for')
+        self.assertEqual(quiet.stderr(), '')
+        line = (rf"weblocks: Waiting for '{self.name}': held by "
+                rf"{re.escape(self.shown_holder)} for \d+ s")
+        self.assertRegex(loud.stderr(), f'^{line}: nightly copy\n$')
+        # One line for each holder.
         other = self.client()
         lock, _ = other.steal(self.name)
-        wait_for(lambda: loud.said().count('\n') == 2, what='the other holder')
+        wait_for(lambda: loud.stderr().count('\n') == 2, what='the other holder')
         other.release(lock)
-        self.assertEqual((quiet.line(), quiet.wait(), quiet.said()), ('ran', 0, ''))
+        self.assertEqual((quiet.line(), quiet.wait(), quiet.stderr()), ('ran', 0, ''))
         self.assertEqual((loud.line(), loud.wait()), ('ran', 0))
-        waited = [said for said in loud.said().splitlines() if 'Waiting' in said]
+        waited = [line for line in loud.stderr().splitlines() if 'Waiting' in line]
         self.assertRegex(waited[1], f'^{line}$')
-        self.assertLessEqual(len(waited), 3)  # the first of the two is a holder, too
+        self.assertLessEqual(len(waited), 3)  # the first of the two is a holder too
 
     def test_in_the_background(self):
-        """A shell with a prompt is not written over."""
+        """The prompt of a shell is not overwritten."""
         terminal = self.terminal('-c', f'set -m; "$0" run {self.name} echo ran & wait; exit 5',
                                  os.environ['WEBLOCKS_CLI'], program='/bin/bash')
         self.wait_pending(self.name)
-        # A second one shows when the time is over for the first.
+        # The second one appears when the time of the first is over.
         self.waiting()
         self.holder.release(self.lock)
         self.assertEqual(terminal.wait(), 5)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// AbortController and AbortSignal as such.
+// AbortController and AbortSignal without locks.
 
 import {AbortController, AbortSignal, DOMException} from '../../client-lib/gjs/weblocks.js';
 import {assert, deferred, run, test} from './testing.js';
@@ -66,7 +66,7 @@ test('listeners are called in order, once, with an event', () => {
     assert.equal(events, ['first', 'abort', true, true, 'onabort', 'object', 'abort']);
 });
 
-test('listeners that are added twice count once, and removed ones not at all', () => {
+test('listeners that are added twice are called once, and removed ones are not called', () => {
     const controller = new AbortController();
     const {signal} = controller;
     let calls = 0;
@@ -86,7 +86,7 @@ test('listeners that are added twice count once, and removed ones not at all', (
     assert.equal(signal.onabort, null);
 });
 
-test('a listener can have a signal of its own', () => {
+test('a listener can have its own signal', () => {
     const controller = new AbortController();
     const other = new AbortController();
     let calls = 0;

@@ -25,7 +25,7 @@ test('both modes are accepted, and seen on the lock', async t => {
         await locks.request(t.name(), {mode}, lock => assert.equal(lock.mode, mode));
 });
 
-test('the mode is exclusive where none is given', async t => {
+test('the default mode is exclusive', async t => {
     await locks.request(t.name(), lock => assert.equal(lock.mode, 'exclusive'));
     await locks.request(t.name(), {}, lock => assert.equal(lock.mode, 'exclusive'));
     await locks.request(t.name(), {mode: undefined}, lock => assert.equal(lock.mode, 'exclusive'));
@@ -78,14 +78,14 @@ test('the promise settles after the release', async t => {
     assert.equal(events, ['granted', 'held 1', 'settled', 'held 0']);
 });
 
-test('what the callback throws is the reason', async t => {
+test('an exception of the callback is the reason of the rejection', async t => {
     const reason = new Error('thrown');
     await assert.rejectsWith(locks.request(t.name(), () => {
         throw reason;
     }), reason);
 });
 
-test('what its promise is rejected with is the reason', async t => {
+test('the reason of the callback\'s rejected promise is passed on', async t => {
     const reason = new Error('rejected');
     await assert.rejectsWith(locks.request(t.name(), async () => {
         await null;
@@ -106,7 +106,7 @@ test('a thrown thenable is not waited for', async t => {
     assert.equal(wasCalled, false, 'then() was called');
 });
 
-test('reasons that are no errors pass through too', async t => {
+test('reasons that are not errors are passed on too', async t => {
     for (const reason of [undefined, null, 0, ''])
         await assert.rejectsWith(locks.request(t.name(), () => Promise.reject(reason)), reason);
 });

@@ -39,12 +39,12 @@ test('a wait ends with its timeout', async t => {
 test('a timeout does not end a lock', async t => {
     const name = t.name();
     const holder = await t.hold(locks, name, {timeout: 1});
-    // Longer than the holder's.
+    // A longer time than that of the holder's request.
     await assert.rejects(locks.request(name, {timeout: 20}, unused), 'TimeoutError');
     assert.equal(await holder.release('result'), 'result');
 });
 
-test('a timeout of 0 is none', async t => {
+test('a timeout of 0 means no timeout', async t => {
     const name = t.name();
     const holder = await t.hold(locks, name);
     const waiter = t.request(locks, name, {timeout: 0});
@@ -70,7 +70,7 @@ test('why is shown to people', async t => {
     assert.equal(held.get_item(0).why, 'to save a document');
 });
 
-test('of a why that D-Bus can not carry, what it can is shown', async t => {
+test('characters of why that D-Bus does not support are replaced', async t => {
     const name = t.name();
     await t.hold(locks, name, {why: 'a\x00b\uD800c\uFFFFd'});
     const {held} = await inspect(name);
@@ -128,7 +128,7 @@ test('a monitor of all buckets follows them', async t => {
         await next();
 });
 
-test('clients that wait for each other are evidence', async t => {
+test('clients that wait for each other are reported as evidence', async t => {
     const [x, y] = [t.name(), t.name()];
     const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
     const other = forManager(agent.get_manager('default'));
@@ -159,7 +159,7 @@ test('a manager can be constructed', async t => {
     assert.true(agent.is_available_sync(null));
 });
 
-test('a private manager shares with nobody', async t => {
+test('a private manager shares no locks', async t => {
     const name = t.name();
     const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
     const hidden = forManager(agent.create_private_manager());

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The process of an AgentProcess: executes the commands on its standard input, and prints the results.
+// The process of an AgentProcess: executes the commands on its standard input, and prints the
+// results.
 
 import Gio from 'gi://Gio';
 import WebLocks from 'gi://WebLocks?version=1';
@@ -13,13 +14,13 @@ import {deferred} from './testing.js';
 const agent = WebLocks.Agent.dup_default(Gio.BusType.SESSION);
 const requests = new Map();
 
-function tell(message) {
+function write(message) {
     print(JSON.stringify(message));
 }
 
-function tellEnd(id, promise) {
-    promise.then(value => tell({id, value: value ?? null}),
-        error => tell({id, reason: [error.name, error.message]}));
+function writeResult(id, promise) {
+    promise.then(value => write({id, value: value ?? null}),
+        error => write({id, reason: [error.name, error.message]}));
 }
 
 const COMMANDS = {
@@ -30,8 +31,8 @@ const COMMANDS = {
             options.signal = controller.signal;
         requests.set(id, {end, controller});
         const manager = bucketName === null ? locks : bucket(bucketName).locks;
-        tellEnd(id, manager.request(name, options, lock => {
-            tell({id, granted: lock && {name: lock.name, mode: lock.mode, token: lock.token}});
+        writeResult(id, manager.request(name, options, lock => {
+            write({id, granted: lock && {name: lock.name, mode: lock.mode, token: lock.token}});
             return end.promise;
         }));
     },
@@ -45,17 +46,17 @@ const COMMANDS = {
     },
 
     query({id}) {
-        tellEnd(id, locks.query());
+        writeResult(id, locks.query());
     },
 
     close({id}) {
         agent.close();
-        tell({id, value: null});
+        write({id, value: null});
     },
 };
 
 await locks.query();
-tell({clientId: agent.clientId});
+write({clientId: agent.clientId});
 const input = new Gio.DataInputStream({baseStream: Gio.UnixInputStream.new(0, false)});
 for (let line = await readLine(input); line !== null; line = await readLine(input)) {
     if (line.do === 'exit')

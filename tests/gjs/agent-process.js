@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Agents in processes of their own: AgentProcess is the test's side, agent-main.js runs in the
-// process. Each line through the pipes is one JSON value.
+// Agents in separate processes: AgentProcess is the test's side, agent-main.js runs in the process.
+// Each line through the pipes is one JSON value.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
@@ -27,7 +27,7 @@ export function readLine(stream) {
 }
 
 export class AgentProcess {
-    // Starts an agent that ends with the test `t`, if not before.
+    // Starts an agent that ends at the end of the test `t`, if not before.
     static async start(t) {
         const agent = new AgentProcess();
         t.cleanup(() => agent.kill());
@@ -85,7 +85,7 @@ export class AgentProcess {
         };
     }
 
-    // What this returns is as a Request of testing.js. With `signal: true` it can be aborted.
+    // Returns an object like a Request of testing.js. With `signal: true` it can be aborted.
     request(name, options = {}, bucket = null) {
         return this._call({do: 'request', name, options, bucket});
     }
@@ -101,7 +101,7 @@ export class AgentProcess {
         return inTime(this._call({do: 'query'}).done, 'query of an agent process');
     }
 
-    // The library's way to say goodbye; the process goes on.
+    // Closes the agent; the process continues.
     closeAgent() {
         return inTime(this._call({do: 'close'}).done, 'close of an agent');
     }
@@ -118,14 +118,14 @@ export class AgentProcess {
         }), 'end of an agent process');
     }
 
-    // Lets it run to the end of its script, whatever it holds and waits for.
+    // Lets the process run to the end of its script, whatever it holds and waits for.
     async exit() {
         this._send({do: 'exit'});
         await this._waitGone();
         return this._process.get_if_exited() ? this._process.get_exit_status() : null;
     }
 
-    // SIGKILL, and the wait for its end.
+    // SIGKILL; resolves when the process has ended.
     async kill() {
         this._process.force_exit();
         await this._waitGone();

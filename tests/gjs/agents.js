@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Agents are processes, in place of frames, workers and windows. They share locks, exclude each other,
-// and their locks are released when they end, however they end.
+// Agents are processes, in place of frames, workers and windows. They share locks, exclude each
+// other, and their locks are released when they end, however they end.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {AgentProcess} from './agent-process.js';
@@ -39,7 +39,7 @@ test('an exclusive lock keeps the other agent out until it is released', async t
     assert.equal((await waiter.granted).name, name);
 });
 
-test('the other way round too', async t => {
+test('an exclusive lock of the other agent has the same effect', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);
     const holder = await other.hold(name);
@@ -77,7 +77,7 @@ test('the lock of an agent that ends is free', async t => {
     await waiter.granted;
 });
 
-test('the lock of an agent that says goodbye is free', async t => {
+test('the lock of an agent that is closed is free', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);
     const holder = await other.hold(name);
@@ -115,7 +115,7 @@ test('the request of an agent that ends is skipped', async t => {
     await waiter.granted;
 });
 
-test('who waited only for a killed one is granted at once', async t => {
+test('a request that waits only for a killed agent\'s is granted immediately', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);
     await t.hold(locks, name, shared);
@@ -127,7 +127,7 @@ test('who waited only for a killed one is granted at once', async t => {
     await reader.granted;
 });
 
-test('when a holder ends, the first one that waits is granted, and the second not yet', async t => {
+test('when a holder ends, the first waiting request is granted, and the second is not', async t => {
     const name = t.name();
     const other = await AgentProcess.start(t);
     await other.hold(name);

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// In an application `locks` uses the bucket that is named after it. A separate file, since a process has
-// one default application.
+// In an application, `locks` uses the bucket with the application's id. A separate file, since a
+// process has one default application.
 
 import Gio from 'gi://Gio';
 
 import {bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';
 
-// Made after the import, as applications do.
+// Created after the import, as in applications.
 const application = new Gio.Application({applicationId: 'org.example.Editor'});
 
 test('the bucket is the id of the application', async t => {
@@ -21,7 +21,7 @@ test('the bucket is the id of the application', async t => {
     assert.equal(await bucket('default').locks.query(), {held: [], pending: []});
 });
 
-test('the bucket stays once it was used', async t => {
+test('the bucket does not change after its first use', async t => {
     const name = t.name();
     await locks.query();
     application.applicationId = 'org.example.Other';

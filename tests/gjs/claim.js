@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// WebLocks.Claim as an application in JavaScript uses it: properties, bindings, promises.
+// WebLocks.Claim in JavaScript: properties, bindings, promises.
 
 import Gio from 'gi://Gio';
 import GObject from 'gi://GObject';
@@ -18,7 +18,7 @@ function newManager() {
     return agent.get_manager('org.example.Claims');
 }
 
-test('a claim is bound to what it permits', async t => {
+test('properties can be bound to those of a claim', async t => {
     const claim = new WebLocks.Claim({manager: newManager(), name: t.name()});
     const save = new Gio.SimpleAction({name: 'save'});
     claim.bind_property('held', save, 'enabled', GObject.BindingFlags.SYNC_CREATE);
@@ -57,7 +57,7 @@ test('a claim waits, is taken over, and waits again', async t => {
         ClaimState.HELD, ClaimState.IDLE]);
 });
 
-test('a claim with a bad name fails', async () => {
+test('a claim with an invalid name fails', async () => {
     const claim = new WebLocks.Claim({manager: newManager(), name: '-reserved'});
     claim.start();
     await waitFor(() => claim.state === ClaimState.FAILED, 'failed');

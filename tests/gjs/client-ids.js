@@ -20,7 +20,7 @@ test("the clientId is the agent's", async t => {
     assert.equal(held.map(info => info.clientId), [agent.clientId]);
 });
 
-test('agents of one process are as different as processes', async t => {
+test('agents of one process have different clientIds', async t => {
     const name = t.name();
     const agent = await new Promise((resolve, reject) => {
         WebLocks.Agent.new_async(Gio.BusType.SESSION, null, (_source, result) => {
@@ -45,8 +45,8 @@ test('agents of one process are as different as processes', async t => {
     await assert.rejects(other.locks.query(), 'InvalidStateError');
 });
 
-// The standard looks whether the document is fully active before it looks at anything else.
-test('a closed agent is found before a bad name, bad options and an abort', async t => {
+// The standard checks that the document is fully active before everything else.
+test('a closed agent is checked before an invalid name, invalid options and an abort', async t => {
     const agent = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
     const {locks: closed} = forAgent(agent);
     await closed.query();
@@ -72,7 +72,7 @@ test('closing an agent breaks its locks', async t => {
     await t.hold(locks, name);
 });
 
-test('forAgent() wants an agent', () => {
+test('forAgent() requires an agent', () => {
     for (const wrong of [undefined, null, {}, locks])
         assert.throws(() => forAgent(wrong), TypeError);
 });

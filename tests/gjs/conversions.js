@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Arguments of other types, and callbacks of all kinds, as Web IDL has them.
+// Arguments of other types, and callbacks of all kinds, as in Web IDL.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
@@ -24,7 +24,7 @@ test('a name that is converted to a reserved one is reserved', async () => {
     await assert.rejects(locks.request(-1, unused), 'NotSupportedError');
 });
 
-test('what toString() throws is the reason', async () => {
+test('an exception of toString() is the reason', async () => {
     const reason = new Error('of toString()');
     await assert.rejectsWith(locks.request({
         toString() {
@@ -72,7 +72,7 @@ test('options are read once, in alphabetical order, and before the callback', as
     assert.equal(order.length, 6, 'reads');
 });
 
-test('what a getter of the options throws is the reason', async t => {
+test('an exception of an option\'s getter is the reason', async t => {
     const reason = new Error('of the getter');
     await assert.rejectsWith(locks.request(t.name(), {
         get mode() {
@@ -142,13 +142,13 @@ test('a callback is never called before request() has returned', async t => {
     await promise;
 });
 
-test('results of all types pass through', async t => {
+test('results of all types are passed on', async t => {
     const results = [undefined, null, 0, '', false, NaN, 1n, Symbol.iterator, {}, [], () => {}];
     for (const result of results)
         assert.true(Object.is(await locks.request(t.name(), () => result), result), show(result));
 });
 
-test('thenables are taken apart to the end', async t => {
+test('nested thenables are resolved', async t => {
     const thenable = {then: resolve => resolve(Promise.resolve({then: next => next('end')}))};
     assert.equal(await locks.request(t.name(), () => thenable), 'end');
     const reason = new Error('of the thenable');
@@ -169,7 +169,7 @@ test('a callback that returns the lock', async t => {
     assert.equal(lock.mode, 'exclusive');
 });
 
-test('requests from within callbacks', async t => {
+test('requests inside callbacks', async t => {
     const names = [t.name(), t.name(), t.name()];
     const result = await locks.request(names[0], () => locks.request(names[1],
         () => locks.request(names[2], async () => (await locks.query()).held.length)));

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Garbage collection ends no lock and no request, and frees everything of those that have ended.
+// Garbage collection ends no lock and no request, and frees all objects of those that have ended.
 
 import Gio from 'gi://Gio';
 import System from 'system';
@@ -21,7 +21,7 @@ async function heldNames() {
     return held.map(info => info.name);
 }
 
-test('a lock whose promise nobody can settle any more is held on', async t => {
+test('a lock whose promise can no longer be settled stays held', async t => {
     const name = t.name();
     const granted = deferred();
     locks.request(name, () => {
@@ -36,7 +36,7 @@ test('a lock whose promise nobody can settle any more is held on', async t => {
     await locks.request(name, {steal: true}, () => {});
 });
 
-test('a request that nobody refers to is granted', async t => {
+test('a request without references is granted', async t => {
     const name = t.name();
     const holder = await t.hold(locks, name);
     const granted = deferred();
@@ -50,7 +50,7 @@ test('a request that nobody refers to is granted', async t => {
     assert.equal(await granted.promise, name);
 });
 
-test('a callback that waits for something else is not cut short', async t => {
+test('a callback that waits for something else is not ended early', async t => {
     const name = t.name();
     const result = await locks.request(name, async () => {
         for (let i = 0; i < 20; i++) {
@@ -62,15 +62,15 @@ test('a callback that waits for something else is not cut short', async t => {
     assert.equal(result, 'result');
 });
 
-// Functions of this name are what the tests below make and expect to be collected.
+// The functions of the tests below that should be collected have this name.
 const GARBAGE = 'weblocksGarbage';
 
 function makeGarbage(result) {
     return {[GARBAGE]: () => result}[GARBAGE];
 }
 
-// How much of it there is, and how many of the library's objects scripts hold. WeakRefs are of no
-// use for this: the GJS of today never clears them.
+// The number of these functions, and of the library's objects with a JS wrapper. WeakRefs can't be
+// used for this: today's GJS never clears them.
 function count() {
     const [file, stream] = Gio.File.new_tmp('weblocks-XXXXXX.heap');
     stream.close(null);
@@ -82,8 +82,8 @@ function count() {
     return {functions: nodes(`Function ${GARBAGE}$`), objects: nodes('GObject_Object ')};
 }
 
-// Of the 50 or more of each that a test makes, the last ones may stay for a while: the stack is
-// scanned conservatively.
+// Of the 50 or more of each kind that a test creates, the last ones may stay for a while: the stack
+// is scanned conservatively.
 function assertCollected(before, what) {
     return waitFor(async () => {
         await collect();
@@ -92,8 +92,8 @@ function assertCollected(before, what) {
     }, `end of ${what}`);
 }
 
-// What these are given is garbage once they are through: a callback, and its result or reason.
-const WAYS = {
+// The arguments of these functions become garbage at the end: a callback, and its result or reason.
+const KINDS = {
     'locks that were released': (name, callback) => locks.request(name, callback),
     'callbacks that failed': (name, callback) =>
         locks.request(name, () => Promise.reject(callback)).catch(() => {}),
@@ -105,7 +105,7 @@ const WAYS = {
         controller.abort(callback());
         await promise.catch(() => {});
     }),
-    'requests with a signal that lives on': (name, callback, signal) =>
+    'requests with a signal that remains': (name, callback, signal) =>
         locks.request(name, {signal}, callback),
     'requests that timed out': (name, callback) => locks.request(name, () =>
         locks.request(name, {timeout: 1}, callback).catch(() => {})),
@@ -126,8 +126,8 @@ const WAYS = {
         locks.request(name, {mode: 'foo', callback}, callback).catch(() => {}),
 };
 
-for (const [what, make] of Object.entries(WAYS)) {
-    test(`nothing stays of ${what}`, async t => {
+for (const [what, make] of Object.entries(KINDS)) {
+    test(`${what} are collected`, async t => {
         const controller = new AbortController();
         await locks.query();
         const before = count();
@@ -139,7 +139,7 @@ for (const [what, make] of Object.entries(WAYS)) {
     });
 }
 
-test('what stays would be seen', async () => {
+test('objects that are not collected are detected', async () => {
     const before = count();
     const functions = Array.from({length: 50}, () => makeGarbage(null));
     const objects = functions.map(() => new Gio.Cancellable());
@@ -149,14 +149,14 @@ test('what stays would be seen', async () => {
     assert.true(after.objects - before.objects >= objects.length - 10, 'objects seen');
 });
 
-test('a lock object that is kept holds nothing', async t => {
-    const kept = await locks.request(t.name(), lock => lock);
+test('a reference to a lock object does not hold the lock', async t => {
+    const reference = await locks.request(t.name(), lock => lock);
     await collect();
     assert.equal(await heldNames(), []);
-    assert.equal(kept.mode, 'exclusive');
+    assert.equal(reference.mode, 'exclusive');
 });
 
-test('collections in between 200 requests', async t => {
+test('collections during 200 requests', async t => {
     const name = t.name();
     const order = [];
     await Promise.all(Array.from({length: 200}, (_value, number) =>

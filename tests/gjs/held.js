@@ -8,7 +8,7 @@ import {assert, deferred, run, test} from './testing.js';
 
 const isFree = name => locks.request(name, {ifAvailable: true}, lock => lock !== null);
 
-test('a result that is no promise is wrapped, and the lock is free after it', async t => {
+test('the lock is free after a result that is not a promise', async t => {
     const name = t.name();
     assert.equal(await locks.request(name, () => 123), 123);
     assert.true(await isFree(name), 'free');
@@ -46,14 +46,14 @@ test('a lock is held until the promise of its callback is rejected', async t => 
     assert.true(await isFree(name), 'free afterwards');
 });
 
-test('the holder itself does not get the lock again', async t => {
+test('the holder does not get the lock again', async t => {
     const name = t.name();
     await locks.request(name, async () => {
         await locks.request(name, {ifAvailable: true}, lock => assert.equal(lock, null));
     });
 });
 
-test('a lock is free after a callback that threw', async t => {
+test('the lock is free after an exception of the callback', async t => {
     const name = t.name();
     const reason = new Error('thrown');
     await assert.rejectsWith(locks.request(name, () => {
@@ -62,7 +62,7 @@ test('a lock is free after a callback that threw', async t => {
     assert.true(await isFree(name), 'free');
 });
 
-test('a thenable is waited for, and its result is taken', async t => {
+test('a thenable is awaited, and its result is passed on', async t => {
     const name = t.name();
     const then = deferred();
     const done = locks.request(name, () => ({then: resolve => then.resolve(resolve)}));
@@ -73,7 +73,7 @@ test('a thenable is waited for, and its result is taken', async t => {
     assert.true(await isFree(name), 'free afterwards');
 });
 
-test('a result that refuses to be converted frees the lock', async t => {
+test('a result whose conversion throws releases the lock', async t => {
     const name = t.name();
     const reason = new Error('of the getter');
     await assert.rejectsWith(locks.request(name, () => ({

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The option ifAvailable: now or not at all.
+// The option ifAvailable.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, deferred, run, test} from './testing.js';
 
 const ifAvailable = true;
 
-test('what is free is granted', async t => {
+test('a free lock is granted', async t => {
     const result = await locks.request(t.name(), {ifAvailable}, lock => {
         assert.notEqual(lock, null);
         return 'held';
@@ -16,7 +16,7 @@ test('what is free is granted', async t => {
     assert.equal(result, 'held');
 });
 
-test('what is taken is null to the callback, whose result is passed on', async t => {
+test('for a held lock the callback gets null, and its result is passed on', async t => {
     const name = t.name();
     await locks.request(name, async () => {
         const result = await locks.request(name, {ifAvailable}, async lock => {
@@ -27,7 +27,7 @@ test('what is taken is null to the callback, whose result is passed on', async t
     });
 });
 
-test('what the callback throws when it got null is passed on', async t => {
+test('an exception of the callback that got null is passed on', async t => {
     const name = t.name();
     await locks.request(name, async () => {
         const reason = new Error('thrown');
@@ -40,7 +40,7 @@ test('what the callback throws when it got null is passed on', async t => {
     });
 });
 
-test('other names do not matter', async t => {
+test('locks of other names have no effect', async t => {
     const name = t.name();
     await locks.request(name, async () => {
         await locks.request(t.name(), {ifAvailable}, lock => assert.notEqual(lock, null));
@@ -64,7 +64,7 @@ for (const {heldMode, mode, isGranted} of COMBINATIONS) {
     });
 }
 
-test('shared behind an exclusive one that waits is not available', async t => {
+test('a shared request behind a waiting exclusive one is unavailable', async t => {
     const name = t.name();
     const reader = await t.hold(locks, name, {mode: 'shared'});
     const writer = t.request(locks, name);
@@ -90,7 +90,7 @@ test("granted, and the callback's promise is rejected", async t => {
     }), reason);
 });
 
-test('available again as soon as the promise of the one before has settled', async t => {
+test('available as soon as the previous promise has settled', async t => {
     const name = t.name();
     for (let i = 0; i < 20; i++) {
         const {promise, resolve} = deferred();

@@ -23,7 +23,7 @@ test('they can be read when the lock is no longer held', async t => {
     assert.equal([lock.name, lock.mode], [name, 'shared']);
 });
 
-test('they can not be set', async t => {
+test('they cannot be set', async t => {
     await locks.request(t.name(), lock => {
         assert.throws(() => (lock.name = 'other'), TypeError);
         assert.throws(() => (lock.mode = 'shared'), TypeError);
@@ -31,7 +31,7 @@ test('they can not be set', async t => {
     });
 });
 
-test('every grant has a lock object of its own', async t => {
+test('every grant has a separate lock object', async t => {
     const name = t.name();
     const first = await locks.request(name, lock => lock);
     const second = await locks.request(name, lock => lock);

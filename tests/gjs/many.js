@@ -1,13 +1,21 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Many requests at once.
+// Many requests at the same time.
+
+import GLib from 'gi://GLib';
 
 import {AbortController, bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {AgentProcess} from './agent-process.js';
 import {FACTOR, assert, deferred, run, test} from './testing.js';
 
 const numbers = count => Array.from({length: count}, (_value, index) => index);
+
+// The processor time of the main thread, which does not depend on other processes.
+function getProcessorMs() {
+    const [, bytes] = GLib.file_get_contents('/proc/self/schedstat');
+    return Number(new TextDecoder().decode(bytes).split(' ')[0]) / 1e6;
+}
 
 test('200 requests for one name: one at a time, in order', async t => {
     const name = t.name();
@@ -34,8 +42,8 @@ test('200 requests for 200 names: all at a time', async t => {
     await Promise.all(requests.map(request => request.release()));
 });
 
-// More than a client may have: those that are granted stay so.
-test('10,000 requests in one turn: each has an answer', async t => {
+// More than the limit of a client: the granted ones stay granted.
+test('10,000 requests in one turn: each promise settles', async t => {
     const {promise: all, resolve: end} = deferred();
     const outcomes = {held: 0, QuotaExceededError: 0};
     let open = 10000;
@@ -55,18 +63,18 @@ test('10,000 requests in one turn: each has an answer', async t => {
     assert.equal(outcomes, {held: 1024, QuotaExceededError: 8976});
 });
 
-// To convert one takes seconds, or a special character throws.
+// Converting the whole name would take seconds, or throw at a special character.
 test('a name of megabytes is refused', async () => {
     const names = ['n'.repeat(3e7), '\ud800'.repeat(3e7)];
     for (const name of names)
         assert.true(name.indexOf('x') === -1); // its characters are there, not only how often
-    const begin = Date.now();
+    const begin = getProcessorMs();
     for (const name of names) {
         await assert.rejects(locks.request(name, () => {}), 'QuotaExceededError');
         await assert.rejects(locks.request('a', {why: name}, () => {}), 'QuotaExceededError');
         assert.throws(() => bucket(name), TypeError);
     }
-    assert.true(Date.now() - begin < 500 * FACTOR, 'in time');
+    assert.true(getProcessorMs() - begin < 500 * FACTOR, 'in time');
 });
 
 test('200 requests of all kinds', async t => {

@@ -22,7 +22,7 @@ test('readers, a writer, readers', async t => {
     await Promise.all(first.map(request => request.granted));
     assert.equal(await counts(name), [3, 6], 'while three readers hold it');
 
-    // Another name is another matter.
+    // Locks of other names are independent.
     await locks.request(t.name(), lock => assert.equal(lock.mode, 'exclusive'));
     assert.equal(writer.wasCalled, false, 'writer granted early');
 
@@ -39,7 +39,7 @@ test('readers, a writer, readers', async t => {
     assert.equal(await counts(name), [5, 0], 'while the other readers hold it');
 });
 
-test('a writer between readers keeps its place', async t => {
+test('a writer between readers keeps its position', async t => {
     const name = t.name();
     const events = [];
     const read = number => locks.request(name, shared, async () => {

@@ -22,7 +22,7 @@ test('shared requests are granted in order, whatever their names', async t => {
     assert.equal(held.length, 6, 'held at once');
 });
 
-test('a shared lock stays shared: the holder gets another', async t => {
+test('the holder of a shared lock gets another', async t => {
     const name = t.name();
     const result = await locks.request(name, {mode}, async () => {
         const inner = await locks.request(name, {mode}, lock => lock.mode);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// A GJS that has DOMException, AbortController and AbortSignal: they are used. Here they are simulated.
+// With a GJS that has DOMException, AbortController and AbortSignal, those are used. Here they are
+// simulated.
 
 import {runScript} from './scripts.js';
 import {assert, run, test} from './testing.js';
@@ -60,7 +61,7 @@ test("the platform's signals end requests", t => expectOutput(t, `
     });
 `, 'my reason 0\nmy reason\n0\n'));
 
-test("the platform's signals are let go of after the grant", t => expectOutput(t, `
+test("the listener on the platform's signal is removed after the grant", t => expectOutput(t, `
     await locks.request('n', {signal}, () => print('granted', signal.listeners.size));
 `, 'granted 0\n'));
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
 // Processes that exit with locks and requests: immediately, without output, and with nothing left.
-// Also the message about a rejection that nobody handles.
+// Also the message about an unhandled rejection.
 
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {runScript} from './scripts.js';
@@ -10,7 +10,7 @@ import {assert, run, test} from './testing.js';
 
 const FOR_EVER = 'new Promise(() => {})';
 
-// With its name in `name`.
+// The lock's name is in the variable `name`.
 function runNamed(t, name, script) {
     return runScript(t, `
         import {AbortController, locks} from 'file:///usr/share/weblocks-1/gjs/weblocks.js';
@@ -56,7 +56,7 @@ for (const [what, script] of Object.entries(SCRIPTS)) {
     });
 }
 
-test('a main loop that runs on is not needed: the result comes first', async t => {
+test('the result arrives before the end of the main loop', async t => {
     const {out, err, code} = await runNamed(t, t.name(),
         "print(await locks.request(name, async lock => lock.mode));");
     assert.equal({out, err, code}, {out: 'exclusive\n', err: '', code: 0});
@@ -64,14 +64,14 @@ test('a main loop that runs on is not needed: the result comes first', async t =
 
 test('an unhandled rejection is reported, once', async t => {
     const {err, code} = await runNamed(t, t.name(), `
-        locks.request(name, () => { throw new Error('nobody cares'); });
+        locks.request(name, () => { throw new Error('not handled'); });
         await locks.query();
         await locks.request(name, () => {});`);
     assert.equal(code, 0);
     assert.equal(err.match(/Unhandled promise rejection/g)?.length, 1, err);
 });
 
-test('a handled one is not, whatever became of the lock', async t => {
+test('a handled rejection is not reported', async t => {
     const {err, code} = await runNamed(t, t.name(), `
         const granted = [];
         const stolen = locks.request(name, () => new Promise((resolve, reject) => {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// query() where nothing has ever been requested: a separate file, since other tests make requests.
+// query() in a bucket without any requests before: a separate file, since other tests make
+// requests.
 
 import {bucket, locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, test} from './testing.js';

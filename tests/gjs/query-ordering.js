@@ -14,7 +14,7 @@ for (const round of [[0, 1, 2], [2, 0, 1], [1, 2, 0]]) {
         await t.hold(locks, name);
         for (const index of round) {
             agents[index].request(name);
-            // Its answer comes after the service has seen the request.
+            // The reply arrives after the service has processed the request.
             await agents[index].query();
         }
         const {pending} = await locks.query();
@@ -23,7 +23,7 @@ for (const round of [[0, 1, 2], [2, 0, 1], [1, 2, 0]]) {
     });
 }
 
-test('requests of one agent stand as they were called', async t => {
+test('requests of one agent are in the order of the calls', async t => {
     const name = t.name();
     const modes = ['shared', 'exclusive', 'exclusive', 'shared', 'exclusive', 'shared'];
     await t.hold(locks, name);

@@ -45,7 +45,7 @@ test('several that are held', async t => {
     assert.equal(of(held, names[1]).map(info => info.mode), ['shared']);
 });
 
-test('one that is held, and one that waits for it', async t => {
+test('a held lock and a waiting request', async t => {
     const name = t.name();
     await t.hold(locks, name);
     t.request(locks, name);
@@ -72,7 +72,7 @@ test('shared requests that wait count one by one', async t => {
     assert.equal(of(pending, name).map(info => info.mode), ['shared', 'shared'], 'pending');
 });
 
-test('what one agent holds and waits for has one clientId', async t => {
+test('locks and requests of one agent have one clientId', async t => {
     const name = t.name();
     await t.hold(locks, name);
     await t.hold(locks, t.name());
@@ -102,7 +102,7 @@ test('every agent sees the same', async t => {
     assert.equal(await other.query(), await locks.query());
 });
 
-test('a deadlock of two agents can be seen', async t => {
+test('a deadlock of two agents is visible', async t => {
     const [a, b] = [t.name(), t.name()];
     const other = await AgentProcess.start(t);
     await t.hold(locks, a);

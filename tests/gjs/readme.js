@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The examples in the README of the binding: each block of JavaScript is run, and prints what the next
-// block shows.
+// The examples in the README of the binding: each block of JavaScript is run, and prints the text
+// of the next block.
 
 import GLib from 'gi://GLib';
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Any DOMString is a name, unless it begins with a hyphen. Strings that D-Bus can't carry are escaped.
+// Any DOMString is a name, unless it begins with a hyphen. Strings that D-Bus does not support are
+// escaped.
 
 import GLib from 'gi://GLib';
 import Gio from 'gi://Gio';
@@ -19,7 +20,7 @@ const NAMES = [
     ' ', '\n', 'x-anything', '/', 'constructor', '__proto__',
 ];
 
-async function wireNames() {
+async function dbusNames() {
     const reply = await new Promise((resolve, reject) => {
         Gio.DBus.session.call('org.w3.WebLocks', '/org/w3/WebLocks/bucket/default',
             'org.w3.WebLocks', 'Query', null, new GLib.VariantType('(a(sss)a(sss))'),
@@ -35,7 +36,7 @@ async function wireNames() {
 }
 
 for (const name of NAMES) {
-    test(`${show(name)} is a name like any other`, async () => {
+    test(`${show(name)} is a valid name`, async () => {
         await locks.request(name, async lock => {
             assert.equal(lock.name, name, 'the name of the lock');
             const {held} = await locks.query();
@@ -65,7 +66,7 @@ test('a leading hyphen is reserved', async () => {
     }
 });
 
-test('what goes over the wire', async t => {
+test('the encoding on D-Bus', async t => {
     const forms = {
         'abc': 'abc',
         '\x00': '\u0010u0000',
@@ -76,15 +77,15 @@ test('what goes over the wire', async t => {
         '\u{1FFFE}': '\u0010ud83f\u0010udffe',
         '\u{1F512}': '\u{1F512}',
     };
-    for (const [name, wireName] of Object.entries(forms)) {
-        assert.equal(toWireName(name), wireName);
+    for (const [name, dbusName] of Object.entries(forms)) {
+        assert.equal(toWireName(name), dbusName);
         const request = await t.hold(locks, name);
-        assert.equal(await wireNames(), [wireName], 'what others see');
+        assert.equal(await dbusNames(), [dbusName], 'names on D-Bus');
         await request.release();
     }
 });
 
-test('every code unit survives', () => {
+test('every code unit is decoded unchanged', () => {
     for (let unit = 0; unit <= 0xffff; unit++) {
         for (const name of [String.fromCharCode(unit), `\uD800${String.fromCharCode(unit)}`,
             `${String.fromCharCode(unit)}\uDFFF`]) {
@@ -95,13 +96,13 @@ test('every code unit survives', () => {
     }
 });
 
-test('wire names that no DOMString becomes are shown as they are', () => {
-    for (const wireName of ['\u0010', '\u0010x', '\u0010u00', '\u0010u0041', '\u0010uD800',
+test('names on D-Bus that are not the encoding of a DOMString are decoded unchanged', () => {
+    for (const dbusName of ['\u0010', '\u0010x', '\u0010u00', '\u0010u0041', '\u0010uD800',
         '\u0010ud83d\u0010udd12', 'a\u0010'])
-        assert.equal(fromWireName(wireName), wireName);
+        assert.equal(fromWireName(dbusName), dbusName);
 });
 
-test('1,024 bytes on the wire fit, and one more does not', async () => {
+test('1,024 bytes on D-Bus are accepted, and one more is refused', async () => {
     const fits = ['x'.repeat(1024), 'ä'.repeat(512), '\x00'.repeat(170) + 'xxxx'];
     for (const name of fits) {
         await locks.request(name, lock => assert.equal(lock.name, name));

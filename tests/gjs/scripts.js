@@ -11,10 +11,10 @@ import {inTime} from './testing.js';
 const HERE = GLib.path_get_dirname(GLib.filename_from_uri(import.meta.url)[0]);
 export const BINDING = GLib.build_filenamev([HERE, '..', '..', 'client-lib', 'gjs']);
 
-// What scripts import once the binding is installed.
+// The import in scripts when the binding is installed.
 const INSTALLED = 'file:///usr/share/weblocks-1/gjs/weblocks.js';
 
-// Runs a script that imports the installed module, with the one from the source tree instead.
+// Runs a script that imports the installed module, with the module of the source tree in its place.
 export async function runScript(t, script) {
     const module = GLib.filename_to_uri(GLib.build_filenamev([BINDING, 'weblocks.js']), null);
     const [file, stream] = Gio.File.new_tmp('weblocks-XXXXXX.js');

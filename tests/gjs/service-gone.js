@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// Without the service, and when it ends: a pause, if it stores its state. This file runs on a bus without
-// a service, and starts and kills its own.
+// Without the service, and when it ends and returns. This file runs on a bus without a service, and
+// starts and kills its own.
 
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
@@ -18,7 +18,7 @@ async function startService(t, ...more) {
     const process = Gio.Subprocess.new([DAEMON, `--address=${ADDRESS}`, ...more],
         Gio.SubprocessFlags.NONE);
     const service = {
-        // The signal alone may take effect later.
+        // Resolves when the process has stopped, which may be later than the signal.
         async pause() {
             process.send_signal(SIGSTOP);
             const path = `/proc/${process.get_identifier()}/stat`;
@@ -45,7 +45,7 @@ async function startService(t, ...more) {
     return service;
 }
 
-// The tests leave no service behind, so none can be asked what they left.
+// No service is left at the end of these tests to be queried for remaining locks.
 const options = {keepsLocks: true};
 
 test('without a service requests and queries are refused', async t => {
@@ -59,7 +59,7 @@ test('without a service requests and queries are refused', async t => {
     await assert.rejects(locks.query(), 'NetworkError');
 }, options);
 
-test('a service that is killed and comes back is only a pause', async t => {
+test('a service that is killed and started again is only a pause', async t => {
     const service = await startService(t);
     const name = t.name();
     const holder = await t.hold(locks, name);
@@ -78,7 +78,7 @@ test('a service that is killed and comes back is only a pause', async t => {
     assert.equal(await waiter.release('next'), 'next');
 }, options);
 
-test('what is asked while it is away is answered when it is back', async t => {
+test('calls without a service are answered when it has been started', async t => {
     const service = await startService(t);
     const holder = await t.hold(locks, t.name());
     await service.pause();
@@ -90,15 +90,15 @@ test('what is asked while it is away is answered when it is back', async t => {
     assert.equal(await done, 'result');
 }, options);
 
-test('a service that has lost all: holders are told, and their callbacks go on', async t => {
+test('a service without its state: promises of holders are rejected, and their callbacks continue', async t => {
     const service = await startService(t);
     const granted = deferred();
     const goOn = deferred();
-    let wentOn = false;
+    let continued = false;
     const done = locks.request(t.name(), async () => {
         granted.resolve();
         await goOn.promise;
-        wentOn = true;
+        continued = true;
     });
     done.catch(() => {});
     await granted.promise;
@@ -107,12 +107,12 @@ test('a service that has lost all: holders are told, and their callbacks go on',
     await startService(t, '--no-state');
     const error = await assert.rejects(done, 'NetworkError');
     assert.true(error.message.includes('service'), error.message);
-    assert.equal(wentOn, false);
+    assert.equal(continued, false);
     goOn.resolve();
-    await waitFor(() => wentOn, 'the rest of the callback');
+    await waitFor(() => continued, 'the rest of the callback');
 }, options);
 
-test('a service that has lost all: who waits waits on', async t => {
+test('a service without its state: waiting requests continue to wait', async t => {
     const service = await startService(t);
     const name = t.name();
     const holder = await t.hold(locks, name);
@@ -124,7 +124,7 @@ test('a service that has lost all: who waits waits on', async t => {
     await waiter.granted;
     const {held} = await locks.query();
     assert.equal(held.length, 1);
-    // The end of the old callback is not the end of the new lock.
+    // The end of the old callback doesn't end the new lock.
     await holder.release().catch(() => {});
     assert.equal((await locks.query()).held.length, 1);
     assert.equal(await waiter.release('result'), 'result');
@@ -142,7 +142,7 @@ test('the promise settles when the service has released the lock, not before', a
     assert.equal(await done, 'result');
 }, options);
 
-test('a service that dies before it has released the lock', async t => {
+test('a service that is killed before it has released the lock', async t => {
     const service = await startService(t);
     const holder = await t.hold(locks, t.name());
     const failing = await t.hold(locks, t.name());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The interfaces are as the standard's IDL says.
+// The interfaces are as in the standard's IDL.
 
 import {
     AbortController, AbortSignal, DOMException, Lock, LockManager, StorageBucket, bucket, locks,
@@ -60,7 +60,7 @@ for (const name of ['name', 'mode']) {
     });
 }
 
-test('methods want a LockManager, and reject rather than throw', async t => {
+test('methods require a LockManager, and reject rather than throw', async t => {
     const {request, query} = locks;
     for (const receiver of [undefined, null, {}, 1, LockManager.prototype, bucket('b')]) {
         await assert.rejects(request.call(receiver, t.name(), () => {}), 'TypeError');
@@ -71,7 +71,7 @@ test('methods want a LockManager, and reject rather than throw', async t => {
     assert.equal(await request.call(locks, t.name(), () => 'called'), 'called');
 });
 
-test('both return a promise of their own', async t => {
+test('both return a new promise', async t => {
     const promise = Promise.resolve('result');
     const returned = locks.request(t.name(), () => promise);
     assert.instance(returned, Promise);

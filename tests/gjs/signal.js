@@ -21,7 +21,7 @@ test('the signal must be an AbortSignal', async t => {
         await assert.rejects(locks.request(name, {signal}, unused), 'TypeError', String(signal));
 });
 
-test('undefined is no signal', async t => {
+test('undefined means no signal', async t => {
     assert.equal(await locks.request(t.name(), {signal: undefined}, () => 'granted'), 'granted');
 });
 
@@ -87,7 +87,7 @@ test('not aborted: granted', async t => {
     assert.equal(await locks.request(t.name(), {signal}, lock => lock.mode), 'exclusive');
 });
 
-test('aborted right after the call: never granted, and in nobody\'s way', async t => {
+test('aborted right after the call: never granted, and blocks no other request', async t => {
     const name = t.name();
     for (let i = 0; i < 20; i++) {
         const controller = new AbortController();
@@ -98,8 +98,8 @@ test('aborted right after the call: never granted, and in nobody\'s way', async 
     }
 });
 
-// The abort comes anywhere between the release of the lock and the callback of the next request.
-test('aborted around the grant: called or aborted, and never in anybody\'s way', async t => {
+// The abort is at any moment between the release of the lock and the callback of the next request.
+test('aborted around the grant: called or aborted, and blocks no other request', async t => {
     const name = t.name();
     for (let i = 0; i < 30; i++) {
         const controller = new AbortController();
@@ -122,7 +122,7 @@ test('aborted around the grant: called or aborted, and never in anybody\'s way',
     }
 });
 
-// Other events can come between the end of the library's call and ours.
+// Other events can occur between the end of the library's call and that of the promise.
 test('aborted between the grant and the callback: never called, and released', async t => {
     const name = t.name();
     const controller = new AbortController();
@@ -138,7 +138,7 @@ test('aborted between the grant and the callback: never called, and released', a
     await locks.request(name, {ifAvailable: true}, lock => assert.notEqual(lock, null));
 });
 
-test('an abort after the grant changes nothing', async t => {
+test('an abort after the grant has no effect', async t => {
     const name = t.name();
     const controller = new AbortController();
     const {promise, resolve} = deferred();
@@ -153,7 +153,7 @@ test('an abort after the grant changes nothing', async t => {
     assert.equal(await request, 'result');
 });
 
-test('an abort after the release changes nothing', async t => {
+test('an abort after the release has no effect', async t => {
     const controller = new AbortController();
     const promise = locks.request(t.name(), {signal: controller.signal}, () => 'result');
     assert.equal(await promise, 'result');
@@ -161,7 +161,7 @@ test('an abort after the release changes nothing', async t => {
     assert.equal(await promise, 'result');
 });
 
-test('who waited only for the aborted one is granted at once', async t => {
+test('a request that waited only for the aborted one is granted immediately', async t => {
     const name = t.name();
     await t.hold(locks, name, {mode: 'shared'});
     const controller = new AbortController();
@@ -174,7 +174,7 @@ test('who waited only for the aborted one is granted at once', async t => {
     await reader.granted;
 });
 
-test('the next one is granted when the holder is through', async t => {
+test('the next request is granted when the holder has released', async t => {
     const name = t.name();
     const holder = await t.hold(locks, name);
     const controller = new AbortController();

@@ -12,17 +12,17 @@ import {assert, deferred, isSettled, run, test} from './testing.js';
 
 const steal = true;
 
-test('what is free is granted', async t => {
+test('a free lock is granted', async t => {
     assert.equal(await locks.request(t.name(), {steal}, lock => lock.mode), 'exclusive');
 });
 
-test('what is held is granted too', async t => {
+test('a held lock is granted too', async t => {
     const name = t.name();
     await t.hold(locks, name);
     assert.equal(await locks.request(name, {steal}, lock => lock.name), name);
 });
 
-test('the promise of the broken holder is rejected, and its callback goes on', async t => {
+test('the promise of the broken holder is rejected, and its callback continues', async t => {
     const name = t.name();
     const granted = deferred();
     const goOn = deferred();
@@ -31,7 +31,7 @@ test('the promise of the broken holder is rejected, and its callback goes on', a
         granted.resolve();
         await goOn.promise;
         events.push(`still here, with ${lock.mode}`);
-        throw new Error('nobody is told of this');
+        throw new Error('not reported');
     });
     broken.catch(() => events.push('broken'));
     await granted.promise;
@@ -42,10 +42,10 @@ test('the promise of the broken holder is rejected, and its callback goes on', a
     goOn.resolve();
     await locks.query();
     assert.equal(events, ['broken', 'still here, with exclusive']);
-    // Its end must not end the thief's lock.
+    // The end of its callback must not release the stolen lock.
     const {held} = await locks.query();
     assert.equal(held.length, 1, 'held');
-    assert.equal(await thief.release('stolen goods'), 'stolen goods');
+    assert.equal(await thief.release('result'), 'result');
 });
 
 test('all shared holders are broken', async t => {
@@ -57,7 +57,7 @@ test('all shared holders are broken', async t => {
     await assert.rejects(second.done, 'AbortError');
 });
 
-test('who waits goes on waiting, and is granted after the thief', async t => {
+test('a waiting request continues to wait, and is granted after the stolen lock\'s release', async t => {
     const name = t.name();
     const holder = await t.hold(locks, name);
     const waiter = t.request(locks, name);
@@ -71,7 +71,7 @@ test('who waits goes on waiting, and is granted after the thief', async t => {
     assert.equal(await waiter.release('waiter'), 'waiter');
 });
 
-test('of several thieves the last one wins', async t => {
+test('the last of several steals holds the lock', async t => {
     const name = t.name();
     const thieves = [1, 2, 3].map(() => t.request(locks, name, {steal}));
     await assert.rejects(thieves[0].done, 'AbortError');
@@ -90,7 +90,8 @@ test('a lock that was stolen before its callback could run', async t => {
     assert.equal(await thief.release('mine'), 'mine');
 });
 
-// The loss can be told between the end of the library's call and ours.
+// The end of the lock can be notified between the end of the library's call and that of the
+// promise.
 test('a lock that was stolen between the grant and the callback', async t => {
     const name = t.name();
     const {prototype} = WebLocks.Manager;
@@ -103,7 +104,7 @@ test('a lock that was stolen between the grant and the callback', async t => {
         thief.get_manager('default').request_sync(name, new WebLocks.Options({steal: true}), null);
         while (lock.held)
             this.query_sync(null);
-        // Too late for the signal `lost`.
+        // After the emission of the signal `lost`.
         return Object.assign(lock, {connect: () => 0, disconnect() {}});
     };
     const broken = t.request(locks, name);
@@ -123,24 +124,24 @@ test('stolen while it is being released', async t => {
     }
 });
 
-test('a thief in another process', async t => {
+test('a steal by another process', async t => {
     const name = t.name();
     const thief = await AgentProcess.start(t);
     const holder = await t.hold(locks, name);
-    const loot = await thief.hold(name, {steal});
+    const stolenLock = await thief.hold(name, {steal});
     await assert.rejects(holder.done, 'AbortError');
     const {held} = await locks.query();
     assert.equal(held.map(info => info.clientId), [thief.clientId]);
-    await loot.release();
+    await stolenLock.release();
 });
 
-test('a victim in another process', async t => {
+test('a steal from another process', async t => {
     const name = t.name();
-    const victim = await AgentProcess.start(t);
-    const holder = await victim.hold(name);
+    const otherProcess = await AgentProcess.start(t);
+    const holder = await otherProcess.hold(name);
     assert.equal(await locks.request(name, {steal}, () => 'stolen'), 'stolen');
     await assert.rejects(holder.done, 'AbortError');
-    await victim.query();
+    await otherProcess.query();
 });
 
 await run();

@@ -33,7 +33,7 @@ test('two named buckets do not conflict', async t => {
     assert.equal(await conflict(t, t.bucket().locks, t.bucket().locks), false);
 });
 
-test('two objects of one bucket do', async t => {
+test('two objects of one bucket conflict', async t => {
     const first = t.bucket();
     const second = bucket(first.name);
     assert.equal(await conflict(t, first.locks, second.locks), true);
@@ -56,7 +56,7 @@ test('a bucket has a name and a lock manager', () => {
     assert.equal(bucket(123).name, '123');
 });
 
-test('names that a bucket can have', async () => {
+test('valid names of buckets', async () => {
     for (const name of ['a', 'x'.repeat(255), 'Büro/2. Stock', 'a b', '_', '.', '-']) {
         await bucket(name).locks.request('n', async () => {
             const {held} = await bucket(name).locks.query();
@@ -65,7 +65,7 @@ test('names that a bucket can have', async () => {
     }
 });
 
-test('names that a bucket can not have', () => {
+test('invalid names of buckets', () => {
     for (const name of ['', 'x'.repeat(256), 'ä'.repeat(128), 'a\x00b', '\uD800', '\uFFFF',
         Symbol('s')])
         assert.throws(() => bucket(name), TypeError, show(name));

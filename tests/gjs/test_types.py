@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks.d.ts declares what weblocks.js exports, and TypeScript's compiler reads it as intended.
+"""weblocks.d.ts declares what weblocks.js exports, and TypeScript's compiler infers the intended
+types.
 
-test_types.py DIRECTORY_OF_THE_MODULE
-"""
+test_types.py DIRECTORY_OF_THE_MODULE"""
 
 import json
 import os

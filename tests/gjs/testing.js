@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 // SPDX-License-Identifier: LGPL-2.1-or-later
 
-// The test framework: test() adds a test, `await run()` runs them in turn and prints a line of TAP for
-// each. A test fails if it throws, if it has not finished at its deadline, or if it leaves a lock or a
-// request behind. run-with-service.py starts the files, and checks what they write to stderr.
+// The test framework: test() adds a test, `await run()` runs them in order and prints a line of TAP
+// for each. A test fails if it throws, if it has not finished at its deadline, or if it leaves a
+// lock or a request. run-with-service.py starts the files, and checks their output on stderr.
 
 import GLib from 'gi://GLib';
 import System from 'system';
@@ -11,7 +11,7 @@ import System from 'system';
 import {locks, bucket} from '../../client-lib/gjs/weblocks.js';
 
 export const FACTOR = Number(GLib.getenv('WEBLOCKS_TEST_TIMEOUT_FACTOR') ?? '1');
-// How long anything may take that should take next to no time.
+// The time limit for anything that usually takes almost no time.
 export const PATIENCE = 20000 * FACTOR;
 
 const tests = [];
@@ -77,7 +77,8 @@ export const assert = {
         return fail(what, `a ${class_.name} to be thrown`, show(result));
     },
 
-    // Rejected with an error of that `name`, such as 'AbortError' or 'TypeError'.
+    // The promise must be rejected with an error of that `name`, such as 'AbortError' or
+    // 'TypeError'.
     async rejects(promise, name, what = 'promise') {
         if (!(promise instanceof Promise))
             fail(what, 'a promise', show(promise));
@@ -92,7 +93,7 @@ export const assert = {
         return fail(what, `rejection with ${name}`, `fulfilment with ${show(result)}`);
     },
 
-    // Rejected with exactly this value.
+    // The promise must be rejected with exactly this value.
     async rejectsWith(promise, reason, what = 'promise') {
         let result;
         try {
@@ -113,8 +114,8 @@ export function deferred() {
     return result;
 }
 
-// Fails when the promise is not settled at the deadline. What stops the timer is not its caller's
-// business.
+// Fails if the promise is not settled at the deadline. Stopping the timer is not left to the
+// caller.
 export function inTime(promise, what, milliseconds = PATIENCE) {
     let timer;
     const late = new Promise((_resolve, reject) => {
@@ -124,7 +125,7 @@ export function inTime(promise, what, milliseconds = PATIENCE) {
     return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-// Waits until the (asynchronous) condition holds; returns its value.
+// Waits until the (asynchronous) condition is true; returns its value.
 export async function waitFor(condition, what, milliseconds = PATIENCE) {
     const deadline = GLib.get_monotonic_time() + milliseconds * 1000;
     for (;;) {
@@ -145,8 +146,8 @@ export async function isSettled(promise) {
     return settled;
 }
 
-// A request whose lock is held until release() or fail() is called: `granted` is a promise for the
-// callback's argument, `done` is what request() returned.
+// A request whose lock is held until release() or fail() is called: `granted` is a promise of the
+// callback's argument, `done` is the promise that request() returned.
 export class Request {
     constructor(manager, name, options = {}) {
         this._end = deferred();
@@ -158,7 +159,7 @@ export class Request {
             this._called.resolve(lock);
             return this._end.promise;
         });
-        // Whoever awaits `done` sees a rejection; nobody has to.
+        // An unhandled rejection of `done` is not reported.
         this.done.catch(() => {});
     }
 
@@ -211,11 +212,12 @@ class TestContext {
     }
 
     async end() {
-        // All of them at once: one may wait for another.
+        // All at the same time: one may wait for another.
         await Promise.all(this._cleanups.map(async function_ => function_()));
         if (this.keepsLocks)
             return;
-        // Other agents may still be on their way out: there is no order between them and us.
+        // Other agents may still be disconnecting: their order relative to this one is not
+        // specified.
         const nothing = {held: [], pending: []};
         for (const manager of [locks, ...this.buckets.map(({locks: its}) => its)])
             await waitFor(async () => same(await manager.query(), nothing),
@@ -245,7 +247,7 @@ async function runOne({name, body, keepsLocks}) {
     return failure === null;
 }
 
-// Runs all tests of the file, or those named on the command line, and ends the process.
+// Runs all tests of the file, or those given on the command line, and exits.
 export async function run() {
     let count = 0;
     let failed = 0;

@@ -73,7 +73,7 @@ SYSTEM_POLICY = '''
   </policy>
 '''
 
-# The environment of a service whose memory is measured: sanitizers keep what was freed, unless told
+# The environment of a service whose memory is measured: sanitizers keep what was freed, unless configured
 # not to.
 KEEPS_LITTLE = {'ASAN_OPTIONS': 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64:'
                                 'exitcode=99'}

@@ -28,7 +28,7 @@ def error_reply(message, name, text='no'):
 class FakeBus:
     """`answers` has, by unique name, what each GetConnectionCredentials for it is answered, in
     turn: a dict of variants, in which ProcessFD is a plain descriptor; None for an error; or LATER
-    for one that waits for let_go()."""
+    for one that waits for reply_later()."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, 'fake-bus')
@@ -93,7 +93,7 @@ class FakeBus:
     def _answer_call(self, message):
         member = message.get_member()
         if member == 'GetConnectionCredentials':
-            self._tell_credentials(message)
+            self._reply_credentials(message)
             return
         body = {'Hello': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 'AddMatch': lambda: None,
@@ -120,7 +120,7 @@ class FakeBus:
             self.is_owned = is_owned
             self._condition.notify_all()
 
-    def _tell_credentials(self, message):
+    def _reply_credentials(self, message):
         name = unpack(message)[0]
         self.asked.append(name)
         answers = self.answers.get(name, [])
@@ -128,9 +128,9 @@ class FakeBus:
         if answer == LATER:
             self.waiting.append(message)
         else:
-            self._tell(message, answer)
+            self._reply(message, answer)
 
-    def _tell(self, message, answer):
+    def _reply(self, message, answer):
         if answer is None:
             self._send(error_reply(message, f'{DRIVER}.Error.NameHasNoOwner'))
             return
@@ -163,19 +163,19 @@ class FakeBus:
     def wait_owned(self):
         with self._condition:
             if not self._condition.wait_for(lambda: self.is_owned, buses.PATIENCE):
-                raise TimeoutError('the service asks for no name')
+                raise TimeoutError('the service has not requested its name')
 
     def wait_released(self):
         """Waits until the service has released its name, and got the reply."""
         with self._condition:
             if not self._condition.wait_for(lambda: not self.is_owned, buses.PATIENCE):
-                raise TimeoutError('the service keeps its name')
+                raise TimeoutError('the service has not released its name')
 
-    def let_go(self, answer):
+    def reply_later(self, answer):
         """Replies to the calls that were held back."""
         waiting, self.waiting = self.waiting, []
         for message in waiting:
-            self._tell(message, answer)
+            self._reply(message, answer)
 
     def send_as(self, sender, message):
         """The serial of a call from that client."""

@@ -164,13 +164,13 @@ class ProcessClient:
                 raise TimeoutError(f'client process {self.pid}: no {what} within {timeout} s')
             self._pump(left)
 
-    def tell(self, command, **arguments):
+    def send_command(self, command, **arguments):
         """Sends a command without a reply, or with a later one."""
         line = json.dumps({'do': command, **arguments}) + '\n'
         self.process.stdin.write(line.encode())
 
     def ask(self, command, **arguments):
-        self.tell(command, **arguments)
+        self.send_command(command, **arguments)
         return self._answer().get('result')
 
     def request(self, name, bucket='default', **kw):

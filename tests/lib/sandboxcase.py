@@ -201,7 +201,7 @@ class Sandboxes:
     def descriptor_of(self, app, command):
         """Returns the descriptor that the application sends after this command."""
         path, sock = self.listen()
-        app.tell(command, path=path)
+        app.send_command(command, path=path)
         connection, _ = sock.accept()
         with connection:
             _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)

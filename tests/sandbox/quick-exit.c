@@ -16,7 +16,7 @@
 static char bytes[65536];
 
 static int
-be_quick(const char *path, char **sizes)
+run_client(const char *path, char **sizes)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -52,7 +52,7 @@ main(int argc, char **argv)
             pid_t pid = fork();
 
             if (pid == 0)
-                _exit(be_quick(argv[1], argv + 4));
+                _exit(run_client(argv[1], argv + 4));
             if (pid < 0)
                 return 1;
             i++;

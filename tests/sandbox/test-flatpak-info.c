@@ -23,8 +23,8 @@
 
 typedef struct {
     const char *text;
-    const char *id; /* NULL: it is no such file */
-    gsize size;     /* 0: the text has no NUL in it */
+    const char *id; /* NULL: not such a file */
+    gsize size;     /* 0: the text contains no NUL */
 } ParseRow;
 
 #define ROW(text, id) \
@@ -48,7 +48,7 @@ static const ParseRow parse_rows[] = {
     ROW(NAMED("A._1.c-d.e_f"), "A._1.c-d.e_f"),
     ROW(NAMED("org.gnome.Characters-devel"), "org.gnome.Characters-devel"),
 
-    /* not a key file, or not that */
+    /* not a key file, or without this key */
     ROW("", NULL),
     ROW("\n\n", NULL),
     ROW("name=" APP "\n", NULL),
@@ -62,7 +62,7 @@ static const ParseRow parse_rows[] = {
     ROW("[Application]\nname=" APP "\n[Runtime]\nname=org.example.Other\n", NULL),
     ROW("[Application]\n[Runtime]\nname=" APP "\n", NULL),
 
-    /* ids that Flatpak does not give */
+    /* ids that Flatpak does not assign */
     ROW(NAMED(""), NULL),
     ROW(NAMED("App"), NULL),
     ROW(NAMED("."), NULL),
@@ -117,7 +117,7 @@ test_length(void)
     }
 }
 
-/* Any bytes, and mutilated files: never more than an id of that form. */
+/* Random bytes, and modified files: never anything but a valid id. */
 static void
 test_random(void)
 {
@@ -138,7 +138,7 @@ test_random(void)
     }
 }
 
-/* ---- what lies there */
+/* ---- the object at the file's path */
 
 typedef struct {
     char *path;
@@ -226,7 +226,7 @@ test_hostile_id(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* The greatest that is read, and one byte more. */
+/* The maximum size that is read, and one byte more. */
 static void
 test_size(Root *root, gconstpointer data)
 {
@@ -241,7 +241,7 @@ test_size(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* A file of 1 GiB that takes no room. */
+/* A sparse file of 1 GiB. */
 static void
 test_huge(Root *root, gconstpointer data)
 {
@@ -251,7 +251,7 @@ test_huge(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* Even to a good one. */
+/* Even to a valid file. */
 static void
 test_symlink(Root *root, gconstpointer data)
 {
@@ -262,7 +262,7 @@ test_symlink(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* ... and to nothing: that isn't "no such file". */
+/* A dangling link is not the same as "no such file". */
 static void
 test_dangling_symlink(Root *root, gconstpointer data)
 {
@@ -329,7 +329,7 @@ test_unreadable(Root *root, gconstpointer data)
     assert_read(root, FLATPAK_INFO_BAD, NULL);
 }
 
-/* Opening it breaks the lease, for which its holder is given 45 seconds. */
+/* Opening it would break the lease, which takes up to 45 seconds. */
 static void
 test_lease(Root *root, gconstpointer data)
 {
@@ -344,7 +344,7 @@ test_lease(Root *root, gconstpointer data)
     close(fd);
 }
 
-/* The root is no directory, or no descriptor at all. */
+/* The root is not a directory, or not a descriptor. */
 static void
 test_no_root(Root *root, gconstpointer data)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* identity/mountinfo and identity/process: the kernel's list of mounts, and a process that exits.
- */
+/* identity/mountinfo and identity/process: the kernel's list of mounts, and a process that
+ * exits. */
 
 #include <fcntl.h>
 #include <glib.h>
@@ -81,7 +81,7 @@ test_find_id(void)
     g_assert_true(mountinfo_find_id(text, "271", &served));
     g_assert_cmpuint(served.n, ==, 1);
     g_assert_true(served.may_hang);
-    /* It is no number's beginning, nor the number of a parent. */
+    /* Neither a prefix of a number nor the id of a parent mount matches. */
     g_assert_true(mountinfo_find_id(text, "43", &none));
     g_assert_true(mountinfo_find_id(text, "2", &none));
     g_assert_cmpuint(none.n, ==, 0);
@@ -132,7 +132,7 @@ test_same(void)
     g_assert_false(is_same(DISK, DISK BIND));
 }
 
-/* What this kernel writes. */
+/* The file of this kernel. */
 static void
 test_real(void)
 {
@@ -178,7 +178,7 @@ start_process(void)
     return pid;
 }
 
-/* A zombie is not running, and its directory is empty when it is reaped. */
+/* A zombie is not running, and its directory is empty when it has been reaped. */
 static void
 test_ended(void)
 {
@@ -222,18 +222,18 @@ test_pidfd(void)
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     g_assert_false(process_open(&process, (guint32)getpid(), pidfd));
-    g_assert_cmpint(close(pidfd), ==, -1); /* it was taken over */
+    g_assert_cmpint(close(pidfd), ==, -1); /* closed by process_open() */
 }
 
 static void
-test_nobody(void)
+test_no_process(void)
 {
     const guint32 pids[] = {0, G_MAXINT32, (guint32)G_MAXINT32 + 1, G_MAXUINT32};
     Process process;
 
     for (guint i = 0; i < G_N_ELEMENTS(pids); i++)
         g_assert_false(process_open(&process, pids[i], -1));
-    /* A descriptor of something else. */
+    /* A descriptor of another kind. */
     g_assert_false(process_open(&process, (guint32)getpid(), dup(STDERR_FILENO)));
 }
 
@@ -249,6 +249,6 @@ main(int argc, char **argv)
     g_test_add_func("/mountinfo/real-id", test_real_id);
     g_test_add_func("/process/ended", test_ended);
     g_test_add_func("/process/pidfd", test_pidfd);
-    g_test_add_func("/process/nobody", test_nobody);
+    g_test_add_func("/process/no-process", test_no_process);
     return g_test_run();
 }

@@ -12,7 +12,7 @@
 
 typedef struct {
     const char *label;
-    const char *snap; /* NULL: not a Snap; REFUSED: nobody */
+    const char *snap; /* NULL: not a Snap; REFUSED: can't be identified */
 } LabelRow;
 
 #define TEN   "abcdefghij"
@@ -100,7 +100,7 @@ test_rows(void)
     }
 }
 
-/* No label, one without its end, one that has another end before it. */
+/* No label, one without a terminator, and one with an earlier terminator. */
 static void
 test_bytes(void)
 {
@@ -117,9 +117,10 @@ test_bytes(void)
     g_assert_null(snap);
 }
 
-/* Each label cut at each length, and then ended: a Snap's or refused, never no Snap. */
+/* Each label truncated at each length, with a terminator: a Snap's or refused, never
+ * unsandboxed. */
 static void
-test_cut(void)
+test_truncated(void)
 {
     const char whole[] = "snap.firefox.firefox (enforce)";
 
@@ -138,6 +139,6 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/security-label/rows", test_rows);
     g_test_add_func("/security-label/bytes", test_bytes);
-    g_test_add_func("/security-label/cut", test_cut);
+    g_test_add_func("/security-label/truncated", test_truncated);
     return g_test_run();
 }

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Real sandboxes: applications and the host are isolated from each other; instances of one share."""
+"""Real sandboxes: applications are isolated from each other and the host; instances of one share."""
 
 import os
 import socket
@@ -21,39 +21,39 @@ class Apart(SandboxCase):
 
     def check_apart(self, one, two, host):
         """Three clients of different principals."""
-        mine, yours = self.unique('bucket'), self.unique('bucket')
+        first, second = self.unique('bucket'), self.unique('bucket')
         clients = {'one': one, 'two': two, 'host': host}
         held = {}
-        for who, client in clients.items():
-            for bucket in (mine, yours):
-                held[who, bucket] = client.call('request', 'n', bucket)
-                self.assertNotEqual(held[who, bucket][1], 0, f'{who} has to wait in {bucket}')
-        waiting = one.call('request', 'n', mine)
+        for role, client in clients.items():
+            for bucket in (first, second):
+                held[role, bucket] = client.call('request', 'n', bucket)
+                self.assertNotEqual(held[role, bucket][1], 0, f'{role} has to wait in {bucket}')
+        waiting = one.call('request', 'n', first)
         self.assertEqual(waiting[1], 0)
 
-        for who, client in clients.items():
-            pending = [['n', 'exclusive', client.name]] if who == 'one' else []
-            self.assertEqual(client.call('query', mine), [[['n', 'exclusive', client.name]],
-                                                          pending], who)
-            self.assertEqual(client.clients(mine), [client.name] * (1 + len(pending)))
-            self.assertEqual(client.call('buckets'), sorted((mine, yours)))
-        two.call('steal', 'n', mine)
+        for role, client in clients.items():
+            pending = [['n', 'exclusive', client.name]] if role == 'one' else []
+            self.assertEqual(client.call('query', first), [[['n', 'exclusive', client.name]],
+                                                          pending], role)
+            self.assertEqual(client.clients(first), [client.name] * (1 + len(pending)))
+            self.assertEqual(client.call('buckets'), sorted((first, second)))
+        two.call('steal', 'n', first)
         one.sync()
-        self.assertEqual(one.signals('Released'), [], 'a steal takes what is another principal\'s')
+        self.assertEqual(one.signals('Released'), [], 'a steal has ended a lock of another client')
 
-        # What is somebody else's is answered as what never was.
-        strange = one.call('request', 'more', mine)[0]
+        # For an id of another principal the reply is the same as for an unused id.
+        foreign = one.call('request', 'more', first)[0]
         for client in (two, host):
             for member in ('release', 'abort'):
-                self.assertEqual(self.answer(client, member, strange, mine),
-                                 self.answer(client, member, 1 << 40, mine))
+                self.assertEqual(self.answer(client, member, foreign, first),
+                                 self.answer(client, member, 1 << 40, first))
         for client in (one, two, host):
-            self.assertEqual([entry[1] for entry in client.call('resync') if entry[0] == yours],
-                             [held[self.who(clients, client), yours][0]])
+            self.assertEqual([entry[1] for entry in client.call('resync') if entry[0] == second],
+                             [held[self.role_of(clients, client), second][0]])
 
     @staticmethod
-    def who(clients, client):
-        return next(who for who, candidate in clients.items() if candidate is client)
+    def role_of(clients, client):
+        return next(role for role, candidate in clients.items() if candidate is client)
 
     @staticmethod
     def answer(client, *arguments):
@@ -93,7 +93,7 @@ class Apart(SandboxCase):
             self.assertEqual(client.clients(), [client.name])
 
     def test_a_runtime(self):
-        """One that is run without an application is itself one."""
+        """A runtime that is run without an application counts as an application."""
         runtime, app = self.app(info('org.example.Platform', 'Runtime')), self.app(APP)
         again = self.app('org.example.Platform')
         self.assertNotEqual(runtime.call('request', 'n')[1], 0)
@@ -130,8 +130,8 @@ class Together(SandboxCase):
         app.call('request', 'n')
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
 
-    def test_pid_is_told(self):
-        """As the bus knows it, not as the sandbox does."""
+    def test_pid(self):
+        """The pid in the bus's namespace, not in the sandbox's."""
         app = self.app(APP)
         app.call('request', 'n')
         entry = app.call('inspect')[0][0]
@@ -144,7 +144,7 @@ class BadFiles(SandboxCase):
     def bad(self, *arguments, **kw):
         app = self.app_in(*arguments, **kw)
         self.assert_refused(app)
-        # It was the file, nothing else.
+        # Only because of the file.
         self.app(APP).call('request', 'n')
 
     def test_contents(self):
@@ -176,7 +176,7 @@ class BadFiles(SandboxCase):
     def test_endless(self):
         self.bad('--dev-bind', '/dev/zero', '/.flatpak-info')
 
-    def test_file_system_that_never_answers(self):
+    def test_file_system_that_never_replies(self):
         """Other clients are served meanwhile."""
         if os.geteuid() != 0 or not os.path.exists('/dev/fuse'):
             self.skipTest('needs root and /dev/fuse')
@@ -186,7 +186,7 @@ class BadFiles(SandboxCase):
             file.write(info(APP))
         app = self.app_in('--bind', path, '/.flatpak-info', '--dev-bind', '/dev/fuse', '/dev/fuse',
                           '--cap-add', 'ALL', user_namespace=False)
-        # It is not known to the service yet: that happens at its first call.
+        # The service hasn't identified it yet: that happens at its first call.
         problem = app.ask('hang', path='/.flatpak-info')
         if problem:
             self.skipTest(f'FUSE can\'t be mounted here: {problem}')
@@ -230,7 +230,7 @@ class Chroots(SandboxCase):
             file.write(info(APP))
         self.assert_together(self.chrooted(*self.with_service), self.app(APP))
 
-    def test_in_a_mount_that_nobody_knows(self):
+    def test_in_an_unknown_mount(self):
         self.assert_refused(self.chrooted('unshare', '--mount'))
 
     def test_on_a_mount_of_its_own(self):
@@ -239,7 +239,7 @@ class Chroots(SandboxCase):
         app.call('request', 'n')
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [app.name])
 
-    def check_that_never_answers(self, *command):
+    def check_that_never_replies(self, *command):
         app = self.plain(command=command)
         problem = app.ask('hang_around', path=self.root)
         if problem:
@@ -247,17 +247,17 @@ class Chroots(SandboxCase):
         self.assert_refused(app)
         self.raw_client().ping()
 
-    def test_in_one_that_never_answers(self):
-        self.check_that_never_answers(*self.with_service)
+    def test_in_a_mount_that_never_replies(self):
+        self.check_that_never_replies(*self.with_service)
 
-    def test_in_one_that_never_answers_and_nobody_knows(self):
-        self.check_that_never_answers('unshare', '--mount')
+    def test_in_an_unknown_mount_that_never_replies(self):
+        self.check_that_never_replies('unshare', '--mount')
 
 
 class LockSockets(SandboxCase):
     """A process with the socket acts for the client that opened it."""
 
-    def test_of_an_app_in_the_hands_of_the_host(self):
+    def test_socket_of_an_app_used_by_the_host(self):
         app, twin = self.app(APP), self.app(APP)
         sock = LockSocket(self.descriptor_of(app, 'give_socket'))
         self.addCleanup(sock.close)
@@ -274,12 +274,12 @@ class LockSockets(SandboxCase):
         sock.read_to_end(5)
         twin.wait_for(lambda: twin.granted(waiting[0]), what='Granted')
 
-    def test_of_the_host_in_the_hands_of_an_app(self):
+    def test_socket_of_the_host_used_by_an_app(self):
         path, sock = self.listen()
         app = self.app(APP)
         host = self.raw_client(descriptors=True)
         host.result(host.send(open_socket_call()))
-        app.tell('take_socket', path=path)
+        app.send_command('take_socket', path=path)
         connection, _ = sock.accept()
         descriptor = host.descriptors.pop()
         socket.send_fds(connection, [b'x'], [descriptor])
@@ -288,7 +288,7 @@ class LockSockets(SandboxCase):
         app._answer()
         self.assertNotEqual(app.ask('by_socket', arguments=['request', 'n'])[1], 0)
         self.assertEqual([entry[2] for entry in self.control.query()[0]], [host.name])
-        self.assertEqual(app.clients(), [], 'by the bus it is still itself')
+        self.assertEqual(app.clients(), [], 'its calls on the bus are still its own')
 
 
 class Restored(SandboxCase):

@@ -5,8 +5,7 @@
 isolationcases.py; in tests/bus/test_isolation.py the other principal is another user.
 
 The connections are opened in sandboxes, by which the service identifies them, and then used in this
-process: so the messages to the application are compared byte for byte.
-"""
+process, so that the messages to the application can be compared byte for byte."""
 
 import socket
 
@@ -19,9 +18,9 @@ from sandboxcase import APP, OTHER_APP, SandboxCase
 class TwoApps(SandboxCase):
     """Each application is one sandbox with many connections."""
 
-    MINE, THEIRS = APP, OTHER_APP
+    OWN_APP, OTHER = APP, OTHER_APP
     proxied = False
-    # There may be fewer steps, and then chance decides more.
+    # With fewer steps, the numbers of messages vary more.
     STEPS_FOR_MESSAGE, STEPS_FOR_SIGNAL = 4, 25
 
     def setUp(self):
@@ -39,10 +38,10 @@ class TwoApps(SandboxCase):
         return client
 
     def recorder(self):
-        return self.recorder_of(self.MINE)
+        return self.recorder_of(self.OWN_APP)
 
     def other_client(self):
-        return self.recorder_of(self.THEIRS)
+        return self.recorder_of(self.OTHER)
 
 
 class Random(TwoApps, isolationcases.Random):
@@ -50,13 +49,13 @@ class Random(TwoApps, isolationcases.Random):
 
 
 class RandomBehindProxies(TwoApps, isolationcases.Random):
-    """As Flatpak has it: in full, always."""
+    """As with Flatpak; always with the full number of steps."""
 
     proxied = True
 
 
 class RandomBesideTheHost(TwoApps, isolationcases.Random):
-    MINE, THEIRS = APP, None
+    OWN_APP, OTHER = APP, None
     STEPS = full_size(300, 1000)
 
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The tests beside this one fail with the faults of tests/faults/. That they pass without is tested by
-themselves."""
+"""The tests of this directory fail with the faults of tests/faults/. That they pass without is
+tested separately."""
 
 import os
 import subprocess
@@ -12,11 +12,11 @@ from sandboxcase import why_no_sandbox
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# The fault, and a case that notices it.
+# The fault, and a case that detects it.
 FAULTS = [
     ('lookup-error-unsandboxed', 'test_apps.py', 'BadFiles.test_symlink'),
     ('root-error-unsandboxed', 'test_lookup.py', 'Errors.test_opens_for_an_app'),
-    ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_asked_again'),
+    ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_second_reply_differs'),
     ('pid-not-checked-again', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
     ('process-end-ignored', 'test_credentials.py', 'Credentials.test_ended_before_second_answer'),
     ('app-id-ignored', 'test_apps.py', 'Apart.test_direct'),
@@ -27,11 +27,11 @@ FAULTS = [
     ('app-id-ignored', 'test_apps_isolation.py', 'RandomBehindProxies.test_as_if_alone'),
     ('app-id-ignored', 'test_apps_isolation.py', 'Guesses.test_of_another_principal'),
     ('app-id-ignored', 'test_apps_isolation.py', 'Walks.test_what_is_there'),
-    ('served-mount-looked-into', 'test_apps.py',
-     'BadFiles.test_file_system_that_never_answers'),
+    ('fuse-mount-read', 'test_apps.py',
+     'BadFiles.test_file_system_that_never_replies'),
     ('lookups-take-all-descriptors', 'test_credentials.py', 'Many.test_lookups'),
-    ('client-kept', 'test_crowd.py', 'Crowd.test_nothing_stays'),
-    ('root-taken-for-ours', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
+    ('client-not-freed', 'test_exiting_processes.py', 'ExitingProcesses.test_nothing_remains'),
+    ('foreign-root-accepted', 'test_users.py', 'WithoutPrivileges.test_app_behind_a_proxy'),
 ]
 
 EXPECTED = ('AssertionError: ', 'TimeoutError: ')
@@ -49,15 +49,15 @@ def main():
         return
     for number, (fault, script, case) in enumerate(FAULTS, 1):
         done = run(script, case, fault)
-        said = done.stdout + done.stderr
-        # It fails by an assertion, or since nothing comes, to a client of the test too; not by
-        # something else.
-        noticed = done.returncode != 0 and f'not ok 1 - {case}' in said and \
-            any(word in said for word in EXPECTED)
-        skipped = ' # SKIP' in said
+        output = done.stdout + done.stderr
+        # The case fails by an assertion, or because a message, also one to a client of the test, is
+        # missing; not by another error.
+        noticed = done.returncode != 0 and f'not ok 1 - {case}' in output and \
+            any(word in output for word in EXPECTED)
+        skipped = ' # SKIP' in output
         print(f"{'ok' if noticed or skipped else 'not ok'} {number} - {case} with {fault}"
-              f"{' # SKIP as it does' if skipped else ''}")
-        for line in said.splitlines():
+              f"{' # SKIP like the case' if skipped else ''}")
+        for line in output.splitlines():
             if not (noticed or skipped) or any(word in line for word in EXPECTED):
                 print('#', line)
         sys.stdout.flush()

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The limits of one application, for all its connections together. Other applications of its user have
-separate limits, and unsandboxed programs of the user are not subject to them."""
+"""The limits of one application, for all its connections together. Other applications of its user
+have separate limits, and unsandboxed programs of the user are not subject to them."""
 
 from calls import DBusError
 from harness import error_name, main
 from sandboxcase import APP, OTHER_APP, SandboxCase
 
 LIMITS = {'clientsPerApp': 3, 'requestsPerApp': 8, 'textBytesPerApp': 1000, 'watchesPerApp': 4}
-# A name and a bucket so long that five requests are more than the limit, and four are not.
+# A name and a bucket whose lengths make five requests exceed the limit, and four not.
 NAME, BUCKET = 'n' * 200, 'b' * 20
 
 UNIQUE = object()
@@ -20,8 +20,8 @@ class Limits(SandboxCase):
                                for word in ('--limit', f'{name}={value}')))
 
     def take(self, limit, clients, number, command, *arguments):
-        """Each of them in turn asks for one more, so often. How many they got: who is refused is
-        told by which limit. UNIQUE is another text each time."""
+        """The clients in turn make one request more, `number` times. Returns how many were granted
+        to each; a refusal must be by `limit`. UNIQUE is replaced by another text each time."""
         served = 0
         for index in range(number):
             own = [self.unique() if argument is UNIQUE else argument for argument in arguments]
@@ -34,8 +34,8 @@ class Limits(SandboxCase):
         return served
 
     def check(self, limit, expected, *command):
-        """One application fills its limit; another one gets as much, and the host more. Then who
-        ends leaves room for the rest of its application."""
+        """One application uses its limit; another one gets as much, and the host more. A client
+        that disconnects makes space for the rest of its application."""
         apps = [self.app(APP), self.proxied_app(APP)]
         more = 2 * expected + 2
         self.assertEqual(self.take(limit, apps, more, *command), expected)

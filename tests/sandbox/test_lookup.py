@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A client that ends while it is identified, and an identification that fails: a refusal, or no reply."""
+"""A client that disconnects while it is identified, and an identification that fails: a refusal, or
+no reply."""
 
 import os
 import shutil
@@ -13,10 +14,10 @@ from buses import die_with_parent
 from harness import main, service_with, wait_for
 from sandboxcase import APP, SandboxCase
 
-# Where the services of tests/faults/ stop, in this order.
-STEPS = ('first-question', 'first-answer', 'pidfd', 'directory', 'mounts', 'root', 'info',
-         'second-answer')
-# What it opens of a process, in this order.
+# The stop points of tests/faults/, in their order.
+STEPS = ('first-call', 'first-reply', 'pidfd', 'directory', 'mounts', 'root', 'info',
+         'second-reply')
+# The files of a process that are opened, in order.
 OPENS = ('/proc/PID', 'mountinfo', 'root', 'fdinfo', '.flatpak-info', 'comm')
 
 
@@ -28,7 +29,8 @@ class Killed(SandboxCase):
         return None
 
     def begin(self, step):
-        """Starts a service that stops there at each lookup, with watchers that it has identified already."""
+        """Starts a service that stops at this step of each look-up, with watchers that it has
+        already identified."""
         cls = type(self)
         if cls.daemon is not None:
             self.assertEqual(cls.daemon.stop(), 0)
@@ -37,7 +39,7 @@ class Killed(SandboxCase):
         self.baseline = self.descriptors()
 
     def watcher(self, client):
-        client.tell('call', arguments=['watch'])
+        client.send_command('call', arguments=['watch'])
         self.wait_stopped()
         self.daemon.resume()
         client._answer()
@@ -49,38 +51,39 @@ class Killed(SandboxCase):
                               os.WSTOPPED | os.WNOHANG | os.WEXITED | os.WNOWAIT)
             return found is not None and found.si_code == os.CLD_STOPPED
         wait_for(stopped, what='stop of the service', every=0.002)
-        # Taken, or the next wait would find it again.
+        # The stop has to be reaped, or the next wait would find it again.
         os.waitid(os.P_PID, self.daemon.process.pid, os.WSTOPPED)
 
-    def told(self, client):
-        """The signals that a watcher has received by now."""
+    def received(self, client):
+        """The signals that a watcher has received so far."""
         client.sync()
         return [(event.signal, event.args[3]) for event in client.signals()]
 
     def check(self, step, make):
         self.begin(step)
-        # It would be seen: one that isn't killed is granted, and its twin is told.
-        alive = make()
-        alive.tell('request', name='n', bucket='default', options={})
+        # A request of this client is visible: one that isn't killed is granted, and a watcher is
+        # notified.
+        surviving = make()
+        surviving.send_command('request', name='n', bucket='default', options={})
         self.wait_stopped()
         self.daemon.resume()
-        alive._answer()
-        kin = self.twin if make != self.plain else self.host
-        stranger = self.host if make != self.plain else self.twin
-        self.assertEqual(self.told(kin), [('Granted', alive.name)])
-        self.assertEqual(self.told(stranger), [])
+        surviving._answer()
+        watcher = self.twin if make != self.plain else self.host
+        unrelated = self.host if make != self.plain else self.twin
+        self.assertEqual(self.received(watcher), [('Granted', surviving.name)])
+        self.assertEqual(self.received(unrelated), [])
 
         killed = make()
-        # The reply must be wanted, and another call waits behind it.
-        killed.tell('request', name='m', bucket='default', options={})
+        # The reply is requested, and another call is queued behind it.
+        killed.send_command('request', name='m', bucket='default', options={})
         self.wait_stopped()
         self.kill_and_wait(killed)
         begin = self.monitor.position()
         self.daemon.resume()
         self.wait_gone(killed.name)
-        self.assertEqual(self.told(kin), [('Granted', alive.name)])
-        self.assertEqual(self.told(stranger), [])
-        self.assertEqual(kin.clients(), [alive.name])
+        self.assertEqual(self.received(watcher), [('Granted', surviving.name)])
+        self.assertEqual(self.received(unrelated), [])
+        self.assertEqual(watcher.clients(), [surviving.name])
         for message in self.monitor.messages(begin, self.monitor.position()):
             if message.get_destination() == killed.name and \
                     message.get_sender() == self.daemon.name:
@@ -119,11 +122,11 @@ class Errors(SandboxCase):
              '-e', f'inject={call}:error={error}:when={when}'],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=die_with_parent)
         # TracerPid is set a moment before calls are traced; this line comes after it.
-        said = process.stderr.readline().decode().strip()
-        if not said.endswith('attached'):
+        line = process.stderr.readline().decode().strip()
+        if not line.endswith('attached'):
             process.wait()
             process.stderr.close()
-            self.skipTest(f'strace can\'t: {said}')
+            self.skipTest(f'strace fails: {line}')
 
         def stop():
             process.send_signal(signal.SIGINT)
@@ -147,13 +150,12 @@ class Errors(SandboxCase):
                 with self.subTest(error=error, opens=name):
                     self.assertEqual(self.with_error(client, 'openat', error, when),
                                      expected(error, name))
-        # After the last it opens nothing any more.
+        # After the last one, it opens no other file.
         self.assertEqual(self.with_error(client, 'openat', 'EIO', len(OPENS) + 1), '')
         wait_for(lambda: self.descriptors() == baseline, what='baseline of descriptors')
 
     def test_opens_for_an_app(self):
-        # "No such file" is an answer, if the root could be opened. There is no way to tell then.
-        # What the process is called is of no matter.
+        # "No such file" is a result if the root could be opened. The command name is optional.
         self.check(self.app(APP), lambda error, name: '' if name == 'comm' or (error, name) ==
                    ('ENOENT', '.flatpak-info') else 'Security')
 

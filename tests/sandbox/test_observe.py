@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Which principals may observe which: users their sandboxed applications, root all, and not the reverse.
-Tests with one principal are in tests/bus/test_break.py."""
+"""Which principals may observe which: users their sandboxed applications, root all, and not the
+reverse. Tests with one principal are in tests/bus/test_break.py."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ from isolationcases import seed
 
 USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall() if user.pw_uid > 0)[:2]
 
-# As root of a user namespace, with the name by which the bus knows it outside.
+# As root of a user namespace, with its unique name.
 IN_NAMESPACE = '''
 import os, sys
 inside, outside, address, *paths = os.geteuid(), int(sys.argv[1]), *sys.argv[2:]
@@ -50,7 +50,7 @@ class ObserveCase(SandboxCase):
         os.chmod(path, 0o777)
         return path, sock
 
-    def who(self, app_id=None, uid=USER):
+    def connect_as(self, app_id=None, uid=USER):
         """A connection of a user's program, or of a sandboxed application of that user."""
         if app_id is None:
             return self.raw_client(uid=uid)
@@ -64,8 +64,8 @@ class ObserveCase(SandboxCase):
 
 class Observers(ObserveCase):
     def check_observed(self, observer, path):
-        """It can query, watch and break the locks of APP of USER there."""
-        holder, waiter = self.who(APP), self.who(APP)
+        """It can query, watch and break the locks of USER's application APP there."""
+        holder, waiter = self.connect_as(APP), self.connect_as(APP)
         observer.watch_all()
         held, _ = holder.request('n')
         waiting, _ = waiter.request('n')
@@ -86,23 +86,23 @@ class Observers(ObserveCase):
                           ('Released', path, holder.name), ('Granted', path, waiter.name)])
 
     def test_the_user(self):
-        self.check_observed(self.who(), other_path('default', APP))
+        self.check_observed(self.connect_as(), other_path('default', APP))
 
     def test_root(self):
-        self.check_observed(self.who(uid=0), other_path('default', APP, uid=USER))
+        self.check_observed(self.connect_as(uid=0), other_path('default', APP, uid=USER))
 
     def test_another_user(self):
         """Neither the user nor the user's applications; and the same path is another bucket."""
-        self.who(APP).request('n')
-        self.who().request('n')
-        stranger = self.who(uid=OTHER_USER)
-        self.assertEqual(stranger.query(other_path('default', APP)), ([], []))
-        self.assertEqual(stranger.observable(), [])
+        self.connect_as(APP).request('n')
+        self.connect_as().request('n')
+        other_user = self.connect_as(uid=OTHER_USER)
+        self.assertEqual(other_user.query(other_path('default', APP)), ([], []))
+        self.assertEqual(other_user.observable(), [])
         for path in (other_path('default', APP, uid=USER), other_path('default', uid=USER)):
-            self.assert_error('Security', stranger.query, path)
+            self.assert_error('Security', other_user.query, path)
 
     def check_blind(self, ask, own):
-        """An application sees only its own locks, and gets one error for all others."""
+        """An application sees only its own locks, and gets the same error for all others."""
         answers = set()
         for path in (other_path('b', OTHER_APP), other_path('none', 'org.example.None'),
                      other_path('b', APP), other_path('b', 'snap', kind='snap'),
@@ -116,32 +116,32 @@ class Observers(ObserveCase):
         self.assertEqual([path for path, _ in own()], [])
 
     def test_an_application_sees_nothing(self):
-        self.who().request('n', 'b')
-        self.who(OTHER_APP).request('n', 'b')
-        app = self.who(APP)
+        self.connect_as().request('n', 'b')
+        self.connect_as(OTHER_APP).request('n', 'b')
+        app = self.connect_as(APP)
         app.watch_all()
         self.check_blind(lambda path, member, *arguments:
                          getattr(app, member)(*arguments, bucket=path), app.observable)
-        self.who().request('m', 'b')
-        self.who(OTHER_APP).request('m', 'b')
-        self.assertEqual(self.who().break_locks('m', other_path('b', OTHER_APP)), 1)
+        self.connect_as().request('m', 'b')
+        self.connect_as(OTHER_APP).request('m', 'b')
+        self.assertEqual(self.connect_as().break_locks('m', other_path('b', OTHER_APP)), 1)
         app.ping()
         self.assertEqual(app.events, [])
 
     def test_an_application_behind_its_proxy(self):
-        self.who(OTHER_APP).request('n', 'b')
+        self.connect_as(OTHER_APP).request('n', 'b')
         app = self.proxied_app(APP, uid=USER)
         self.check_blind(lambda path, member, *arguments:
                          app.ask('call_at', path=path, arguments=[member, *arguments]),
                          lambda: app.call('observable'))
-        app.call('request', 'n', 'mine')
-        self.assertEqual({path for path, _ in self.who().observable()},
-                         {other_path('b', OTHER_APP), other_path('mine', APP)})
+        app.call('request', 'n', 'own')
+        self.assertEqual({path for path, _ in self.connect_as().observable()},
+                         {other_path('b', OTHER_APP), other_path('own', APP)})
 
     def test_root_of_a_user_namespace(self):
         """Root of a user namespace is a user like any other."""
-        self.who(APP).request('n', 'b')
-        self.who(uid=OTHER_USER).request('n', 'b')
+        self.connect_as(APP).request('n', 'b')
+        self.connect_as(uid=OTHER_USER).request('n', 'b')
         paths = [other_path('b', uid=OTHER_USER), other_path('b', uid=0), other_path('b', APP)]
         env = {**self.bus.environment(), 'PYTHONPATH': os.pathsep.join(sys.path)}
         done = subprocess.run(['unshare', '--user', '--map-root-user', sys.executable, '-c',
@@ -163,7 +163,7 @@ class Model(ObserveCase):
 
     @staticmethod
     def path(observer, owner, bucket):
-        """The path by which it addresses the bucket; None: not permitted."""
+        """The path by which the observer addresses the bucket; None: not permitted."""
         (app, uid), (owner_app, owner_uid) = observer, owner
         if observer == owner:
             return bucket_path(bucket)
@@ -190,7 +190,7 @@ class Model(ObserveCase):
             self.assertEqual(own, sorted(own, reverse=True), 'the own ones come first')
 
     def step(self, rng, clients, model):
-        owner = rng.choice([who for who in clients if who[1] != 0])
+        owner = rng.choice([principal for principal in clients if principal[1] != 0])
         key = owner, rng.choice(('a', 'b', 'default')), rng.choice('xyz')
         queue, client = model.setdefault(key, []), clients[owner]
         if rng.random() < 0.5 or not queue:
@@ -200,16 +200,17 @@ class Model(ObserveCase):
         elif rng.random() < 0.5:
             client.release(queue.pop(0), key[1])
         else:
-            observer = rng.choice([who for who in clients if self.path(who, owner, key[1])])
+            observer = rng.choice([principal for principal in clients
+                                   if self.path(principal, owner, key[1])])
             path = Path(self.path(observer, owner, key[1]))
             self.assertEqual(clients[observer].break_locks(key[2], path), 1)
             queue.pop(0)
 
     def test_random(self):
         rng = random.Random(seed())
-        clients = {(app, uid): self.who(app, uid) for uid in (USER, OTHER_USER)
+        clients = {(app, uid): self.connect_as(app, uid) for uid in (USER, OTHER_USER)
                    for app in (None, APP, OTHER_APP)}
-        clients[None, 0] = self.who(uid=0)
+        clients[None, 0] = self.connect_as(uid=0)
         model = {}
         for number in range(self.STEPS):
             self.step(rng, clients, model)

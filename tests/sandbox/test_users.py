@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A service without privileges, as on the system bus: how it identifies clients whose files it can't
-access. And users with large uids."""
+"""A service without privileges, as on the system bus: how it identifies clients whose files it
+can't access. And users with large uids."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from buses import why_no_other_users
 from harness import FACTOR, main
 from sandboxcase import APP, SandboxCase, why_no_sandbox
 
-# Of the service, and of others. dbus-daemon lets nobody in whom the system doesn't know.
+# Uids of the service and of others. dbus-daemon refuses uids without an account.
 SERVICE_UID, USER, OTHER_USER = sorted(user.pw_uid for user in pwd.getpwall()
                                        if user.pw_uid > 0)[:3]
 
@@ -30,7 +30,7 @@ class Users(SandboxCase):
 class Unprivileged(Users):
     """The service runs as a separate user."""
 
-    # What is done to it before it gives up its privileges: a shell's words.
+    # Shell commands to run before it drops its privileges.
     mounts = ''
 
     @classmethod
@@ -51,7 +51,7 @@ class Unprivileged(Users):
 class WithoutPrivileges(Unprivileged):
     """How it identifies other users' clients."""
 
-    def test_it_may_not_look(self):
+    def test_access_is_denied(self):
         """Otherwise these cases would test nothing."""
         tried = subprocess.run(['setpriv', f'--reuid={SERVICE_UID}', '--clear-groups', 'ls',
                                 f'/proc/{os.getpid()}/root/'], capture_output=True, check=False)
@@ -74,12 +74,12 @@ class WithoutPrivileges(Unprivileged):
         self.assert_refused(self.proxied_app(APP))
 
     def test_another_root(self):
-        """Whatever it is."""
+        """Any other root."""
         self.assert_refused(self.app_in(uid=USER))
         self.assert_refused(self.app_in())
 
     def test_same_root_in_other_mounts(self):
-        """As services of systemd units have it."""
+        """As for services with systemd units."""
         one = self.plain(command=['unshare', '--mount', '--propagation', 'private', 'sh', '-c',
                                   'mount --bind /usr /usr && exec "$@"', 'sh'])
         self.assert_together(one, self.plain())
@@ -105,7 +105,7 @@ class WithoutPrivileges(Unprivileged):
 
 
 class ProtectedService(WithoutPrivileges):
-    """The same cases with mounts of its own, as systemd makes them for it: a root that is the
+    """The same cases with private mounts, as systemd sets them up: the service's root is the
     host's, bound elsewhere."""
 
     mounts = 'mount --rbind / $root && mount -o remount,bind,ro $root && exec chroot $root'
@@ -121,7 +121,7 @@ class HiddenProcesses(Unprivileged):
         self.assert_refused(self.plain())
         self.assert_refused(self.app(APP, uid=USER))
 
-    def test_its_own_user(self):
+    def test_user_of_the_service(self):
         self.assert_together(self.plain(SERVICE_UID), self.plain(SERVICE_UID))
 
 
@@ -129,14 +129,14 @@ class HiddenProcesses(Unprivileged):
 class NoProc(HiddenProcesses):
     mounts = 'mount -t tmpfs none /proc && exec'
 
-    def test_its_own_user(self):
+    def test_user_of_the_service(self):
         self.assert_refused(self.plain(SERVICE_UID))
 
 
-class GreatNumbers(Users):
+class LargeUids(Users):
     def test_uids(self):
         if self.bus.kind == 'dbus-daemon':
-            self.skipTest('this bus lets nobody in whom the system does not know')
+            self.skipTest('this bus refuses uids without an account')
         uids = (0x7fffffff, 0x80000000, 4000000000, 4294967294)
         clients = [self.plain(uid) for uid in uids]
         self.assert_apart(*clients, self.plain())

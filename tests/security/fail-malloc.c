@@ -5,9 +5,9 @@
  * GLib's allocations fail, GLib aborts the process, which is tested as any other crash; libsystemd
  * returns -ENOMEM, which has to be handled.
  *
- * FAIL_MALLOC_FILE names a file that is mapped and shared with the test: see Control. Calls of the
- * allocating functions are counted and fail if their return address is in libsystemd.
- */
+ * FAIL_MALLOC_FILE is the path of a file that is mapped and shared with the test: see Control.
+ * Calls of the allocating functions are counted and fail if their return address is in
+ * libsystemd. */
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 typedef struct {
-    _Atomic uint64_t n_calls;   /* until now; a new process counts on */
-    _Atomic uint64_t fail_at;   /* the number of a call; 0: none fails */
-    _Atomic uint64_t n_failing; /* so many from there on fail */
+    _Atomic uint64_t n_calls;   /* so far; a new process continues the count */
+    _Atomic uint64_t fail_at;   /* the number of a call; 0: no failure */
+    _Atomic uint64_t n_failing; /* the number of calls from there that fail */
     _Atomic uint64_t n_failed;
 } Control;
 
-/* The C library's own, behind ours. */
+/* The functions of the C library that are replaced here. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *old, size_t size);

@@ -2,11 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Everything that docs/security.md names exists: test programs, their classes and cases, faults, and fuzz
-targets. In TAP.
+"""Everything that docs/security.md refers to exists: test programs, their classes and cases,
+faults, and fuzz targets. In TAP.
 
-    test_catalogue.py TOP-OF-THE-SOURCES
-"""
+    test_catalogue.py TOP-OF-THE-SOURCES"""
 
 import pathlib
 import re
@@ -25,7 +24,7 @@ def named(text):
 
 
 def listed(text, title):
-    """The words that follow `title`, in backquotes."""
+    """The words in backquotes after `title`."""
     for match in re.finditer(title + r's? ((?:`[\w-]+`(?:, )?)+)', text):
         yield from re.findall(r'`([\w-]+)`', match[1])
 

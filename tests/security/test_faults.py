@@ -3,10 +3,10 @@
 
 """Services with a planted fault in one defence each: at least one test must fail.
 
-A row is a fault of tests/faults/ and the cases that detect it, of a test with the harness of the bus tests:
-only those are run. That they pass without the fault is tested by themselves. `test_faults.py FAULT...` runs
-these rows. Faults in stored state are listed in state/ and storm/.
-"""
+A row is a fault of tests/faults/ and the cases that detect it, of a test with the harness of the
+bus tests: only those are run. That they pass without the fault is tested separately.
+`test_faults.py FAULT...` runs these rows. Faults in stored state are listed in state/ and
+storm/."""
 
 import os
 import re
@@ -21,39 +21,39 @@ from tap import diagnostic
 
 # The fault, the program, its cases, and what fails: a case, or anything with these words.
 FAULTS = [
-    # Everybody is told of everybody's locks: the monitor of every test sees it.
+    # Signals are broadcast: the monitor of every test detects it.
     ('broadcast', 'bus/test_signals.py', ['Owners.test_timeout'], 'a broadcast'),
-    # Answers tell what is in the bucket of that name of whoever has one.
+    # Replies contain the entries of another principal's bucket with that name.
     ('query-unfiltered', 'bus/test_isolation.py', ['Random'], 'Random.test_as_if_alone'),
     ('query-unfiltered', 'bus/test_isolation.py', ['Guesses.test_of_another_principal'],
      'Guesses.test_of_another_principal'),
-    # An id is looked up among all clients' requests.
+    # An id is looked up among the requests of all clients.
     ('foreign-ids', 'bus/test_isolation.py', ['Guesses.test_of_another_principal'],
      'Guesses.test_of_another_principal'),
     ('foreign-ids', 'bus/test_isolation.py', ['Guesses.test_of_another_client'],
      'Guesses.test_of_another_client'),
-    # An error says who has what instead.
-    ('error-tells-name', 'bus/test_isolation.py', ['Random'], 'Random.test_as_if_alone'),
-    # Each bad call is a line in the log.
+    # An error contains the name of another client's lock.
+    ('error-contains-name', 'bus/test_isolation.py', ['Random'], 'Random.test_as_if_alone'),
+    # Each invalid call adds a line to the log.
     ('log-unlimited', 'bus/test_log.py', ['Flood.test_bad_calls_of_another_user'],
      'Flood.test_bad_calls_of_another_user'),
-    # The log has the names of locks, as they came.
+    # The log contains names of locks, unescaped.
     ('log-unescaped', 'bus/test_isolation.py', ['Canaries.test_in_errors_and_in_the_log'],
      'Canaries.test_in_errors_and_in_the_log'),
-    # The id of a lock that was released is the next one's.
+    # The id of a released lock is reused.
     ('id-reused', 'bus/test_isolation.py', ['Guesses.test_an_id_of_before'],
      'Guesses.test_an_id_of_before'),
-    # A lock socket in somebody's hands goes on after its client's end.
+    # A lock socket continues to work after its client's end.
     ('socket-outlives-name', 'bus/test_socket_order.py', ['Refilled.test_it_ends_with_the_name'],
      'Refilled.test_it_ends_with_the_name'),
-    # A client's end takes effect before what it sent last.
+    # A client's disconnect takes effect before its last calls.
     ('terminate-before-drain', 'bus/test_socket_order.py',
      ['LastWords.test_while_the_service_is_stopped'],
      'LastWords.test_while_the_service_is_stopped'),
-    # Who watches a bucket hears of all that have that name.
+    # A watcher gets the events of all buckets with that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
      'does not watch'),
-    # A user can look at the locks of other users, or end them.
+    # A user can observe or break the locks of other users.
     ('path-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
      'Paths.test_a_user_looks_at_own_applications_only'),
     ('break-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
@@ -64,20 +64,21 @@ FAULTS = [
     # Waiting is sent to clients that do not watch, or is dropped without being counted.
     ('waiting-unwatched', 'bus/test_signals.py', ['Owners.test_timeout'], 'does not watch'),
     ('waiting-not-missed', 'bus/test_break.py', ['WatchAll.test_missed'], 'WatchAll.test_missed'),
-    # It leaves when idle with calls unread.
+    # The service exits when idle with unread calls.
     ('exit-without-drain', 'bus/test_lifecycle.py', ['IdleExitRace'],
      'IdleExitRace.test_no_call_is_lost'),
-    # Locks of several hosts outlive the lease.
+    # Locks of several hosts are held beyond the lease.
     ('lease-deadline-ignored', 'cluster/test_permits.py', ['Lease.test_over'], 'Lease.test_over'),
-    # All clients are gone through when anybody ends.
-    ('ends-searched-for', 'bus/test_strangers.py', ['Strangers.test_beside_many_clients'],
-     'Strangers.test_beside_many_clients'),
+    # All clients are searched at each disconnect.
+    ('linear-disconnect-search', 'bus/test_unrelated_clients.py',
+     ['UnrelatedClients.test_beside_many_clients'],
+     'UnrelatedClients.test_beside_many_clients'),
 ]
 
 
 def run(program, cases, fault):
     env = os.environ | {'WEBLOCKS_TEST_FAULT': fault, 'WEBLOCKS_FULL_SIZE': '0',
-                        # What doesn't come because of it need not be waited for as long as what does.
+                        # Shorter time limits, for messages that are missing because of the fault.
                         'WEBLOCKS_TEST_TIMEOUT_FACTOR': str(FACTOR * 0.3)}
     return subprocess.run([sys.executable, os.path.join(TESTS, program), *cases], env=env,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -85,7 +86,7 @@ def run(program, cases, fault):
 
 
 def notices(done, words):
-    """The test fails, with an assertion for this fault."""
+    """Whether the test fails with an assertion for this fault."""
     failed = [line for line in done.stdout.splitlines() if line.startswith('not ok')]
     return done.returncode == 1 and failed and (
         words in done.stdout if ' ' in words else any(words in line for line in failed))

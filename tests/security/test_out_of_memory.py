@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Out of memory: the n-th allocation of libsystemd fails, for many n, in a working service and in one that
-starts. It may refuse, not reply, or abort as GLib does; it must not crash otherwise, lose a lock, or grant
-one twice. See fail-malloc.c."""
+"""Out of memory: the n-th allocation of libsystemd fails, for many n, in a working service and in
+one that starts. It may refuse, not reply, or abort as GLib does; it must not crash otherwise, lose
+a lock, or grant one twice. See fail-malloc.c."""
 
 import collections
 import mmap
@@ -18,9 +18,9 @@ from harness import FACTOR, GLib, LockError, diagnostic, environment, main, owne
 from sockets import LockSocket, open_socket_call
 from statecase import StateCase
 
-# How long somebody waits for an answer that may have been lost.
+# The time limit for a reply that may be missing.
 SHORT = 0.4 * FACTOR
-# The ends that a process without memory may come to.
+# Permitted exit statuses of a process without memory.
 ENDS = (-signal.SIGABRT, 1)
 
 
@@ -43,7 +43,7 @@ class Memory:
         return struct.unpack_from('Q', self.map, 24)[0]
 
     def fail(self, after, times=1):
-        """Lets the n-th allocation from now on fail, and the following ones, `times` in total."""
+        """Makes the n-th allocation from now on fail, and the following ones, `times` in total."""
         struct.pack_into('QQ', self.map, 8, self.count() + after + 1, times)
 
     def spare(self):
@@ -70,16 +70,15 @@ class OutOfMemory(StateCase):
         self.outcomes = collections.Counter()
         self.begin()
         self.keeper, self.waiter = self.raw_client(), self.raw_client()
-        self.kept = [self.keeper.request(f'kept {number}')[0] for number in range(20)]
-        self.wait, _ = self.waiter.request('kept 0', key=5)
+        self.held = [self.keeper.request(f'held {number}')[0] for number in range(20)]
+        self.wait, _ = self.waiter.request('held 0', key=5)
         self.before = self.see_resync(self.keeper), self.see_resync(self.waiter)
 
     def begin(self):
         self.start(env=self.memory.environment())
 
-    def again_if_gone(self):
-        """A service that has ended did so in one of the ways that are allowed; then another one
-        comes."""
+    def restart_if_ended(self):
+        """If the service has ended, in one of the permitted ways, starts another one."""
         try:
             wait_for(lambda: self.current.process.poll() is not None or self.answers(),
                      what='service that answers or has ended')
@@ -94,7 +93,7 @@ class OutOfMemory(StateCase):
         code = self.current.process.returncode
         self.assertIn(code, ENDS, self.current.stderr())
         self.outcomes[f'ended with {code}'] += 1
-        # Its last words are an assertion's, which is no complaint here.
+        # The message of its assertion doesn't count as a complaint here.
         self.services.remove(self.current)
 
     def answers(self):
@@ -106,7 +105,7 @@ class OutOfMemory(StateCase):
             return False
 
     def check(self):
-        """Nothing that was acknowledged is lost, and nothing was granted twice."""
+        """No acknowledged lock is lost, and none was granted twice."""
         self.assertEqual((self.see_resync(self.keeper), self.see_resync(self.waiter)), self.before)
         self.assertEqual(self.waiter.events, [])
         self.assertEqual(self.keeper.events, [])
@@ -116,12 +115,12 @@ class OutOfMemory(StateCase):
             self.assertEqual(len(exclusive), len(set(exclusive)), held)
 
     def quick(self, client):
-        """Waits for a reply that may not come."""
+        """Waits for a reply that may be missing."""
         call = client.call
         client.call = lambda *args, **kw: call(*args, **{'timeout': SHORT, **kw})
         return client
 
-    # What is done while memory fails; each with clients of its own, which are made before.
+    # ---- the operations while memory fails; each with new clients, which are connected before
 
     def do_request(self, one, two):
         one.request('new', 'scene', why='why', timeout=60000, key=3)
@@ -196,13 +195,13 @@ class OutOfMemory(StateCase):
         self.arm()
         try:
             do(*pair)
-            self.outcomes['as if nothing was'] += 1
+            self.outcomes['no effect'] += 1
         except (DBusError, LockError) as error:
             self.outcomes[error.short] += 1
         except (TimeoutError, ConnectionError, RuntimeError, OSError) as error:
             self.outcomes[type(error).__name__] += 1
         taken = self.memory.count() - before
-        self.again_if_gone()
+        self.restart_if_ended()
         for client in pair:
             client.close()
         return taken
@@ -213,8 +212,8 @@ class OutOfMemory(StateCase):
             wait_for(lambda: self.keeper.query('scene') == ([], []), what='end of their locks',
                      timeout=4 * SHORT)
         except TimeoutError:
-            # One who died unseen is one until the next start.
-            self.outcomes['a death unseen'] += 1
+            # A disconnect that was missed is noticed at the next start.
+            self.outcomes['a missed disconnect'] += 1
             self.restart(env=self.memory.environment())
             self.assertEqual(self.keeper.query('scene'), ([], []))
 
@@ -269,7 +268,7 @@ class AtStart(OutOfMemory):
                 self.crash()
                 self.memory.fail(number)
                 service = self.start(env=self.memory.environment(), ready=False)
-                # It can own the name, and end since it cannot read the bus's reply.
+                # It can own the name, and then exit because it cannot read the bus's reply.
                 wait_for(lambda s=service: s.process.poll() is not None
                          or (owner_of(self.control) and self.answers()),
                          what='service that answers or has ended')

@@ -1,36 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""All texts that the service can send in errors or write to the log. They are fixed, except for those listed
-here with a reason. A new text with a variable part fails this test until it is listed.
+"""All texts that the service can send in errors or write to the log. They are fixed, except for
+those listed here with a reason. A new text with a variable part fails this test until it is listed.
 
-    test_texts.py SERVICE-DIRECTORY
-"""
+    test_texts.py SERVICE-DIRECTORY"""
 
 import glob
 import os
 import re
 import sys
 
-# Who may read it, and the functions that write it, with the place of the format.
+# The functions that write errors, which their caller reads, with the index of the format.
 ERRORS = {'sd_bus_error_setf': 2, 'sd_bus_reply_method_errorf': 2}
 LOGS = {name: 0 for name in ('g_debug', 'g_info', 'g_message', 'g_warning', 'g_critical',
                              'g_error', 'g_printerr', 'g_print')}
 
-# What may be in an error, which only the caller reads.
+# Permitted in errors, which only the caller reads.
 IN_ERRORS = {
     'limit_id_get_name(id)': 'of the table',
-    'limits->max[id]': 'a number that Limits tells everybody',
-    'g_strerror(-r)': "the C library's words",
+    'limits->max[id]': 'a number that Limits publishes',
+    'g_strerror(-r)': "text of the C library",
     'why': 'one of the fixed texts of options.c',
     'escaped': "a key of the caller's own call, 64 bytes at most before it is escaped",
 }
 
-# What may be in the log at any time, which the operator reads...
+# Permitted in the log at any time, which the operator reads...
 IN_LOG = {
     'BUS_SERVICE_NAME': 'fixed',
     'WEBLOCKS_VERSION': 'fixed',
-    'error->message': "GLib's or LMDB's words, on the files and options that the operator chose",
+    'error->message': "text of GLib or LMDB about files and options that the operator chose",
     'why': 'the same, or one of the fixed texts of state.c',
     'self->aside_path': "the operator's",
     'path': "the state file, which the operator chose",
@@ -38,8 +37,8 @@ IN_LOG = {
     'self->state->aside_path': "the operator's",
     'get_reason(server)': 'one of the fixed texts of lifecycle.c',
     'reason': "one of the fixed texts of cluster-connection.c, or the C library's words",
-    'g_strerror(errno)': "the C library's words",
-    'g_strerror(-r)': "the C library's words",
+    'g_strerror(errno)': "text of the C library",
+    'g_strerror(-r)': "text of the C library",
     'client->unique_name': "the bus's",
     'server->lifecycle->options.idle_exit_secs': "the operator's",
 }
@@ -104,10 +103,11 @@ def main():
         failed += problem is not None
         print(f"{'not ok' if problem else 'ok'} {number} - {where} {what.replace('#', '')}")
         if problem:
-            print(f'# {problem} Say in {os.path.basename(__file__)} why it may be told.')
+            print(f'# {problem} If it may be published, add the reason to '
+                  f'{os.path.basename(__file__)}.')
     number += 1
-    # Or the patterns see nothing.
-    print(f"{'ok' if number > 20 else 'not ok'} {number} - they were found")
+    # Otherwise the patterns match nothing.
+    print(f"{'ok' if number > 20 else 'not ok'} {number} - texts were found")
     print(f'1..{number}')
     sys.exit(1 if failed or number <= 20 else 0)
 

@@ -5,13 +5,13 @@
 
     as_unit.py UNIT UID BUS-SOCKET STATE-DIRECTORY PROGRAM [ARGUMENT...]
 
-The settings of the unit are applied to this process, which then executes the program: user, capabilities,
-namespaces, a read-only file system, limits, and system call filters. A user unit has fewer of them.
-A call that a filter denies kills the process (SIGSYS), so that none goes unnoticed. A setting of [Service]
-that is not in SETTINGS is an error: every setting that is added to a unit has to be added here.
+The settings of the unit are applied to this process, which then executes the program: user,
+capabilities, namespaces, a read-only file system, limits, and system call filters. A user unit has
+fewer of them. A call that a filter denies kills the process (SIGSYS), so that none goes unnoticed.
+A setting of [Service] that is not in SETTINGS is an error: every setting that is added to a unit
+has to be added here.
 
-Needs root and python3-seccomp, and systemd-analyze for the groups of system calls.
-"""
+Needs root and python3-seccomp, and systemd-analyze for the groups of system calls."""
 
 import errno
 import functools
@@ -83,7 +83,7 @@ def allowed_calls(lines):
 def load_filter(action, rules):
     filter_ = seccomp.SyscallFilter(action)
     for rule_action, name, *conditions in rules:
-        # Of names that this machine doesn't have there is nothing to say.
+        # System calls that this architecture doesn't have are skipped.
         if seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) != -1:
             filter_.add_rule(rule_action, name, *conditions)
     filter_.load()
@@ -99,7 +99,8 @@ def masked(argument, bits):
 
 
 def restrict_namespaces(_value):
-    # The flags of clone3 are in memory, where no filter can look; the C library then takes clone.
+    # The flags of clone3 are in memory, which filters can't read; without clone3 the C library uses
+    # clone.
     load_filter(seccomp.ALLOW, [
         (seccomp.ERRNO(errno.ENOSYS), 'clone3'), (seccomp.KILL_PROCESS, 'unshare'),
         (seccomp.KILL_PROCESS, 'setns'),
@@ -133,16 +134,16 @@ def lock_personality(_value):
 # ---- file system
 
 def read_only_root(socket_path, state_directory, inaccessible, noexec):
-    """ProtectSystem=strict, ProtectHome=, PrivateTmp=: all of it read-only, and nothing in /run but
-    the bus and the state directory; and these paths for nobody, or with nothing to be executed."""
+    """ProtectSystem=strict, ProtectHome=, PrivateTmp=: everything is read-only, /run has only the
+    bus and the state directory, and the given paths are inaccessible or noexec."""
     mount(None, '/', flags=MS_REC | MS_PRIVATE)
-    kept = [os.open(path, os.O_PATH) for path in (socket_path, state_directory)]
+    fds = [os.open(path, os.O_PATH) for path in (socket_path, state_directory)]
     mount('tmpfs', '/run', 'tmpfs')
     os.mkdir('/run/dbus')
     os.mkdir('/run/weblocks')
     with open('/run/dbus/system_bus_socket', 'x', encoding='utf-8'):
         pass
-    for fd, path in zip(kept, ('/run/dbus/system_bus_socket', '/run/weblocks')):
+    for fd, path in zip(fds, ('/run/dbus/system_bus_socket', '/run/weblocks')):
         mount(f'/proc/self/fd/{fd}', path, flags=MS_BIND)
         os.close(fd)
     for path in ('/home', '/root', '/tmp', '/var/tmp'):
@@ -160,7 +161,7 @@ def read_only_root(socket_path, state_directory, inaccessible, noexec):
             try:
                 mount(None, point, flags=MS_REMOUNT | MS_BIND | MS_RDONLY)
             except OSError as error:
-                # Covered by another one: nobody can write there either.
+                # Covered by another mount, so not writable either.
                 if error.errno not in (errno.ENOENT, errno.EINVAL, errno.EACCES):
                     raise
 
@@ -168,8 +169,8 @@ def read_only_root(socket_path, state_directory, inaccessible, noexec):
 # ---- users
 
 def private_users(uid):
-    """A user namespace where root and the service's user are who they are, and nobody else is
-    anybody. Who maps them has to be outside."""
+    """A user namespace in which only root and the service's user are mapped. The mapping has to be
+    written by a process outside."""
     me = os.getpid()
     ready, go = os.pipe()
     child = os.fork()
@@ -206,7 +207,7 @@ def limit(number, value):
     resource.setrlimit(number, (amount, amount))
 
 
-# What a setting comes to here: a filter of system calls, or why there is nothing to be done.
+# The implementation of each setting: a filter of system calls, or the reason why nothing is done.
 FILTERS = {
     'LockPersonality': lock_personality,
     'MemoryDenyWriteExecute': deny_write_execute,
@@ -217,7 +218,7 @@ FILTERS = {
 }
 ELSEWHERE = 'main() does it'
 OF_THE_FILTER = 'it forbids calls, or files of root, that SystemCallFilter= or User= forbid already'
-OF_THE_MANAGER = 'it says what the manager does before and after'
+OF_THE_MANAGER = 'it concerns the manager, before and after the process'
 SETTINGS = {
     **{key: 'a filter' for key in FILTERS},
     **dict.fromkeys(('CapabilityBoundingSet', 'InaccessiblePaths', 'LimitCORE', 'LimitNOFILE',
@@ -259,17 +260,17 @@ def main():
     if 'LimitCORE' in service:
         limit(resource.RLIMIT_CORE, service['LimitCORE'])
     limit(resource.RLIMIT_NOFILE, service['LimitNOFILE'])
-    # Control groups belong to others here. These two count almost the same: private memory, and
-    # the tasks of a user that has no others.
+    # Control groups may not be available here. These two limits are similar: private memory, and
+    # the tasks of a user without other processes.
     limit(resource.RLIMIT_DATA, service['MemoryMax'])
     limit(resource.RLIMIT_NPROC, service['TasksMax'])
     if service.get('PrivateUsers') == 'yes':
         private_users(uid)
-    # After that: a new user namespace begins with a full set.
+    # Afterwards, since a new user namespace begins with all capabilities.
     if 'CapabilityBoundingSet' in service:
         drop_bounding_set()
     become(uid)
-    # A change of user forgets it.
+    # A change of the user resets it.
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     env = {'PATH': os.defpath, 'LANG': 'C.UTF-8', 'RUNTIME_DIRECTORY': state_directory,

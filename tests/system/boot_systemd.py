@@ -5,15 +5,15 @@
 
     boot_systemd.py DIRECTORY VARIABLE=VALUE... -- [SOURCE:]TARGET...
 
-DIRECTORY/tree is what the new root has above the programs of this machine: its directories /etc and /run,
-and a layer over /usr. Each TARGET is also visible there, read-only. When systemd is ready, its process id is
-printed; or "refused: " and the reason, if the kernel or a container does not permit it. At EOF on standard
-input the machine ends, however that happens, and its control groups and DIRECTORY are removed.
+DIRECTORY/tree has the additions of the new root to the programs of this machine: its directories
+/etc and /run, and a layer over /usr. Each TARGET is also visible there, read-only. When systemd is
+ready, its process id is printed; or "refused: " and the reason, if the kernel or a container does
+not permit it. At EOF on standard input the machine ends, for whatever reason, and its control
+groups and DIRECTORY are removed.
 
-What all machines on this kernel share is not accessible: /proc/sys is read-only, /sys is empty except for
-control groups that were made for this machine, there is no network, and the capabilities that are not bound
-to a namespace (clock, modules, kernel log) are dropped before systemd starts.
-"""
+What all machines on this kernel share is not accessible: /proc/sys is read-only, /sys is empty
+except for control groups that were made for this machine, there is no network, and the capabilities
+that are not bound to a namespace (clock, modules, kernel log) are dropped before systemd starts."""
 
 import os
 import select
@@ -33,12 +33,12 @@ MNT_DETACH = 2
 # MAC_ADMIN, SYSLOG, WAKE_ALARM, BLOCK_SUSPEND, AUDIT_READ.
 NOT_OF_A_NAMESPACE = (16, 17, 20, 22, 25, 29, 30, 32, 33, 34, 35, 36, 37)
 SYSTEMD = '/lib/systemd/systemd'
-# What our units want to be limited, and what systemd needs to know its processes by.
+# The controllers that the units' limits need, and those with which systemd tracks processes.
 CONTROLLERS = ('memory', 'pids')
 PATIENCE = 60
 
 def bind(source, target, flags=0):
-    """With all that is mounted below; the flags are those of the topmost."""
+    """A recursive bind mount; the flags are applied to the topmost mount."""
     mount(source, target, flags=MS_BIND | MS_REC)
     if flags:
         mount(None, target, flags=MS_BIND | MS_REMOUNT | flags)
@@ -47,7 +47,7 @@ def bind(source, target, flags=0):
 # ---- control groups
 
 def hierarchies():
-    """{name: [directory of our own group there, and of the topmost]}: name is a controller,
+    """{name: [directory of this process's group there, and of the topmost]}: name is a controller,
     name=systemd or '' (the second version's)."""
     own = {}
     with open('/proc/self/cgroup', encoding='utf-8') as file:
@@ -80,9 +80,9 @@ def write(text, *parts):
 
 
 class Groups:
-    """The control groups of one machine: below our own, so that all that limits us limits them.
-    Where nobody has delegated controllers to that, as on most machines that have systemd, below the
-    topmost, as other container managers do."""
+    """The control groups of one machine: below this process's group, so that its limits apply. If
+    no controllers are delegated to that, as on most machines with systemd, below the topmost group,
+    as with other container managers."""
 
     def __init__(self):
         self.places = {}  # name of the hierarchy -> the group
@@ -125,7 +125,7 @@ class Groups:
             write('0', place, 'cgroup.procs')
 
     def mount(self, root):
-        """In a namespace of control groups, which begins at these."""
+        """For a namespace of control groups whose roots these are."""
         if set(self.places) == {''}:
             mount('cgroup2', root, 'cgroup2', MS_NOSUID | MS_NODEV | MS_NOEXEC)
             return
@@ -143,9 +143,9 @@ class Groups:
     def kernel_controllers(self):
         """The lines of /proc/cgroups that are for this machine."""
         lines = read('/proc/cgroups').splitlines()
-        known = {'#subsys_name', *','.join(self.places).split(',')} if set(self.places) != {''} \
+        names = {'#subsys_name', *','.join(self.places).split(',')} if set(self.places) != {''} \
             else {line.split()[0] for line in lines}
-        return ''.join(f'{line}\n' for line in lines if line.split()[0] in known)
+        return ''.join(f'{line}\n' for line in lines if line.split()[0] in names)
 
     def remove(self):
         for place in self.places.values():
@@ -158,13 +158,13 @@ def is_empty(place):
     try:
         return not any(read(folder, 'cgroup.procs') for folder, _, _ in os.walk(place))
     except OSError:
-        # Somebody else removes it just now.
+        # Another process is removing it.
         return False
 
 
 def remove_tree(place):
     for folder, _, _ in list(os.walk(place, topdown=False)):
-        # The last of its processes may be going yet.
+        # The last of its processes may still be exiting.
         for _ in range(100):
             try:
                 os.rmdir(folder)
@@ -245,11 +245,11 @@ def make_proc_and_sys(root, groups):
     for name in ('sys', 'sysrq-trigger'):
         if os.path.exists(f'{root}/proc/{name}'):
             bind(f'{root}/proc/{name}', f'{root}/proc/{name}', MS_RDONLY)
-    # What is not named there, systemd doesn't mount.
+    # systemd only mounts the hierarchies that are listed there.
     write(groups.kernel_controllers(), f'{root}/run/cgroups')
     bind(f'{root}/run/cgroups', f'{root}/proc/cgroups', MS_RDONLY)
-    # A user may mount a /proc in a namespace of its own, as bubblewrap does, only where a whole one
-    # is to be seen. Nobody gets there but root.
+    # A user may mount a /proc in a private namespace, as bubblewrap does, only where a complete one
+    # is visible. Only root can access this one.
     os.mkdir(f'{root}/run/whole', 0o700)
     os.mkdir(f'{root}/run/whole/proc')
     mount('proc', f'{root}/run/whole/proc', 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -260,7 +260,7 @@ def make_proc_and_sys(root, groups):
 
 
 def become_systemd(directory, variables, shared, groups, keeper):
-    """In the first process of a namespace of processes."""
+    """Runs in the first process of a PID namespace."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if not os.path.exists(f'/proc/{keeper}'):
         return
@@ -289,8 +289,8 @@ def become_systemd(directory, variables, shared, groups, keeper):
 
 
 def wait_ready(listener, pidfd):
-    """Until systemd has started what it was to start. False if that doesn't come about, which has
-    nothing to do with us: none of our units is among that."""
+    """Waits until systemd has finished its startup. Returns False if it fails, which no unit of
+    this project can cause."""
     poll = select.poll()
     for descriptor in (listener.fileno(), pidfd, 0):
         poll.register(descriptor, select.POLLIN)
@@ -308,7 +308,7 @@ def main():
     directory, *rest = sys.argv[1:]
     at = rest.index('--')
     variables = dict(word.split('=', 1) for word in rest[:at])
-    # Whatever ends a group of processes shall not keep this one from tidying up.
+    # A signal to the process group of the test must not prevent the cleanup.
     os.setsid()
     os.makedirs(os.path.join(directory, 'root'))
     os.makedirs(os.path.join(directory, 'notify'))
@@ -338,7 +338,7 @@ def main():
             poll.register(0, 0)
             poll.poll()
         else:
-            print('refused: systemd does not come up', flush=True)
+            print('refused: systemd has not started', flush=True)
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         os.waitpid(pid, 0)
     finally:

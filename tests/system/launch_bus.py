@@ -1,15 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Becomes a system bus, on a machine that has another one, or none, and none of its users.
+"""Executes a system bus, on a machine that has another one, or none, and none of its users.
 
     launch_bus.py PASSWD dbus-daemon [ARGUMENT...]
     launch_bus.py PASSWD LISTENER JOURNAL dbus-broker-launch [ARGUMENT...]
 
-The file PASSWD replaces /etc/passwd. dbus-broker-launch also needs what systemd would provide: the listening
-socket, here the descriptor LISTENER, as number 3; and a journal at a fixed path in /run, here the datagram
-socket JOURNAL. All this is mounted for this process only.
-"""
+The file PASSWD replaces /etc/passwd. dbus-broker-launch also needs what systemd would provide: the
+listening socket, here the descriptor LISTENER, as number 3; and a journal at a fixed path in /run,
+here the datagram socket JOURNAL. All this is mounted for this process only."""
 
 import os
 import socket

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The contents of a machine for boot_systemd.py: the programs of this one, the build under test as installed,
-additional users, and few units: those of the bus and of user managers as the distribution has them, and ours.
-"""
+"""The contents of a machine for boot_systemd.py: the programs of this one, the build under test as
+installed, additional users, and few units: those of the bus and of user managers from the
+distribution, and those of the build."""
 
 import os
 import shutil
@@ -18,10 +18,10 @@ from installation import run
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYSTEMD_UNITS = '/lib/systemd'
 TOOLS = ('systemd-sysusers', 'systemctl', 'nsenter', 'journalctl')
-# Beside the users that the system needs.
+# In addition to the users that the system needs.
 USERS = {'alice': 64001, 'bob': 64002, **{f'user-{uid}': uid for uid in range(64100, 64108)}}
 
-# Of what the distribution has; a target there pulls in nothing that isn't here.
+# Units of the distribution; a target pulls in only units that are in this list.
 STOCK = {
     'system': ('basic.target', 'dbus.socket', 'shutdown.target', 'sockets.target', 'sysinit.target',
                'systemd-journald-dev-log.socket', 'systemd-journald.service',
@@ -29,11 +29,11 @@ STOCK = {
     'user': ('basic.target', 'dbus.socket', 'default.target', 'session.slice', 'shutdown.target',
              'sockets.target'),
 }
-# What of that is for things that aren't here.
-NOT_HERE = ('PAMName=', 'Requires=user-runtime-dir@')
-# What is said otherwise: the file below a directory of units, and its text. There is no logind,
-# which would make the directory of a user.
-OWN = {
+# Settings of those units that refer to others.
+REMOVED = ('PAMName=', 'Requires=user-runtime-dir@')
+# Replacements: the file below a directory of units, and its text. Without logind, which would
+# create the runtime directory of a user.
+REPLACED = {
     'system/machine.target': '''[Unit]
 Requires=dbus.socket systemd-journald.service
 Requires=systemd-journald.socket systemd-journald-dev-log.socket
@@ -52,8 +52,8 @@ Wants=dbus.socket
 }
 
 
-def why_not():
-    """Returns why there can be no such machine; '' if it can be tried."""
+def get_skip_reason():
+    """Returns the reason why no such machine can be started here; '' if it may be possible."""
     if why_no_other_users():
         return why_no_other_users()
     if not os.path.exists('/lib/systemd/systemd'):
@@ -108,7 +108,7 @@ class Machine:
                 shutil.copytree(f'/etc/{name}', self.path('etc', name))
             elif os.path.exists(f'/etc/{name}'):
                 shutil.copy(f'/etc/{name}', self.path('etc', name))
-        # A system bus looks for rules there and in /usr/share.
+        # A system bus reads rules there and in /usr/share.
         self._copy_installed('system.d/org.w3.WebLocks.conf', 'etc/dbus-1/system.d')
         for scope in ('system', 'user'):
             self._make_units(scope)
@@ -122,9 +122,9 @@ class Machine:
         return shutil.copy(source, self.path(directory))
 
     def _make_users(self):
-        """As a package's installation does it, from the installed file."""
+        """From the installed file, as when a package is installed."""
         text = ''
-        # The second is that of the gateway to a cluster, where it is built.
+        # The second file is for the gateway to a cluster, if it is built.
         for source in self._installed('sysusers.d/weblocks.conf') + \
                 self._installed('sysusers.d/weblocks-cluster.conf'):
             with open(source, encoding='utf-8') as file:
@@ -140,7 +140,7 @@ class Machine:
         os.makedirs(self.path(directory))
         for name in STOCK[scope]:
             with open(os.path.join(SYSTEMD_UNITS, scope, name), encoding='utf-8') as file:
-                lines = [line for line in file if not line.startswith(NOT_HERE)]
+                lines = [line for line in file if not line.startswith(REMOVED)]
             self._write(''.join(lines), directory, name)
         name = {'dbus-daemon': 'dbus.service', 'dbus-broker': 'dbus-broker.service'}[self.kind]
         shutil.copy(os.path.join(SYSTEMD_UNITS, scope, name),
@@ -149,12 +149,13 @@ class Machine:
         for kind in ('service', 'socket'):
             for source in self._installed(f'{scope}/weblocks-clusterd.{kind}'):
                 shutil.copy(source, self.path(directory))
-        for path, text in OWN.items():
+        for path, text in REPLACED.items():
             if path.startswith(f'{scope}/'):
                 self._write(text, 'etc/machine', path)
 
     def _start(self, shared):
-        # It does not die with us, or nobody would tidy up: our end of its standard input does.
+        # It doesn't end with this process's group, since it has to clean up; it ends at EOF on its
+        # standard input.
         self.process = subprocess.Popen([sys.executable, os.path.join(HERE, 'boot_systemd.py'),
                               self.directory, 'SYSTEMD_UNIT_PATH=/etc/machine/system', '--',
                               *shared], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -164,7 +165,7 @@ class Machine:
         self.pid = int(line)
 
     def command(self, *words):
-        """The same, for a process of this machine."""
+        """The command line to run these words in this machine."""
         return ['nsenter', f'--target={self.pid}', '--all', '--', *words]
 
     def stop(self):

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the tests in a machine of boot_systemd.py share: they run inside (see machine.py), with the buses,
-users and units that systemd has started or will start.
-"""
+"""What the tests in a machine of boot_systemd.py share: they run inside (see machine.py), with the
+buses, users and units that systemd has started or will start."""
 
 import os
 import re
@@ -16,7 +15,7 @@ from calls import SERVICE
 from harness import BusTestCase, wait_for
 import installation
 import tap
-from machine import USERS, Machine, Refused, why_not
+from machine import USERS, Machine, Refused, get_skip_reason
 from sandboxcase import as_user
 from systembus import UserClient, staged
 from unitcase import ContractChecks
@@ -26,19 +25,19 @@ TESTS = os.path.dirname(HERE)
 DOCS = os.path.join(os.path.dirname(TESTS), 'docs')  # what a Flatpak may do: see flatpak.py
 ALICE, BOB = USERS['alice'], USERS['bob']
 UNIT = 'weblocksd.service'
-# What a filter of system calls refuses ends the service, so that none goes unnoticed.
+# A system call that is denied kills the service, so that none goes unnoticed.
 KILL = 'SystemCallErrorNumber=kill'
-# Set for what runs on the machine.
+# Set for processes on the machine.
 INSIDE = 'WEBLOCKS_MACHINE'
 
 
 def main():
-    """For a test program: starts a machine, and prints what its process there prints."""
+    """For a test program: starts a machine, and prints the output of its process there."""
     if os.environ.get(INSIDE):
         tap.main()
         return
     tap.take_signals()
-    reason = why_not()
+    reason = get_skip_reason()
     if os.environ.get('WEBLOCKS_SANITIZED'):
         reason = 'sanitizers do what the unit forbids'
     kind = os.environ['WEBLOCKS_TEST_BUS']
@@ -50,7 +49,7 @@ def main():
     try:
         machine = Machine(staged(), kind, [TESTS, DOCS])
     except Refused as error:
-        print(f'1..0 # SKIP no machine of its own: {error}')
+        print(f'1..0 # SKIP no separate machine: {error}')
         return
     try:
         options = machine.installation.options
@@ -67,7 +66,7 @@ def main():
 
 
 def of_user(uid):
-    """For a new process of a user, who is root if it is None."""
+    """Options of subprocess for a process of a user; None: root."""
     env = {key: os.environ[key] for key in ('PATH', 'LD_LIBRARY_PATH')}
     env['LANG'] = 'C.UTF-8'
     if uid is not None:
@@ -82,7 +81,7 @@ def run(*command, uid=None):
 
 
 class Unit:
-    """Our unit of the system's manager, or of a user's."""
+    """The installed unit of the system's manager, or of a user's."""
 
     def __init__(self, uid=None):
         self.uid = uid
@@ -112,8 +111,7 @@ class Unit:
                  what='end of the unit')
 
     def change(self, text):
-        """What it is to say otherwise, in [Service] and what text says that follows; '' for
-        nothing."""
+        """Adds a drop-in file with [Service] and this text; with '' removes it."""
         path = os.path.join(self.directory, f'{UNIT}.d')
         shutil.rmtree(path, ignore_errors=True)
         if text:
@@ -123,7 +121,7 @@ class Unit:
         self.systemctl('daemon-reload')
 
     def setting(self, key):
-        """What the file says."""
+        """The value in the installed file."""
         with open(os.path.join(self.directory, UNIT), encoding='utf-8') as file:
             return re.search(rf'(?m)^{key}=(.*)$', file.read())[1]
 
@@ -136,7 +134,7 @@ class Unit:
 
 
 class MachineBus:
-    """A bus that is there."""
+    """The bus of the machine."""
 
     def __init__(self, uid=None):
         self.kind = os.environ['WEBLOCKS_TEST_BUS']
@@ -197,17 +195,17 @@ class Group:
         return None if text is None else int(re.search(r'(?m)^max (\d+)', text)[1])
 
 
-@unittest.skipUnless(os.environ.get(INSIDE), 'it is for a machine of its own')
+@unittest.skipUnless(os.environ.get(INSIDE), 'runs in a separate machine only')
 class MachineCase(BusTestCase):
     """On the system bus. Each case starts without a running service, and without locks."""
 
     service = False
-    # What the unit is to say otherwise for this class.
-    otherwise = ''
-    # systemd and others tell the bus things.
+    # Text of a drop-in file for this class.
+    drop_in = ''
+    # systemd and others broadcast signals.
     others_broadcast = True
 
-    # Whose session it is about, if it isn't about the system.
+    # The user whose session bus is used; None: the system bus.
     owner = None
 
     @classmethod
@@ -215,9 +213,9 @@ class MachineCase(BusTestCase):
         cls.unit = Unit(cls.owner)
         if cls.owner is not None:
             run('systemctl', 'start', f'user@{cls.owner}.service')
-        cls.unit.change(cls.otherwise)
+        cls.unit.change(cls.drop_in)
         cls.addClassCleanup(cls.unit.change, '')
-        # The bus of a session takes nobody but its user.
+        # The bus of a session only accepts its user.
         os.seteuid(cls.owner or 0)
         try:
             super().setUpClass()
@@ -235,7 +233,7 @@ class MachineCase(BusTestCase):
 
     @classmethod
     def names_of_services(cls):
-        """The connections that asked for the name."""
+        """The connections that requested the name."""
         cls.monitor.position()
         return {message.get_sender() for message in cls.monitor.messages()
                 if message.get_member() == 'RequestName' and
@@ -247,27 +245,27 @@ class MachineCase(BusTestCase):
         self.begin_of_journal = run('journalctl', '--lines=0', '--show-cursor').split()[-1]
         self.addCleanup(self.end_service)
 
-    # How often the case itself makes it fail.
+    # How often the case makes the service fail.
     expected_failures = 0
 
     def end_service(self):
         """Checks that the service has failed exactly as often as the case expects."""
         self.unit.systemctl('stop', UNIT)
         run('journalctl', '--sync')
-        said = self.unit.journal(self.begin_of_journal)
-        self.assertEqual(said.count('Failed with result'), self.expected_failures, said)
+        log = self.unit.journal(self.begin_of_journal)
+        self.assertEqual(log.count('Failed with result'), self.expected_failures, log)
         self.unit.systemctl('reset-failed')
 
     def user(self, uid, **kw):
         return self._adopt(UserClient(self.bus.address, uid, **kw))
 
     def report(self):
-        return (f'{self.unit.journal(self.begin_of_journal)}\nthe bus said:\n'
+        return (f'{self.unit.journal(self.begin_of_journal)}\nthe bus log:\n'
                 f'{self.bus.log()[-2000:]}')
 
 
 class Ended:
-    """A service that systemd has ended."""
+    """A service that systemd has stopped."""
 
     def __init__(self, name):
         self.name = name
@@ -288,7 +286,7 @@ class Ended:
 class UnitChecks(ContractChecks, MachineCase):
     """Cases that several classes share."""
 
-    otherwise = KILL
+    drop_in = KILL
     users = (ALICE, BOB, 0)
     directory = '/run/weblocks'
     program_uid = property(lambda self: self.uid_of('weblocks'))
@@ -299,7 +297,7 @@ class UnitChecks(ContractChecks, MachineCase):
             return next(int(line.split(':')[2]) for line in file if line.startswith(f'{name}:'))
 
     def begin(self):
-        """The first call starts it. Its process."""
+        """The first call starts the service. Returns its pid."""
         self.assertFalse(self.unit.is_active())
         self.control.ping()
         self.assertTrue(self.unit.is_active())
@@ -308,27 +306,27 @@ class UnitChecks(ContractChecks, MachineCase):
     def group(self):
         return Group(self.unit.get('ControlGroup')[0])
 
-    def check_kept(self, disturb):
-        """Locks, and the queue, are there after that; those who have them are not told a thing."""
+    def check_preserved(self, disturb):
+        """Held and waiting requests are preserved; their clients get no signals."""
         holder, waiter = self.user(self.users[0]), self.user(self.users[0], by_socket=True)
         held = holder.request('x', key=1)
         self.assertGreater(held[1], 0)
         waits, token = waiter.request('x', key=1)
         self.assertEqual(token, 0)
-        told = holder.told()
+        events = holder.events()
         disturb(self.unit.pid())
         self.check_directory()
         self.assertEqual(holder.request('x', key=1), held)
         later = self.user(self.users[0])
         self.assertEqual(later.query(), ([('x', 'exclusive', holder.name)],
                                          [('x', 'exclusive', waiter.name)]))
-        self.assertEqual([event for event in holder.told() if event not in told], [])
+        self.assertEqual([event for event in holder.events() if event not in events], [])
         waiter = self.again(waiter, waits)
         holder.release(held[0])
-        wait_for(lambda: self.told(waiter, 'Granted', waits), what='Granted')
+        wait_for(lambda: self.has_event(waiter, 'Granted', waits), what='Granted')
 
     def again(self, waiter, waits):
-        """Its lock socket ended with the service: it opens another, as the library does."""
+        """Its lock socket was closed by the service: it opens another, as the library does."""
         self.assertEqual(waiter.reopen(), [waits])
         return waiter
 

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A private system bus: the distribution's rules, our installed policy, and real users. The service on it
-runs as a separate user. Needs root.
+"""A private system bus: the distribution's rules, the installed policy, and real users. The service
+on it runs as a separate user. Needs root.
 
-The users exist only on that bus, not on the machine.
-"""
+The users exist only on that bus, not on the machine."""
 
 import functools
 import os
@@ -38,21 +37,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STOCK_RULES = '/usr/share/dbus-1/system.conf'
 POLICY = 'share/dbus-1/system.d/org.w3.WebLocks.conf'
 
-# This process's alone: what limits a user's processes counts those of other tests too.
+# Different for each process, since a user's limits include the processes of other tests.
 SERVICE_UID = 60000 + os.getpid() % 4000
 ALICE, BOB = 64001, 64002
-# Greater than any signed number of 32 bits; and the last that is a user.
+# Greater than a signed 32-bit number; and the greatest uid.
 BIG, LAST = 4000000000, 4294967294
-CROWD = range(64100, 64108)
+MANY_USERS = range(64100, 64108)
 
-# Of the distribution's file only the rules are wanted, not where that bus is and what it starts.
+# Only the rules of the distribution's file are used, not its addresses and service directories.
 _NOT_WANTED = {'listen', 'user', 'fork', 'pidfile', 'syslog', 'servicehelper', 'include',
                'includedir', 'standard_system_servicedirs'}
 _TO_BE_FORMATTED = '{socket}'
 
 
 def system_config(policy):
-    """The configuration of a system bus with this policy file, still without its socket."""
+    """The configuration of a system bus with this policy file, without its socket."""
     root = ElementTree.parse(STOCK_RULES).getroot()
     for element in [element for element in root if element.tag in _NOT_WANTED]:
         root.remove(element)
@@ -65,7 +64,7 @@ def system_config(policy):
 
 @functools.cache
 def staged():
-    """The build under test, installed as a package's build does it."""
+    """The build under test, installed as for a package."""
     root = tempfile.mkdtemp(prefix='weblocks-stage-')
     unittest.addModuleCleanup(shutil.rmtree, root, ignore_errors=True)
     os.chmod(root, 0o755)
@@ -79,7 +78,7 @@ def unit_path(kind='system'):
 
 
 class SystemBus(Bus):
-    """As its base class, but both kinds read the same configuration file."""
+    """Unlike in the base class, both kinds read the same configuration file."""
 
     def __init__(self, policy):
         super().__init__(config=system_config(policy))
@@ -87,7 +86,7 @@ class SystemBus(Bus):
         with open('/etc/passwd', encoding='utf-8') as file:
             users = file.read()
         own = {staged().options['system_user']: SERVICE_UID, 'alice': ALICE, 'bob': BOB,
-               'big': BIG, 'last': LAST, **{f'user-{uid}': uid for uid in CROWD}}
+               'big': BIG, 'last': LAST, **{f'user-{uid}': uid for uid in MANY_USERS}}
         users += ''.join(f'{name}:x:{uid}:{uid}::/nonexistent:/bin/false\n'
                          for name, uid in own.items())
         with open(self._passwd, 'w', encoding='utf-8') as file:
@@ -122,7 +121,7 @@ class SystemBus(Bus):
         threading.Thread(target=self._keep_journal, daemon=True).start()
 
     def _keep_journal(self):
-        """It may not become full, or the bus waits for it."""
+        """Reads the journal, since the bus would block if it were full."""
         while entry := self._journal.recv(1 << 16):
             if not self._log.closed:
                 self._log.write(entry)
@@ -132,27 +131,27 @@ class SystemBus(Bus):
         buses.end(self.process)
         if self._journal is not None:
             self._journal.shutdown(socket.SHUT_RDWR)
-        self.kind = 'dbus-daemon'  # Ended already: nothing to be asked on a standard input.
+        self.kind = 'dbus-daemon'  # Already ended: it has no control pipe.
         super().stop()
 
 
 class UserClient:
-    """A client that is another user, in a process of its own: what RawClient can do, it does there.
-    With `by_socket` its lock operations go by a lock socket."""
+    """A client of another user, in a separate process: each method of RawClient is executed there.
+    With `by_socket` its lock operations use a lock socket."""
 
     def __init__(self, address, uid, by_socket=False):
         self.uid = uid
-        self._socket, theirs = socket.socketpair()
+        self._socket, other_end = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             try:
                 self._socket.close()
                 become(uid)
                 die_with_parent()
-                self._serve(theirs, address, by_socket)
+                self._serve(other_end, address, by_socket)
             finally:
                 os._exit(1)
-        theirs.close()
+        other_end.close()
         self._socket.settimeout(PATIENCE * 2)
         try:
             self.name = self._receive(self._socket)
@@ -183,8 +182,7 @@ class UserClient:
             self._send(sock, result)
 
     def _do_answer(self, member, subject=None, bucket='default', **kw):
-        """The bytes of the answer, but for what no answer has in common with another: numbers of
-        messages, and who it is for."""
+        """The bytes of the reply, without what always differs: serial numbers and the recipient."""
         return self._plain(lock_call(member, subject, bucket, **kw))
 
     def _plain(self, message):
@@ -195,25 +193,26 @@ class UserClient:
         return bytes(reply.to_blob(Gio.DBusCapabilityFlags.NONE))
 
     def _do_answer_of(self, member, bucket='default'):
-        """Likewise, of a method that looks at a bucket."""
+        """The same for a method with a bucket."""
         body = {'Watch': GLib.Variant('(b)', (True,)),
                 'Inspect': GLib.Variant('(a{sv})', ({},))}.get(member)
         return self._plain(method_call(SERVICE, bucket_path(bucket), LOCKS, member, body))
 
-    def _do_told(self):
-        """All signals of the service up to now, and events on a lock socket."""
+    def _do_events(self):
+        """All signals of the service so far, and events on a lock socket."""
         if isinstance(self.client, SocketClient):
             self.client.socket.sync()
         self.client.ping()
         return list(self.client.events)
 
     def _do_received(self):
-        """All messages up to now, as text."""
+        """All messages so far, as text."""
         self.client.ping()
         return '\n'.join(message.print_(0) for message in self.client.log)
 
     def _do_reopen(self):
-        """Another lock socket, when its own has ended. The keys of what is live."""
+        """Opens another lock socket when the first was closed. Returns the keys of live
+        requests."""
         self.client.socket.read_to_end()
         return [entry.key for entry in self.client.reopen()]
 
@@ -221,7 +220,7 @@ class UserClient:
         """Runs a function of a module as this user."""
         return function(*args)
 
-    # ---- between them
+    # ---- between the processes
 
     @staticmethod
     def _send(sock, what):
@@ -266,7 +265,7 @@ def become(uid):
 
 
 class UserService(Service):
-    """weblocksd as a user of its own, with a state directory as systemd would make it."""
+    """weblocksd as a separate user, with a state directory as created by systemd."""
 
     def __init__(self, bus, arguments=(), *, uid=SERVICE_UID, directory=None, program=None):
         self.bus = bus
@@ -288,7 +287,7 @@ class UserService(Service):
 @unittest.skipIf(why_no_other_users(), why_no_other_users())
 @unittest.skipUnless(namespace(), 'no mount namespaces here')
 class SystemCase(BusTestCase):
-    """Per class a system bus, and the service as its user on it."""
+    """For each class a system bus, and the service as its user on it."""
 
     service_class = UserService
 
@@ -300,7 +299,7 @@ class SystemCase(BusTestCase):
                 not shutil.which('dbus-broker-launch'):
             raise unittest.SkipTest('no dbus-broker-launch')
         bus = SystemBus(cls.policy())
-        # As RuntimeDirectory= makes it: /run is in memory.
+        # As for RuntimeDirectory=: /run is in memory.
         cls.directory = os.path.join(bus.runtime, 'state')
         os.chmod(bus.runtime, 0o755)
         os.mkdir(cls.directory, 0o700)

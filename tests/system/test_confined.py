@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The service inside its unit: everything works, and it makes no call that the unit denies. as_unit.py
-replaces systemd."""
+"""The service inside its unit: all functions work, and it makes no call that the unit denies.
+as_unit.py replaces systemd."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Works(ContractChecks, UnitCase):
     CLIENTS = 'clientsTotal'
 
     def test_the_contract(self):
-        """The calls and signals, by the bus and by a lock socket, of several users."""
+        """The calls and signals, on the bus and on a lock socket, of several users."""
         self.start()
         for uid in (ALICE, BIG, LAST, 0):
             for by_socket in (False, True):
@@ -39,7 +39,7 @@ class Works(ContractChecks, UnitCase):
                     self.check_contract(self.user(uid, by_socket=by_socket), self.user(uid))
 
     def test_state_after_a_kill(self):
-        """The next one reads what the last one wrote, in a child process of its own."""
+        """The next service reads the state of the last one, in a child process."""
         self.start()
         alice, bob = self.user(ALICE), self.user(BOB, by_socket=True)
         held, token = alice.request('x', key=1)
@@ -51,7 +51,7 @@ class Works(ContractChecks, UnitCase):
             self.assertEqual(alice.request('x', key=1), (held, token))
             self.assertEqual(self.user(BOB).query()[0][0][2], bob.name)
         alice.release(held)
-        wait_for(lambda: self.told(alice, 'Granted', waits), what='Granted')
+        wait_for(lambda: self.has_event(alice, 'Granted', waits), what='Granted')
         self.assertGreater(other[1], 0)
 
     def test_replacement(self):
@@ -83,8 +83,8 @@ class Works(ContractChecks, UnitCase):
         self.assertEqual(other.wait_exit(), 1, other.stderr())
 
     def test_descriptors(self):
-        """As many lock sockets as clients that a bus lets a user have, of two users, and one more of
-        a third."""
+        """As many lock sockets as clients that a bus lets a user have, of two users, and one more
+        of a third."""
         self.start()
         limits = self.control.get_property('Limits')
         n_each = 200  # The bus itself allows a user 256 connections.
@@ -96,7 +96,7 @@ class Works(ContractChecks, UnitCase):
         self.assertGreater(client.request('x')[1], 0)
         n_open = self.current.count_descriptors()
         self.assertGreater(n_open, 2 * n_each)
-        # Five eighths of the descriptors go to lock sockets: as many as there may be clients.
+        # Five eighths of the descriptors are for lock sockets: the maximum number of clients.
         n_clients = limits[self.CLIENTS]
         self.assertGreaterEqual(int(self.setting('LimitNOFILE')) * 5 // 8, n_clients)
 
@@ -109,8 +109,8 @@ class WorksInSession(Works):
 
 
 class InSandboxes(Sandboxes, UnitCase):
-    """Clients in sandboxes, of a service inside the system's unit: it may not look into what is of
-    other users, and so refuses it."""
+    """Clients in sandboxes, of a service inside the system's unit: it may not access processes of
+    other users, and so refuses these clients."""
 
     def test_applications(self):
         self.start()
@@ -122,7 +122,7 @@ class InSandboxes(Sandboxes, UnitCase):
 
 
 class InSandboxesOfSession(InSandboxes):
-    """And inside the unit of a user's session: those of its own user it knows."""
+    """And inside the unit of a user's session: clients of its own user are identified."""
 
     service_class = SessionUnitService
 
@@ -136,7 +136,7 @@ class InSandboxesOfSession(InSandboxes):
 
 
 class Confined(UnitCase):
-    """The process is what the units say, as the kernel tells."""
+    """The process has the restrictions of the units, as reported by the kernel."""
 
     def test_the_system_unit(self):
         pid = self.start().process.pid
@@ -156,14 +156,14 @@ class Confined(UnitCase):
         self.assertRegex(limits, r'Max core file size +0 +0')
         with open(f'/proc/{pid}/mountinfo', encoding='utf-8') as file:
             points = {line.split()[4]: line.split()[5].split(',') for line in file}
-        # The table also lists what other mounts cover, where nothing can be reached any more.
+        # The table also lists mounts that are covered by others, and not reachable.
         points = {point: flags for point, flags in points.items()
                   if os.path.lexists(f'/proc/{pid}/root{point}')}
         self.assertEqual({point for point, flags in points.items() if 'rw' in flags and
                           not point.startswith(('/proc', '/sys', '/dev'))}, {'/run/weblocks'})
 
 
-# Each in a process of its own, as it may be its last: what became of it.
+# Each in a separate process, which it may terminate: prints the result.
 TRIALS = '''
 import ctypes, json, mmap, os, resource, socket, sys
 
@@ -193,7 +193,8 @@ print(json.dumps({code: trial(code) for code in json.loads(sys.argv[1])}))
 @unittest.skipIf(why_no_other_users(), why_no_other_users())
 @unittest.skipUnless(namespace(), 'no mount namespaces here')
 class Launcher(unittest.TestCase):
-    """What stands for systemd bites: else the cases above would say nothing."""
+    """The replacement of systemd applies the restrictions: otherwise the cases above would test
+    nothing."""
 
     KILLED = (
         'os.setuid(0)',
@@ -233,7 +234,7 @@ class Launcher(unittest.TestCase):
         'socket.socketpair()',
     )
 
-    def test_it_keeps_to_the_unit(self):
+    def test_restrictions_are_applied(self):
         with tempfile.TemporaryDirectory(prefix='weblocks-unit-') as directory:
             state, place = os.path.join(directory, 'state'), os.path.join(directory, 'bus')
             os.mkdir(state)

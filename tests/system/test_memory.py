@@ -6,37 +6,37 @@
 import os
 
 from harness import diagnostic, main
-from systembus import ALICE, CROWD
+from systembus import ALICE, MANY_USERS
 from unitcase import UnitCase, ask_for_long_names, need, size
 
 setUpModule = need
 
 
-# What the state may take.
-ROOM = 400 << 20
-# Of a name, a bucket and a `why` that are as long as they may be.
+# The maximum size of the state.
+STATE_BYTES = 400 << 20
+# Of a name, a bucket and a `why` of maximum length.
 TEXT_BYTES = 1024 + 255 + 256
 
 
 class Memory(UnitCase):
-    def test_all_that_it_takes(self):
-        """As many requests as it takes from many users, the longest that there can be: it says no
-        before the unit's limit of memory is near, and is back with all of them after a kill."""
+    def test_maximum_state(self):
+        """As many requests of maximum length as it accepts from many users: it refuses more
+        before the unit's limit of memory is near, and restores all of them after a kill."""
         place = os.statvfs(self.directory)
-        if place.f_bavail * place.f_frsize < ROOM:
-            self.skipTest(f'less than {ROOM >> 20} MiB in {self.directory}')
+        if place.f_bavail * place.f_frsize < STATE_BYTES:
+            self.skipTest(f'less than {STATE_BYTES >> 20} MiB in {self.directory}')
         self.start(*self.unit_options())
         limits = self.control.get_property('Limits')
         asked = 0
         clients = []
-        for uid in CROWD:
+        for uid in MANY_USERS:
             got = limits['requestsPerClient']
             while got == limits['requestsPerClient']:
                 clients.append(self.raw_client(uid=uid, descriptors=True))
                 got = ask_for_long_names(self.lock_socket(clients[-1]),
                                          limits['requestsPerClient'])
                 asked += got
-        # The last of it is kept for those who have less.
+        # The last quarter is reserved for users with fewer requests.
         self.assertGreaterEqual(asked * TEXT_BYTES, limits['textBytesTotal'] * 3 // 4)
         full = self.memory()
         client = self.user(ALICE)
@@ -55,7 +55,7 @@ class Memory(UnitCase):
         return [line[5] for line in client.resync()]
 
     def memory(self):
-        """The most that it had, and what its files have, which are in memory too."""
+        """The maximum memory, including the files, which are in memory too."""
         files = [os.stat(os.path.join(self.directory, name))
                  for name in os.listdir(self.directory)]
         return self.status('VmHWM') + sum(file.st_blocks * 512 for file in files)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The installed units with systemd, in a separate machine with its buses: all settings take effect, and
-everything works."""
+"""The installed units with systemd, in a separate machine with its buses: all settings take effect,
+and all functions work."""
 
 import os
 import re
@@ -52,13 +52,13 @@ class SystemUnit(UnitChecks):
         self.assertEqual(len(started), 1)
 
     def test_the_contract(self):
-        """The calls and signals, by the bus and by a lock socket."""
+        """The calls and signals, on the bus and on a lock socket."""
         for uid in self.users:
             for by_socket in (False, True):
                 with self.subTest(uid=uid, by_socket=by_socket):
                     self.check_contract(self.user(uid, by_socket=by_socket), self.user(uid))
 
-    # ---- what it ends by
+    # ---- ends of the service
 
     def kill(self, pid):
         self.expected_failures += 1
@@ -67,30 +67,30 @@ class SystemUnit(UnitChecks):
                  what='next service')
 
     def test_a_kill(self):
-        self.check_kept(self.kill)
+        self.check_preserved(self.kill)
         self.assertEqual(self.unit.get('NRestarts'), ['1'])
 
     def restart(self, _pid):
         self.unit.systemctl('restart', UNIT)
 
     def test_a_restart(self):
-        self.check_kept(self.restart)
+        self.check_preserved(self.restart)
 
     def stop(self, pid):
         try:
             self.unit.systemctl('stop', UNIT)
         except AssertionError as error:
-            # Whoever uses it wants it back, and may call before it has ended.
+            # A client of the service starts it again, and may call before it has ended.
             self.assertIn('canceled', str(error))
         wait_for(lambda: not os.path.exists(f'/proc/{pid}'), every=0.01, what='end')
 
     def test_a_stop(self):
         """The next call starts it again."""
-        self.check_kept(self.stop)
+        self.check_preserved(self.stop)
 
-    def test_the_command(self):
-        """`weblocks run` of one holds, that of another waits, over all that."""
-        client = self.user(self.users[0])  # First, or it would have the end of a pipe, too.
+    def test_running_commands(self):
+        """One `weblocks run` holds a lock, and another waits for it, during all of these."""
+        client = self.user(self.users[0])  # First, or it would inherit the end of a pipe.
         holder = self.weblocks_run('sh', '-c', 'echo held; exec cat')
         self.assertEqual(read_lines(holder, 1), ['held'])
         waiter = self.weblocks_run('echo', 'next')
@@ -112,7 +112,8 @@ class SystemUnit(UnitChecks):
         return process
 
     def test_the_idle_exit(self):
-        """With a lock, it stays; without, it ends well, and is there again for the next."""
+        """With a lock, it stays; without, it exits successfully, and is started again by the next
+        call."""
         self.unit.change(f'{KILL}\nExecStart=\n' + self.start_line('0.2'))
         self.addCleanup(self.unit.change, self.otherwise)
         client = self.user(self.users[0])
@@ -131,21 +132,21 @@ class SystemUnit(UnitChecks):
         return 'ExecStart=' + re.sub(r'--idle-exit=\d+', f'--idle-exit={idle_exit}',
                                      self.unit.setting('ExecStart'))
 
-    # ---- what it may
+    # ---- restrictions
 
-    # What systemctl says in other words than the file.
-    SAID = {'512M': str(512 << 20), 'yes': 'yes', 'EPERM': '1'}
-    NOT_SAID = {'ExecStart', 'SystemCallFilter', 'SystemCallErrorNumber', 'IPAddressDeny',
+    # Values that systemctl shows in another form than the file.
+    SHOWN_AS = {'512M': str(512 << 20), 'yes': 'yes', 'EPERM': '1'}
+    NOT_SHOWN = {'ExecStart', 'SystemCallFilter', 'SystemCallErrorNumber', 'IPAddressDeny',
                 'CapabilityBoundingSet', 'RestrictNamespaces', 'RestartSec'}
     START_LIMIT = {'StartLimitIntervalUSec': '10s', 'StartLimitBurst': '20'}
 
     def test_settings(self):
-        """The manager has understood each line."""
+        """The manager has parsed each line."""
         shown = self.unit.show()
         for key, value in service_section(os.path.join(self.unit.directory, UNIT)):
-            if key not in self.NOT_SAID:
+            if key not in self.NOT_SHOWN:
                 with self.subTest(key):
-                    self.assertEqual(shown[key], self.SAID.get(value, value))
+                    self.assertEqual(shown[key], self.SHOWN_AS.get(value, value))
         calls = set(shown['SystemCallFilter'].split())
         self.assertIn('read', calls)
         self.assertEqual(calls & {'ptrace', 'mount', 'io_uring_setup', 'memfd_create', 'userfaultfd',
@@ -155,7 +156,7 @@ class SystemUnit(UnitChecks):
         self.assertNotRegex(self.unit.journal(), 'ignoring')
 
     def test_the_process(self):
-        """What the kernel says."""
+        """As reported by the kernel."""
         pid = self.begin()
         status = read_status(pid)
         self.assertEqual(status['Uid'].split(), [str(self.program_uid)] * 4)
@@ -193,7 +194,7 @@ class SystemUnit(UnitChecks):
                                   self.unit.setting('TasksMax')))
 
     def test_a_full_share(self):
-        """As much as one user may have, with the longest names."""
+        """As many requests as one user may have, with names of maximum length."""
         self.begin()
         limits = self.control.get_property('Limits')
         clients, asked = [], 0
@@ -209,7 +210,7 @@ class SystemUnit(UnitChecks):
                    'a restart')
 
     def check_group(self):
-        """It is far from its limits. The most that was in it, as text."""
+        """Usage is far below the limits. Returns the maximum usage as text."""
         group = self.group()
         peak = group.memory_peak()
         if peak is None:
@@ -234,7 +235,8 @@ class UserUnit(SystemUnit):
 
 
 class SystemSandboxes(Sandboxes, MachineCase):
-    """Who is sandboxed is refused: it is not known by whom, as its user may not be looked into."""
+    """Sandboxed clients are refused: they can't be identified, since processes of other users are
+    not accessible."""
 
     def test_sandboxes(self):
         self.assert_apart(self.plain(ALICE), self.plain(BOB))
@@ -244,7 +246,7 @@ class SystemSandboxes(Sandboxes, MachineCase):
 
 
 class SessionSandboxes(Sandboxes, MachineCase):
-    """Applications of the session's user, and the user, are apart; nobody else gets there."""
+    """Applications of the session's user are isolated from the user; other users are refused."""
 
     owner = ALICE
 
@@ -254,11 +256,11 @@ class SessionSandboxes(Sandboxes, MachineCase):
         self.assert_apart(host, app, other)
         twin = self.proxied_app(APP, uid=ALICE)
         self.assertEqual(twin.clients(), [app.name])
-        # A root of its own makes nobody an application.
+        # Another root directory doesn't make a client an application.
         self.assertEqual(self.app_in(uid=ALICE).clients(), [host.name])
 
     def test_another_user(self):
-        """The bus itself says no, not only its directory."""
+        """The bus itself refuses, not only its directory."""
         os.chmod(self.bus.directory, 0o711)
         self.addCleanup(os.chmod, self.bus.directory, 0o700)
         for uid in (BOB, 0):

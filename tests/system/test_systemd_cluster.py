@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The installed units of the gateway to a cluster, with systemd: weblocksd starts it by the socket, from
-inside its own unit. There are no ZooKeeper servers."""
+"""The installed units of the gateway to a cluster, with systemd: weblocksd starts it by the socket,
+from inside its own unit. There are no ZooKeeper servers."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ Servers=127.0.0.1:1
 
 [Bucket render]
 """
-# As for weblocksd: what the filter of system calls refuses ends it.
+# As for weblocksd: a system call that the filter denies kills it.
 DROP_IN = f'/etc/machine/system/{GATEWAY}.d/test.conf'
 
 
@@ -59,7 +59,7 @@ class Gateway(MachineCase):
         uid = UnitChecks.uid_of('weblocks-cluster')
         self.assertEqual(os.stat(f'/proc/{pid}').st_uid, uid)
         self.assertEqual(os.stat('/var/lib/weblocks-cluster').st_uid, uid)
-        # A request waits; a kill of the gateway doesn't change that.
+        # A request waits, also while the gateway is killed.
         self.assertEqual(client.request('x', 'cluster:render')[1], 0)
         os.kill(pid, signal.SIGKILL)
         wait_for(lambda: self.gateway('MainPID') not in ('0', str(pid)), every=0.05,
@@ -83,8 +83,9 @@ class Gateway(MachineCase):
                                         **of_user(ALICE)).stdout, 'refused\n')
         self.assertEqual(self.gateway('ActiveState'), 'inactive')
 
-    def test_a_mistake_in_the_configuration(self):
-        """Then the socket has to be started again, since the connection that waits starts it in vain."""
+    def test_an_invalid_configuration(self):
+        """Then the socket has to be started again, since the pending connection has activated it
+        too often."""
         write('/etc/weblocks/cluster.conf', CONFIG + 'Turm=5\n')
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
             one.connect(SOCKET)

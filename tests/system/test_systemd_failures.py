@@ -9,29 +9,29 @@ from rawbus import lock_call
 
 
 class Failures(UnitChecks):
-    """What becomes of a service that fails, and that mistakes in the unit would be noticed."""
+    """Failures of the service, and that mistakes in the unit would be detected."""
 
     def end_service(self):
         self.unit.systemctl('stop', UNIT)
         self.unit.systemctl('reset-failed')
         self.unit.change(self.otherwise)
 
-    def wait_said(self, words):
+    def wait_logged(self, words):
         wait_for(lambda: words in self.unit.journal(self.begin_of_journal), every=0.05, what=words)
 
     LIMIT = '[Unit]\nStartLimitBurst=3\nStartLimitIntervalSec=2'
 
     def test_a_refused_call(self):
-        """It ends the service; and who fails at every start is not started for ever, but again for
-        who asks later."""
+        """A denied system call kills it; a service that fails at every start is not restarted
+        indefinitely, but for a later call."""
         self.unit.change(f'{KILL}\nSystemCallFilter=~poll ppoll\n{self.LIMIT}')
-        # Some buses let the caller wait for long.
+        # With some buses the caller waits for a long time.
         self.control.send(lock_call('Query'))
-        self.wait_said('Start request repeated too quickly')
+        self.wait_logged('Start request repeated too quickly')
         self.unit.wait_inactive()
-        said = self.unit.journal(self.begin_of_journal)
+        log = self.unit.journal(self.begin_of_journal)
         # More if it was slow to start: then some were before the interval.
-        self.assertGreaterEqual(said.count('status=31/SYS'), 3, said)
+        self.assertGreaterEqual(log.count('status=31/SYS'), 3, log)
         self.unit.change(f'{KILL}\n{self.LIMIT}')
         wait_for(self.is_back, every=0.1, what='a start later')
 
@@ -45,10 +45,10 @@ class Failures(UnitChecks):
     def test_state_not_kept(self):
         self.unit.change(f'{KILL}\nRuntimeDirectoryPreserve=no')
         with self.assertRaises(AssertionError):
-            self.check_kept(lambda pid: self.unit.systemctl('stop', UNIT))
+            self.check_preserved(lambda pid: self.unit.systemctl('stop', UNIT))
 
     def test_the_limit_of_memory(self):
-        """Who takes more, is killed; the next one goes on."""
+        """A service that exceeds it is killed; the next one continues."""
         self.unit.change(f'{KILL}\nMemoryMax=16M')
         self.begin()
         if self.group().memory_limit() is None:
@@ -56,10 +56,10 @@ class Failures(UnitChecks):
 
         def take_memory(pid):
             self.raw_client(uid=BOB).send(lock_call('Request', 'n' * (28 << 20)))
-            self.wait_said('status=9/KILL')
+            self.wait_logged('status=9/KILL')
             wait_for(lambda: self.unit.is_active() and self.unit.pid() != pid, every=0.02,
                      what='next service')
-        self.check_kept(take_memory)
+        self.check_preserved(take_memory)
 
 
 if __name__ == '__main__':

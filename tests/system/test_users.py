@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Several users on a system bus: they are isolated, nobody else can own the name, and nobody can access the
-service."""
+"""Several users on a system bus: they are isolated, other users can't own the name, and can't
+access the service."""
 
 import ctypes
 import os
@@ -25,7 +25,7 @@ PTRACE_SEIZE = 0x4206
 
 
 def errno_of(function, *args):
-    """The error number that it ends with, 0 if it succeeds."""
+    """The error number with which it fails, 0 if it succeeds."""
     try:
         function(*args)
     except OSError as error:
@@ -33,8 +33,9 @@ def errno_of(function, *args):
     return 0
 
 
-def lay_hands_on(pid, files):
-    """What a user can try with a process and its files: {what: error number}, 0 where it works."""
+def attack(pid, files):
+    """Operations that a user can try on a process and its files: {operation: error number}, 0 if it
+    succeeds."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def ptrace(request):
@@ -60,7 +61,7 @@ def lay_hands_on(pid, files):
 
 
 class UsersCase(SystemCase):
-    def check_nothing_is_seen(self, client):
+    def check_nothing_is_visible(self, client):
         for bucket in ('default', CANARY):
             self.assertEqual(client.query(bucket), ([], []))
             self.assertEqual(client.inspect(bucket), ([], False))
@@ -70,19 +71,19 @@ class UsersCase(SystemCase):
 
 
 class OneUser(UsersCase):
-    """A service that takes all users for one: what is checked here sees it."""
+    """A service that takes all users for one: the checks of this file detect it."""
 
     service = False
 
-    def test_it_is_noticed(self):
+    def test_it_is_detected(self):
         self.start_service(program=service_with('users-are-one'))
         self.user(ALICE).request(CANARY)
         with self.assertRaises(AssertionError):
-            self.check_nothing_is_seen(self.user(BOB))
+            self.check_nothing_is_visible(self.user(BOB))
 
 
 class Users(UsersCase):
-    """What one user does, another one neither sees nor disturbs."""
+    """Operations of one user are neither visible to another one nor do they disturb it."""
 
     def setUp(self):
         super().setUp()
@@ -91,7 +92,7 @@ class Users(UsersCase):
     def others(self):
         return [self.user(uid) for uid in (BOB, 0, BIG, LAST)]
 
-    def test_users_are_who_the_kernel_says(self):
+    def test_users_are_those_of_the_kernel(self):
         for uid in (ALICE, BIG, LAST, SERVICE_UID):
             client = self.user(uid)
             answer = self.control.call(DRIVER_PATH, DRIVER, 'GetConnectionUnixUser',
@@ -103,7 +104,7 @@ class Users(UsersCase):
             self.assertEqual((entry['pid'], entry['clientId']), (client.pid, client.name))
             client.release(id_)
 
-    def test_nothing_is_seen_of_another_user(self):
+    def test_nothing_of_another_user_is_visible(self):
         others = self.others()
         for other in others:
             for bucket in ('default', CANARY):
@@ -114,7 +115,7 @@ class Users(UsersCase):
         self.alice.request(f'{CANARY}.default', why=CANARY)
         for other in others:
             with self.subTest(uid=other.uid):
-                self.check_nothing_is_seen(other)
+                self.check_nothing_is_visible(other)
         self.alice.release(held, CANARY)
         self.alice.abort(waits, CANARY)
         self.alice.steal(f'{CANARY}.held', CANARY)
@@ -122,13 +123,13 @@ class Users(UsersCase):
         self.wait_gone(self.alice.name)
         for other in others:
             with self.subTest(uid=other.uid):
-                self.assertEqual(other.told(), [])
+                self.assertEqual(other.events(), [])
                 text = other.received()
                 for foreign in (CANARY, self.alice.name + "'"):
                     self.assertNotIn(foreign, text)
 
-    def test_a_guessed_id_is_answered_as_a_missing_one(self):
-        """Byte for byte, whatever is there for somebody else."""
+    def test_a_guessed_id_gets_the_reply_of_a_missing_one(self):
+        """Byte for byte, whatever locks another user has."""
         held, _ = self.alice.request('x')
         waits, _ = self.alice.request('x')
         for other in self.others():
@@ -148,7 +149,7 @@ class Users(UsersCase):
         self.assertEqual({token for _, _, token in ids} & {0}, set())
         for other, _, _ in ids:
             other.steal('x')
-        self.assertEqual(self.alice.told(), [])
+        self.assertEqual(self.alice.events(), [])
         self.alice.release(held)
         self.assertGreater(token, 0)
 
@@ -165,18 +166,18 @@ class Users(UsersCase):
                 other.release(id_)
                 self.assertNotIn(self.alice.name + "'", other.received())
 
-    def test_one_user_is_seen_by_itself(self):
-        """The same as above is seen where it should be: it isn't that nothing is ever seen."""
+    def test_own_locks_are_visible(self):
+        """The same checks as above find the data when it is visible."""
         held, _ = self.alice.request(CANARY)
         again = self.user(ALICE)
         again.watch()
         self.assertEqual(again.query(), ([(CANARY, 'exclusive', self.alice.name)], []))
         self.alice.release(held)
-        self.assertEqual([event.args[0] for event in again.told()], [held])
+        self.assertEqual([event.args[0] for event in again.events()], [held])
 
 
 class Service(SystemCase):
-    """What the bus, the kernel and the file system keep others from."""
+    """What the bus, the kernel and the file system deny to others."""
 
     def setUp(self):
         super().setUp()
@@ -188,9 +189,9 @@ class Service(SystemCase):
             client.call(path, interface, member, body, destination=destination)
         self.assertEqual(caught.exception.name, DENIED)
 
-    def test_nobody_else_can_own_the_name(self):
+    def test_other_users_cannot_own_the_name(self):
         for uid in (ALICE, 0, BIG, LAST):
-            # At once, in the queue, by replacement, and so that others may replace it.
+            # Immediately, queued, by replacement, and permitting replacement.
             for flags in range(8):
                 with self.subTest(uid=uid, flags=flags):
                     self.refused(uid, DRIVER_PATH, DRIVER, 'RequestName',
@@ -199,13 +200,13 @@ class Service(SystemCase):
                                   GLib.Variant('(s)', (SERVICE,)), destination=DRIVER)[0]
         self.assertEqual(queue, [self.daemon.name])
 
-    def test_another_users_service_ends_at_once(self):
+    def test_another_users_service_exits(self):
         directory = self.make_directory(ALICE)
-        for arguments, says in (([], 'taken'), (['--replace'], 'Permission denied')):
+        for arguments, message in (([], 'taken'), (['--replace'], 'Permission denied')):
             with self.subTest(arguments):
                 other = self.start_service(*arguments, ready=False, uid=ALICE, directory=directory)
                 self.assertEqual(other.wait_exit(), 1)
-                self.assertIn(says, other.stderr())
+                self.assertIn(message, other.stderr())
 
     def make_directory(self, uid):
         path = os.path.join(self.bus.runtime, f'of-{uid}')
@@ -231,48 +232,48 @@ class Service(SystemCase):
                     self.raw_client(uid=ALICE).call(path, interface, member, body,
                                                     destination=destination)
 
-    def test_a_forged_signal_tells_who_sent_it(self):
-        """Anybody may send signals; but not in another's name."""
+    def test_a_forged_signal_has_its_real_sender(self):
+        """Any client may send signals, but not with another sender."""
         forger = self.raw_client(uid=ALICE)
-        victim = self.raw_client(uid=BOB)
+        receiver = self.raw_client(uid=BOB)
         for sender in (SERVICE, self.daemon.name, None):
             signal_ = Gio.DBusMessage.new_signal(bucket_path('default'), LOCKS, 'Granted')
-            signal_.set_destination(victim.name)
+            signal_.set_destination(receiver.name)
             signal_.set_sender(sender)
-            signal_.set_body(GLib.Variant('(tssst)', (1, 'x', 'exclusive', victim.name, 1)))
+            signal_.set_body(GLib.Variant('(tssst)', (1, 'x', 'exclusive', receiver.name, 1)))
             forger.send(signal_)
         forger.ping_the_bus()
-        victim.ping_the_bus()
-        self.assertNotIn(self.daemon.name, {event.sender for event in victim.events})
-        self.assertNotIn(SERVICE, {event.sender for event in victim.events})
+        receiver.ping_the_bus()
+        self.assertNotIn(self.daemon.name, {event.sender for event in receiver.events})
+        self.assertNotIn(SERVICE, {event.sender for event in receiver.events})
 
-    def test_the_service_calls_nobody_but_to_ask_whether_they_read(self):
-        """Whoever takes it over is no further on the bus than anybody else."""
+    def test_the_service_may_only_call_ping(self):
+        """An attacker who controls the service has no other rights on the bus than anybody else."""
         client = self.raw_client(uid=SERVICE_UID)
-        victim = self.raw_client(uid=BOB)
+        receiver = self.raw_client(uid=BOB)
         for interface, member in (
                 ('org.example.Other', 'Do'), ('org.freedesktop.DBus.Introspectable', 'Introspect'),
                 ('org.freedesktop.DBus.Peer', 'GetMachineId'), (None, 'Ping')):
             with self.subTest(interface=interface, member=member):
-                self.refused(SERVICE_UID, '/', interface, member, destination=victim.name)
-        client.send(method_call(victim.name, '/', 'org.freedesktop.DBus.Peer', 'Ping'))
-        victim.wait_for(victim.pings, what='Ping')
-        # Of the bus it may ask one thing, which has two names.
+                self.refused(SERVICE_UID, '/', interface, member, destination=receiver.name)
+        client.send(method_call(receiver.name, '/', 'org.freedesktop.DBus.Peer', 'Ping'))
+        receiver.wait_for(receiver.pings, what='Ping')
+        # It may call one method of the bus, which has two names.
         self.refused(SERVICE_UID, DRIVER_PATH, STATISTICS, 'GetAllMatchRules', destination=DRIVER)
-        name = GLib.Variant('(s)', (victim.name,))
+        name = GLib.Variant('(s)', (receiver.name,))
         if self.bus.kind == 'dbus-daemon':
             stats, = client.call(DRIVER_PATH, STATISTICS, 'GetConnectionStats', name,
                                  destination=DRIVER)
             self.assertIn('OutgoingBytes', stats)
         else:
             client.call(DRIVER_PATH, STATISTICS, 'GetStats', destination=DRIVER)
-        # And nobody else may do even that.
-        self.refused(ALICE, '/', 'org.freedesktop.DBus.Peer', 'Ping', destination=victim.name)
+        # Other clients may not even call Ping.
+        self.refused(ALICE, '/', 'org.freedesktop.DBus.Peer', 'Ping', destination=receiver.name)
         self.refused(ALICE, DRIVER_PATH, STATISTICS, 'GetConnectionStats', name, DRIVER)
         self.refused(ALICE, DRIVER_PATH, STATISTICS, 'GetStats', destination=DRIVER)
 
-    def test_a_client_that_answers_no_ping_is_served(self):
-        """Since it reads, as the service is told by the bus."""
+    def test_a_client_that_replies_to_no_ping_is_served(self):
+        """Since it reads, according to the bus."""
         client = self.raw_client(uid=BIG)
         client.answers_pings = False
         for _ in range(1000):
@@ -280,7 +281,7 @@ class Service(SystemCase):
         self.assertEqual(len(client.pings()), 1)
 
     def test_its_own_ping_arrives(self):
-        """A watcher that is told much is asked whether it reads."""
+        """A watcher with many signals gets a Ping."""
         watcher, other = self.raw_client(uid=BIG), self.user(BIG)
         watcher.watch()
         for _ in range(300):
@@ -288,7 +289,7 @@ class Service(SystemCase):
         watcher.wait_for(watcher.pings, what='Ping')
         self.assertEqual(watcher.pings()[0].get_sender(), self.daemon.name)
 
-    def test_nobody_else_owns_another_name_of_the_service(self):
+    def test_other_names_of_the_service_cannot_be_owned(self):
         for uid in (SERVICE_UID, ALICE, 0):
             for name in ('org.example.Other', 'org.w3.WebLock', 'org.w3'):
                 with self.subTest(uid=uid, name=name):
@@ -298,15 +299,15 @@ class Service(SystemCase):
     def files(self):
         return [os.path.join(self.directory, name) for name in os.listdir(self.directory)]
 
-    def test_another_user_cannot_lay_hands_on_it(self):
+    def test_another_user_cannot_access_it(self):
         self.alice.request(CANARY)
         self.assertGreaterEqual(len(self.files()), 2)
         for client in (self.alice, self.user(BIG)):
-            tried = client.run(lay_hands_on, self.daemon.process.pid,
+            tried = client.run(attack, self.daemon.process.pid,
                                [self.directory, *self.files()])
             self.assertEqual({what: error for what, error in tried.items() if error == 0}, {})
-        # It isn't that nothing ever works: with one's own, all does but for what is root's.
-        own = self.bob.run(lay_hands_on_a_child)
+        # On a process of the same user everything succeeds, except what only root may do.
+        own = self.bob.run(attack_a_child)
         self.assertLessEqual({what for what, error in own.items() if error}, {'stack'})
         self.alice.request('still there')
 
@@ -327,14 +328,14 @@ class Service(SystemCase):
         self.assertNotIn(CANARY, self.daemon.stderr())
 
 
-def lay_hands_on_a_child():
+def attack_a_child():
     with subprocess.Popen(['cat'], cwd='/', stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           bufsize=0) as child:
         try:
-            # It has become that program, and so its user's own, once it answers.
+            # When it replies, it has executed the program, and belongs to its user.
             child.stdin.write(b'x')
             child.stdout.read(1)
-            return lay_hands_on(child.pid, [])
+            return attack(child.pid, [])
         finally:
             child.kill()
 
@@ -345,7 +346,8 @@ def owner_and_mode(path):
 
 
 class OpenPolicy(SystemCase):
-    """Without our policy's rules the same things work: it is they that the cases above test."""
+    """Without the rules of the installed policy, these operations succeed: so the cases above test
+    the policy."""
 
     service = False
 
@@ -358,7 +360,7 @@ class OpenPolicy(SystemCase):
             file.write(text)
         return path
 
-    def test_anybody_owns_the_name(self):
+    def test_any_user_can_own_the_name(self):
         client = self.raw_client(uid=ALICE)
         self.assertEqual(client.call(DRIVER_PATH, DRIVER, 'RequestName',
                                      GLib.Variant('(su)', (SERVICE, 4)), destination=DRIVER), (1,))

@@ -17,7 +17,7 @@ from systembus import HERE, SystemCase, UserService, unit_path
 
 
 def need():
-    """For the module of a test: skips it where the unit can't be tried."""
+    """At the top of a test module: skips it if the unit can't be tested here."""
     if importlib.util.find_spec('seccomp') is None:
         raise unittest.SkipTest('no python3-seccomp')
     if shutil.which('systemd-analyze') is None:
@@ -31,7 +31,8 @@ def size(text):
 
 
 def ask_for_long_names(sock, count):
-    """How many of so many the client of this lock socket got, each in a bucket of its own."""
+    """Returns how many of `count` requests the client of this lock socket got, each in another
+    bucket."""
     starts = [f'{id(sock)}.{number:08}.' for number in range(count)]
     calls = [sock.encode_request(start.ljust(1024, 'n'), start.ljust(255, 'b'), why='w' * 256)
              for start in starts]
@@ -48,7 +49,7 @@ def ask_for_long_names(sock, count):
 
 
 class ContractChecks:
-    """What a service must be able to do, wherever it runs."""
+    """The functions of a service, wherever it runs."""
 
     def check_contract(self, first, second):
         second.watch()
@@ -58,17 +59,17 @@ class ContractChecks:
         shared, _ = second.request('x', mode='shared')
         expires, _ = second.request('x', timeout=1)
         self.assertEqual(first.request('x', ifAvailable=True), (0, 0))
-        wait_for(lambda: self.told(second, 'Released', expires, 'timeout'), what='time-out')
+        wait_for(lambda: self.has_event(second, 'Released', expires, 'timeout'), what='time-out')
         self.assertEqual([len(part) for part in first.query()], [1, 2])
         entry = first.inspect(state='held')[0][0]
         self.assertEqual((entry['pid'], entry['why']), (first.pid, 'to see'))
         self.assertTrue(second.abort(shared))
         first.release(held)
-        wait_for(lambda: self.told(second, 'Granted', waits), what='Granted')
+        wait_for(lambda: self.has_event(second, 'Granted', waits), what='Granted')
         stolen, _ = first.steal('x')
-        wait_for(lambda: self.told(second, 'Released', waits, 'stolen'), what='theft')
+        wait_for(lambda: self.has_event(second, 'Released', waits, 'stolen'), what='steal')
         self.assertEqual(first.buckets(), ['default'])
-        # Its id, or its key.
+        # Its id or, on a socket, its key.
         line, = first.resync()
         self.assertIn(stolen, line[1:3])
         second.watch(False)
@@ -82,15 +83,15 @@ class ContractChecks:
         second.close()
 
     @staticmethod
-    def told(client, signal_, id_, reason=None):
+    def has_event(client, signal_, id_, reason=None):
         return any(event.signal == signal_ and event.args[0] == id_ and
                    event.args[3] == client.name and reason in (None, event.args[-1])
-                   for event in client.told())
+                   for event in client.events())
 
 
 class UnitService(UserService):
-    """A service as the installed unit says; the program finds its bus and its directory where they
-    always are."""
+    """A service with the settings of the installed unit; the program finds its bus and its
+    directory at the default paths."""
 
     kind, bus_option = 'system', '--system'
 
@@ -103,14 +104,14 @@ class UnitService(UserService):
 
 
 class SessionUnitService(UnitService):
-    """The same of the unit for a user's session. The bus is still the system's, where there are
-    others."""
+    """The same for the unit of a user's session. The bus is still the system's, which has other
+    users."""
 
     kind, bus_option = 'user', '--session'
 
 
 class UnitCase(SystemCase):
-    """Each case has a service of its own."""
+    """Each case has a separate service."""
 
     service = False
     service_class = UnitService
@@ -121,7 +122,7 @@ class UnitCase(SystemCase):
         self.addCleanup(self.end_service)
 
     def end_service(self):
-        """It must still be there: what a filter refuses kills it."""
+        """It must still be running: a denied system call would have killed it."""
         for service in self.services:
             if service is self.current:
                 self.assertEqual(service.stop(), 0, service.stderr())
@@ -135,12 +136,12 @@ class UnitCase(SystemCase):
         return self.current
 
     def setting(self, key):
-        """What the unit says."""
+        """The value in the unit."""
         with open(unit_path(self.service_class.kind), encoding='utf-8') as file:
             return re.search(rf'(?m)^{key}=(.*)$', file.read())[1]
 
     def unit_options(self):
-        """How it is started there, but for the bus."""
+        """The options in the unit, except that of the bus."""
         return [word for word in self.setting('ExecStart').split()[1:]
                 if word != self.service_class.bus_option]
 

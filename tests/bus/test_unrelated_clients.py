@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients of other services connect and disconnect, as fast as the bus accepts them. The bus notifies the
-service of each disconnect; that must cost the service less than it costs the bus.
+"""Clients of other services connect and disconnect, as fast as the bus accepts them. The bus
+notifies the service of each disconnect; that must cost the service less than it costs the bus.
 
-Without a monitor, which would cost the bus more for each.
-"""
+Without a monitor, which would increase the cost for the bus."""
 
 import os
 import re
@@ -24,20 +23,20 @@ from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, path_
 from tap import diagnostic, main
 
 COUNT = full_size(2000, 50_000)  # in a round
-AT_ONCE = 64
+CONCURRENT = 64
 PER_SECOND = 5000
-# The clients of the service beside whom they come, as far as a process may have connections.
-KNOWN = min(full_size(300, 3000), resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200)
-# So many of one user.
+# The number of the service's clients meanwhile, within the limit of descriptors.
+N_CLIENTS = min(full_size(300, 3000), resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200)
+# All of one user.
 LIMITS = ('--limit', 'clientsPerUid=4000', '--limit', 'clientsTotal=20000')
 
-# Instructions of the service for a connection that does nothing: callgrind counted 17,600.
+# Instructions of the service for a connection that makes no call: callgrind counted 17,600.
 INSTRUCTIONS_MAX = 30_000
-# Steps of a search for its name, such as a comparison of two names: none beside any number of
-# clients, and two for each client where one after the other is looked at.
+# Steps of a search for its name, such as a comparison of two names: none with any number of
+# clients, and two for each client in a linear search.
 STEPS_MAX = 5
 SPARE_KIB = 1024
-# Sanitizers keep what was freed, and make us slower, but not the bus.
+# With sanitizers freed memory is kept, and the service is slower, but not the bus.
 SANITIZED = FACTOR > 1
 
 
@@ -56,7 +55,7 @@ class Place:
         case.addCleanup(self.bus.stop)
         self.control = RawClient(self.bus.address)
         case.addCleanup(self.control.close)
-        # It counts its steps.
+        # This build of the service counts its steps.
         self.steps = os.path.join(self.bus.directory, 'steps')
         program = service_with(os.environ.get('WEBLOCKS_TEST_FAULT', 'steps-counted'))
         self.service = Service(self.bus, arguments, program=program,
@@ -68,11 +67,11 @@ class Place:
         self.ping()
         uid = str(os.geteuid()).encode().hex().encode()
         hello, _ = self.control.encode(method_call(DRIVER, DRIVER_PATH, DRIVER, 'Hello'))
-        self.words = b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + hello
+        self.data = b'\0AUTH EXTERNAL ' + uid + b'\r\nBEGIN\r\n' + hello
 
-    def send_strangers(self, count, *pace):
-        done = subprocess.run([environment('WEBLOCKS_STRANGERS'), path_of(self.bus.address),
-                               str(count), str(AT_ONCE), *map(str, pace)], input=self.words,
+    def connect_clients(self, count, *pace):
+        done = subprocess.run([environment('WEBLOCKS_UNRELATED_CLIENTS'), path_of(self.bus.address),
+                               str(count), str(CONCURRENT), *map(str, pace)], input=self.data,
                               capture_output=True, check=True)
         self.ping()
         return int(done.stdout)
@@ -80,19 +79,20 @@ class Place:
     def ping(self):
         self.control.call('/', 'org.freedesktop.DBus.Peer', 'Ping', timeout=self.patience)
 
-    def come_and_go(self, what, *pace):
+    def measure(self, what, *pace):
         """The steps of the service for each connection, which don't depend on the machine."""
         steps = self.count_steps()
-        ours, the_bus = processor_us(self.pid), processor_us(self.bus.pid)
+        service_us, bus_us = processor_us(self.pid), processor_us(self.bus.pid)
         begun = time.monotonic()
-        strangers_us = self.send_strangers(COUNT, *pace)
+        elapsed_us = self.connect_clients(COUNT, *pace)
         all_us = (time.monotonic() - begun) * 1e6
-        ours, the_bus = processor_us(self.pid) - ours, processor_us(self.bus.pid) - the_bus
+        service_us = processor_us(self.pid) - service_us
+        bus_us = processor_us(self.bus.pid) - bus_us
         steps = (self.count_steps() - steps) / COUNT
-        diagnostic(f'{what}: {COUNT} at {COUNT / strangers_us * 1e6:.0f}/s; of the service '
-                   f'{ours / COUNT:.1f} us for each, {ours / all_us:.1%} of a processor; of the '
-                   f'bus {the_bus / COUNT:.1f} us; ratio {ours / the_bus:.2f}; {steps:.1f} steps '
-                   'for each')
+        diagnostic(f'{what}: {COUNT} at {COUNT / elapsed_us * 1e6:.0f}/s; of the service '
+                   f'{service_us / COUNT:.1f} us for each, {service_us / all_us:.1%} of a '
+                   f'processor; of the bus {bus_us / COUNT:.1f} us; ratio '
+                   f'{service_us / bus_us:.2f}; {steps:.1f} steps for each')
         return steps
 
     def count_steps(self):
@@ -103,7 +103,7 @@ class Place:
         return status_kib(self.pid, 'VmRSS:') - self.rss
 
     def begin(self):
-        self.come_and_go('to begin with')
+        self.measure('first')
         self.rss = status_kib(self.pid, 'VmRSS:')
 
     def stop(self, case):
@@ -112,52 +112,52 @@ class Place:
         case.assertEqual(self.service.complaints(), [])
 
 
-class Strangers(unittest.TestCase):
+class UnrelatedClients(unittest.TestCase):
     def setUp(self):
         self.place = Place(self)
         self.place.begin()
 
-    def test_what_they_cost(self):
-        self.assertLess(self.place.come_and_go('nobody else'), STEPS_MAX)
+    def test_cost(self):
+        self.assertLess(self.place.measure('without clients'), STEPS_MAX)
         if FULL_SIZE:
-            self.place.come_and_go(f'no more than {PER_SECOND}/s', PER_SECOND)
+            self.place.measure(f'no more than {PER_SECOND}/s', PER_SECOND)
         if not SANITIZED:
             self.assertLess(self.place.grown_kib(), SPARE_KIB)
         self.place.stop(self)
 
-    @unittest.skipIf(SANITIZED, 'valgrind runs nothing that has sanitizers')
-    @unittest.skipIf(shutil.which('valgrind') is None, 'there is no valgrind')
+    @unittest.skipIf(SANITIZED, 'valgrind does not run programs with sanitizers')
+    @unittest.skipIf(shutil.which('valgrind') is None, 'no valgrind')
     def test_instructions(self):
         few, many = (self.count_instructions(count) for count in (100, 600))
         each = (many - few) / 500
         diagnostic(f'{each:.0f} instructions of the service for each')
         self.assertLess(each, INSTRUCTIONS_MAX)
 
-    def count_instructions(self, n_strangers):
+    def count_instructions(self, n_clients):
         """The steps of a service, from its start to its exit."""
         path = os.path.join(self.place.bus.directory, 'callgrind.out')
         wrapper = f'valgrind --quiet --tool=callgrind --callgrind-out-file={path}'
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': wrapper}):
             place = Place(self, patience=10 * PATIENCE)
-        place.send_strangers(n_strangers)
+        place.connect_clients(n_clients)
         place.stop(self)
         with open(path, encoding='ascii') as file:
             return int(re.search(r'^totals: (\d+)$', file.read(), re.MULTILINE)[1])
 
     def test_beside_many_clients(self):
-        crowded = Place(self, *LIMITS)
-        for number in range(KNOWN):
-            client = RawClient(crowded.bus.address)
+        place = Place(self, *LIMITS)
+        for number in range(N_CLIENTS):
+            client = RawClient(place.bus.address)
             self.addCleanup(client.close)
             client.send(lock_call('Request', f'{number}'))
-        wait_for(lambda: len(crowded.control.query()[0]) == KNOWN, what='all locks')
-        crowded.begin()
-        self.assertGreater(crowded.count_steps(), 0, 'they are counted')
-        self.assertLess(crowded.come_and_go(f'beside {KNOWN} clients'), STEPS_MAX)
+        wait_for(lambda: len(place.control.query()[0]) == N_CLIENTS, what='all locks')
+        place.begin()
+        self.assertGreater(place.count_steps(), 0, 'steps are counted')
+        self.assertLess(place.measure(f'beside {N_CLIENTS} clients'), STEPS_MAX)
         if not SANITIZED:
-            self.assertLess(crowded.grown_kib(), SPARE_KIB)
+            self.assertLess(place.grown_kib(), SPARE_KIB)
         self.place.stop(self)
-        crowded.stop(self)
+        place.stop(self)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Thousands of processes that make a call and exit immediately: nothing of them remains."""
+"""Thousands of processes that make a call and exit immediately: the service stores nothing about
+them."""
 
 import os
 import subprocess
@@ -13,21 +14,21 @@ from sandboxcase import FAULT, SandboxCase
 
 N = 1000 if FAULT else full_size(3_000, 100_000)
 ROUND = min(N, 10_000)
-AT_ONCE = 64
-# As many clients of a user as the service takes; more than there ever are at once.
-ROOM = 400
-# What a heap may grow by for no reason of ours.
+CONCURRENT = 64
+# The service's limit of clients of a user; more than are ever connected at the same time.
+MAX_CLIENTS = 400
+# How much a heap may grow for other reasons.
 SPARE_KIB = 4096 * FACTOR
 
 
-class Crowd(SandboxCase):
+class ExitingProcesses(SandboxCase):
     time_limit = full_size(120.0, 1800.0)
-    options = ('--no-state', '--limit', f'clientsPerUid={ROOM}')
+    options = ('--no-state', '--limit', f'clientsPerUid={MAX_CLIENTS}')
     environment = KEEPS_LITTLE
 
-    def words(self):
-        """What a client says, in parts between which it waits for an answer: the handshake, then
-        who it is, then calls that nobody stays to hear answered."""
+    def data(self):
+        """The data that a client sends, in parts between which it waits for a reply: the handshake,
+        then Hello, then calls whose replies it doesn't wait for."""
         uid = str(os.geteuid()).encode().hex().encode()
         client = self.raw_client()
         hello, *calls = [client.encode(message)[0] for message in (
@@ -35,21 +36,22 @@ class Crowd(SandboxCase):
             lock_call('Request', 'm', mode='shared'), lock_call('Query'))]
         return b'\0AUTH EXTERNAL ' + uid + b'\r\n', b'BEGIN\r\n' + hello, b''.join(calls)
 
-    def rise(self, words, n):
+    def run_clients(self, data, n):
         done = subprocess.run([environment('WEBLOCKS_QUICK_EXIT'), path_of(self.bus.address),
-                               str(n), str(AT_ONCE), *[str(len(part)) for part in words]],
-                              input=b''.join(words), capture_output=True, check=True)
+                               str(n), str(CONCURRENT), *[str(len(part)) for part in data]],
+                              input=b''.join(data), capture_output=True, check=True)
         return int(done.stdout)
 
-    def names(self):
+    def list_names(self):
         return self.control.call(DRIVER_PATH, DRIVER, 'ListNames', destination=DRIVER)[0]
 
     def wait_quiet(self, names):
         """Waits until only these are on the bus, and the service has been notified."""
-        wait_for(lambda: set(self.names()) <= set(names), what='end of the crowd', every=0.05)
+        wait_for(lambda: set(self.list_names()) <= set(names), what='end of the processes',
+                 every=0.05)
         self.control.ping()
 
-    def n_asked(self, begin):
+    def count_identified(self, begin):
         """The number of the service's GetConnectionCredentials calls."""
         end = self.monitor.position()
         with self.monitor._lock:
@@ -59,7 +61,7 @@ class Crowd(SandboxCase):
     def memory(self):
         return status_kib(self.daemon.process.pid, 'RssAnon:')
 
-    def room(self):
+    def count_free_clients(self):
         """The number of further clients that the service accepts."""
         clients = []
         try:
@@ -73,22 +75,22 @@ class Crowd(SandboxCase):
         self.wait_gone(*[client.name for client in clients])
         return len(clients) - 1
 
-    def test_nothing_stays(self):
+    def test_nothing_remains(self):
         watcher = self.raw_client()
         watcher.query()
         self.control.query()
-        words, names = self.words(), self.names()
-        # Whatever grows once grows now.
-        room = self.room()
-        self.rise(words, N // 10)
+        data, names = self.data(), self.list_names()
+        # Memory that grows only once grows now.
+        n_free = self.count_free_clients()
+        self.run_clients(data, N // 10)
         self.wait_quiet(names)
         descriptors, memory = self.descriptors(), self.memory()
-        failed = asked = 0
+        failed = identified = 0
         for _ in range(N // ROUND):
             begin = self.monitor.position()
-            failed += self.rise(words, ROUND)
+            failed += self.run_clients(data, ROUND)
             self.wait_quiet(names)
-            asked += self.n_asked(begin)
+            identified += self.count_identified(begin)
             self.assertEqual(self.monitor.get_misdirected({self.daemon.name}), [])
             self.monitor.forget()
         self.assertEqual(self.control.query(), ([], []))
@@ -96,10 +98,11 @@ class Crowd(SandboxCase):
         self.assertEqual(watcher.query(), ([], []))
         self.assertEqual(self.descriptors(), descriptors)
         grown = self.memory() - memory
-        diagnostic(f'{N - failed} of {N} came through, of {asked} the service asked who they are; '
-                   f'it grew by {grown} KiB, has {descriptors} descriptors, and room for {room} more')
-        self.assertGreater(asked, N // 2, 'it has seen too few of them')
-        self.assertEqual(self.room(), room, 'it knows some who have gone')
+        diagnostic(f'{N - failed} of {N} have succeeded, and {identified} were identified; '
+                   f'it grew by {grown} KiB, has {descriptors} descriptors, '
+                   f'and accepts {n_free} more clients')
+        self.assertGreater(identified, N // 2, 'too few were identified')
+        self.assertEqual(self.count_free_clients(), n_free, 'disconnected clients are still counted')
         self.assertLess(grown, SPARE_KIB)
 
 
