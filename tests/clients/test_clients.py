@@ -3,8 +3,7 @@
 
 """The example clients of docs/clients.md, each unchanged on a real bus.
 
-test_clients.py DIRECTORY
-"""
+test_clients.py DIRECTORY"""
 
 import os
 import shlex
@@ -20,13 +19,13 @@ from harness import BusTestCase, main, wait_exit, wait_for
 from statecase import StateCase
 
 CLIENTS = os.path.abspath(sys.argv.pop(1))
-# Needs every rule of the encoding of buckets: a leading digit, a dot, bytes beyond ASCII.
+# Every rule of the encoding of buckets is applied: a leading digit, a dot, bytes beyond ASCII.
 BUCKET = '1.docs-ü9'
 NAME = 'manuscript'
 
 
 class Holder:
-    """A process that holds a lock until its standard input ends, and the lines that it prints."""
+    """A process that holds a lock until EOF on its standard input, and the lines that it prints."""
 
     def __init__(self, command, env):
         self.process = spawn([*command, BUCKET, NAME], stdin=subprocess.PIPE,
@@ -46,16 +45,16 @@ class Holder:
         return line.decode()
 
     def end(self):
-        """Ends its standard input. Its exit status."""
+        """Closes its standard input. Returns its exit status."""
         self.process.stdin.close()
         return wait_exit(self.process)
 
 
 class HolderCases:
-    """What each client that holds a lock has to do."""
+    """Cases for each client that holds a lock."""
 
     def command(self):
-        """The program to run, or a skipped test."""
+        """The program to run; skips the test if there is none."""
         raise NotImplementedError
 
     def holder(self):
@@ -99,7 +98,7 @@ class HolderCases:
         self.assertEqual(wait_exit(holder.process), 1)
 
     def test_the_service_is_killed(self):
-        """Nobody notices; who waits is granted by the next service."""
+        """The holder doesn't notice; a waiting request is granted by the next service."""
         self.start()
         first = self.holder()
         self.token_of(first)
@@ -114,8 +113,8 @@ class HolderCases:
         self.assertEqual(second.end(), 0)
         self.assertEqual(second.line(), 'released')
 
-    def test_the_service_forgets(self):
-        """A service that starts without state: the lock is lost, a request is made again."""
+    def test_the_service_without_state(self):
+        """A service that starts without state: the lock is lost, and the request is made again."""
         self.start(state=False)
         first = self.holder()
         self.token_of(first)
@@ -136,7 +135,7 @@ class HolderCases:
         self.assertEqual(wait_exit(holder.process), 1)
 
     def test_a_forged_signal(self):
-        """Signals of other programs than the service change nothing."""
+        """Signals of other programs than the service have no effect."""
         self.start()
         other = self.client()
         other.request(NAME, bucket=BUCKET)
@@ -180,14 +179,14 @@ class SdBus(HolderCases, StateCase):
 
 
 class DbusNext(HolderCases, StateCase):
-    """On Node.js, where `npm install` could be run: see ./dev."""
+    """On Node.js, if `npm install` could be run: see ./dev."""
 
     def command(self):
         modules = environment('WEBLOCKS_NODE_MODULES')
         node = shutil.which('node')
         if node is None or not os.path.isdir(os.path.join(modules, 'dbus-next')):
             self.skipTest('no Node.js with dbus-next')
-        # Node looks for packages beside the program.
+        # Node searches for packages in the directory of the program.
         directory = os.path.join(self.bus.directory, 'node')
         if not os.path.isdir(directory):
             os.mkdir(directory)
@@ -197,7 +196,7 @@ class DbusNext(HolderCases, StateCase):
 
 
 class Go(HolderCases, StateCase):
-    """With Debian's golang-dbus-dev, where it is there."""
+    """With Debian's golang-dbus-dev, if it is installed."""
 
     PACKAGES = '/usr/share/gocode'
 

@@ -52,27 +52,27 @@ class CountResults(unittest.TestCase):
         output = self.check(1, 1, 0, self.meson_log(('ERROR', 'ok 1 /a\nnot ok 2 /b\n1..2\n')))
         self.assertIn('program 0: /b', output)
 
-    def test_a_skipped_subtest_tells_why(self):
+    def test_a_skipped_subtest_has_its_reason(self):
         output = self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\nok 2 /b # SKIP no bus\n')))
         self.assertIn('/b (no bus)', output)
 
-    def test_a_crash_after_good_subtests(self):
+    def test_a_crash_after_passed_subtests(self):
         self.check(2, 1, 0, self.meson_log(('ERROR', '1..3\nok 1 /a\nok 2 /b\n')))
 
     def test_a_program_that_took_too_long(self):
         self.check(1, 1, 0, self.meson_log(('TIMEOUT', '1..2\nok 1 /a\n')))
 
     def test_a_program_without_any_test(self):
-        # So meson calls it.
+        # As meson reports it.
         self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '')))
 
-    def test_a_program_that_skips_all_and_says_so(self):
+    def test_a_program_that_skips_all_with_a_reason(self):
         self.check(1, 0, 1, self.meson_log(('OK', 'ok 1 /a\n'), ('SKIP', '1..0 # SKIP no bus\n')))
 
     def test_a_program_that_has_only_an_exit_status(self):
         self.check(1, 1, 0, self.meson_log(('OK', 'hello\n'), ('FAIL', 'hello\n')))
 
-    def test_diagnostics_are_no_tests(self):
+    def test_diagnostics_do_not_count(self):
         self.check(1, 0, 0, self.meson_log(('OK', '# ok 1\n    ok 1 inner\nokay\nok 1 /a\n')))
 
     def test_a_log_that_is_missing_or_empty(self):
@@ -84,7 +84,7 @@ class CountResults(unittest.TestCase):
         output = self.check(1, 1, 0, self.meson_log(('OK', 'ok 1 /a\n'), is_complete=False))
         self.assertIn('meson ended early', output)
 
-    def test_nothing_at_all_is_no_success(self):
+    def test_no_results_are_a_failure(self):
         self.check(0, 0, 0)
 
     def test_lint_steps_count_too(self):

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The settings of the installed units and the rules of the installed policy, read as text, which detects
-missing lines. That the service works with them, and that they have effect, is tested in tests/system/."""
+"""The settings of the installed units and the rules of the installed policy, read as text, which
+detects missing lines. That the service works with them, and that they have effect, is tested in
+tests/system/."""
 
 import copy
 import os
@@ -20,21 +21,21 @@ from installation import Installation
 NAME = 'org.w3.WebLocks'
 INTERFACES = {'org.w3.WebLocks', 'org.w3.WebLocks.Service', 'org.freedesktop.DBus.Introspectable',
               'org.freedesktop.DBus.Peer', 'org.freedesktop.DBus.Properties'}
-# The one thing that the service asks of others, whose names nobody knows before.
+# The only call of the service to clients, whose names are not known before.
 PING = {'send_type': 'method_call', 'send_path': '/',
         'send_interface': 'org.freedesktop.DBus.Peer', 'send_member': 'Ping'}
-# And what it asks the bus, each with a rule of its own.
+# Its calls of the bus, each with a separate rule.
 STATISTICS = [{'send_destination': 'org.freedesktop.DBus', 'send_type': 'method_call',
                'send_path': '/org/freedesktop/DBus',
                'send_interface': 'org.freedesktop.DBus.Debug.Stats', 'send_member': member}
               for member in ('GetConnectionStats', 'GetStats')]
 
-# systemd-analyze tells exposure in tenths, from 0 to 100. The gateway needs the network.
+# systemd-analyze reports the exposure in tenths, from 0 to 100. The gateway needs the network.
 MOST_EXPOSED = {'system': 10, 'cluster': 12}
 
 CALLS = ('@system-service', '~@privileged @resources @aio @chown @keyring @memlock @setuid',
          '~memfd_create userfaultfd vmsplice')
-# What all units must say, ...
+# Settings of all units, ...
 ALL = {
     'LockPersonality': 'yes',
     'MemoryDenyWriteExecute': 'yes',
@@ -47,17 +48,17 @@ ALL = {
     'TasksMax': '16',
     'UMask': '0077',
 }
-# ... those of the service, ...
+# ... of the service, ...
 SERVICE = {**ALL, 'MemoryMax': '512M', 'RestrictAddressFamilies': 'AF_UNIX',
            'RuntimeDirectoryMode': '0700'}
-# ... those of the system, for which a user's own manager has no privilege, ...
+# ... of the system units, for which a user's manager has no privilege, ...
 SYSTEM = {'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm', 'IPAddressDeny': 'any',
           'LimitCORE': '0', 'ProtectSystem': 'strict', 'ReadOnlyPaths': '/run',
           **dict.fromkeys(('PrivateDevices', 'PrivateMounts', 'PrivateTmp', 'ProtectClock',
                            'ProtectControlGroups', 'ProtectHome', 'ProtectHostname',
                            'ProtectKernelLogs', 'ProtectKernelModules', 'ProtectKernelTunables',
                            'RemoveIPC'), 'yes')}
-# ... and each by itself.
+# ... and of each unit.
 EACH = {
     'user': {**SERVICE, 'LimitNOFILE': '2048'},
     'system': {**SERVICE, **SYSTEM, 'LimitNOFILE': '8192',
@@ -71,11 +72,11 @@ EACH = {
 }
 UNITS = {'user': 'user/weblocksd.service', 'system': 'system/weblocksd.service',
          'cluster': 'system/weblocks-clusterd.service'}
-# In [Unit], of both: some failures are no reason to give up, and who fails at every start does not do
-# so for ever.
+# In [Unit], of both: some failures don't stop the restarts, but a service that fails at every start
+# is not restarted indefinitely.
 START_LIMIT = {'StartLimitIntervalSec': '10', 'StartLimitBurst': '20'}
-# What would hide from a program who its clients are, or what else it needs; docs/hardening.md says
-# how.
+# Settings that would prevent the identification of clients, or other functions: see
+# docs/hardening.md.
 NEVER = {
     'user': {'PrivateUsers', 'PrivateTmp', 'PrivateNetwork', 'ProtectSystem', 'ProtectHome',
              'ProtectProc', 'ProcSubset'},
@@ -193,21 +194,21 @@ def problems(policies, user):
     opened = []
     asked = []
     for policy in policies:
-        who = dict(policy.attrib)
-        if who not in ({'user': user}, {'context': 'default'}):
-            found.append(f'a policy for {who}')
+        subject = dict(policy.attrib)
+        if subject not in ({'user': user}, {'context': 'default'}):
+            found.append(f'a policy for {subject}')
         for rule in policy:
             rest = dict(rule.attrib)
             if rule.tag not in ('allow', 'deny'):
                 found.append(f'a rule <{rule.tag}>')
-            if rest in (PING, *STATISTICS) and who == {'user': user} and rule.tag == 'allow':
+            if rest in (PING, *STATISTICS) and subject == {'user': user} and rule.tag == 'allow':
                 asked.append(rest)
                 continue
             interface = rest.pop('send_interface', None)
             if rest not in ({'own': NAME}, {'send_destination': NAME}):
-                found.append(f'a rule that does not name us and nothing else: {rule.attrib}')
+                found.append(f'a rule that is not about the service alone: {rule.attrib}')
             if rule.tag == 'allow' and 'own' in rest:
-                owners.append(who)
+                owners.append(subject)
             if rule.tag == 'allow' and 'send_destination' in rest:
                 opened.append(interface)
     if asked != [PING, *STATISTICS]:
@@ -231,11 +232,11 @@ class Policy(unittest.TestCase):
         'anybody may own it': ('default', '<allow own="org.w3.WebLocks"/>'),
         'it may own more': ('user', '<allow own="org.w3.Other"/>'),
         'it may own all below': ('user', '<allow own_prefix="org.w3.WebLocks"/>'),
-        'an interface of everybody': ('default', '<allow send_interface="org.w3.WebLocks"/>'),
-        'a word to everybody': ('default', '<allow send_interface="org.freedesktop.DBus.Peer" '
+        'an interface of any service': ('default', '<allow send_interface="org.w3.WebLocks"/>'),
+        'a call of any client': ('default', '<allow send_interface="org.freedesktop.DBus.Peer" '
                                            'send_member="Ping" send_type="method_call" '
                                            'send_path="/"/>'),
-        'statistics for everybody': ('default', ElementTree.tostring(
+        'statistics for all users': ('default', ElementTree.tostring(
             ElementTree.Element('allow', STATISTICS[0]), encoding='unicode')),
         'more than two methods': ('user', '<allow send_destination="org.freedesktop.DBus" '
                                           'send_interface="org.freedesktop.DBus.Debug.Stats"/>'),
@@ -261,7 +262,7 @@ class Policy(unittest.TestCase):
             self.skipTest('no xmllint')
         subprocess.run([xmllint, '--nonet', '--noout', self.path], check=True)
 
-    def test_every_rule_is_about_our_name_alone(self):
+    def test_every_rule_is_about_the_service_alone(self):
         self.assertEqual({child.tag for child in self.root}, {'policy'})
         self.assertEqual(problems(self.root.findall('policy'), self.user), [])
 

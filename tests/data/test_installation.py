@@ -30,7 +30,7 @@ SYSTEM_USER = 'daemon'
 CLUSTERD = 'libexec/weblocks-clusterd'
 OTHER_USER = 'nobody'
 
-# What a distribution's system.conf comes down to, with our policy included.
+# The essential part of a distribution's system.conf, with the installed policy included.
 SYSTEM_BUS = f'''<!DOCTYPE busconfig PUBLIC
   "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
   "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -59,14 +59,14 @@ INSTALLATION = None
 
 
 def setUpModule():
-    """One installation to a prefix of its own, which all but the staging tests look at."""
+    """An installation to a separate prefix, for all but the staging tests."""
     global INSTALLATION
     INSTALLATION = PrivatePrefix(PROGRAM, system_user=SYSTEM_USER)
     unittest.addModuleCleanup(INSTALLATION.remove)
 
 
 def read_ini(text):
-    """A unit or service file; of a key that is there twice, the last value."""
+    """A unit or service file; for a repeated key, the last value."""
     parser = configparser.RawConfigParser(strict=False, delimiters='=', comment_prefixes='#')
     parser.optionxform = str
     parser.read_string(text)
@@ -91,9 +91,9 @@ class Staged(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
         cls.stage = Installation(environment('WEBLOCKS_BUILD_DIR'), cls.directory).install()
 
-    def test_all_that_is_planned_is_there(self):
+    def test_all_planned_files_are_installed(self):
         planned = {self.directory + path for path in self.stage.planned}
-        # Of a directory of pages only itself is planned.
+        # Of a directory of pages only the directory itself is planned.
         folders = tuple(path + '/' for path in planned if os.path.isdir(path))
         files = [path for path in self.stage.files() if not path.startswith(folders)]
         self.assertEqual(sorted(path for path in planned if path + '/' not in folders),
@@ -159,7 +159,7 @@ class Files(unittest.TestCase):
         for path in INSTALLATION.planned:
             self.assertTrue(path.startswith(prefix), path)
 
-    def test_files_have_their_places(self):
+    def test_files_are_in_their_directories(self):
         expected = (
             'libexec/weblocksd',
             'share/dbus-1/interfaces/org.w3.WebLocks.xml',
@@ -226,7 +226,7 @@ class Files(unittest.TestCase):
         env = dict(os.environ, XDG_RUNTIME_DIR=INSTALLATION.directory)
         for kind in ('user', 'system'):
             with self.subTest(kind):
-                # What it only grumbles about counts too.
+                # Warnings count too.
                 self.assertEqual(run(analyze, f'--{kind}', '--man=no', '--recursive-errors=no',
                                      'verify', self.unit(kind), env=env), '')
         if has_cluster():
@@ -275,14 +275,14 @@ class Uninstalled(unittest.TestCase):
         self.assertEqual(run(os.path.join(INSTALLATION.build, 'program')), '1\n')
 
     def test_devenv(self):
-        said = meson('devenv', '-C', INSTALLATION.build, 'weblocks', '--version')
-        self.assertRegex(said, r'^weblocks [0-9.]+\n$')
+        output = meson('devenv', '-C', INSTALLATION.build, 'weblocks', '--version')
+        self.assertRegex(output, r'^weblocks [0-9.]+\n$')
 
     def test_devenv_has_the_bindings(self):
         build = environment('WEBLOCKS_BUILD_DIR')
         if not os.path.exists(os.path.join(build, 'client-lib', 'WebLocks-1.typelib')):
             self.skipTest('built without introspection')
-        # Only with the override it is a context manager.
+        # Only with the override the result is a context manager.
         script = ('import gi; gi.require_version("WebLocks", "1")\n'
                   'from gi.repository import WebLocks\n'
                   'print(WebLocks.check_version(0, 1, 0), hasattr(WebLocks.Manager, "lock"))')
@@ -295,7 +295,7 @@ class German(unittest.TestCase):
 
     @staticmethod
     def weblocks(*line):
-        """What it says without a bus, in a locale that every system has."""
+        """Its output without a bus, in a locale that every system has."""
         env = {**os.environ, 'LANGUAGE': 'de', 'LC_ALL': 'C.UTF-8',
                'LD_LIBRARY_PATH': INSTALLATION.path(INSTALLATION.options['libdir']),
                'DBUS_SESSION_BUS_ADDRESS': 'unix:path=/nowhere'}
@@ -315,14 +315,14 @@ class German(unittest.TestCase):
 
 
 class SessionBus(unittest.TestCase):
-    """A session bus that knows the service only by the installed file."""
+    """A session bus that finds the service only by the installed file."""
 
     def test_first_call_starts_the_service(self):
         bus = Bus('dbus-daemon')
         self.addCleanup(bus.stop)
         bus.services = INSTALLATION.path('share/dbus-1/services')
         bus.start()
-        # A caller that knows nothing of us: GLib's own D-Bus, not the harness.
+        # A caller without any code of this project: GLib's D-Bus, not the harness.
         connection = Gio.DBusConnection.new_for_address_sync(
             bus.address, Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT |
             Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION, None, None)
@@ -335,7 +335,7 @@ class SessionBus(unittest.TestCase):
         self.addCleanup(control.close)
         pid = pid_of(control, owner_of(control))
         self.assertEqual(os.readlink(f'/proc/{pid}/exe'), os.path.realpath(weblocksd()))
-        # It goes with its bus, though nobody else looks after it.
+        # It exits with its bus, without being terminated.
         pidfd = os.pidfd_open(pid)
         self.addCleanup(os.close, pidfd)
         bus.kill()
@@ -388,7 +388,7 @@ class SystemBus(unittest.TestCase):
                            'org.freedesktop.DBus.GetConnectionUnixUser', f'string:{NAME}')
         self.assertRegex(answer, rf'uint32 {pwd.getpwnam(SYSTEM_USER).pw_uid}\b')
 
-    def test_nobody_else_can_own_the_name(self):
+    def test_other_users_cannot_own_the_name(self):
         for user in (OTHER_USER, 'root'):
             with self.subTest(user):
                 answer = self.call(user, 'org.freedesktop.DBus', '/',

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The Debian packages divide among them what `meson install` installs, and the module of the Flatpak
-has only the library. `./dev package` builds and tries the packages, which needs a network; this needs
-only the build."""
+"""The Debian packages together contain what `meson install` installs, each file once, and the
+module of the Flatpak has only the library. `./dev package` builds and tries the packages, which
+needs a network; this needs only the build."""
 
 import fnmatch
 import glob
@@ -56,7 +56,7 @@ class Packages(unittest.TestCase):
         options = {option['name']: option['value'] for option in build['buildoptions']}
         cls.complete = all(options[name] == 'enabled' for name in
                            ('docs', 'introspection', 'vapi', 'viewer'))
-        # For the prefix /usr. Debian 12 has the units of the system in /lib, others in /usr/lib.
+        # For the prefix /usr. Debian 12 has system units in /lib, others in /usr/lib.
         prefix = options['prefix'].rstrip('/') + '/'
         paths = {'usr/' + path.removeprefix(prefix) if path.startswith(prefix)
                  else path.lstrip('/') for path in build['installed'].values()}
@@ -65,7 +65,8 @@ class Packages(unittest.TestCase):
 
     @staticmethod
     def matches(path, pattern):
-        """As dh_install has it: * doesn't match a slash, and a directory stands for what is in it."""
+        """Matches like dh_install: * doesn't match a slash, and a directory includes its
+        contents."""
         parts, wanted = path.split('/'), pattern.split('/')
         return len(parts) >= len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
 
@@ -105,16 +106,16 @@ class Flatpak(unittest.TestCase):
     def test_the_module_is_only_the_library(self):
         module, = manifest()['modules']
         with tempfile.TemporaryDirectory(prefix='weblocks-flatpak-') as build:
-            # Introspection data depend on no other option, and take long.
+            # Introspection data don't depend on other options, and take long.
             meson('setup', build, SOURCE, '--prefix=/app', '--libdir=lib', '--buildtype=plain',
                   *module['config-opts'], '-Dintrospection=disabled')
             meson('compile', '-C', build)
             paths = set(introspect(build)['installed'].values())
-        kept = {path for path in paths
+        installed = {path for path in paths
                 if not path.startswith(tuple(f'/app{folder}/' for folder in module['cleanup']))}
-        self.assertIn('/app/lib/libweblocks-1.so.0', kept)
-        self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', kept)
-        for path in kept:
+        self.assertIn('/app/lib/libweblocks-1.so.0', installed)
+        self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', installed)
+        for path in installed:
             self.assertRegex(path, '^/app/(lib/libweblocks-1.so|share/(weblocks-1/gjs|locale)/)')
 
 

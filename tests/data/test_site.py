@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The documentation site: every link leads somewhere, and the search index has every section."""
+"""The documentation site: every link has a target, and the search index has every section."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Site(unittest.TestCase):
         with open(os.path.join(self.site, name), encoding='utf-8') as file:
             return file.read()
 
-    def test_every_link_leads_somewhere(self):
+    def test_every_link_has_a_target(self):
         checked = script('check_links.py', self.site)
         self.assertEqual((checked.stdout, checked.returncode), ('', 0))
 

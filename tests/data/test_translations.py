@@ -15,7 +15,7 @@ from installation import run
 
 SOURCE = environment('WEBLOCKS_SOURCE_DIR')
 FOLDERS = ('cli', 'client-lib', 'viewer')
-# What a text for users looks like, by the end of the file's name.
+# Patterns of texts for users, by the suffix of the file's name.
 MARKED = {
     '.c': r'\b(_|N_|C_|NC_|g_dngettext)\(\s*[N"]',
     '.h': r'\b(_|N_|C_|NC_)\(\s*"',
@@ -23,7 +23,7 @@ MARKED = {
     '.desktop.in': r'(?m)^Name=',
     '.metainfo.xml.in': r'<name>',
 }
-# As meson's preset for GLib has them.
+# As in meson's preset for GLib.
 KEYWORDS = ('_', 'N_', 'C_:1c,2', 'NC_:1c,2', 'g_dngettext:2,3')
 
 

@@ -18,7 +18,7 @@ from gi.repository import Gio, GLib
 BUCKET = "/org/w3/WebLocks/bucket/default"
 
 
-def say(*words):
+def write(*words):
     print(*words, flush=True)
 
 
@@ -26,10 +26,10 @@ def on_signal(_connection, _sender, _path, _interface, member, arguments):
     now = time.monotonic_ns()
     if member == "Granted":
         lock, _, _, _, token = arguments.unpack()
-        say("granted", lock, token, now)
+        write("granted", lock, token, now)
     elif member == "Released":
         lock, _, _, _, reason = arguments.unpack()
-        say("released", lock, reason, now)
+        write("released", lock, reason, now)
 
 
 def call(connection, method, arguments):
@@ -45,7 +45,7 @@ def request(connection, name, mode, timeout, why):
         options["steal"] = GLib.Variant("b", True)
     if timeout != "0":
         options["timeout"] = GLib.Variant("u", int(timeout))
-    say("reply", *call(connection, "Request", GLib.Variant("(sa{sv})", (name, options))).unpack())
+    write("reply", *call(connection, "Request", GLib.Variant("(sa{sv})", (name, options))).unpack())
 
 
 def on_input(channel, _condition, connection, loop):
@@ -58,7 +58,7 @@ def on_input(channel, _condition, connection, loop):
         request(connection, *words)
     elif verb == "release":
         call(connection, "Release", GLib.Variant("(t)", (int(words[0]),)))
-        say("released-by-me", *words)
+        write("released-by-me", *words)
     return GLib.SOURCE_CONTINUE
 
 
@@ -68,13 +68,13 @@ def main():
         Gio.DBusConnectionFlags.AUTHENTICATION_CLIENT
         | Gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION,
         None, None)
-    # Signals come to this client alone: no match rule is needed.
+    # Signals are unicast to this client: no match rule is needed.
     connection.signal_subscribe("org.w3.WebLocks", "org.w3.WebLocks", None, BUCKET, None,
                                 Gio.DBusSignalFlags.NO_MATCH_RULE, on_signal)
     loop = GLib.MainLoop()
     GLib.io_add_watch(sys.stdin, GLib.PRIORITY_DEFAULT, GLib.IO_IN | GLib.IO_HUP,
                       on_input, connection, loop)
-    say("I am", connection.get_unique_name())
+    write("I am", connection.get_unique_name())
     loop.run()
 
 

@@ -64,7 +64,7 @@ class Demo:
         return request, token
 
     def show(self, name, *arguments):
-        """What the command prints on that host."""
+        """The output of the command on that host."""
         address = self.hosts[name].bus.address
         environment = {**os.environ, 'DBUS_SESSION_BUS_ADDRESS': address,
                        'DBUS_SYSTEM_BUS_ADDRESS': address}
@@ -74,7 +74,7 @@ class Demo:
         for text in shown.splitlines():
             line(text.expandtabs(12).rstrip())
 
-    def tell_hand_over(self):
+    def show_hand_over(self):
         headline(f'1. One lock on three hosts: "{LOCK}" in the bucket {BUCKET}')
         held, token = self.hold('alpha')
         line(f'alpha requests it: granted, fencing token {token}')
@@ -88,7 +88,7 @@ class Demo:
         line(f'alpha releases it; beta gets it {1000 * (at - released):.0f} ms later, token {token}')
         return waiting
 
-    def tell_partition(self, waiting):
+    def show_partition(self, waiting):
         headline('2. The host of the holder is cut off from the network')
         cut = time.monotonic()
         self.network.cut_off(self.hosts['beta'].place)
@@ -101,7 +101,7 @@ class Demo:
         if lost.at > at:
             raise SystemExit('beta was notified too late')
 
-    def tell_election(self, waiting):
+    def show_election(self, waiting):
         headline('3. The leader of the servers is killed')
         self.ensemble.leader().kill()
         killed = time.monotonic()
@@ -114,7 +114,7 @@ class Demo:
              f'kill, token {token}')
         return following
 
-    def tell_return(self, held):
+    def show_return(self, held):
         headline('4. The network is restored, and the server is back')
         self.network.restore()
         self.ensemble.restore()
@@ -135,9 +135,9 @@ def main(arguments):
     os.environ.setdefault('WEBLOCKS_TEST_BUS', 'dbus-daemon')
     with contextlib.ExitStack() as stack:
         demo = Demo(os.path.abspath(build_dir), stack)
-        waiting = demo.tell_hand_over()
-        demo.tell_partition(waiting)
-        demo.tell_return(demo.tell_election(waiting))
+        waiting = demo.show_hand_over()
+        demo.show_partition(waiting)
+        demo.show_return(demo.show_election(waiting))
     headline('The end: all processes have ended.')
 
 

@@ -48,23 +48,23 @@ class Person:
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "client.py"), address],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.client_id = self.hear("I am")[0]
+        self.client_id = self.expect("I am")[0]
 
-    def say(self, *words):
+    def write(self, *words):
         self.process.stdin.write(" ".join(words) + "\n")
         self.process.stdin.flush()
 
-    def hear(self, what):
+    def expect(self, what):
         """Returns the rest of the next line, which has to begin with `what`."""
         line = self.process.stdout.readline().rstrip("\n")
         if not line.startswith(what + " "):
-            raise SystemExit(f"{self.name} said {line!r} where {what!r} was expected")
+            raise SystemExit(f"{self.name} printed {line!r} instead of {what!r}")
         return line[len(what) + 1:].split(" ")
 
     def request(self, *words):
         """Requests a lock; returns (id, token) of the reply."""
-        self.say("request", *words)
-        return [int(word) for word in self.hear("reply")]
+        self.write("request", *words)
+        return [int(word) for word in self.expect("reply")]
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -146,7 +146,7 @@ class Stage:
         return self.ask("/org/w3/WebLocks", "org.freedesktop.DBus.Properties", "Get",
                         GLib.Variant("(ss)", ("org.w3.WebLocks.Service", "Version")))[0]
 
-    def dismiss(self):
+    def disconnect_clients(self):
         for person in self.people:
             if person.process.poll() is None:
                 person.leave()
@@ -168,7 +168,7 @@ def milliseconds(start, end):
     return f"{(int(end) - start) / 1e6:.1f} ms"
 
 
-def tell_crash(stage):
+def show_crash(stage):
     """Three processes request a lock, the holder is killed; returns the other two."""
     headline('1. Three processes request the lock "printer"')
     anna, ben, carla = (stage.person(name) for name in ("anna", "ben", "carla"))
@@ -183,44 +183,44 @@ def tell_crash(stage):
     killed_at = time.monotonic_ns()
     anna.kill()
     print(f"     {anna} is killed with SIGKILL while holding the lock")
-    _, token, granted_at = ben.hear("granted")
+    _, token, granted_at = ben.expect("granted")
     print(f"     {ben} gets the lock {milliseconds(killed_at, granted_at)} later, token {token}")
     stage.print_table()
     return ben, carla
 
 
-def tell_steal(stage, ben):
+def show_steal(stage, ben):
     headline("3. A process steals the lock")
     dora = stage.person("dora")
     lock, token = dora.request("printer", "steal", "0", "fire-alarm.txt")
     print(f"     {dora} steals it: granted immediately, token {token}")
-    _, reason, _ = ben.hear("released")
+    _, reason, _ = ben.expect("released")
     print(f'     {ben} is notified that it has lost the lock; reason "{reason}"')
     stage.print_table()
     return dora, lock
 
 
-def tell_timeout(stage):
+def show_timeout(stage):
     headline("4. A request with a time-out of 300 ms")
     emil = stage.person("emil")
     asked_at = time.monotonic_ns()
     emil.request("printer", "exclusive", "300", "memo.txt")
-    _, reason, ended_at = emil.hear("released")
+    _, reason, ended_at = emil.expect("released")
     print(f'     {emil} requests it: notified after {milliseconds(asked_at, ended_at)}; reason "{reason}"')
 
 
-def tell_turn(stage, dora, lock, carla):
+def show_order(stage, dora, lock, carla):
     headline("5. Carla has kept her place in the queue")
     released_at = time.monotonic_ns()
-    dora.say("release", str(lock))
-    dora.hear("released-by-me")
-    _, token, granted_at = carla.hear("granted")
+    dora.write("release", str(lock))
+    dora.expect("released-by-me")
+    _, token, granted_at = carla.expect("granted")
     print(f"     {dora} releases it")
     print(f"     {carla} gets it {milliseconds(released_at, granted_at)} later, token {token}")
     stage.print_table()
 
 
-def tell_shared(stage):
+def show_shared(stage):
     headline('6. Readers share the lock "album", a writer waits for them')
     readers = [stage.person(name) for name in ("finn", "gita")]
     for person in readers:
@@ -233,7 +233,7 @@ def tell_shared(stage):
     return readers, hugo
 
 
-def tell_service_crash(stage, readers, hugo):
+def show_service_crash(stage, readers, hugo):
     headline("7. The service itself crashes")
     killed_at = time.monotonic_ns()
     stage.service.kill()
@@ -248,7 +248,7 @@ def tell_service_crash(stage, readers, hugo):
         killed_at = time.monotonic_ns()
         person.kill()
         print(f"     {person} is killed, too")
-    _, token, granted_at = hugo.hear("granted")
+    _, token, granted_at = hugo.expect("granted")
     print(f"     {hugo} gets it {milliseconds(killed_at, granted_at)} later, token {token}")
 
 
@@ -259,21 +259,21 @@ def show(stage, *arguments):
     with subprocess.Popen([stage.weblocks, *arguments], env=stage.environment,
                           stdout=terminal, stderr=terminal) as command:
         os.close(terminal)
-        said = b""
+        output = b""
         try:
             while data := os.read(ours, 4096):
-                said += data
+                output += data
         except OSError:
-            pass  # how a terminal says that nobody writes any more
+            pass  # EIO: the EOF of a terminal
     os.close(ours)
-    for line in said.decode().replace("\r", "\n").splitlines():
-        # What overwrites a line with spaces is not shown: there are no lines to overwrite here.
+    for line in output.decode().replace("\r", "\n").splitlines():
+        # Lines of spaces, which overwrite others on a terminal, are not shown.
         if line.strip():
             print("       " + line)
     return command.returncode
 
 
-def tell_command(stage):
+def show_command(stage):
     headline('8. From a shell, with the command "weblocks"')
     script = 'echo "token $WEBLOCKS_TOKEN"; cat'
     print(f"     $ weblocks run --why nightly backup -- sh -c '{script}' &")
@@ -305,10 +305,10 @@ class Editor:
             env={**stage.environment, "LD_LIBRARY_PATH": stage.library,
                  "GI_TYPELIB_PATH": stage.library})
 
-    def hear(self, what):
+    def expect(self, what):
         word, *rest = self.process.stdout.readline().split()
         if word != what:
-            raise SystemExit(f"an editor said {word!r} where {what!r} was expected")
+            raise SystemExit(f"an editor printed {word!r} instead of {what!r}")
         return [int(number) for number in rest]
 
     def end(self):
@@ -316,17 +316,17 @@ class Editor:
         self.process.wait()
 
 
-def tell_claim(stage):
+def show_claim(stage):
     headline("9. Two editors have a document open, each with a claim: a WebLocksClaim of the library")
     first = Editor(stage)
-    token, _ = first.hear("held")
+    token, _ = first.expect("held")
     print(f"     editor (pid {first.process.pid}) may edit, token {token}")
     second = Editor(stage)
-    holder, = second.hear("waiting")
+    holder, = second.expect("waiting")
     print(f"     editor (pid {second.process.pid}) is read-only: process {holder} edits")
     killed_at = time.monotonic_ns()
     first.end()
-    token, held_at = second.hear("held")
+    token, held_at = second.expect("held")
     print(f"     {first.process.pid} is killed, and {second.process.pid} may edit "
           f"{milliseconds(killed_at, held_at)} later, token {token}")
     second.end()
@@ -349,19 +349,19 @@ def print_lines_to_try(stage):
     print(f"     kill {stage.service.pid} {stage.bus.pid}; rm -r {stage.directory}")
 
 
-def tell(stage):
+def run_demonstration(stage):
     print("\n  WebLocks for D-Bus\n")
     print(f"     bus      dbus-daemon, private, pid {stage.bus.pid}")
     print(f"     service  weblocksd {stage.version()}, pid {stage.service.pid}")
-    ben, carla = tell_crash(stage)
-    dora, lock = tell_steal(stage, ben)
-    tell_timeout(stage)
-    tell_turn(stage, dora, lock, carla)
-    readers, hugo = tell_shared(stage)
-    tell_service_crash(stage, readers, hugo)
-    tell_command(stage)
+    ben, carla = show_crash(stage)
+    dora, lock = show_steal(stage, ben)
+    show_timeout(stage)
+    show_order(stage, dora, lock, carla)
+    readers, hugo = show_shared(stage)
+    show_service_crash(stage, readers, hugo)
+    show_command(stage)
     if os.path.exists(os.path.join(stage.library, "WebLocks-1.typelib")):
-        tell_claim(stage)
+        show_claim(stage)
 
 
 def main():
@@ -373,10 +373,10 @@ def main():
     stage = Stage(arguments.build_dir)
     keep = False
     try:
-        tell(stage)
+        run_demonstration(stage)
         keep = arguments.keep
     finally:
-        stage.dismiss()
+        stage.disconnect_clients()
         if keep:
             print_lines_to_try(stage)
         else:

@@ -4,7 +4,7 @@
 
     editor.py ADDRESS NAME
 
-Output: `held TOKEN NANOSECONDS` (monotonic clock), and `waiting PID` with the process that is in the way.
+Output: `held TOKEN NANOSECONDS` (monotonic clock), and `waiting PID` with the pid of the holder.
 At EOF of its input it ends.
 """
 

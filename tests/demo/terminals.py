@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Draws docs/images/terminals.svg: what two people see who run commands for the same lock.
+"""Draws docs/images/terminals.svg: the terminals of two people who run commands for the same lock.
 
     terminals.py OUTPUT.svg
 
-The commands are run on a bus and terminals of their own; nothing in the picture is made up but the
-prompts. The environment is that of the tests (see tests/README.md), with WEBLOCKS_CLI_DIR.
-"""
+The commands are run on a private bus and private terminals; only the prompts are added to their
+output. The environment is that of the tests (see tests/README.md), with WEBLOCKS_CLI_DIR."""
 
 import fcntl
 import html
@@ -45,7 +44,7 @@ class Terminal:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', ROWS, COLUMNS, 0, 0))
 
     def read(self):
-        """Takes in what the command has written. False at its end."""
+        """Processes the command's output. Returns False at its end."""
         while readable(self.fd, 0):
             try:
                 data = os.read(self.fd, 4096).decode()

@@ -28,7 +28,8 @@ is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A digit may not be the first, and an underscore begins what can't stand for itself. */
+/* Encodes a name: a digit may not be first, and an underscore begins the code of a byte that is not
+ * allowed. */
 static GString *
 encode(const char *name)
 {
@@ -45,7 +46,7 @@ encode(const char *name)
     return label;
 }
 
-/* What no D-Bus string can be, but for the characters that only libsystemd refuses. */
+/* Whether it is a valid D-Bus string without the characters that only libsystemd refuses. */
 static gboolean
 is_legal_name(const char *name)
 {
@@ -92,7 +93,7 @@ try_name(Bus *bus, const char *name)
     g_assert_true(principal_identity_equal(&again->owner.identity, &application));
 }
 
-/* sd-bus lets no other paths through. */
+/* sd-bus transmits no other paths. */
 static gboolean
 is_path(const char *path)
 {
@@ -115,7 +116,7 @@ try_label(Bus *bus, const char *label)
         g_assert_null(bus_get_bucket(bus, of_application));
         return;
     }
-    /* It is legal, and there is no other path of that name. */
+    /* It is valid, and there is no other path of that name. */
     g_assert(is_legal_name(bucket->name));
     canonical = encode(bucket->name);
     g_assert_cmpstr(canonical->str, ==, label);
@@ -127,7 +128,7 @@ try_label(Bus *bus, const char *label)
     g_assert_cmpstr(application->str, ==, label);
 }
 
-/* A uid is written in digits without a leading zero, and -1 is none. */
+/* A uid is written in digits without a leading zero, and -1 is invalid. */
 static void
 try_uid(Bus *bus, const char *label)
 {
@@ -147,7 +148,7 @@ try_uid(Bus *bus, const char *label)
         g_assert_cmpuint(bucket->owner.identity.uid, ==, uid);
 }
 
-/* Whatever else a path may be. */
+/* Any other rest of a path. */
 static void
 try_path(Bus *bus, const char *rest)
 {
@@ -162,7 +163,7 @@ try_path(Bus *bus, const char *rest)
         g_assert_true(is_legal_name(bucket->owner.identity.app_id));
 }
 
-/* A label that is what `encode` writes is never refused. */
+/* A label that `encode` produces is never refused. */
 static void
 try_refused(Bus *bus, const char *label)
 {

@@ -4,10 +4,10 @@
 /* The dictionaries of calls: the options of Request, Steal and OpenSocket, the filter of Inspect.
  *
  * An input's first byte selects the format, see `Manner`. Most formats are a name and then typed
- * keys and values, with a known result: the rules of the contract's third section are implemented a
- * second time here. A raw input is the body of a message, as no bus would transmit it. Either there
- * is a typed error, or everything is decoded; and the copy of a deferred call is equal, with a
- * bounded size. */
+ * keys and values, with a known result: the rules of the contract's third section are
+ * implemented a second time here. A raw input is the body of a message, as no bus would transmit
+ * it. Either there is a typed error, or everything is decoded; and the copy of a deferred call is
+ * equal, with a bounded size. */
 
 #include <string.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 #include "tests/fuzz/fuzz-bus.h"
 #include "tests/fuzz/fuzz.h"
 
-/* The two lowest bits are of Member. */
+/* The two lowest bits are the Member. */
 typedef enum {
     IS_RAW = 1 << 2,
     IS_BIG_ENDIAN = 1 << 3, /* if raw */
@@ -50,38 +50,38 @@ static const struct {
 #define KEY_SHOWN_MAX 64
 #define MESSAGE_MAX   (4 * KEY_SHOWN_MAX + 100) /* escaped, a byte may be four */
 #define RAW_BYTES_MAX (1 << 16)
-#define OWN_FROM      96 /* of the bytes that choose a type: from here on the right one */
+#define OWN_FROM      96 /* bytes that choose a type: from here on the correct one */
 
 typedef struct {
     const uint8_t *at;
     size_t n_left;
 } Input;
 
-/* One of the dictionary, as it was put into the message. */
+/* An entry of the dictionary, as put into the message. */
 typedef struct {
     char *key;
     const char *type;
-    char *text;     /* if it has one */
-    guint64 number; /* otherwise */
+    char *text;     /* for types with text */
+    guint64 number; /* for other types */
 } Entry;
 
 typedef struct {
     const char *key;
     const char *type;
-} Known;
+} KeyType;
 
-static const Known lock_keys[] = {
+static const KeyType lock_keys[] = {
     {"mode", "s"},    {"ifAvailable", "b"}, {"steal", "b"}, {"signal", "b"},
     {"timeout", "u"}, {"why", "s"},         {"key", "t"},
 };
 
-static const Known inspect_keys[] = {
+static const KeyType inspect_keys[] = {
     {"name", "s"}, {"prefix", "s"}, {"state", "s"}, {"after", "t"}, {"limit", "u"},
 };
 
-static const Known open_socket_keys[] = {{"version", "u"}};
+static const KeyType open_socket_keys[] = {{"version", "u"}};
 
-/* The basic ones first. */
+/* The basic types first. */
 static const char *const types[] = {"s", "b", "u", "t", "y",  "n",  "q",     "i",   "x",
                                     "d", "o", "g", "v", "as", "ay", "a{sv}", "(s)", "ab"};
 
@@ -108,7 +108,7 @@ take_number(Input *input)
     return number;
 }
 
-/* Its length, and it. A zero is the end, as it is in D-Bus. */
+/* A length, then the text. A zero ends it, as in D-Bus. */
 static char *
 take_text(Input *input)
 {
@@ -140,11 +140,11 @@ take_key(Input *input)
     return take_text(input);
 }
 
-static const Known *
-find_known(Member member, const char *key)
+static const KeyType *
+find_key_type(Member member, const char *key)
 {
     static const struct {
-        const Known *known;
+        const KeyType *key_type;
         guint n;
     } tables[] = {
         {lock_keys, G_N_ELEMENTS(lock_keys)},
@@ -154,18 +154,19 @@ find_known(Member member, const char *key)
     };
 
     for (guint i = 0; i < tables[member].n; i++)
-        if (g_str_equal(tables[member].known[i].key, key))
-            return &tables[member].known[i];
+        if (g_str_equal(tables[member].key_type[i].key, key))
+            return &tables[member].key_type[i];
     return NULL;
 }
 
 static const char *
 take_type(Input *input, Member member, const char *key)
 {
-    const Known *known = find_known(member, key);
+    const KeyType *key_type = find_key_type(member, key);
     guint choice = take_byte(input);
 
-    return known != NULL && choice >= OWN_FROM ? known->type : types[choice % G_N_ELEMENTS(types)];
+    return key_type != NULL && choice >= OWN_FROM ? key_type->type
+                                                  : types[choice % G_N_ELEMENTS(types)];
 }
 
 static int
@@ -183,7 +184,7 @@ append_number(sd_bus_message *message, char type, guint64 number)
     return sd_bus_message_append_basic(message, type, &value);
 }
 
-/* Of a type that is no container; `out` is given what it is. */
+/* Appends a value of a basic type; stores it in `out`. */
 static int
 append_basic(sd_bus_message *message, Input *input, char type, Entry *out)
 {
@@ -212,7 +213,7 @@ append_basic(sd_bus_message *message, Input *input, char type, Entry *out)
     return append_number(message, type, out->number);
 }
 
-/* Variants in one another, which is always wrong. */
+/* Nested variants, which are always invalid. */
 static int
 append_variants(sd_bus_message *message, Input *input)
 {
@@ -233,7 +234,7 @@ append_variants(sd_bus_message *message, Input *input)
     return r;
 }
 
-/* An array or a struct, which is wrong too; an array may be empty. */
+/* An array or a struct, which is invalid too; an array may be empty. */
 static int
 append_container(sd_bus_message *message, Input *input, const char *type)
 {
@@ -300,7 +301,7 @@ is_carriable(const char *text)
 
 typedef struct {
     gboolean is_refused;
-    const char *names;    /* what the error's message must have in it, or NULL */
+    const char *names;    /* words that the error's message must contain, or NULL */
     LockOptions options;  /* otherwise */
     InspectFilter filter; /* likewise */
     guint32 version;      /* likewise */
@@ -401,11 +402,11 @@ expect(const GArray *entries, Member member)
 {
     for (guint i = 0; i < entries->len; i++) {
         const Entry *entry = &g_array_index(entries, Entry, i);
-        const Known *known = find_known(member, entry->key);
+        const KeyType *key_type = find_key_type(member, entry->key);
 
         if (!is_carriable(entry->key))
             return refused(NULL);
-        if (known == NULL || !g_str_equal(known->type, entry->type))
+        if (key_type == NULL || !g_str_equal(key_type->type, entry->type))
             return refused(entry->key);
         if (entry->text != NULL && !is_carriable(entry->text))
             return refused(NULL);
@@ -419,9 +420,9 @@ expect(const GArray *entries, Member member)
     return expect_lock(entries, member);
 }
 
-/* ---- what comes out */
+/* ---- results */
 
-/* Of which decoding needs what it keeps of paths. */
+/* Decoding needs only its cache of paths. */
 static Bus room;
 
 static LockCall
@@ -445,7 +446,7 @@ check_refusal(const LockCall *call, const char *names)
     g_assert_nonnull(call->refusal_text);
     g_assert_cmpuint(strlen(call->refusal_text), <, MESSAGE_MAX);
     g_assert_true(is_carriable(call->refusal_text));
-    /* The caller's own word, but nothing that a terminal obeys. */
+    /* The caller's own text, but without control characters. */
     if (names != NULL) {
         g_autofree char *escaped = g_strescape(names, NULL);
 
@@ -477,7 +478,7 @@ check_filter(const InspectFilter *filter, const InspectFilter *expected)
     g_assert_cmpuint(filter->limit, ==, expected->limit);
 }
 
-/* Of bytes of which is not known what they say. */
+/* For messages with unknown contents. */
 static void
 check_possible(const LockCall *call, Member member)
 {
@@ -501,7 +502,7 @@ check_possible(const LockCall *call, Member member)
 
 /* ---- a copy */
 
-/* The same, or cut to one byte more than may be. */
+/* Equal, or truncated to one byte more than the limit. */
 static void
 check_text(const char *of_copy, const char *text, gsize max)
 {
@@ -549,7 +550,7 @@ check_copy(const LockCall *call)
     lock_call_free(copy);
 }
 
-/* ---- the connection that messages are made for, and come by; not used for anything else */
+/* ---- the connection that messages are created for and received by; not used otherwise */
 
 static sd_bus *bus;
 static int bus_fd = -1;
@@ -654,7 +655,7 @@ append_field(GByteArray *bytes, guint8 code, char type, const char *text, gboole
     g_byte_array_append(bytes, (const guint8 *)text, (guint)length + 1);
 }
 
-/* Without padding at the end, which counts in no length. */
+/* Without padding at the end, which is not included in the length. */
 static GByteArray *
 make_fields(Member member, gboolean is_big)
 {
@@ -697,7 +698,7 @@ try_raw(const Input *input, Member member, gboolean is_big)
     while (sd_bus_process(bus, &message) > 0 && message == NULL)
         ;
     if (message == NULL) {
-        /* It was no message. */
+        /* It was not a message. */
         close_bus();
         return;
     }

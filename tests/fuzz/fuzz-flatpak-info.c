@@ -12,7 +12,7 @@
 
 #define ID_BYTES_MAX 255
 
-/* Elements of letters, digits, dashes and underscores, two or more, none beginning with a digit. */
+/* Two or more elements of letters, digits, dashes and underscores, none beginning with a digit. */
 static gboolean
 is_app_id(const char *id)
 {
@@ -39,7 +39,7 @@ expect(const GString *text, const char *id)
     g_assert_cmpstr(actual, ==, id);
 }
 
-/* It is the same with more in the file that isn't about it. */
+/* The result is the same with additional groups and keys. */
 static void
 try_more(const char *data, size_t size, const char *id)
 {
@@ -52,14 +52,14 @@ try_more(const char *data, size_t size, const char *id)
     expect(text, id);
     g_string_append(text, "[Context]\n[Application Other]\nname=org.example.Other\n");
     expect(text, id);
-    /* And it is none with the other group. */
+    /* With the other group too, there is no id. */
     is_runtime = strstr(text->str, "[Application]") == NULL;
     g_string_append(text, is_runtime ? "[Application]\n" : "[Runtime]\n");
     if (is_runtime || strstr(data, "[Runtime]") == NULL)
         expect(text, NULL);
 }
 
-/* What Flatpak would write for this id. */
+/* The file that Flatpak would write for this id. */
 static void
 try_id(const char *id)
 {
@@ -71,7 +71,8 @@ try_id(const char *id)
     expect(text, is_app_id(id) ? id : NULL);
 }
 
-/* Blanks and escapes are not an id's; with them it may be another text that is one. */
+/* Blanks and escapes are not part of an id; with them, the file's text may differ from a valid
+ * id. */
 static gboolean
 is_plain(const char *text)
 {

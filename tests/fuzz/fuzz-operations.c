@@ -11,7 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/lock-world.h"
 
-/* More find nothing that fewer don't, and each compares all there is. */
+/* More operations find nothing more, and after each everything is compared. */
 #define OPERATIONS_MAX 400
 
 G_STATIC_ASSERT(sizeof(LockOperation) == 6);

@@ -14,7 +14,7 @@
 #include "client-lib/info-list.h"
 #include "tests/fuzz/fuzz.h"
 
-/* GDBus reads more than it should, so it is also asked to write it. */
+/* GDBus accepts invalid messages, so the message is also written again and compared. */
 static gboolean
 is_well_formed(GDBusMessage *message, const uint8_t *data, size_t size)
 {
@@ -46,7 +46,7 @@ read_by_gdbus(const uint8_t *data, size_t size)
     return g_variant_ref(body);
 }
 
-/* Each is made to an object; `by_gdbus` NULL: there is nothing to compare with. */
+/* Creates all objects; `by_gdbus` NULL: there is nothing to compare with. */
 static void
 check_list(GListModel *infos, GVariant *by_gdbus)
 {
@@ -78,7 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(GBytes) bytes = NULL;
     BusReply reply;
 
-    /* A head that is unusual is left to GDBus. */
+    /* An unusual message header is left to GDBus. */
     if (!bus_reply_read(&reply, data, size))
         return 0;
     bytes = g_bytes_new(reply.body, reply.body_size);

@@ -30,7 +30,7 @@ has_letter(const char *name)
     return *name != '\0';
 }
 
-/* NULL if it isn't that of a Snap. */
+/* NULL if it isn't the label of a Snap. */
 static char *
 match_snap(const char *label)
 {

@@ -18,7 +18,7 @@
 #include "tests/fuzz/socket-world.h"
 
 #define PACKET_MADE_MAX (2 * PACKET_BYTES_MAX)
-/* Of an input: more than a client can have unread, and not so much that inputs take long. */
+/* For each input: more than a client can have unread, and so little that inputs don't take long. */
 #define SENT_BYTES_MAX (4 * PACKET_BYTES_MAX)
 
 typedef struct {
@@ -26,12 +26,12 @@ typedef struct {
     size_t left;
     SocketWorld world;
     Party *party;
-    GByteArray *packet; /* that is being made */
+    GByteArray *packet; /* under construction */
     gsize n_bytes_sent;
-} Play;
+} Run;
 
 static guint
-take_byte(Play *play)
+take_byte(Run *play)
 {
     if (play->left == 0)
         return 0;
@@ -39,9 +39,9 @@ take_byte(Play *play)
     return *play->at++;
 }
 
-/* One of some texts, which can be long. */
+/* One of some texts, of which some are long. */
 static const char *
-take_text(Play *play)
+take_text(Run *play)
 {
     static const char *const texts[] = {
         "", "x", "y", "-reserved", "\xc3\xa4", "\xef\xbf\xbf", "b", "document",
@@ -52,14 +52,14 @@ take_text(Play *play)
     if (chosen < 0xf0)
         return texts[chosen % G_N_ELEMENTS(texts)];
     memset(longest, 'n', sizeof longest - 1);
-    /* About as long as names, buckets and whys may be, and much longer. */
+    /* About the maximum lengths of names, buckets and whys, and much longer ones. */
     return longest + (sizeof longest - 1) - (gsize[]){255, 256, 257, 1024, 1025, 1999}[chosen % 6];
 }
 
 /* ---- steps */
 
 static void
-add_bytes(Play *play)
+add_bytes(Run *play)
 {
     const size_t wanted = take_byte(play), n = MIN(wanted, play->left);
 
@@ -69,7 +69,7 @@ add_bytes(Play *play)
 }
 
 static void
-add_bucket(Play *play)
+add_bucket(Run *play)
 {
     const guint number = take_byte(play);
 
@@ -77,7 +77,7 @@ add_bucket(Play *play)
 }
 
 static void
-add_request(Play *play)
+add_request(Run *play)
 {
     const guint64 key = take_byte(play);
     const guint chosen = take_byte(play);
@@ -89,7 +89,7 @@ add_request(Play *play)
 }
 
 static void
-add_release_or_abort(Play *play)
+add_release_or_abort(Run *play)
 {
     const guint chosen = take_byte(play);
 
@@ -98,19 +98,19 @@ add_release_or_abort(Play *play)
 }
 
 static void
-add_sync(Play *play)
+add_sync(Run *play)
 {
     packet_write_head(play->packet, PACKET_SYNC, ++play->party->serial);
 }
 
 static void
-add_end(Play *play)
+add_end(Run *play)
 {
     packet_write_head(play->packet, PACKET_END, ++play->party->serial);
 }
 
 static void
-spoil_byte(Play *play)
+spoil_byte(Run *play)
 {
     const guint at = take_byte(play) | take_byte(play) << 8, change = take_byte(play);
 
@@ -119,7 +119,7 @@ spoil_byte(Play *play)
 }
 
 static void
-cut_packet(Play *play)
+cut_packet(Run *play)
 {
     const guint wanted = take_byte(play), n = MIN(wanted, play->packet->len);
 
@@ -127,7 +127,7 @@ cut_packet(Play *play)
 }
 
 static void
-repeat_packet(Play *play)
+repeat_packet(Run *play)
 {
     const guint times = take_byte(play), size = play->packet->len;
 
@@ -138,7 +138,7 @@ repeat_packet(Play *play)
 }
 
 static void
-send_times(Play *play, guint times)
+send_times(Run *play, guint times)
 {
     const GByteArray *packet = play->packet;
 
@@ -150,25 +150,25 @@ send_times(Play *play, guint times)
 }
 
 static void
-send_packet(Play *play)
+send_packet(Run *play)
 {
     send_times(play, 1);
 }
 
 static void
-send_packet_often(Play *play)
+send_packet_often(Run *play)
 {
     send_times(play, take_byte(play));
 }
 
 static void
-serve(Play *play)
+serve(Run *play)
 {
     socket_world_serve(&play->world);
 }
 
 static void
-call(Play *play, const char *path, const char *interface, const char *member, GVariant *body)
+call(Run *play, const char *path, const char *interface, const char *member, GVariant *body)
 {
     if (play->party->is_there)
         socket_world_call(&play->world, play->party, path, interface, member, body);
@@ -177,7 +177,7 @@ call(Play *play, const char *path, const char *interface, const char *member, GV
 }
 
 static void
-open_socket(Play *play)
+open_socket(Run *play)
 {
     const guint version = take_byte(play);
     GVariantDict options;
@@ -189,7 +189,7 @@ open_socket(Play *play)
          g_variant_new("(@a{sv})", g_variant_dict_end(&options)));
 }
 
-/* Of one of two buckets. */
+/* The path of one of two buckets. */
 static const char *
 choose_path(guint chosen)
 {
@@ -197,7 +197,7 @@ choose_path(guint chosen)
 }
 
 static void
-look_by_bus(Play *play)
+look_by_bus(Run *play)
 {
     const guint chosen = take_byte(play);
     const char *path = choose_path(chosen);
@@ -225,7 +225,7 @@ look_by_bus(Play *play)
 }
 
 static void
-lock_by_bus(Play *play)
+lock_by_bus(Run *play)
 {
     const guint chosen = take_byte(play), number = take_byte(play);
     const char *path = choose_path(chosen);
@@ -246,19 +246,19 @@ lock_by_bus(Play *play)
 }
 
 static void
-close_socket(Play *play)
+close_socket(Run *play)
 {
     party_close(play->party);
 }
 
 static void
-be_deaf(Play *play)
+be_deaf(Run *play)
 {
     play->party->is_deaf = !play->party->is_deaf;
 }
 
 static void
-leave_or_come_back(Play *play)
+leave_or_come_back(Run *play)
 {
     if (play->party->is_there) {
         socket_world_leave(&play->world, play->party);
@@ -269,7 +269,7 @@ leave_or_come_back(Play *play)
     socket_world_come_back(&play->world, play->party);
 }
 
-static void (*const steps[])(Play *play) = {
+static void (*const steps[])(Run *play) = {
     add_bytes,   add_bucket,  add_request,   add_release_or_abort, add_sync, add_end,
     spoil_byte,  cut_packet,  repeat_packet, send_packet,          serve,    send_packet_often,
     open_socket, look_by_bus, lock_by_bus,   close_socket,         be_deaf,  leave_or_come_back,
@@ -290,7 +290,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const int descriptor = lowest_free_descriptor();
-    Play play = {.at = data, .left = size};
+    Run play = {.at = data, .left = size};
     gboolean is_shutdown;
 
     is_shutdown = (take_byte(&play) & 1) != 0;

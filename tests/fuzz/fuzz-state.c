@@ -19,13 +19,13 @@
 #include "tests/fuzz/fuzz.h"
 
 typedef enum {
-    IS_RAW = 1 << 0,       /* the bytes are the pipe's, header and all */
-    IS_LATE = 1 << 1,      /* all that can be due is */
-    ENDS_FIRST = 1 << 2,   /* the first agent has left meanwhile */
-    ENDS_LAST = 1 << 3,    /* likewise */
-    ASKS = 1 << 4,         /* the first agent asks for what the others have */
-    STEALS = 1 << 5,       /* and takes it */
-    SKIPS_SECOND = 1 << 6, /* the second request is one that others have died of */
+    IS_RAW = 1 << 0,       /* the bytes are those of the pipe, including the header */
+    IS_LATE = 1 << 1,      /* all deadlines have passed */
+    ENDS_FIRST = 1 << 2,   /* the first agent has disconnected meanwhile */
+    ENDS_LAST = 1 << 3,    /* likewise the last one */
+    ASKS = 1 << 4,         /* the first agent requests the others' locks */
+    STEALS = 1 << 5,       /* and steals them */
+    SKIPS_SECOND = 1 << 6, /* the second request is one that was being restored in crashes */
 } Manner;
 
 /* As in reader.c. */
@@ -34,7 +34,8 @@ typedef struct {
     guint32 value_size;
 } Frame;
 
-/* Of a framed input; then follow, for each record, the sizes of key (1) and value (2), and they. */
+/* Of a framed input; then, for each record, the sizes of key (1) and value (2), the key and the
+ * value. */
 typedef struct {
     guint64 token_ceiling;
     guint64 last_agent;
@@ -53,7 +54,7 @@ append_record(
         g_byte_array_append(stream, value, frame.value_size);
 }
 
-/* Adds the records to `records`; the header's count and digest are those of what was added. */
+/* Adds the records to `records`; the header's count and digest are computed from them. */
 static void
 take_frames(const uint8_t *data, size_t size, GByteArray *records, HeaderRecord *header)
 {
@@ -65,7 +66,7 @@ take_frames(const uint8_t *data, size_t size, GByteArray *records, HeaderRecord 
         if (key_size == 0 || key_size > size)
             return;
         value_size = MIN(value_size, size - key_size);
-        /* One of one byte would be read as the header. */
+        /* A key of one byte would be read as the header. */
         if (key_size > 1) {
             append_record(records, data, key_size, data + key_size, value_size);
             header->n_records++;
@@ -97,7 +98,7 @@ make_stream(const uint8_t *data, size_t size)
     return stream;
 }
 
-/* ---- what is restored */
+/* ---- the restored state */
 
 static void
 on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
@@ -106,7 +107,7 @@ on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
     g_assert(record->name != NULL && record->bucket[0] != '\0');
 }
 
-/* What can never be, whatever was read. */
+/* Assertions about any restored agent. */
 static void
 check_agent(const Agent *agent)
 {
@@ -182,7 +183,7 @@ end(UserAgent *user_agent, GPtrArray *agents)
     g_ptr_array_unref(agents);
 }
 
-/* Marks as three deaths of that one leave them; there is no file. */
+/* The record of three crashes at that request; without a file. */
 static CrashGuard
 make_marks(const StateContents *contents)
 {

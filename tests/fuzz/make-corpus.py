@@ -98,7 +98,7 @@ def cluster_packet_inputs():
     yield 'turn-over-while-held', link.demand(1, 'x', block=7, held=link.SHARED, flags=link.TURN_OVER)
 
 
-# Of fuzz-socket.c: the steps, in their order there, and some of what they take.
+# The steps of fuzz-socket.c, in their order there, and some arguments.
 (BYTES, BUCKET, REQUEST_LOCK, RELEASE_OR_ABORT, SYNC, END, SPOIL, CUT, REPEAT, SEND, SERVE, SEND_OFTEN,
  OPEN, LOOK, LOCK_BY_BUS, CLOSE, DEAF, LEAVE) = range(18)
 SHUTDOWN = 1
@@ -144,7 +144,7 @@ def socket_inputs():
                                    [LOOK, 5], [SERVE], [DEAF], [SERVE])
     yield 'flood-and-death', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [LOOK, 2], [LEAVE])
     yield 'flood-and-shutdown', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], end=SHUTDOWN)
-    # What is served before the Query is told to a watcher of another bucket.
+    # Replies before that to the Query are sent to a watcher of another bucket.
     yield 'look-behind-signal', steps(*of_other([LOOK, WATCH]), [SERVE], *opened, [SEND], [SERVE],
                                       ask, [SEND], [LOOK, QUERY_ELSEWHERE], [SERVE])
     yield 'malformed', steps(*opened, ask, [SEND], ask, [SPOIL, 34, 0, 1], [SEND], [SERVE], [OPEN, 1])
@@ -161,7 +161,7 @@ def socket_inputs():
     yield 'bytes', steps([OPEN, 1], [SERVE], [BYTES, 16, *struct.pack('=HHIQ', 5, 0, 16, 7)], [SEND])
 
 
-# The manners of fuzz-state.c.
+# The formats of fuzz-state.c.
 RAW, LATE, ENDS_FIRST, ENDS_LAST, ASKS, STEALS, SKIPS = [1 << n for n in range(7)]
 SHARED, EXCLUSIVE = 1, 0
 ENDED = 2
@@ -176,7 +176,7 @@ def framed(key, value):
 
 
 def agent(number, name, uid=1000, kind=0, app='', ceiling=256):
-    """As in service/state/records.c, of a little-endian machine."""
+    """As in service/state/records.c, on a little-endian machine."""
     return framed(b'a' + struct.pack('>Q', number), struct.pack(
         '<QIIIIII', ceiling, uid, 1, kind, len(name), len(app), 0) + text(name, app))
 
@@ -224,7 +224,7 @@ def state_inputs():
     yield 'raw-lengths', RAW, b'\1\0\0\0\x58\0\0\0H' + bytes(88) + b'\xff' * 16
 
 
-# Of fuzz-decoder.c: the members, the manners, and the bytes that choose.
+# Of fuzz-decoder.c: the members, the formats, and the bytes that choose.
 REQUEST, STEAL, INSPECT, OPEN_SOCKET = range(4)
 IS_RAW, IS_BIG_ENDIAN = 4, 8
 KEYS = ['mode', 'ifAvailable', 'steal', 'signal', 'timeout', 'why', 'key',
@@ -269,7 +269,7 @@ def own_text(string):
 
 
 def entry(key, value, type_=RIGHT):
-    """A key and its value, of the type that it should have or of another."""
+    """A key and its value, of the correct type or of another."""
     chosen = bytes([KEYS.index(key) if key in KEYS else 14])
     chosen += b'' if key in KEYS else own_text(key)
     chosen += bytes([RIGHT if type_ == RIGHT else TYPES.index(type_)])
@@ -334,7 +334,7 @@ def decoder_inputs():
 
 
 def operation_inputs():
-    """Six bytes each, and any will do: see tests/unit/lock-world.h."""
+    """Six bytes each, with any values: see tests/unit/lock-world.h."""
     for number in range(12):
         yield f'random-{number}', random.Random(number).randbytes(6 * (30 + 30 * number))
 

@@ -17,7 +17,7 @@ compare(gconstpointer a, gconstpointer b)
     return g_strcmp0(*(char *const *)a, *(char *const *)b);
 }
 
-/* The files in it, or itself. */
+/* The files of a directory, or the file itself. */
 static void
 add_files(GPtrArray *files, const char *path)
 {
@@ -52,7 +52,7 @@ main(int argc, char **argv)
         g_autoptr(GError) error = NULL;
         gsize n_bytes;
 
-        /* Told before, since the target ends the process where it finds something. */
+        /* Printed before the run, since the target aborts if it finds something. */
         printf("# %s\n", base);
         fflush(stdout);
         if (!g_file_get_contents(files->pdata[i], &bytes, &n_bytes, &error)) {

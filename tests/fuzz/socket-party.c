@@ -19,14 +19,14 @@ typedef struct {
     guint number;
 } Awaited;
 
-/* ---- its socket */
+/* ---- the socket */
 
 void
 party_init(Party *party)
 {
     party->fd = -1;
     g_queue_init(&party->awaited);
-    party->known = g_hash_table_new(NULL, NULL);
+    party->live = g_hash_table_new(NULL, NULL);
     party->doubt = g_hash_table_new(NULL, NULL);
 }
 
@@ -34,16 +34,16 @@ void
 party_fini(Party *party)
 {
     g_queue_clear_full(&party->awaited, g_free);
-    g_hash_table_unref(party->known);
+    g_hash_table_unref(party->live);
     g_hash_table_unref(party->doubt);
     g_clear_object(&party->ping);
 }
 
 static void
-forget_socket(Party *party)
+drop_socket(Party *party)
 {
     g_queue_clear_full(&party->awaited, g_free);
-    g_hash_table_remove_all(party->known);
+    g_hash_table_remove_all(party->live);
     g_hash_table_remove_all(party->doubt);
     party->bound = 0;
     party->has_live = party->is_closed = party->is_broken = party->is_over = FALSE;
@@ -55,11 +55,11 @@ party_close(Party *party)
     if (party->fd >= 0)
         close(party->fd);
     party->fd = -1;
-    forget_socket(party);
+    drop_socket(party);
 }
 
 void
-party_ask_for_socket(Party *party)
+party_call_open_socket(Party *party)
 {
     if (party->n_opens++ == 0)
         party->n_before = party->n_sent;
@@ -73,7 +73,7 @@ party_open(Party *party, int fd)
     party->n_before = 0; /* if another one has been asked for, it was before all that follows */
 }
 
-/* ---- what it sends */
+/* ---- messages of the client */
 
 static gpointer
 key_pointer(guint64 key)
@@ -99,7 +99,7 @@ note_call(Party *party, const PacketHead *head)
         g_queue_push_tail(&party->awaited, g_memdup2(&call, sizeof call));
 }
 
-/* FALSE: it is malformed, which only the service can see that knows what was bound before. */
+/* Returns FALSE if it is malformed, also in ways that depend on the buckets bound before. */
 static gboolean
 note_message(Party *party, const PacketHead *head)
 {
@@ -118,7 +118,7 @@ note_message(Party *party, const PacketHead *head)
     return TRUE;
 }
 
-/* Notes what has to be answered. */
+/* Records which calls have to be answered. */
 static void
 note_packet(Party *party, const void *packet, gsize size)
 {
@@ -147,21 +147,21 @@ party_send(Party *party, const void *packet, gsize size)
     return TRUE;
 }
 
-/* ---- what it knows of its requests */
+/* ---- the client's view of its requests */
 
 static void
 set_state(Party *party, guint64 key, guint state)
 {
     if (state == PACKET_STATE_NONE)
-        g_hash_table_remove(party->known, key_pointer(key));
+        g_hash_table_remove(party->live, key_pointer(key));
     else
-        g_hash_table_insert(party->known, key_pointer(key), GUINT_TO_POINTER(state));
+        g_hash_table_insert(party->live, key_pointer(key), GUINT_TO_POINTER(state));
 }
 
 static guint
 get_state(const Party *party, guint64 key)
 {
-    return GPOINTER_TO_UINT(g_hash_table_lookup(party->known, key_pointer(key)));
+    return GPOINTER_TO_UINT(g_hash_table_lookup(party->live, key_pointer(key)));
 }
 
 /* It may have been released or aborted without an answer since the call with that number. */
@@ -172,7 +172,7 @@ is_in_doubt(const Party *party, guint64 key, guint number)
 }
 
 static void
-learn_from_answer(Party *party, const Awaited *call, const PacketAnswer *answer)
+update_from_answer(Party *party, const Awaited *call, const PacketAnswer *answer)
 {
     if (call->kind == PACKET_REQUEST && answer->error == PACKET_ERROR_NONE) {
         if (!is_in_doubt(party, call->key, call->number))
@@ -187,12 +187,12 @@ learn_from_answer(Party *party, const Awaited *call, const PacketAnswer *answer)
                       is_in_doubt(party, call->key, 0));
         set_state(party, call->key, PACKET_STATE_NONE);
     } else if (call->kind == PACKET_END) {
-        g_hash_table_remove_all(party->known);
+        g_hash_table_remove_all(party->live);
     }
 }
 
 static void
-learn_from_event(Party *party, const PacketHead *head)
+update_from_event(Party *party, const PacketHead *head)
 {
     const PacketGranted *event = (const PacketGranted *)head; /* ENDED has its key there too */
     const guint state = get_state(party, event->key);
@@ -207,7 +207,7 @@ learn_from_event(Party *party, const PacketHead *head)
 }
 
 static void
-learn_from_live(Party *party, const PacketLive *live)
+update_from_live(Party *party, const PacketLive *live)
 {
     for (guint i = 0; i < live->n_entries; i++)
         set_state(party, live->entries[i].key, live->entries[i].state);
@@ -215,7 +215,7 @@ learn_from_live(Party *party, const PacketLive *live)
 }
 
 static void
-check_known(const Party *party, const Agent *agent)
+check_live(const Party *party, const Agent *agent)
 {
     guint n_certain = 0;
     GHashTableIter iter;
@@ -231,13 +231,13 @@ check_known(const Party *party, const Agent *agent)
         g_assert_cmpuint(get_state(party, request->key), ==, state);
         n_certain++;
     }
-    g_hash_table_iter_init(&iter, party->known);
+    g_hash_table_iter_init(&iter, party->live);
     while (g_hash_table_iter_next(&iter, &key, NULL))
         n_certain -= is_in_doubt(party, GPOINTER_TO_SIZE(key), 0) ? 0 : 1;
     g_assert_cmpuint(n_certain, ==, 0);
 }
 
-/* ---- what the service sends */
+/* ---- messages of the service */
 
 static void
 take_answer(Party *party, const PacketAnswer *answer)
@@ -248,10 +248,10 @@ take_answer(Party *party, const PacketAnswer *answer)
     g_assert_cmpuint(answer->head.serial, ==, call->serial);
     g_assert_cmpuint(answer->limit, <=, N_LIMITS);
     g_assert_true(answer->limit == 0 || answer->error == PACKET_ERROR_LIMITS_EXCEEDED);
-    learn_from_answer(party, call, answer);
+    update_from_answer(party, call, answer);
 }
 
-/* What was sent before the call that replaced the socket was served before it. */
+/* Everything sent before the call that replaced the socket was processed before it. */
 static void
 take_closed(Party *party, const PacketClosed *closed)
 {
@@ -275,14 +275,14 @@ take_message(Party *party, const PacketHead *head)
     if (head->kind == PACKET_ANSWER)
         take_answer(party, (const PacketAnswer *)head);
     else if (head->kind == PACKET_LIVE)
-        learn_from_live(party, (const PacketLive *)head);
+        update_from_live(party, (const PacketLive *)head);
     else if (head->kind == PACKET_CLOSED)
         take_closed(party, (const PacketClosed *)head);
     else
-        learn_from_event(party, head);
+        update_from_event(party, head);
 }
 
-/* Without CLOSED if it ended it itself, by its death too, or floods. */
+/* Without CLOSED if the client has closed it, has disconnected, or is flooding. */
 static void
 take_end(Party *party)
 {
@@ -313,15 +313,15 @@ party_read(Party *party)
     return TRUE;
 }
 
-/* ---- at rest */
+/* ---- when idle */
 
 void
 party_check(const Party *party, const Agent *agent)
 {
     if (party->fd < 0)
         return;
-    /* A socket that is broken is closed. */
+    /* A socket on which something malformed was sent is closed. */
     g_assert_true(party->has_live && !party->is_broken);
     g_assert_cmpuint(party->awaited.length, ==, 0);
-    check_known(party, agent);
+    check_live(party, agent);
 }

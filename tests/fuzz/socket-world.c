@@ -24,15 +24,15 @@
 #include "tests/fuzz/fuzz-bus.h"
 #include "tests/lib/audit.h"
 
-/* A service that has not come to rest by then never will. */
+/* A service that is still busy after this number of turns never becomes idle. */
 #define TURNS_MAX 100000
 
 #define UID 1000
 
 /* ---- the server */
 
-/* In place of the C library's: nothing can come while the server waits for it, since all that there
- * is to come is in this process. */
+/* Replaces the C library's function: nothing can arrive while the server waits, since all peers are
+ * in this process. */
 int
 epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout_ms)
 {
@@ -68,7 +68,7 @@ start_server(SocketWorld *world)
         g_error("No interfaces");
 }
 
-/* As service.c does it. */
+/* As in service.c. */
 static void
 stop_server(SocketWorld *world)
 {
@@ -108,7 +108,7 @@ check_sums(const SocketWorld *world)
     g_assert_cmpstr(wrong, ==, NULL);
 }
 
-/* ---- what the bus sends */
+/* ---- messages of the bus */
 
 static void
 send_by_bus(SocketWorld *world, GDBusMessage *message, const char *sender)
@@ -147,10 +147,10 @@ socket_world_call(SocketWorld *world,
     send_by_bus(world, call, party->name);
     party->n_calls++;
     if (g_str_equal(member, "OpenSocket"))
-        party_ask_for_socket(party);
+        party_call_open_socket(party);
 }
 
-/* ---- what the service sends by the bus */
+/* ---- messages of the service on the bus */
 
 static Party *
 find_party(SocketWorld *world, const char *name)
@@ -168,14 +168,14 @@ take_socket(Party *party, int fd)
     if (party->fd >= 0) {
         while (party_read(party))
             ;
-        /* What it sends now goes nowhere, but it need not have noticed. */
+        /* Messages on the old socket are lost, but it need not have noticed its end. */
         g_assert_true(party->fd < 0 || party->is_deaf);
     }
     party_close(party);
     party_open(party, fd);
 }
 
-/* FALSE: it has not been asked. */
+/* Returns FALSE if there was no Ping. */
 static gboolean
 answer_ping(SocketWorld *world, Party *party)
 {
@@ -242,7 +242,7 @@ keep_descriptors(SocketWorld *world, struct msghdr *header)
     }
 }
 
-/* FALSE: there was nothing. */
+/* Returns FALSE if there was nothing to read. */
 static gboolean
 read_bus(SocketWorld *world)
 {
@@ -368,7 +368,7 @@ socket_world_init(SocketWorld *world)
 }
 
 static void
-check_nothing_left(const SocketWorld *world)
+check_empty(const SocketWorld *world)
 {
     const Session *session = &world->server.session;
 
@@ -394,10 +394,10 @@ socket_world_fini(SocketWorld *world, gboolean is_shutdown)
     while (serve_once(world))
         ;
     if (!is_shutdown)
-        check_nothing_left(world);
+        check_empty(world);
     stop_server(world);
     for (guint i = 0; i < N_PARTIES; i++) {
-        g_assert_cmpint(world->parties[i].fd, <, 0); /* it has been closed at the other end */
+        g_assert_cmpint(world->parties[i].fd, <, 0); /* closed at the other end */
         party_fini(&world->parties[i]);
     }
     g_assert_cmpuint(world->descriptors.length, ==, 0);

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""An accessibility bus that only the test knows, and what a program on it shows to a screen reader:
-the AT-SPI interfaces themselves, without the caches of libatspi."""
+"""A private accessibility bus, and what a program on it exposes to a screen reader: the AT-SPI
+interfaces themselves, without the caches of libatspi."""
 
 import subprocess
 
@@ -34,7 +34,7 @@ class AccessibilityBus:
         self.connection = Gio.DBusConnection.new_for_address_sync(
             self.address, flags.AUTHENTICATION_CLIENT | flags.MESSAGE_BUS_CONNECTION, None, None)
         self.connection.set_exit_on_close(False)
-        self.focused = None  # what has got the keyboard focus last
+        self.focused = None  # the object that has got the keyboard focus last
         self.connection.signal_subscribe(None, ATSPI + 'Event.Object', 'StateChanged', None,
                                          'focused', Gio.DBusSignalFlags.NONE, self._on_focus)
 
@@ -94,7 +94,7 @@ class Accessible:
         return bool(low & 1 << state)
 
     def is_visible(self):
-        """Unless it was hidden. GTK 4.8 does not tell what is behind a page in front of it."""
+        """Whether it isn't hidden. GTK 4.8 doesn't report that another page covers it."""
         return self.has_state(STATE_VISIBLE)
 
     def text(self):
@@ -111,8 +111,8 @@ class Accessible:
         return self.call(ATSPI + 'Action', 'DoAction', GLib.Variant('(i)', (0,)))[0]
 
     def walk(self):
-        """(role, name, object) of everything visible below, in order. What ends meanwhile is
-        left out."""
+        """(role, name, object) of everything visible below, in order. Objects that end meanwhile
+        are left out."""
         try:
             for child in self.children():
                 if child.is_visible():

@@ -84,7 +84,7 @@ find_list(GtkWidget *widget)
     return found;
 }
 
-/* ---- what is counted */
+/* ---- measurements */
 
 static void
 on_before_paint(GdkFrameClock *clock)
@@ -192,7 +192,7 @@ on_command(GIOChannel *input, GIOCondition condition, gpointer unused)
     return G_SOURCE_CONTINUE;
 }
 
-/* When all rows are there, and what that has caused is done. */
+/* When all rows are there, and the resulting work is done. */
 static gboolean
 on_ready(gpointer unused)
 {

@@ -23,21 +23,21 @@ def missing_tools():
 
 class Display:
     """An X server without a screen, on the first display that is free. It needs no window manager:
-    who has the keyboard focus, the test says."""
+    the test sets the keyboard focus."""
 
     def __init__(self, size='1280x800'):
-        ours, theirs = os.pipe()
-        self.process = spawn(['Xvfb', '-displayfd', str(theirs), '-screen', '0', f'{size}x24',
+        read_end, write_end = os.pipe()
+        self.process = spawn(['Xvfb', '-displayfd', str(write_end), '-screen', '0', f'{size}x24',
                               '-nolisten', 'tcp', '-noreset', '-dpi', '96'],
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, pass_fds=(theirs,))
-        os.close(theirs)
+                             stderr=subprocess.DEVNULL, pass_fds=(write_end,))
+        os.close(write_end)
         try:
             data = b''
             while not data.endswith(b'\n'):
-                if not readable(ours, PATIENCE):
-                    raise TimeoutError('Xvfb does not say its display')
-                chunk = os.read(ours, 64)
+                if not readable(read_end, PATIENCE):
+                    raise TimeoutError('Xvfb has not reported its display')
+                chunk = os.read(read_end, 64)
                 if not chunk:
                     raise RuntimeError(f'Xvfb ended with {self.process.wait()}')
                 data += chunk
@@ -45,11 +45,11 @@ class Display:
             self.stop()
             raise
         finally:
-            os.close(ours)
+            os.close(read_end)
         self.name = ':' + data.decode().strip()
 
     def xdotool(self, *arguments):
-        """Its output, or None if it fails, which it does if it finds no window."""
+        """Its output, or None if it fails, as it does if it finds no window."""
         result = subprocess.run(['xdotool', *map(str, arguments)], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, encoding='utf-8', check=False,
                                 env={**os.environ, 'DISPLAY': self.name}, timeout=PATIENCE)
@@ -64,7 +64,7 @@ class Display:
 
 
 def gtk_environment(display, bus):
-    """What a GTK program needs on that display and bus."""
+    """The environment of a GTK program on that display and bus."""
     return {**bus.environment(), 'DISPLAY': display.name, 'GDK_BACKEND': 'x11',
             'GSK_RENDERER': 'cairo', 'GSETTINGS_BACKEND': 'memory', 'GTK_A11Y': 'none',
             'GTK_IM_MODULE': 'gtk-im-context-simple', 'GTK_THEME': 'Default',
@@ -75,11 +75,11 @@ def gtk_environment(display, bus):
 
 class DisplayTestCase(BusTestCase):
     time_limit = 120.0
-    others_broadcast = True  # GApplication tells the whole bus of its actions
+    others_broadcast = True  # GApplication broadcasts its actions
 
     @classmethod
     def missing(cls):
-        """What the tests need and is not there."""
+        """The tools that the tests need and that are not installed."""
         return missing_tools()
 
     @classmethod
@@ -93,7 +93,7 @@ class DisplayTestCase(BusTestCase):
 
 
 class Program:
-    """One process with a window. What it writes goes to a file."""
+    """A process with a window. Its output is written to a file."""
 
     def __init__(self, command, display, bus, env, stdin=subprocess.DEVNULL, stdout=None):
         self.display = display
@@ -129,7 +129,7 @@ class Program:
 
 
 class Notes(Program):
-    """One weblocks-notes process, and its window."""
+    """A weblocks-notes process, and its window."""
 
     TITLE = re.compile(r'(?P<unsaved>• )?(?P<file>.*?) – (?P<read_only>Read only: )?'
                        r'(?P<holder>.*?)(?: \(pid (?P<pid>[0-9]+)\) is editing)?,'
@@ -153,23 +153,23 @@ class Notes(Program):
         state = self.state()
         return bool(state) and not state['read_only']
 
-    def wait_state(self, **wanted):
+    def wait_state(self, **expected):
         """Waits until the title matches: file, read_only, unsaved, holder, pid, waiting."""
         def holds():
             state = self.state()
             return state and all(
                 bool(state[key]) == value if isinstance(value, bool) else state[key] == str(value)
-                for key, value in wanted.items())
+                for key, value in expected.items())
         try:
-            self.wait_for(holds, f'title with {wanted}')
+            self.wait_for(holds, f'title with {expected}')
         except TimeoutError as error:
             raise TimeoutError(f'{error}; it is {self.title()!r}') from None
 
-    def wait_editing(self, **wanted):
-        self.wait_state(read_only=False, **wanted)
+    def wait_editing(self, **expected):
+        self.wait_state(read_only=False, **expected)
 
-    def wait_read_only(self, **wanted):
-        self.wait_state(read_only=True, **wanted)
+    def wait_read_only(self, **expected):
+        self.wait_state(read_only=True, **expected)
 
     def focus(self):
         self.display.xdotool('windowfocus', '--sync', self.window)
@@ -194,7 +194,7 @@ class Notes(Program):
         self.process.kill()
         self.process.wait()
 
-    def ask_to_end(self):
-        """As the end of a session does; its exit code."""
+    def terminate(self):
+        """As at the end of a session; returns its exit code."""
         self.process.terminate()
         return wait_exit(self.process)

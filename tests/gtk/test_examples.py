@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The small examples with claims: several windows of one instance, and a job that one of several
-instances does. Observed by the titles of their windows."""
+"""The small examples with claims: several windows of one instance, and a job that is done by one of
+several instances. Observed by the titles of their windows."""
 
 import os
 import re
@@ -37,7 +37,7 @@ class ExamplesTestCase(DisplayTestCase):
                       for window in found.split())
 
     def wait_titles(self, process, *patterns):
-        """Until the windows have titles that match, in the order of the alphabet."""
+        """Waits until the windows have titles that match, in alphabetical order."""
         def matches():
             titles = self.titles(process)
             return len(titles) == len(patterns) and all(
@@ -51,7 +51,7 @@ class ExamplesTestCase(DisplayTestCase):
 
 class TwoWindows(ExamplesTestCase):
     def open_another(self, *paths):
-        """As a user opens the document again; the instance that runs opens the window."""
+        """As a user opens the document again; the running instance opens the window."""
         subprocess.run(self.command('two-windows', *paths), check=True, timeout=PATIENCE,
                        stdin=subprocess.DEVNULL, env=gtk_environment(self.display, self.bus))
 

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The program of docs/guides/window.md as it stands: of two windows on a file one edits, and the other takes
-over when that is killed. `weblocks list` shows both.
+"""The program of docs/guides/window.md, unchanged: of two windows on a file one edits, and the
+other takes over when that is killed. `weblocks list` shows both.
 
-    test_guide.py docs/guides/window.md
-"""
+    test_guide.py docs/guides/window.md"""
 
 import os
 import re

@@ -3,9 +3,8 @@
 
 """weblocks-notes: only one of the windows with a file can save it, whatever happens to the others.
 
-Observed as by a user (window titles, files) and, from outside, by Inspect. The typed text is one key: as
-soon as the title shows unsaved text, all of it is there.
-"""
+Observed by window titles and files as by a user, and from outside by Inspect. The typed text is one
+key: as soon as the title shows unsaved text, all of it is there."""
 
 import glob
 import os
@@ -69,7 +68,8 @@ class NotesTestCase(DisplayTestCase):
                 and notes.is_editing()]
 
     def wait_gone(self, *names):
-        # Windows of this case, which were closed in cleanups, are gone for the service too.
+        # The service must also have noticed the end of this case's windows, which were closed in
+        # cleanups.
         super().wait_gone(*names)
         if self.daemon is not None and self.daemon.process.poll() is None:
             wait_for(lambda: not self.control_inspect(), what='end of all locks')
@@ -90,7 +90,7 @@ class NotesTestCase(DisplayTestCase):
 class Election(NotesTestCase):
     def test_one_of_three_may_save(self):
         a, b, c = self.open_one_after_another(3)
-        # Those who were there before are told of those who came.
+        # Earlier windows are notified of later ones.
         a.wait_editing(waiting=2)
         b.wait_read_only(pid=a.pid, waiting=2)
         c.wait_read_only(pid=a.pid, waiting=2)
@@ -113,7 +113,7 @@ class Election(NotesTestCase):
         os.symlink('shopping.txt', link)
         self.open(link).wait_read_only(pid=a.pid, waiting=1)
 
-    def test_a_file_that_is_not_there_yet(self):
+    def test_a_file_that_does_not_exist_yet(self):
         self.path = os.path.join(self.directory, 'new.txt')
         a = self.open()
         a.wait_editing(file='new.txt')
@@ -123,15 +123,15 @@ class Election(NotesTestCase):
         wait_for(lambda: os.path.exists(self.path), what='the file')
         self.assertEqual(self.read(), 'x')
 
-    def test_it_ends_and_the_next_may_save(self):
+    def test_when_it_ends_the_next_may_save(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual(self.read(), 'bread\n1', 'saved on close')
         b.wait_editing(waiting=1)
         c.wait_read_only(pid=b.pid, waiting=1)
-        # It knows what the one before wrote.
+        # It has read what the previous one wrote.
         b.type('2')
         b.press('ctrl+s')
         wait_for(lambda: '2' in self.read(), what='what was typed')
@@ -139,7 +139,7 @@ class Election(NotesTestCase):
         self.assertEqual(self.pids('held'), [b.pid])
         self.assertEqual(self.put_aside(), [])
 
-    def test_it_is_killed_and_the_next_may_save(self):
+    def test_when_it_is_killed_the_next_may_save(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
@@ -162,7 +162,7 @@ class Election(NotesTestCase):
     def test_the_last_leaves_no_lock(self):
         a = self.open()
         a.wait_editing()
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         wait_for(lambda: not self.pids('held'), what='the release')
 
 
@@ -176,7 +176,8 @@ class Saving(NotesTestCase):
         self.assertEqual(self.read(), 'bread\n1')
         b.type('beer')
         b.press('ctrl+s')
-        # Keys are handled in order: the next two do something, so those before have done nothing.
+        # Keys are handled in order: when the next two have an effect, the earlier ones have had
+        # none.
         b.press('alt+t')
         b.wait_editing(unsaved=False)
         b.press('ctrl+s')
@@ -195,20 +196,20 @@ class Saving(NotesTestCase):
         ((pid, after),) = self.entries('held')
         self.assertEqual(pid, b.pid)
         self.assertGreater(after, before, 'the fencing token')
-        self.assertEqual(self.pids('pending'), [a.pid], 'it asks again')
+        self.assertEqual(self.pids('pending'), [a.pid], 'it requests the lock again')
         self.assertEqual(self.editing(), [b])
         self.assertEqual(self.read(), 'bread\n')
 
-        # Its turn comes again: what was saved meanwhile counts, and its own text is not lost.
+        # It is granted again: the text saved meanwhile is loaded, and its own text is not lost.
         b.type('2')
         b.wait_editing(unsaved=True)
-        self.assertEqual(b.ask_to_end(), 0, b.log())
+        self.assertEqual(b.terminate(), 0, b.log())
         a.wait_editing(waiting=0, unsaved=False)
         self.assertEqual(self.read(), 'bread\n2')
         self.assertEqual(self.put_aside(), ['bread\n1'])
 
     def test_taken_over_and_nothing_written(self):
-        """The unsaved text is as good as it was: there is nothing to put aside."""
+        """The unsaved text is still valid, so it is not set aside."""
         a, b = self.open_one_after_another(2)
         a.type('1')
         a.wait_editing(unsaved=True)
@@ -221,12 +222,12 @@ class Saving(NotesTestCase):
         self.assertEqual(self.read(), 'bread\n1')
         self.assertEqual(self.put_aside(), [])
 
-    def test_a_frozen_primary_wakes_up_too_late(self):
+    def test_a_stopped_primary_continues_too_late(self):
         a, b = self.open_one_after_another(2)
         a.type('1')
         a.wait_editing(unsaved=True)
         a.freeze()
-        a.press('ctrl+s')  # what it finds first when it wakes up
+        a.press('ctrl+s')  # the first event that it processes when it continues
         b.press('alt+t')
         b.wait_editing(waiting=0)
         b.type('2')
@@ -237,7 +238,7 @@ class Saving(NotesTestCase):
         a.wait_read_only(pid=b.pid, unsaved=True, waiting=1)
         b.wait_editing(waiting=1)
         self.assertEqual(self.read(), 'bread\n2')
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual(self.read(), 'bread\n2')
         self.assertEqual(self.put_aside(), ['bread\n1'])
 
@@ -256,26 +257,26 @@ class Saving(NotesTestCase):
         a.press('ctrl+s')
         a.wait_read_only(unsaved=True)
         self.assertEqual(self.read(), 'bread\n')
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual(self.read(), 'bread\n')
         self.assertEqual(self.put_aside(), ['bread\n1'])
 
-    def test_one_that_only_looks_writes_nothing(self):
+    def test_a_read_only_window_writes_nothing(self):
         a, b = self.open_one_after_another(2)
         before = os.stat(self.path).st_mtime_ns
-        self.assertEqual(b.ask_to_end(), 0, b.log())
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(b.terminate(), 0, b.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual(os.stat(self.path).st_mtime_ns, before)
         self.assertEqual(sorted(os.listdir(self.directory)),
                          ['.shopping.txt.token', 'shopping.txt'])
 
 
-class TheServiceDies(NotesTestCase):
+class ServiceKilled(NotesTestCase):
     def setUp(self):
         super().setUp()
-        self.kill_and_restart()  # the one before may have been one that keeps nothing
+        self.kill_and_restart()  # the previous one may have been without state
 
-    def test_nobody_notices(self):
+    def test_windows_do_not_notice(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
@@ -285,16 +286,16 @@ class TheServiceDies(NotesTestCase):
         a.wait_editing(waiting=2, unsaved=True)
         for notes in (b, c):
             notes.wait_read_only(pid=a.pid, waiting=2)
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        self.assertEqual(a.terminate(), 0, a.log())
         self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
 
-    def test_it_has_lost_its_state(self):
+    def test_without_its_state(self):
         a, b, c = self.open_one_after_another(3)
         a.type('1')
         a.wait_editing(unsaved=True)
         self.kill_and_restart('--no-state')
         wait_for(lambda: len(self.pids('held')) == 1 and len(self.pids('pending')) == 2,
-                 what='one lock and two who wait', every=0.1)
+                 what='one lock and two waiting requests', every=0.1)
         (pid,) = self.pids('held')
         for notes in (a, b, c):
             if notes.pid == pid:
@@ -303,18 +304,18 @@ class TheServiceDies(NotesTestCase):
                 notes.wait_read_only(pid=pid, waiting=2)
         self.assertEqual(len(self.editing()), 1)
         self.assertTrue(a.state()['unsaved'], 'its text is still there')
-        # Whoever has it now: what could not be saved is kept.
-        self.assertEqual(a.ask_to_end(), 0, a.log())
+        # Whichever has the lock now: text that could not be saved is stored.
+        self.assertEqual(a.terminate(), 0, a.log())
         if pid == a.pid:
             self.assertEqual((self.read(), self.put_aside()), ('bread\n1', []))
         else:
             self.assertEqual((self.read(), self.put_aside()), ('bread\n', ['bread\n1']))
 
 
-class TheServiceComesLate(NotesTestCase):
+class ServiceStartedLater(NotesTestCase):
     service = False
 
-    def test_windows_that_were_there_before(self):
+    def test_windows_opened_before(self):
         a, b = self.open(), self.open()
         for notes in (a, b):
             notes.wait_read_only(holder='Nobody is editing')

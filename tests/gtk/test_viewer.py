@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""weblocks-viewer, seen by its accessibility tree: each page, and that the list follows what happens to
+"""weblocks-viewer, observed by its accessibility tree: each page, and that the list is updated with
 locks, service and bus."""
 
 import os
@@ -169,22 +169,22 @@ class BusesCase(ViewerTestCase):
 
 
 class Buses(BusesCase):
-    """What is shown of each and of others, and the command that ends a lock there."""
+    """What is shown of each bus and of other users, and the command that ends such a lock."""
 
     def test_system_bus(self):
         """The page of the session bus is not affected."""
         name = self.unique()
         self.client().request(name)
         viewer = self.open()
-        mine = ['python3', '1 lock or request'], [name, 'default', 'Held']
-        viewer.wait_rows(*mine)
+        own_rows = ['python3', '1 lock or request'], [name, 'default', 'Held']
+        viewer.wait_rows(*own_rows)
         viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
         viewer.key('alt+2')
         holder = self.on_system_bus()
         lock, _held = holder.request('updates', why='new packages')
         viewer.wait_rows(['python3', '1 lock or request'],
                          ['updates', 'new packages · default', 'Held'], bus=SYSTEM)
-        viewer.wait_rows(*mine)
+        viewer.wait_rows(*own_rows)
         viewer.open_item('updates')
         self.assertIn(' --system ', self.run_copied_command(viewer))
         holder.wait_released(lock, 'stolen')
@@ -197,10 +197,10 @@ class Buses(BusesCase):
         viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
         viewer.key('alt+2')
         client = self.on_system_bus(RawClient, uid=NOBODY)
-        client.request('theirs')
+        client.request('others')
         viewer.wait_for(lambda: any('Of user nobody' in row for row in viewer.rows(SYSTEM)),
                         'lock of nobody')
-        viewer.open_item('theirs')
+        viewer.open_item('others')
         self.assertIn(f' --user {NOBODY} ', self.run_copied_command(viewer))
         viewer.wait_rows(bus=SYSTEM)
 
@@ -224,17 +224,17 @@ class Sandboxed(Sandboxes, BusesCase):
 
 class Pages(ViewerTestCase):
     service = False
-    # The bus ends in the middle.
+    # The bus ends during the case.
 
     @classmethod
     def tearDownClass(cls):
-        """There is no bus left to ask."""
+        """The bus has ended."""
 
     def test_without_a_service_or_bus(self):
-        # Without the identity of this bus: another one will be there later.
+        # Without the identity of this bus: another one is started later.
         viewer = self.open(DBUS_SESSION_BUS_ADDRESS=f'unix:path={self.bus.socket}')
         viewer.wait_text('No Lock Service')
-        # It need not be asked: a service that starts is seen.
+        # Without a call: the start of a service is noticed.
         service = self.start_service()
         viewer.wait_text(NO_LOCKS)
         client = self.client()
@@ -244,7 +244,7 @@ class Pages(ViewerTestCase):
         service.end()
         viewer.wait_text('The lock service has stopped. Locks will appear again when it is back.')
         service = self.start_service()
-        # After a restart the service knows the process only by its number.
+        # After a restart the service only has the pid of the process.
         viewer.wait_rows([f'Process {os.getpid()}', '1 lock or request'], [name, 'default', 'Held'])
         viewer.wait_no_text('The lock service has stopped. Locks will appear again when it is back.')
         client.close()
@@ -256,7 +256,7 @@ class Pages(ViewerTestCase):
         viewer.wait_text('No Lock Service')
 
     def wait_gone(self, *names):
-        """There is no bus to ask."""
+        """The bus has ended."""
 
 
 if __name__ == '__main__':

@@ -11,9 +11,9 @@ from harness import main
 from viewer import ViewerTestCase
 
 WIDTH = 360
-FRAME = 1  # that GTK draws around what is in a window
-# A locale that every system has, by names that GTK takes for those of languages: it has no other way
-# to be told the direction.
+FRAME = 1  # of GTK around the contents of a window
+# A locale that exists on every system, under the names of locales for which GTK chooses this
+# direction: there is no other setting.
 LOCALE = '/usr/lib/locale/C.utf8'
 HEBREW = '/usr/share/locale/he/LC_MESSAGES/gtk40.mo'
 
@@ -25,13 +25,13 @@ class Keyboard(ViewerTestCase):
         viewer = self.open(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address)
         viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
         viewer.wait_for(viewer.rows, 'rows')
-        # Twice: the first one may be the focus that the window has as it opens.
+        # Twice: the first one may be the focus that the window has when it opens.
         seen = viewer.walk_by_tab('Search') + viewer.walk_by_tab('Search')
         self.assertEqual(set(seen), {
             'Search', 'Session', 'System', 'Main Menu', 'All', 'Held', 'Waiting',
             'python3, 1 lock or request', f'{name}, Held, testing · default'})
         viewer.open_item(name)
-        # The page that opens moves the focus, too: only from there on each step is a Tab.
+        # The page that opens moves the focus too: each step after that is a Tab.
         viewer.walk_by_tab('Back')
         seen = viewer.walk_by_tab('Back')
         self.assertLess({'Copy as Command', 'End this Lock…'}, set(seen))
@@ -48,7 +48,7 @@ class Keyboard(ViewerTestCase):
         viewer.wait_text('Close the Window')
         viewer.key('Escape')
         viewer.wait_no_text('Close the Window')
-        # Typing searches.
+        # Typing starts a search.
         viewer.type('no such name')
         viewer.wait_text('No Results')
         viewer.key('Escape')
@@ -69,8 +69,8 @@ class Keyboard(ViewerTestCase):
 
 class Layout(ViewerTestCase):
     def wait_all_within(self, viewer):
-        """Nothing is wider than the window, or beyond an edge of it."""
-        def beyond():
+        """Nothing is wider than the window, or get_outside an edge of it."""
+        def get_outside():
             window_width = viewer.find('window', 'Locks').extents()[2]
             found = []
             for role, name, shown in viewer.shown():
@@ -79,9 +79,9 @@ class Layout(ViewerTestCase):
                     found.append((role, name, x, width))
             return found
         try:
-            viewer.wait_for(lambda: not beyond(), 'all within the window')
+            viewer.wait_for(lambda: not get_outside(), 'all within the window')
         except TimeoutError:
-            raise AssertionError(f'beyond the window: {beyond()}') from None
+            raise AssertionError(f'get_outside the window: {get_outside()}') from None
 
     def check_narrow(self, **environ):
         name, why = 'a name that is as long as it is ' * 3, 'because it is so, and for so long ' * 3

@@ -23,9 +23,9 @@ from viewer import viewer_environment
 LOCKS = full_size(1000, 10_000)
 SECONDS = full_size(2, 10)
 CHANGES_PER_SECOND = 1000
-LIVE = CHANGES_PER_SECOND // 2  # of the locks that come and go: each is there for a second
+LIVE = CHANGES_PER_SECOND // 2  # of the locks that are added and removed: each exists for a second
 IDLE_MAX = 0.05
-# Processor time of a frame, and the time until a lock is shown, of the median one.
+# Processor time of a frame, and the median time until a lock is shown.
 FRAME_MS_MAX = 16 * FACTOR
 LAG_MS_MAX = 1000 * FACTOR
 
@@ -53,7 +53,7 @@ class Scale(DisplayTestCase):
 
     def setUp(self):
         super().setUp()
-        # A screen reader's bus costs something, and most desktops have one.
+        # The bus of a screen reader costs time, and most desktops have one.
         self.accessibility = AccessibilityBus(self.display)
         self.addCleanup(self.accessibility.stop)
         self.holder = SocketClient(self.raw_client(descriptors=True))
@@ -64,8 +64,8 @@ class Scale(DisplayTestCase):
         diagnostic(f'started with {LOCKS} locks: {self.bench.result()}')
 
     def change(self):
-        """Locks and releases, at that rate as far as the machine allows; how many. It ends before the
-        measurement does, so that the last ones can be shown."""
+        """Locks and releases, at that rate if the machine is fast enough; returns how many. It ends
+        before the measurement does, so that the last ones can be shown."""
         begin, count, held = time.monotonic(), 0, []
         while (now := time.monotonic()) < begin + SECONDS - 0.3:
             if count < (now - begin) * CHANGES_PER_SECOND:

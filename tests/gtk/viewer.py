@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""One weblocks-viewer process, seen by its accessibility tree and used by keyboard; and the test case
-with it."""
+"""A weblocks-viewer process, observed by its accessibility tree and used by keyboard; and its test
+case."""
 
 import os
 import re
@@ -53,13 +53,13 @@ class Viewer(Program):
                      if its_role == role and name in its_name), None)
 
     def rows(self, bus=SESSION):
-        """The texts of each row of the list, without the ages, which tick."""
+        """The texts of each row of the list, without the ages, which change."""
         return [[text for _role, text, _object in item.walk()
                  if text and not AGE.fullmatch(text)]
                 for item in self.items(bus)]
 
     def items(self, bus=SESSION):
-        """The rows themselves."""
+        """The accessible objects of the rows."""
         pages = [object for _role, name, object in self.shown() if name == 'ViewerBusPage']
         found = next((object for role, _name, object in pages[bus].walk() if role == 'list'),
                      None) if len(pages) > bus else None
@@ -72,7 +72,7 @@ class Viewer(Program):
     def open_item(self, title):
         """Opens the page of the first lock of that name."""
         self._tab_until(lambda focused: focused.role() == 'list item')
-        # Tab may have come to a row in the middle.
+        # Tab may have moved the focus to a row in the middle.
         rows = self.accessibility.focused.parent()
         self.key('Home')
         self.wait_for(lambda: rows.children()[0] == self.accessibility.focused, 'first row')
@@ -110,7 +110,7 @@ class Viewer(Program):
         return seen
 
     def walk_by_tab(self, until):
-        """The names of what Tab reaches, one after the other, until one begins so."""
+        """The names of the objects that Tab reaches, until one begins with `until`."""
         return self._tab_until(lambda focused: focused.name().startswith(until))
 
     def resize(self, width, height):

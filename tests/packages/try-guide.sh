@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# try-guide.sh docs/guides/window.md: what a new user does who has installed the packages. Two windows
+# try-guide.sh docs/guides/window.md: the steps of a new user after installing the packages. Two windows
 # of the guide's program, of which one edits; a job as cron runs it; both in `weblocks list`; the
 # first window is killed, and the other takes over. Needs Xvfb, xdotool and GTK 4 for Python.
 set -eu
@@ -12,16 +12,16 @@ if [ "${2:-}" != on-a-bus ]; then
 fi
 
 directory=$(mktemp -d)
-# shellcheck disable=SC2016 # no command is to be run
+# shellcheck disable=SC2016 # not a command substitution
 sed -n '/^```python$/,/^```$/p' "$1" | sed '1d;$d' >"$directory/edit.py"
 Xvfb :99 -screen 0 800x600x24 -nolisten tcp >/dev/null 2>&1 &
 display=$!
 first='' second='' job=''
-# shellcheck disable=SC2086 # those that have been started, one word each
+# shellcheck disable=SC2086 # the process ids of those that have been started
 trap 'kill $first $second $job $display 2>/dev/null || true' EXIT
 export DISPLAY=:99 GDK_BACKEND=x11 GSK_RENDERER=cairo GSETTINGS_BACKEND=memory GTK_A11Y=none
 
-# wait_for COMMAND...: tries for a minute.
+# wait_for COMMAND...: repeats the command for up to a minute.
 wait_for() {
     for _ in $(seq 600); do
         if "$@" >/dev/null 2>&1; then

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# try-packages.sh DIRECTORY SOURCE: in a root that is thrown away, installs the packages in DIRECTORY,
-# tries them, and removes them: then there must be the same files and users as before. At last,
+# try-packages.sh DIRECTORY SOURCE: in a temporary root, installs the packages in DIRECTORY,
+# tries them, and removes them: then there must be the same files and users as before. Finally,
 # installs them again, with a desktop's packages, for the guide. SOURCE is the source package.
 # `./dev package` runs it; it needs a Debian mirror.
 set -eu
@@ -21,7 +21,7 @@ state() {
     dpkg-query -W
 }
 
-# What the packages need comes first, since other packages leave files behind too.
+# Dependencies are installed before, since other packages leave files behind too.
 names=$(for package; do dpkg-deb -f "$package" Package; done)
 needed=$(for package; do dpkg-deb -f "$package" Depends | sed 's/, */\n/g'; done |
     grep . | grep -vwFe "$names" | sort -u | paste -sd,)

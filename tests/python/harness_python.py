@@ -20,7 +20,7 @@ Errors = WebLocks.Error
 
 
 class PythonTestCase(BusTestCase):
-    """`manager` is of the agent under test; `other` is another client."""
+    """`manager` belongs to the agent under test; `other` is another client."""
 
     def setUp(self):
         super().setUp()
@@ -70,7 +70,7 @@ class PythonTestCase(BusTestCase):
                         f'expected {code.value_nick}, got {error.domain} {error.code}: {error}')
 
     def script(self, code, **options):
-        """A Python process on the bus; it prints, and is asked by its stdin."""
+        """A Python process on the bus; it prints, and gets commands on its stdin."""
         env = {**self.bus.environment(), 'BUCKET': self.bucket}
         process = subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, text=True, bufsize=1,
@@ -83,7 +83,8 @@ class PythonTestCase(BusTestCase):
 
 
 def run_async(start, finish):
-    """Calls start(callback), iterates the main context until the callback, returns finish(result)."""
+    """Calls start(callback), iterates the main context until the callback, returns
+    finish(result)."""
     results = []
     start(lambda _source, result, *_data: results.append(result))
     wait_for(lambda: results, what='callback')

@@ -18,7 +18,7 @@ class Classes(PythonTestCase):
         self.assertFalse(agent.get_connected())
         self.assert_fails(Errors.INVALID_STATE, agent.get_manager('b').query_sync)
 
-    def test_agent_that_finds_no_bus(self):
+    def test_agent_without_a_bus(self):
         self.assert_fails(Errors.UNAVAILABLE, WebLocks.Agent.new_for_address_sync,
                           'unix:path=/nonexistent/bus')
 
@@ -63,7 +63,7 @@ class Classes(PythonTestCase):
         return connection
 
     def test_agent_of_a_connection(self):
-        """Beside what the program does with its connection, which stays open."""
+        """The program's own use of its connection is not affected, and it stays open."""
         connection = self.new_connection()
 
         def get_id():
@@ -183,7 +183,7 @@ class Classes(PythonTestCase):
         self.other.request('x', bucket=self.bucket)
         options = WebLocks.Options(if_available=True)
         self.assertIsNone(self.manager.request_sync('x', options))
-        # PyGObject shows an array that is NULL as an empty list.
+        # PyGObject returns NULL arrays as empty lists.
         self.assertEqual(self.manager.request_many_sync(['a', 'x'], options), [])
         self.assertIsNone(run_async(
             lambda done: self.manager.request_async('x', options, None, done),
@@ -266,7 +266,7 @@ class Classes(PythonTestCase):
         self.assertEqual(len(self.manager.inspect_sync('y').get_held()), 0)
         lock.release_sync()
 
-    def test_what_query_does_not_say(self):
+    def test_fields_not_in_a_query(self):
         lock = self.manager.request_sync('x')
         info, = self.manager.query_sync().get_held()
         self.assertEqual((info.get_token(), info.get_why(), info.get_pid(), info.get_process()),

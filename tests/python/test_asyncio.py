@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""`async with manager.lock()` and the awaitable calls, on plain asyncio."""
+"""`async with manager.lock()` and the awaitable calls, with plain asyncio."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ STORM_TASKS = 300
 
 class AsyncTestCase(PythonTestCase):
     def run_async(self, coroutine):
-        """asyncio.run(), after which nothing remains."""
+        """asyncio.run(), after which no lock or request remains."""
         result = asyncio.run(asyncio.wait_for(coroutine, 50 * FACTOR))
         self.assertEqual(override.pumps, {})
         context = GLib.MainContext.default()
@@ -105,7 +105,7 @@ class Calls(AsyncTestCase):
             for each in [lock, *locks]:
                 await each.release()
             await self.assert_raises_error(Errors.NOT_HELD, lock.release())
-            # A monitor lives by itself while the loop runs.
+            # A monitor is updated while the loop runs.
             await self.until(lambda: len(monitor.held) == 0 and len(of_all.held) == 0)
         self.run_async(body())
 
@@ -143,7 +143,7 @@ class Calls(AsyncTestCase):
                 async with self.manager.lock('x') as lock:
                     lock.connect('lost', lambda _lock, reason: reasons.append(reason))
                     self.other.steal('x', bucket=self.bucket)
-                    # The signal comes while the body awaits something else.
+                    # The signal is emitted while the body awaits something else.
                     await self.until(lambda: reasons)
             self.assert_error_is(caught.exception, Errors.STOLEN)
             self.assertEqual(reasons, [WebLocks.LossReason.STOLEN])
@@ -180,13 +180,13 @@ class Calls(AsyncTestCase):
 
 
 class Loops(AsyncTestCase):
-    def test_sync_calls_do_not_lose_what_others_await(self):
+    def test_sync_calls_complete_awaited_calls(self):
         async def body():
             id_, _token = self.other.request('x', bucket=self.bucket)
             task = asyncio.create_task(self.manager.request('x'))
             await self.until(lambda: self.pending() == ['x'])
             self.other.release(id_, bucket=self.bucket)
-            # The grant is most probably read in here.
+            # Most probably the grant is read in these calls.
             for _ in range(10):
                 self.manager.query_sync()
             async with await_lock(task):
@@ -234,7 +234,7 @@ class Loops(AsyncTestCase):
             await self.manager.query()
             await asyncio.wait_for(fired.wait(), 20 * FACTOR)
 
-            # A descriptor that stays readable, and that its source forgets.
+            # A descriptor that stays readable, although its source has been removed.
             fired.clear()
             GLib.unix_fd_add_full(GLib.PRIORITY_DEFAULT, reader, GLib.IOCondition.IN,
                                   lambda *_: fired.set())
@@ -294,7 +294,7 @@ class Loops(AsyncTestCase):
         self.assertEqual(errors, [])
         self.assert_nothing_left()
 
-    def test_beside_a_glib_main_loop_in_another_thread(self):
+    def test_with_a_glib_main_loop_in_another_thread(self):
         loop = GLib.MainLoop()
         thread = threading.Thread(target=loop.run)
         thread.start()
@@ -311,7 +311,7 @@ class Loops(AsyncTestCase):
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
-        # In debug mode asyncio complains of calls from a wrong thread.
+        # In debug mode asyncio reports calls from a wrong thread.
         asyncio.run(asyncio.wait_for(body(), 40 * FACTOR), debug=True)
         self.assert_nothing_left()
 
@@ -331,7 +331,7 @@ class Loops(AsyncTestCase):
 
 
 class await_lock:
-    """An `async with` around a task that gives a lock."""
+    """An `async with` around a task that returns a lock."""
 
     def __init__(self, task):
         self.task = task
@@ -388,7 +388,7 @@ class Cancellation(AsyncTestCase):
         self.run_async(body())
 
     def test_at_every_step_of_a_request(self):
-        """Cancelled after n steps of the loop: there is a lock or none, never a lost one."""
+        """Cancelled after n steps of the loop: a lock is returned, or released."""
         ways = [lambda name: self.manager.request(name),
                 lambda name: self.manager.request(name, if_available=True),
                 lambda name: self.manager.request(name, steal=True),
@@ -408,7 +408,7 @@ class Cancellation(AsyncTestCase):
                     continue
                 completed += 1
                 locks = task.result()
-                # None: a lock that came too late is just being released.
+                # None: a lock that was granted too late is being released.
                 for lock in locks if isinstance(locks, list) else [locks]:
                     if lock is not None:
                         await lock.release()
@@ -417,10 +417,10 @@ class Cancellation(AsyncTestCase):
             with self.subTest(way=number):
                 completed = self.run_async(body(way))
                 diagnostic(f'way {number}: {completed} of 60 were granted before the cancellation')
-                # Nobody runs the context any more, and yet nothing is left.
+                # The context is no longer iterated, and yet no lock remains.
                 self.assert_nothing_left()
 
-    def test_granted_and_cancelled_at_once(self):
+    def test_granted_and_cancelled_immediately(self):
         async def body():
             for _ in range(20):
                 id_, _token = self.other.request('x', bucket=self.bucket)
@@ -435,7 +435,7 @@ class Cancellation(AsyncTestCase):
                 await self.until(lambda: self.state() == ([], []))
         self.run_async(body())
 
-    def test_loop_ends_at_once(self):
+    def test_loop_ends_immediately(self):
         async def body():
             tasks = [asyncio.create_task(request) for number in range(50) for request in (
                 self.manager.request(f'a{number}'),
@@ -450,7 +450,7 @@ class Cancellation(AsyncTestCase):
         self.assert_nothing_left()
 
     def test_loop_ends_in_the_middle_of_a_request(self):
-        """Nothing but a request that can be cancelled: nobody awaits the service's answer."""
+        """Only a request that can be cancelled: no task awaits the service's answer."""
         async def body(steps):
             task = asyncio.create_task(self.manager.request('x'))
             for _ in range(steps):
@@ -477,7 +477,7 @@ class Cancellation(AsyncTestCase):
         finally:
             self.daemon.resume()
         self.assertLess(time.monotonic() - began, 10 * FACTOR)
-        # The next call reads the late answer, and gives the lock back.
+        # The next call reads the late answer, and releases the lock.
         self.manager.query_sync()
         self.wait_held()
 
@@ -514,7 +514,7 @@ class Many(AsyncTestCase):
         self.run_async(body())
         self.assert_nothing_left()
 
-    def storm(self, seed):
+    def random_cancellations(self, seed):
         chance = random.Random(seed)
         counts = {'done': 0, 'cancelled': 0, 'raised': 0, 'unavailable': 0}
         inside = []
@@ -553,10 +553,10 @@ class Many(AsyncTestCase):
         self.assertGreater(counts['cancelled'], 0)
         self.assertGreater(counts['done'], 0)
 
-    def test_storms_of_cancellations(self):
+    def test_random_cancellations(self):
         for seed in range(5):
             with self.subTest(seed=seed):
-                self.storm(seed)
+                self.random_cancellations(seed)
 
 
 if __name__ == '__main__':

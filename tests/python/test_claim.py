@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""WebLocks.Claim and WebLocks.Request as PyGObject shows them."""
+"""WebLocks.Claim and WebLocks.Request in PyGObject."""
 
 import gc
 import weakref
@@ -15,7 +15,7 @@ State = WebLocks.ClaimState
 
 class Claims(PythonTestCase):
     def new_claim(self, manager=None, name='a', **properties):
-        """A claim, and the list of states that it notifies of."""
+        """A claim, and the list of the states that it notifies of."""
         claim = WebLocks.Claim(manager=manager or self.manager, name=name, **properties)
         states = []
         claim.connect('notify::state', lambda claim, _pspec: states.append(claim.props.state))

@@ -3,8 +3,7 @@
 
 """After many rounds, neither the memory of this process nor the reference counts have grown.
 
-Without a monitor, which would store all messages in this process.
-"""
+Without a monitor, which would store all messages in this process."""
 
 import asyncio
 import gc
@@ -85,7 +84,7 @@ class Memory(unittest.TestCase):
             for _ in range(count):
                 async with self.manager.lock('x'):
                     pass
-        # Each with a loop, thus with a pump, of its own.
+        # Each with a separate loop, and thus a separate pump.
         self.assert_flat(lambda: asyncio.run(rounds(20)), ROUNDS // 50, async_calls=40)
 
     def test_asyncio_cancelled(self):

@@ -11,12 +11,12 @@ from harness_python import Errors, PATIENCE, PythonTestCase, WebLocks, main, wai
 class ServiceGone(PythonTestCase):
     def setUp(self):
         super().setUp()
-        self.kill_and_restart()  # the one before may have been one that keeps nothing
+        self.kill_and_restart()  # the previous one may have been without state
 
     def test_it_is_only_a_pause(self):
-        told, granted = [], []
+        lost, granted = [], []
         lock = self.manager.request_sync('x')
-        lock.connect('lost', lambda _lock, reason: told.append(reason))
+        lock.connect('lost', lambda _lock, reason: lost.append(reason))
         waiter = self.new_manager()
         waiter.request_async('x', None, None, lambda _source, result:
                              granted.append(waiter.request_finish(result)))
@@ -24,10 +24,10 @@ class ServiceGone(PythonTestCase):
         for _ in range(3):
             self.kill_and_restart()
             self.assertEqual((self.held(), self.pending()), (['x'], ['x']))
-        self.assertEqual((told, granted, lock.held), ([], [], True))
+        self.assertEqual((lost, granted, lock.held), ([], [], True))
         lock.release_sync()
         wait_for(lambda: granted, what='the lock')
-        self.assertEqual(told, [])
+        self.assertEqual(lost, [])
         granted.pop().release_sync()
         self.assert_nothing_left()
 
@@ -47,13 +47,13 @@ class ServiceGone(PythonTestCase):
         self.assertEqual(done, [True])
         self.assert_nothing_left()
 
-    def test_it_has_lost_its_state(self):
-        told = []
+    def test_without_its_state(self):
+        lost = []
         lock = self.manager.request_sync('x')
-        lock.connect('lost', lambda _lock, reason: told.append(reason))
+        lock.connect('lost', lambda _lock, reason: lost.append(reason))
         self.kill_and_restart('--no-state')
-        wait_for(lambda: told, what='lost')
-        self.assertEqual((told, lock.held), ([WebLocks.LossReason.LOST], False))
+        wait_for(lambda: lost, what='lost')
+        self.assertEqual((lost, lock.held), ([WebLocks.LossReason.LOST], False))
         self.assert_fails(Errors.LOST, lock.release_sync)
 
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Locks in threads: with a main loop in another thread, with none, with separate contexts."""
+"""Locks in threads: with a main loop in another thread, without one, with separate contexts."""
 
 import threading
 
@@ -14,7 +14,7 @@ class Threads(PythonTestCase):
     time_limit = 40.0
 
     def start(self, function, *args):
-        """A thread whose exception is the test's; a daemon, so that a hang is only a failure."""
+        """A thread whose exception fails the test; a daemon, so that a hang is only a failure."""
         def run():
             try:
                 function(*args)
@@ -86,28 +86,28 @@ class Threads(PythonTestCase):
         self.assert_nothing_left()
 
     def wait_pending_in_thread(self):
-        # Through the same manager, which another thread waits with.
+        # With the same manager, with which another thread waits.
         while not self.manager.query_sync().pending:
             pass
 
-    def test_threads_beside_a_main_loop(self):
+    def test_threads_with_a_main_loop(self):
         inside = []
         threads = [self.start(self.count, self.manager, inside) for _ in range(4)]
         wait_for(lambda: not any(thread.is_alive() for thread in threads), what='threads')
         self.join(*threads)
         self.assert_nothing_left()
 
-    def test_lost_is_told_to_the_main_loop(self):
-        told = []
+    def test_lost_is_emitted_in_the_main_loop(self):
+        lost = []
 
         def run():
             lock = self.manager.request_sync('x')
-            lock.connect('lost', lambda _lock, reason: told.append((reason, threading.get_ident())))
+            lock.connect('lost', lambda _lock, reason: lost.append((reason, threading.get_ident())))
             self.lock = lock
         self.join(self.start(run))
         self.other.steal('x', bucket=self.bucket)
-        wait_for(lambda: told, what='lost')
-        self.assertEqual(told, [(WebLocks.LossReason.STOLEN, threading.get_ident())])
+        wait_for(lambda: lost, what='lost')
+        self.assertEqual(lost, [(WebLocks.LossReason.STOLEN, threading.get_ident())])
         del self.lock
 
     def test_last_reference_dropped_in_a_thread(self):

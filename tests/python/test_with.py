@@ -12,19 +12,20 @@ from harness_python import (FACTOR, Errors, Gio, GLib, PythonTestCase, WebLocks,
 
 from rawbus import RawClient
 
-# Waits for `name` in the bucket of the environment; says what became of it.
+# Waits for `name` in the bucket of the environment; prints the result.
 WAITER = '''
 import os, select, signal, sys, gi
 gi.require_version('WebLocks', '1')
 from gi.repository import Gio, GLib, WebLocks
 seen = []
 
-# Python sees a signal between two steps; one that comes just before it sleeps doesn't wake it.
+# Python handles a signal between two steps; one that comes just before a sleep doesn't interrupt
+# it.
 def wait_for_the_end():
     while not select.select([sys.stdin], [], [], 0.1)[0]:
         pass
 
-# What runs in the background of a shell has it ignored, and so have its children.
+# In background processes of a shell it is ignored, and so in their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGUSR1, lambda *_: seen.append('SIGUSR1'))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -111,7 +112,7 @@ class Body(PythonTestCase):
         self.assertGreaterEqual(time.monotonic() - began, 0.25)
         self.assertEqual(self.pending(), [])
 
-    def test_timeout_of_zero_does_not_wait_for_ever(self):
+    def test_timeout_of_zero_does_not_wait_indefinitely(self):
         self.other.request('x', bucket=self.bucket)
         with self.assertRaises(GLib.Error) as caught:
             with self.manager.lock('x', timeout=0):
@@ -120,7 +121,7 @@ class Body(PythonTestCase):
         with self.manager.lock('y', timeout=float('inf')):
             pass
 
-    def test_arguments_that_make_no_sense(self):
+    def test_invalid_arguments(self):
         for wrong, error in (({'timeout': -1}, ValueError), ({'timeout': float('nan')}, ValueError),
                              ({'timeout': 'soon'}, TypeError), ({'mode': 'upgradable'}, ValueError),
                              ({'mode': None}, ValueError), ({'reason': ''}, TypeError)):
@@ -134,7 +135,7 @@ class Body(PythonTestCase):
                     self.fail('the body ran')
             self.assert_error_is(caught.exception, Errors.NOT_SUPPORTED)
 
-    def test_cancellable_goes_with_all_options(self):
+    def test_cancellable_with_all_options(self):
         for options in ({'steal': True}, {'if_available': True}):
             with self.manager.lock('x', cancellable=Gio.Cancellable(), **options) as lock:
                 self.assertTrue(lock.held)
@@ -239,7 +240,7 @@ class Signals(PythonTestCase):
         process = self.waiter()
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.stdout.readline(), 'interrupted\n')
-        # The process lives, and its request does not.
+        # The process continues, but its request has ended.
         self.wait_pending()
         process.stdin.close()
         self.assertEqual(wait_exit(process), 0)
@@ -249,7 +250,7 @@ class Signals(PythonTestCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(wait_exit(process), 7)
 
-    def test_handler_that_returns_keeps_the_place_in_the_queue(self):
+    def test_position_in_the_queue_after_a_handler(self):
         process = self.waiter()
         second = self.client()
         second.request('name', bucket=self.bucket)
@@ -298,7 +299,7 @@ class Signals(PythonTestCase):
         self.assertEqual(got, [True])
 
 
-class Looks(PythonTestCase):
+class Attributes(PythonTestCase):
     def test_reprs(self):
         with self.manager.lock('a name', mode='shared') as lock:
             self.assertEqual(repr(lock), "<WebLocks.Lock 'a name' shared, held>")

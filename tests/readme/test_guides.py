@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Runs the programs of the guides as they stand, and compares what they print.
+"""Runs the programs of the guides unchanged, and compares their output.
 
 test_guides.py GUIDES [TEST]...
 
 In a guide, a block of code with a language is a whole program, and the block without one that
-follows it is what it prints. A program in C or Vala begins with the command that compiles and runs it.
-"""
+follows it is its output. A program in C or Vala begins with the command that compiles and runs
+it."""
 
 import os
 import re
@@ -28,24 +28,25 @@ LANGUAGES = {
     'python': ([sys.executable], 'program.py'),
     'sh': (['sh', '-u'], 'program.sh'),
 }
-# The first line of others: the command, and in it the name of the file.
+# For other languages, the pattern of the first line: the command, which contains the name of the
+# file.
 COMPILED = {
     'c': r'/\* (cc .* (\w+\.c) .*) \*/\n',
     'vala': r'// (valac .* (\w+\.vala) .*)\n',
 }
-# Where the guides say that things are installed.
+# The installation directory according to the guides.
 JS_INSTALLED = 'file:///usr/share/weblocks-1/gjs/'
 SERVICES_INSTALLED = '/usr/share/dbus-1/services'
 # Its program opens a window: tests/gtk/test_guide.py runs it.
-NOT_HERE = 'window.md'
+EXCLUDED = 'window.md'
 
 
 def programs(guide):
-    """[(language, text, what it prints)]"""
+    """[(language, program, output)]"""
     with open(guide, encoding='utf-8') as file:
         blocks = re.findall(r'^```(\w*)\n(.*?)^```$', file.read(), re.MULTILINE | re.DOTALL)
     if [bool(language) for language, _text in blocks] != [True, False] * (len(blocks) // 2):
-        raise AssertionError(f'{guide}: not each program is followed by what it prints')
+        raise AssertionError(f'{guide}: a program is not followed by its output')
     return [(language, text, printed)
             for (language, text), (_, printed) in zip(blocks[::2], blocks[1::2])]
 
@@ -61,7 +62,7 @@ class Guides(BusTestCase):
                'XDG_DATA_DIRS': f'{directory}/share:/usr/local/share:/usr/share',
                'PYTHONPATH': environment('WEBLOCKS_PYTHON_DIR')}
         os.makedirs(os.path.join(directory, 'share', 'vala'))
-        # Where valac looks for bindings.
+        # Where valac searches for bindings.
         os.symlink(library, os.path.join(directory, 'share', 'vala', 'vapi'))
         found = programs(guide)
         self.assertTrue(found, f'{guide} has no program')
@@ -76,7 +77,7 @@ class Guides(BusTestCase):
             if language == 'vala' and not os.path.exists(f'{library}/weblocks-1.vapi'):
                 self.skipTest('built without the Vala binding')
             if shutil.which(tool) is None:
-                self.skipTest(f'there is no {tool}')
+                self.skipTest(f'{tool} is not installed')
             with open(os.path.join(directory, name), 'w', encoding='utf-8') as file:
                 file.write(text
                            .replace(JS_INSTALLED, f"file://{environment('WEBLOCKS_GJS_DIR')}/")
@@ -119,7 +120,7 @@ class Guides(BusTestCase):
         self.check(os.path.join(GUIDES, 'vala.md'))
 
     def test_each_guide_with_programs_has_a_test(self):
-        for guide in set(glob('*.md', root_dir=GUIDES)) - {NOT_HERE}:
+        for guide in set(glob('*.md', root_dir=GUIDES)) - {EXCLUDED}:
             name = guide.removesuffix('.md').replace('-', '_')
             with self.subTest(name):
                 self.assertEqual(bool(programs(os.path.join(GUIDES, guide))),

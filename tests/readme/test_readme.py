@@ -25,7 +25,7 @@ SECTION = 'Examples'
 LINES_MAX = {'c': 17}  # a whole program
 LINES_MAX_OTHERS = 6
 
-# It says what it was called with, and ends when it is told to.
+# Writes its arguments to a file, and exits when the test lets it.
 LP = '''#!/bin/sh
 echo "$*" >"$LP_STARTED"
 read -r _ <"$LP_END"
@@ -70,7 +70,7 @@ class Readme(BusTestCase):
 
     def fifo(self, name):
         os.mkfifo(self.path(name))
-        # For reading and writing, so that neither we nor lp wait for the other to open it.
+        # For reading and writing, so that neither this process nor lp blocks in open().
         fd = os.open(self.path(name), os.O_RDWR | os.O_NONBLOCK)
         self.addCleanup(os.close, fd)
         return fd
@@ -128,17 +128,17 @@ class Readme(BusTestCase):
 
         os.write(self.end, b'\n')
         contender.wait_granted(second)
-        code, said = wait_exit(process), process.stdout.read().decode()
-        self.assertEqual(code, 0, said)
+        code, output = wait_exit(process), process.stdout.read().decode()
+        self.assertEqual(code, 0, output)
         self.assertEqual(self.state(), ([contender.name], []))
         self.assertEqual(self.lp_has_started(), '', 'lp was called twice')
         contender.release(second)
-        return said
+        return output
 
     def need(self, *commands):
         for command in commands:
             if shutil.which(command) is None:
-                self.skipTest(f'there is no {command}')
+                self.skipTest(f'{command} is not installed')
 
     def test_c(self):
         compiler = shlex.split(environment('WEBLOCKS_CC'))
@@ -175,8 +175,8 @@ class Readme(BusTestCase):
         script = self.write('snippet.sh', self.snippet('sh'))
         self.assertEqual(self.run_against_a_contender(['sh', '-u', script]), '')
 
-    def test_shell_shows_who_is_in_the_way(self):
-        # As it stands, but for the patience that a test has.
+    def test_shell_shows_the_holder(self):
+        # Unchanged, except for a shorter time-out.
         text = self.snippet('sh')
         self.assertIn('--wait 60', text)
         script = self.write('snippet.sh', text.replace('--wait 60', '--wait 0.1'))
@@ -188,7 +188,7 @@ class Readme(BusTestCase):
         self.assertEqual(self.lp_has_started(), '')
         self.contender.release(id_)
 
-    def test_shell_blames_nobody_if_lp_fails(self):
+    def test_shell_shows_no_holder_if_lp_fails(self):
         self.write('lp', '#!/bin/sh\nexit 3\n', mode=0o755)
         script = self.write('snippet.sh', self.snippet('sh'))
         result = subprocess.run(['sh', '-u', script], env=self.env, stdin=subprocess.DEVNULL,

@@ -47,6 +47,7 @@ IN_LOG = {
 IN_DEBUG_LOG = {
     **IN_LOG,
     'name': "a unique name: the bus's",
+    'unique_name': "the bus's",
     'lookup->unique_name': "the bus's",
     'problem': 'one of the fixed texts of credentials.c',
     'lock_call_get_name(call)': 'of the table of calls',

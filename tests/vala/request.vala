@@ -28,11 +28,11 @@ async WebLocks.Manager open_bucket(string bucket) throws Error
     return (WebLocks.Manager) Object.new(typeof(WebLocks.Manager), agent: agent, bucket: bucket);
 }
 
-async void hold(WebLocks.Manager manager, string name, StringBuilder order, string who) throws Error
+async void hold(WebLocks.Manager manager, string name, StringBuilder order, string client) throws Error
 {
-    var theirs = yield manager.request_async(name, null, null);
-    order.append(who);
-    yield theirs.release_async(null);
+    var held = yield manager.request_async(name, null, null);
+    order.append(client);
+    yield held.release_async(null);
 }
 
 async void test_requests(WebLocks.Manager manager, WebLocks.Manager other) throws Error
@@ -88,12 +88,12 @@ async void test_options(WebLocks.Manager manager, WebLocks.Manager other) throws
     held.lost.connect((why) => { reason = why; });
     options = new WebLocks.Options() { steal = true };
     var stolen = yield other.request_async("scanner", options, null);
-    /* A lock that is released before the signal has come has none. */
+    /* A lock that is released before it was lost emits no signal. */
     while (reason == null) {
         Idle.add(test_options.callback);
         yield;
     }
-    check(reason == WebLocks.LossReason.STOLEN, "the loser is told");
+    check(reason == WebLocks.LossReason.STOLEN, "the holder is notified");
     check(held.get_error() is WebLocks.Error.STOLEN, "the lock has the error");
     try {
         yield held.release_async(null);
@@ -119,7 +119,7 @@ async void test_break(WebLocks.Manager manager) throws Error
     var held = yield manager.request_async("stuck", null, null);
     var buckets = yield manager.agent.list_observable_async(null);
     check_text(buckets[0].bucket, manager.bucket, "one's own bucket can be observed");
-    check(!buckets[0].observed && buckets[0].application == null, "as one's own");
+    check(!buckets[0].observed && buckets[0].application == null, "with the properties of one's own");
     var n_broken = yield buckets[0].break_async("stuck", null, null);
     check_text(n_broken.to_string(), "1", "a lock is broken");
     held = null;
@@ -159,7 +159,7 @@ async void test_claim(WebLocks.Manager manager, WebLocks.Manager other) throws E
     check(yield second.take_over_async(null), "a claim is taken over");
     yield until(() => first.holder != null);
     check(first.error is WebLocks.Error.STOLEN, "and waits again, with the reason");
-    check(first.holder.token == second.token, "for the one that took it");
+    check(first.holder.token == second.token, "held by the other claim");
     second.stop();
     yield until(() => first.held);
     check(first.error == null, "until it is held again");
