@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What bounds the throughput of many clients: those of bench-lock-load with less and less in their
- * way.
+/* What bounds the throughput of many clients: the clients of bench-lock-load with fewer and fewer
+ * components.
  *
  *     bench-bounds-load ADDRESS WAY CLIENTS COUNT
  *
  * WAY is
- *   sync     locks requested and released by sync calls of the library;
- *   packets  the same by bare packets (hand.h);
+ *   sync     locks requested and released by synchronous calls of the library;
+ *   packets  the same by packets without the library (hand.h);
  *   echo     two round trips of a byte with a process that waits by epoll and sends each byte back.
  *
- * COUNT pairs in all, shared evenly, one at a time for each client. Every client is a process.
+ * COUNT pairs in total, shared evenly, one at a time for each client. Every client is a process.
  * Prints `rate`, pairs per second. */
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ run_sync(const Load *load, gpointer data)
     }
 }
 
-/* ---- locks by hand */
+/* ---- locks by packets */
 
 typedef struct {
     Hand *hand;
@@ -117,8 +117,8 @@ echo(guint n_clients)
         int n_events = epoll_wait(epoll_fd, events, EVENTS_MAX, -1);
 
         for (int i = 0; i < n_events; i++) {
-            bench_hear(events[i].data.fd);
-            bench_tell(events[i].data.fd);
+            bench_wait_notified(events[i].data.fd);
+            bench_notify(events[i].data.fd);
         }
     }
 }

@@ -22,21 +22,21 @@
 
 #define MAX_NEIGHBOURS 64
 #define IN_FLIGHT      64
-/* Which an echo takes from one client before it looks at the next: as much as the service does from
- * all in a turn. */
+/* The number of bytes that the echo process takes from one client before the next: as many as the
+ * service takes calls in a turn. */
 #define PER_TURN 8
 
 /* ---- processes, which never return */
 
-/* Byte for byte, one system call each way: as a service that has nothing to do. */
+/* Byte by byte, one system call in each direction: like a service without any other work. */
 static void
 echo_some(int fd, guint n_left)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
 
     for (; n_left > 0 && poll(&ready, 1, 0) > 0; n_left--) {
-        bench_hear(fd);
-        bench_tell(fd);
+        bench_wait_notified(fd);
+        bench_notify(fd);
     }
 }
 
@@ -68,16 +68,16 @@ static void
 run_client(int fd, guint in_flight)
 {
     for (guint i = 0; i < in_flight; i++)
-        bench_tell(fd);
+        bench_notify(fd);
     while (TRUE) {
-        bench_hear(fd);
-        bench_tell(fd);
+        bench_wait_notified(fd);
+        bench_notify(fd);
     }
 }
 
-/* ---- starting them */
+/* ---- start */
 
-/* The pids in `children`; how many there are. */
+/* Stores the pids in `children`; returns their number. */
 static guint
 start_busy(pid_t *children)
 {

@@ -28,9 +28,9 @@ start_neighbour(const Load *load, guint index, int fd)
 
     if (child != 0)
         return child;
-    bench_hear(fd);
+    bench_wait_notified(fd);
     client = load_connect_locks(load, index);
-    bench_tell(fd);
+    bench_notify(fd);
     load_run_locks(load, client);
     _exit(EXIT_SUCCESS);
 }
@@ -43,8 +43,8 @@ start_echo(int fd)
     if (child != 0)
         return child;
     while (TRUE) {
-        bench_hear(fd);
-        bench_tell(fd);
+        bench_wait_notified(fd);
+        bench_notify(fd);
     }
 }
 
@@ -97,9 +97,9 @@ main(int argc, char **argv)
     manager = bench_manager_new(agent, "calm");
     measure(manager, echo_pair[0], TRUE, count);
     for (guint i = 0; i < n_neighbours; i++)
-        bench_tell(pair[0]);
+        bench_notify(pair[0]);
     for (guint i = 0; i < n_neighbours; i++)
-        bench_hear(pair[0]);
+        bench_wait_notified(pair[0]);
     measure(manager, echo_pair[0], FALSE, count);
     for (guint i = 0; i < n_neighbours; i++)
         bench_kill(neighbours[i]);

@@ -22,7 +22,7 @@
 #define LOCK_NAME "printer"
 #define WARM_UP   20
 
-/* A host gives a permit back when it had no request for a second. */
+/* A host returns a permit after a second without requests. */
 #define RETURN_SECONDS 3
 
 static WebLocksManager *
@@ -109,7 +109,7 @@ take_locks(WebLocksManager *manager, guint count)
     }
 }
 
-/* All connect before any begins. */
+/* All processes connect before any begins. */
 static void
 run_load(guint count, const char *bucket, guint n_each, char **addresses, guint n_addresses)
 {

@@ -23,7 +23,7 @@
 #define HOUR_MS          3600000
 #define MAX_REPETITIONS  1001
 #define FLAT             1.2
-#define OWN_NAMES        32 /* of the measured clients: several, so that no one hash decides */
+#define OWN_NAMES        32 /* of the measured clients: several, to average over hashes */
 
 typedef struct {
     guint n_others;
@@ -38,7 +38,7 @@ typedef struct {
     guint32 random;
 } World;
 
-/* Runs `n` of its operations. */
+/* Does the operation `n` times. */
 typedef void (*Operation)(World *world, guint n);
 
 typedef struct {
@@ -52,7 +52,7 @@ static int n_operations = 40000;
 static int max_others = 1000000;
 static char own_names[OWN_NAMES][16];
 
-/* ---- the core in few words */
+/* ---- short functions for the core */
 
 static guint64
 request(World *world, Agent *agent, const char *name, LockOptions options)
@@ -169,7 +169,7 @@ world_free(World *world)
     g_free(world);
 }
 
-/* ---- what is measured */
+/* ---- the measured operations */
 
 static void
 run_request_release(World *world, guint n)
@@ -179,7 +179,7 @@ run_request_release(World *world, guint n)
                 request(world, world->a, own_names[i % OWN_NAMES], (LockOptions){0}));
 }
 
-/* The one client holds all of its names. */
+/* The measured client holds all of its names. */
 static void
 hold_all(World *world, guint64 *ids)
 {
@@ -194,7 +194,7 @@ release_all(World *world, const guint64 *ids)
         release(world, world->a, ids[i]);
 }
 
-/* Two clients hand locks back and forth: each release grants the other's, each request waits. */
+/* Two clients alternate: each release grants the other's request, and each request waits. */
 static void
 run_hand_over(World *world, guint n)
 {
@@ -257,7 +257,8 @@ run_unavailable(World *world, guint n)
     release_all(world, held);
 }
 
-/* Any of the others' names, or any place in the others' queue: each is a walk to cold memory. */
+/* Random names, and random positions in the queue: each accesses memory that isn't in the
+ * caches. */
 static void
 run_random(World *world, guint n)
 {
@@ -342,7 +343,7 @@ get_ratio(const double *figures, const double *of_one_other)
     return get_quantile(ratios, 0.5);
 }
 
-/* ---- telling */
+/* ---- output */
 
 static void
 print_rows(double (*figures)[N_OPERATIONS][MAX_REPETITIONS], guint operation, guint n_scales)

@@ -8,7 +8,7 @@
  * Prints `death`: microseconds from SIGKILL of a process with HELD locks and WAITING pending
  * requests until another process's request for the last of these locks is granted. */
 
-#include "crowd.h"
+#include "bulk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -25,21 +25,21 @@ typedef struct {
 static void
 on_never_granted(GObject *source, GAsyncResult *result, gpointer data)
 {
-    bench_die("victim", "it was granted what another one holds");
+    bench_die("killed process", "it was granted what another one holds");
 }
 
 static G_NORETURN void
-live_as_victim(const Scene *scene, int fd)
+run_killed_process(const Scene *scene, int fd)
 {
     WebLocksAgent *agent;
     WebLocksManager *manager;
 
-    bench_hear(fd); /* the gate is held */
+    bench_wait_notified(fd); /* the contended is held */
     agent = bench_agent_new(scene->address);
-    manager = bench_manager_new(agent, "crowd");
-    crowd_hold(manager, scene->n_held);
-    crowd_wait(manager, scene->n_waiting, on_never_granted, NULL);
-    bench_tell(fd);
+    manager = bench_manager_new(agent, "bulk");
+    bulk_hold(manager, scene->n_held);
+    bulk_wait(manager, scene->n_waiting, on_never_granted, NULL);
+    bench_notify(fd);
     for (;;)
         pause();
 }
@@ -55,28 +55,28 @@ on_granted(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 static void
-measure(const Scene *scene, pid_t victim, int fd)
+measure(const Scene *scene, pid_t killed, int fd)
 {
     g_autoptr(WebLocksAgent) agent = bench_agent_new(scene->address);
-    g_autoptr(WebLocksManager) manager = bench_manager_new(agent, "crowd");
-    g_autoptr(WebLocksLock) gate = bench_request(manager, CROWD_GATE);
+    g_autoptr(WebLocksManager) manager = bench_manager_new(agent, "bulk");
+    g_autoptr(WebLocksLock) contended = bench_request(manager, BULK_NAME);
     g_autofree char *name = g_strdup_printf("document %u", scene->n_held - 1);
     WebLocksLock *lock = NULL;
     guint64 begin;
 
-    bench_tell(fd);
-    bench_hear(fd);
+    bench_notify(fd);
+    bench_wait_notified(fd);
     web_locks_manager_request_async(manager, name, NULL, NULL, on_granted, &lock);
     bench_barrier(agent);
-    if (lock != NULL || !web_locks_lock_get_held(gate))
-        bench_die("victim", "it does not hold its locks, or has the gate");
+    if (lock != NULL || !web_locks_lock_get_held(contended))
+        bench_die("killed process", "it does not hold its locks, or has the contended");
     begin = bench_now();
-    bench_check_errno(kill(victim, SIGKILL) == 0, "killing the victim");
+    bench_check_errno(kill(killed, SIGKILL) == 0, "kill");
     while (lock == NULL)
         g_main_context_iteration(NULL, TRUE);
     bench_print("death", (double)(bench_now() - begin) / 1000);
     g_object_unref(lock);
-    bench_check_errno(waitpid(victim, NULL, 0) == victim, "waiting for the victim");
+    bench_check_errno(waitpid(killed, NULL, 0) == killed, "waiting for the killed process");
 }
 
 int
@@ -84,7 +84,7 @@ main(int argc, char **argv)
 {
     Scene scene;
     int pair[2];
-    pid_t victim;
+    pid_t killed;
 
     if (argc != 4) {
         fprintf(stderr, "usage: bench-death ADDRESS HELD WAITING\n");
@@ -94,12 +94,12 @@ main(int argc, char **argv)
     scene.n_held = bench_number(argv[2]);
     scene.n_waiting = bench_number(argv[3]);
     bench_make_pair(pair);
-    victim = bench_fork();
-    if (victim == 0) {
+    killed = bench_fork();
+    if (killed == 0) {
         close(pair[0]);
-        live_as_victim(&scene, pair[1]);
+        run_killed_process(&scene, pair[1]);
     }
     close(pair[1]);
-    measure(&scene, victim, pair[0]);
+    measure(&scene, killed, pair[0]);
     return EXIT_SUCCESS;
 }

@@ -61,7 +61,7 @@ run_sd_bus(const char *address, guint count, BenchSamples *samples)
         guint64 begin = bench_now();
 
         request_and_release(bus);
-        /* The service asks by the bus now and then whether it is read. */
+        /* The service sends a Ping now and then. */
         while (i % 16 == 0 && sd_bus_process(bus, NULL) > 0)
             ;
         if (i >= WARM_UP)

@@ -30,7 +30,7 @@ begin(const char *address, gboolean first)
     if (first)
         player->lock = bench_request(player->manager, LOCK_NAME);
     else
-        bench_barrier(player->agent); /* connected for good */
+        bench_barrier(player->agent); /* the connection is complete */
     return player;
 }
 
@@ -74,7 +74,7 @@ on_released(GObject *source, GAsyncResult *result, gpointer data)
 }
 
 static void
-let_go(gpointer data)
+release_lock(gpointer data)
 {
     Player *player = data;
 
@@ -88,7 +88,7 @@ let_go(gpointer data)
 int
 main(int argc, char **argv)
 {
-    static const Handover handover = {begin, queue, acquire, let_go};
+    static const Handover handover = {begin, queue, acquire, release_lock};
 
     if (argc != 3) {
         fprintf(stderr, "usage: bench-lock-handover ADDRESS COUNT\n");

@@ -59,7 +59,7 @@ acquire(gpointer data)
 }
 
 static void
-let_go(gpointer data)
+release_lock(gpointer data)
 {
     Player *player = data;
 
@@ -69,7 +69,7 @@ let_go(gpointer data)
 int
 main(int argc, char **argv)
 {
-    static const Handover handover = {begin, queue, acquire, let_go};
+    static const Handover handover = {begin, queue, acquire, release_lock};
 
     if (argc != 3) {
         fprintf(stderr, "usage: bench-name-handover ADDRESS COUNT\n");

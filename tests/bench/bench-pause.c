@@ -35,7 +35,7 @@ get_service_pid(GDBusConnection *connection)
     return (pid_t)pid;
 }
 
-/* If the bus can't start the service, a request while there is none is refused immediately. */
+/* If the bus can't start the service, a request without one is refused immediately. */
 static WebLocksLock *
 request(WebLocksManager *manager)
 {

@@ -23,7 +23,7 @@
     "if redis.call('get', KEYS[1]) == ARGV[1] then " \
     "return redis.call('del', KEYS[1]) else return 0 end"
 
-/* A command in the protocol's bytes, made once. */
+/* A command, encoded once. */
 typedef struct {
     char *bytes;
     gsize length;

@@ -29,34 +29,34 @@ round_trips(guint count, BenchSamples *samples)
     child = bench_fork();
     if (child == 0) {
         for (guint i = 0; i < WARM_UP + count; i++) {
-            bench_hear(pair[1]);
-            bench_tell(pair[1]);
+            bench_wait_notified(pair[1]);
+            bench_notify(pair[1]);
         }
         _exit(EXIT_SUCCESS);
     }
     for (guint i = 0; i < WARM_UP + count; i++) {
         guint64 begin = bench_now();
 
-        bench_tell(pair[0]);
-        bench_hear(pair[0]);
+        bench_notify(pair[0]);
+        bench_wait_notified(pair[0]);
         if (i >= WARM_UP)
             bench_samples_add(samples, begin, bench_now());
     }
     bench_join(child);
 }
 
-/* One of the two: `first` wakes the other, then is woken. */
+/* One of the two processes: `first` wakes the other, then is woken. */
 static void
-play(int fd, gboolean first, guint count, BenchSamples *samples, guint64 *told_at)
+play(int fd, gboolean first, guint count, BenchSamples *samples, guint64 *sent_at)
 {
     for (guint i = 0; i < count; i++) {
         if ((i % 2 == 0) == first) {
-            bench_pause(SETTLE_US); /* the other one is asleep by now */
-            *told_at = bench_now();
-            bench_tell(fd);
+            bench_pause(SETTLE_US); /* until the other process sleeps */
+            *sent_at = bench_now();
+            bench_notify(fd);
         } else {
-            bench_hear(fd);
-            bench_samples_add(samples, *told_at, bench_now());
+            bench_wait_notified(fd);
+            bench_samples_add(samples, *sent_at, bench_now());
         }
     }
 }
@@ -64,19 +64,19 @@ play(int fd, gboolean first, guint count, BenchSamples *samples, guint64 *told_a
 static void
 wake_ups(guint count, BenchSamples *samples)
 {
-    guint64 *told_at =
-        mmap(NULL, sizeof *told_at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    guint64 *sent_at =
+        mmap(NULL, sizeof *sent_at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int pair[2];
     pid_t child;
 
-    bench_check_errno(told_at != MAP_FAILED, "shared memory");
+    bench_check_errno(sent_at != MAP_FAILED, "shared memory");
     bench_make_pair(pair);
     child = bench_fork();
     if (child == 0) {
-        play(pair[1], FALSE, count, samples, told_at);
+        play(pair[1], FALSE, count, samples, sent_at);
         _exit(EXIT_SUCCESS);
     }
-    play(pair[0], TRUE, count, samples, told_at);
+    play(pair[0], TRUE, count, samples, sent_at);
     bench_join(child);
 }
 

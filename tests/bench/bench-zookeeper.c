@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* ZooKeeper without us: what locks of several hosts cost a client of its own.
+/* ZooKeeper without WebLocks: the cost of locks of several hosts for its own clients.
  *
  *     bench-zookeeper SERVERS commits COUNT
  *     bench-zookeeper SERVERS recipe PROCESSES COUNT
@@ -37,8 +37,8 @@ typedef struct {
     gboolean is_done;
     int result;
     char path[PATH_SIZE];   /* created */
-    char before[PATH_SIZE]; /* of the children: the last one below `own` */
-    const char *own;        /* sequence number; NULL: the children don't matter */
+    char before[PATH_SIZE]; /* the last of the children below `own` */
+    const char *own;        /* sequence number; NULL: the children are ignored */
     gboolean has_changed;   /* a watch has fired */
 } Client;
 
@@ -216,7 +216,7 @@ run_commits(const char *servers, guint count)
     bench_samples_print(samples, "");
 }
 
-/* Returns when the node that was before this one is gone. */
+/* Returns when the node before this one has been deleted. */
 static void
 wait_for_turn(Client *self, const char *own_path)
 {
@@ -251,7 +251,7 @@ take_locks(Client *self, guint count)
     }
 }
 
-/* All connect before any begins. */
+/* All processes connect before any begins. */
 static void
 run_recipe(const char *servers, guint n_processes, guint count)
 {

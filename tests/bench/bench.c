@@ -224,13 +224,13 @@ bench_fork(void)
 }
 
 void
-bench_tell(int fd)
+bench_notify(int fd)
 {
     bench_check_errno(write(fd, "+", 1) == 1, "telling another process");
 }
 
 void
-bench_hear(int fd)
+bench_wait_notified(int fd)
 {
     char byte;
     ssize_t n = read(fd, &byte, 1);

@@ -3,8 +3,8 @@
 
 /* What the measuring programs share: a clock, errors, samples, and agents.
  *
- * A program prints `NAME VALUE` lines; times are microseconds. Any error ends the program with a
- * message on standard error, since the time of a failed operation means nothing. */
+ * A program prints `NAME VALUE` lines; times are in microseconds. Any error ends the program with a
+ * message on standard error, since the time of a failed operation is meaningless. */
 
 #pragma once
 
@@ -21,12 +21,12 @@ void bench_die(const char *what, const char *reason) G_GNUC_NORETURN;
 void bench_check(int r, const char *what);
 void bench_check_errno(gboolean good, const char *what);
 void bench_check_error(const GError *error, const char *what);
-/* A number from 1 on, as a command line has it. */
+/* A number from 1 on, of the command line. */
 guint bench_number(const char *text);
 
 void bench_print(const char *name, double value);
 
-/* Durations, one for each operation. They may lie in memory that processes share. */
+/* Durations, one for each operation. They may be in shared memory. */
 typedef struct {
     guint length;
     guint capacity;
@@ -36,10 +36,10 @@ typedef struct {
 BenchSamples *bench_samples_new_shared(guint capacity);
 void bench_samples_free(BenchSamples *samples);
 void bench_samples_add(BenchSamples *samples, guint64 begin, guint64 end);
-/* The median of the means of ten that follow each other: all that an operation regularly costs is
- * in it, and the rare moments in which somebody else has the processor are not. */
+/* The median of the means of ten successive samples: includes all regular costs, but not the rare
+ * moments in which another process uses the processor. */
 double bench_samples_steady(const BenchSamples *samples);
-/* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and leaves them sorted. */
+/* Prints PREFIXsteady, PREFIXmean, PREFIXp50 and PREFIXp99, and sorts the samples. */
 void bench_samples_print(BenchSamples *samples, const char *prefix);
 
 /* main() of a program that measures one operation in one of two ways: PROGRAM ADDRESS WAY COUNT. */
@@ -51,19 +51,19 @@ int bench_main_of_two(int argc, char **argv, const BenchWay ways[2]);
 
 /* fork() with a child that is killed when its parent ends. */
 pid_t bench_fork(void);
-/* One byte from process to process, over a socketpair of the type that lock sockets have. */
-void bench_tell(int fd);
-void bench_hear(int fd);
+/* Send and receive one byte between processes, on a socketpair of the same type as lock sockets. */
+void bench_notify(int fd);
+void bench_wait_notified(int fd);
 void bench_make_pair(int pair[2]);
-/* Ends a child and waits for it. */
+/* Kills a child and waits for its end. */
 void bench_kill(pid_t pid);
-/* Waits for a child, which has to end well. */
+/* Waits for a child, which must exit successfully. */
 void bench_join(pid_t pid);
 
 /* A connected agent on the bus at that address. */
 WebLocksAgent *bench_agent_new(const char *address);
 WebLocksManager *bench_manager_new(WebLocksAgent *agent, const char *bucket);
-/* Returns when the service has dealt with all that the agent sent before. */
+/* Returns when the service has processed everything that the agent sent before. */
 void bench_barrier(WebLocksAgent *agent);
 WebLocksLock *bench_request(WebLocksManager *manager, const char *name);
 void bench_release(WebLocksLock *lock);

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import traceback
 
-from stage import Settings, die_with_parent, say
+from stage import Settings, die_with_parent, log
 import machine
 import plots
 import report as page
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 class Report:
-    """All that was found out."""
+    """All results."""
 
     def __init__(self, settings):
         self.settings = settings
@@ -49,7 +49,7 @@ class Report:
             self.settings.fail(key)
 
     def measure_core(self):
-        say('the core alone')
+        log('the core alone')
         options = (['--repetitions=1', '--operations=1000', '--max-others=1000']
                    if self.settings.quick else [])
         try:
@@ -89,7 +89,7 @@ def write_page(report):
 
 def main():
     arguments = parse_arguments()
-    # So that what was started ends.
+    # So that child processes are terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     os.environ.update(DBUS_SESSION_BUS_ADDRESS='disabled:', DBUS_SYSTEM_BUS_ADDRESS='disabled:')
     settings = Settings(arguments.build, arguments.quick, arguments.peers)
@@ -104,7 +104,7 @@ def main():
     if arguments.write:
         write_page(report)
     print(page.as_json(report) if arguments.json else page.markdown(report))
-    say(page.summary(report))
+    log(page.summary(report))
     return 1 if settings.failed else 0
 
 

@@ -38,7 +38,7 @@ calm_echo_twice(gpointer data)
     const int *fd = data;
 
     for (guint i = 0; i < 2; i++) {
-        bench_tell(*fd);
-        bench_hear(*fd);
+        bench_notify(*fd);
+        bench_wait_notified(*fd);
     }
 }

@@ -1,23 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A client that does an operation now and then, and measures how long it takes each time. */
+/* A client that does an operation at intervals, and measures the duration of each. */
 
 #pragma once
 
 #include "bench.h"
 
-/* One thing that it does. */
+/* One of its operations. */
 typedef struct {
     void (*operation)(gpointer data);
     gpointer data;
     const char *prefix;
 } Calm;
 
-/* Does each of them in turn, `count` times or as often as there is time for. Prints PREFIXmean,
- * PREFIXp50, and so on, of each. */
+/* Does the operations in turn, `count` times or within a time limit. Prints PREFIXmean, PREFIXp50,
+ * and so on, of each. */
 void calm_measure(const Calm *calms, guint n_calms, guint count);
 
-/* Two round trips of a byte over a socketpair (`data` points to the descriptor), which is what a
- * request and a release cost at least. */
+/* Two round trips of a byte on a socketpair (`data` points to the descriptor), the minimal cost of
+ * a request and a release. */
 void calm_echo_twice(gpointer data);

@@ -6,12 +6,12 @@
 import dataclasses
 import statistics
 
-# Where the processes of a measurement may run, and how a table calls that.
+# On which cores the processes of a measurement run, with the title in tables.
 CORES = {'free': 'cores free', 'one': 'one core'}
 
 
 class Figure:
-    """What came out of the repetitions of one measurement."""
+    """The results of the repetitions of one measurement."""
 
     def __init__(self, samples):
         self.samples = list(samples)
@@ -21,7 +21,7 @@ class Figure:
         return statistics.median(self.samples)
 
     def over(self, other):
-        """The ratio of two, of what ran next to each other in each repetition."""
+        """The ratio of two figures that were measured alternately."""
         return Figure(a / b for a, b in zip(self.samples, other.samples))
 
     def times(self, factor):
@@ -36,7 +36,7 @@ class Figure:
 
 
 def number(value):
-    """Three digits that count, and no more."""
+    """Three significant digits."""
     if abs(value) >= 1000:
         return f'{value:,.0f}'
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
@@ -46,13 +46,13 @@ def number(value):
 @dataclasses.dataclass
 class Row:
     what: str
-    # The ratio in this row is of the rows with these names.
+    # The rows whose ratio this row shows.
     ratio_of: tuple = None
     figures: dict = dataclasses.field(default_factory=dict)
 
 
 class Table:
-    """Rows of figures: for each choice of cores one, and a ratio."""
+    """Rows of figures: one column for each choice of cores, and a ratio."""
 
     def __init__(self, key, title, note, unit, ratio=''):
         self.key = key
@@ -113,8 +113,7 @@ class Table:
 
 @dataclasses.dataclass
 class Target:
-    """What a figure should be: at most, or at least. `bound` is the same figure of what is in the
-    way in any case."""
+    """The limit of a figure: at most, or at least. `bound` is the same figure of a lower bound."""
 
     what: str
     figure: Figure

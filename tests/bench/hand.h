@@ -12,13 +12,13 @@
 typedef struct {
     GDBusConnection *connection;
     RawClient *client;
-    guint64 key; /* the last one that was used */
+    guint64 key; /* the last one used */
 } Hand;
 
 Hand *hand_new(const char *address);
 void hand_free(Hand *hand);
 
-/* The key. `*out_held` is FALSE if the request waits. */
+/* Returns the key. `*out_held` is FALSE if the request waits. */
 guint64 hand_request(Hand *hand, const char *name, gboolean *out_held);
 void hand_await_granted(Hand *hand, guint64 key);
 void hand_release(Hand *hand, guint64 key);

@@ -20,14 +20,14 @@ typedef struct {
     gpointer player;
     Shared *shared;
     BenchSamples *samples;
-    int fd; /* to the other */
+    int fd; /* to the other process */
     gboolean first;
 } Side;
 
 static void
-let_go(Side *side)
+release_lock(Side *side)
 {
-    bench_hear(side->fd); /* the other is in line */
+    bench_wait_notified(side->fd); /* the other process is queued */
     bench_pause(SETTLE_US);
     side->shared->released_at = bench_now();
     side->handover->release(side->player);
@@ -39,7 +39,7 @@ take_over(Side *side)
     guint64 now;
 
     side->handover->queue(side->player);
-    bench_tell(side->fd);
+    bench_notify(side->fd);
     side->handover->acquire(side->player);
     now = bench_now();
     if (side->shared->turn++ >= WARM_UP)
@@ -51,7 +51,7 @@ play(Side *side, guint count)
 {
     for (guint i = 0; i < WARM_UP + count; i++) {
         if ((i % 2 == 0) == side->first)
-            let_go(side);
+            release_lock(side);
         else
             take_over(side);
     }
@@ -72,12 +72,12 @@ handover_run(const Handover *handover, const char *address, guint count)
     side.first = child != 0;
     side.fd = pair[side.first ? 0 : 1];
     close(pair[side.first ? 1 : 0]);
-    /* The first has it before the second gets in line. */
+    /* The first process has the lock before the second is queued. */
     if (!side.first)
-        bench_hear(side.fd);
+        bench_wait_notified(side.fd);
     side.player = handover->begin(address, side.first);
     if (side.first)
-        bench_tell(side.fd);
+        bench_notify(side.fd);
     play(&side, count);
     if (child == 0)
         _exit(EXIT_SUCCESS);

@@ -3,20 +3,20 @@
 
 /* Two processes in strict alternation, to measure a hand-over: one has the lock, the other sleeps
  * until it gets it. The holder waits until the other is asleep, stores the time and releases; the
- * other stores the time when it has the lock. Then the other way round. */
+ * other stores the time when it has the lock. Then the roles are exchanged. */
 
 #pragma once
 
 #include "bench.h"
 
 typedef struct {
-    /* In the process that plays, before the first turn: connects; `first` acquires. */
+    /* In each process, before the first turn: connects; `first` acquires. */
     gpointer (*begin)(const char *address, gboolean first);
-    /* Gets in line, and returns when that is sure. */
+    /* Requests the lock, and returns when the request is queued. */
     void (*queue)(gpointer player);
-    /* Waits until it is ours. */
+    /* Waits until the lock is granted. */
     void (*acquire)(gpointer player);
-    /* Lets go, and returns when that is confirmed. */
+    /* Releases the lock, and returns when that is confirmed. */
     void (*release)(gpointer player);
 } Handover;
 

@@ -20,10 +20,10 @@ start_client(const Load *load, guint index, int fd, LoadConnect connect_client, 
     if (child != 0)
         return child;
     client = connect_client(load, index);
-    bench_tell(fd);
-    bench_hear(fd);
+    bench_notify(fd);
+    bench_wait_notified(fd);
     run_client(load, client);
-    bench_tell(fd);
+    bench_notify(fd);
     _exit(EXIT_SUCCESS);
 }
 
@@ -45,12 +45,12 @@ load_measure(const Load *load, guint n_clients, LoadConnect connect_client, Load
         fds[i] = pair[0];
     }
     for (guint i = 0; i < n_clients; i++)
-        bench_hear(fds[i]);
+        bench_wait_notified(fds[i]);
     begin = bench_now();
     for (guint i = 0; i < n_clients; i++)
-        bench_tell(fds[i]);
+        bench_notify(fds[i]);
     for (guint i = 0; i < n_clients; i++)
-        bench_hear(fds[i]);
+        bench_wait_notified(fds[i]);
     end = bench_now();
     for (guint i = 0; i < n_clients; i++) {
         bench_join(children[i]);
@@ -68,7 +68,7 @@ typedef struct {
     guint n_to_end;
 } LockClient;
 
-/* One that is under way, over and over. */
+/* A pair that is repeated. */
 typedef struct {
     LockClient *client;
     char name[32];

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 VERSION = re.compile(r'\d+(\.\d+)*')
-# How each tells its version. The first number in what it says is it.
+# The commands that print the versions, of which the first number of the output is used.
 COMMANDS = {
     'dbus-daemon': ['dbus-daemon', '--version'],
     'dbus-broker': ['dbus-broker', '--version'],

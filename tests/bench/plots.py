@@ -9,7 +9,7 @@ import re
 from measures import growth, throughput
 from report import SPDX
 
-# By hue and by marker, so that it can be told apart without colours too.
+# By hue and by marker, so that curves can be distinguished without colours too.
 STYLES = [{'color': '#0072b2', 'marker': 'o'}, {'color': '#56b4e9', 'marker': 's'},
           {'color': '#d55e00', 'marker': '^'}, {'color': '#cc79a7', 'marker': 'v'}]
 
@@ -20,7 +20,7 @@ def load_matplotlib():
     except ImportError:
         return None
     matplotlib.use('svg')
-    # The same figures give the same file; text stays text.
+    # The same figures result in the same file; text stays text.
     matplotlib.rcParams.update({'svg.hashsalt': 'weblocks', 'svg.fonttype': 'none',
                                 'font.size': 10})
     return matplotlib
@@ -36,7 +36,8 @@ def as_svg(figure):
 
 
 def curve(table, rows, cores):
-    """Points (x, median, low, high) of those of these rows that there are. `rows` is {x: row}."""
+    """Points (x, median, low, high) of those of these rows that have figures. `rows` is {x:
+    row}."""
     points = []
     for x, row in rows.items():
         figure = table.get(row, cores)
@@ -46,7 +47,7 @@ def curve(table, rows, cores):
 
 
 def draw(curves, x_title, y_title):
-    """A picture of {title: points}, or None if there is nothing to see."""
+    """A picture of {title: points}, or None if there are no points."""
     curves = {title: points for title, points in curves.items() if len(points) > 1}
     matplotlib = load_matplotlib()
     if matplotlib is None or not curves:
@@ -94,7 +95,7 @@ PICTURES = {'throughput': throughput_picture, 'growth': growth_picture}
 
 
 def pictures(settings, tables):
-    """SVG files by the key of the table that they show."""
+    """SVG files by the key of their table."""
     found = {key: draw_it(settings, tables[key])
              for key, draw_it in PICTURES.items() if key in tables}
     return {key: text for key, text in found.items() if text}

@@ -16,7 +16,7 @@
 #define DRIVER         "org.freedesktop.DBus"
 #define DRIVER_PATH    "/org/freedesktop/DBus"
 
-/* Where the things are in a message that is not looked at any closer. */
+/* Offsets in the header of a message. */
 #define HEADER_BYTES  16
 #define TYPE_AT       1
 #define BODY_SIZE_AT  4
@@ -28,8 +28,8 @@
 struct RawBus {
     int fd;
     guint32 serial;
-    gsize begin; /* what is read and not looked at yet, is from here */
-    gsize end;   /* to here */
+    gsize begin; /* of the data that have been read and not parsed yet */
+    gsize end;   /* likewise */
     guint8 in[65536];
 };
 
@@ -54,7 +54,7 @@ call_new(const char *member, GVariant *body)
 
     if (body != NULL)
         g_dbus_message_set_body(message, body);
-    g_dbus_message_set_serial(message, 1); /* until it is sent */
+    g_dbus_message_set_serial(message, 1); /* replaced for each call */
     g_dbus_message_set_byte_order(message, G_BYTE_ORDER == G_LITTLE_ENDIAN
                                                ? G_DBUS_MESSAGE_BYTE_ORDER_LITTLE_ENDIAN
                                                : G_DBUS_MESSAGE_BYTE_ORDER_BIG_ENDIAN);
@@ -122,7 +122,7 @@ raw_bus_send_all(RawBus *bus, RawCall *const *calls, guint n)
     write_all(bus, out, length);
 }
 
-/* ---- what comes back */
+/* ---- replies */
 
 static void
 read_more(RawBus *bus)
@@ -140,7 +140,7 @@ read_more(RawBus *bus)
     bus->end += (gsize)n;
 }
 
-/* The next message, which stays until the next call of this. */
+/* Returns the next message, which is valid until the next call of this function. */
 static const guint8 *
 next_message(RawBus *bus, gsize *header_size, gsize *size)
 {

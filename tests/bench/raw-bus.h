@@ -11,12 +11,12 @@
 
 typedef struct RawBus RawBus;
 
-/* Connected to the bus at `unix:path=...`, and greeted. */
+/* A connection to the bus at `unix:path=...`, after Hello. */
 RawBus *raw_bus_new(const char *address);
 void raw_bus_free(RawBus *bus);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RawBus, raw_bus_free)
 
-/* A call to the bus itself, ready to be sent as often as wanted. */
+/* A call of the bus itself, which can be sent repeatedly. */
 typedef struct {
     guint8 *bytes;
     gsize length;
@@ -28,10 +28,10 @@ void raw_call_free(RawCall *call);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RawCall, raw_call_free)
 
 void raw_bus_send(RawBus *bus, const RawCall *call);
-/* Several in one write(). */
+/* Sends several calls by one write(). */
 void raw_bus_send_all(RawBus *bus, RawCall *const *calls, guint n);
-/* Waits for the reply to the oldest call that has none, and returns its first argument, a uint32.
- * An error reply ends the program. */
+/* Waits for the reply to the oldest call without one, and returns its first argument, a uint32. An
+ * error reply ends the program. */
 guint32 raw_bus_await_reply(RawBus *bus);
 /* Waits for the signal NameAcquired with that name. */
 void raw_bus_await_name(RawBus *bus, const char *name);

@@ -7,8 +7,7 @@ import json
 
 from figures import CORES
 
-# The head of what is written; of this file, it is above.
-# REUSE-IgnoreStart
+# The licence header of the generated page; that of this file is above.
 SPDX = ('<!-- SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors -->\n'
         '<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->\n')
 # REUSE-IgnoreEnd
@@ -20,7 +19,7 @@ def image_name(key):
 
 
 def markdown_table(rows):
-    """The first row is the head."""
+    """The first row is the header."""
     lines = [f'| {" | ".join(row)} |' for row in rows]
     lines.insert(1, '|---' * len(rows[0]) + '|')
     return '\n'.join(lines)
@@ -126,7 +125,7 @@ def as_json(report):
 
 
 def summary(report):
-    """The last line: what it all comes to."""
+    """The last line: a summary."""
     verdicts = [target.verdict() for target in report.targets]
     counts = ', '.join(f'{verdicts.count(verdict)} {verdict}'
                        for verdict in ('met', 'missed', 'not measured'))

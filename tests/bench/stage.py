@@ -17,16 +17,16 @@ from buses import Bus, die_with_parent, end, spawn, wait_exit
 
 PATIENCE = 120
 BATCH = 10
-# More than anything here asks for.
+# More than any measurement needs.
 LIMITS = ('requestsPerClient=200000', 'requestsPerUid=400000', 'requestsTotal=400000')
 
 
-def say(text):
+def log(text):
     print(f'bench: {text}', file=sys.stderr, flush=True)
 
 
 class Settings:
-    """What is measured with, and how thoroughly."""
+    """What is measured, and how thoroughly."""
 
     def __init__(self, build, quick=False, peers=False):
         self.build = pathlib.Path(build).resolve()
@@ -59,17 +59,17 @@ class Settings:
 
     def skip(self, text):
         if text not in self.skipped:
-            say(f'skipped: {text}')
+            log(f'skipped: {text}')
             self.skipped.append(text)
 
     def fail(self, text):
-        say(f'FAILED: {text}')
+        log(f'FAILED: {text}')
         self.failed.append(text)
 
 
 @contextlib.contextmanager
 def cores(which):
-    """Whatever is started inside runs on one core, or wherever the kernel puts it."""
+    """Processes that are started inside run on one core, or on any."""
     before = os.sched_getaffinity(0)
     if which == 'one':
         os.sched_setaffinity(0, {min(before)})
@@ -135,34 +135,34 @@ class Scene:
 
 
 def parse(output):
-    """`NAME VALUE` lines."""
+    """Parses `NAME VALUE` lines."""
     return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
 
 
 def run(settings, name, *arguments):
-    """One run of a measuring program; what it says."""
+    """One run of a measuring program; returns its output."""
     result = subprocess.run([settings.program(name), *map(str, arguments)], check=True, text=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
                             preexec_fn=die_with_parent)
     return parse(result.stdout)
 
 
-class Crowd:
-    """A bench-crowd that is ready and does what it is told."""
+class Bulk:
+    """A bench-bulk process that is ready for commands."""
 
     def __init__(self, scene, state, count):
         settings = scene.settings
-        self.process = spawn([settings.program('crowd'), scene.address, str(scene.pid), state,
+        self.process = spawn([settings.program('bulk'), scene.address, str(scene.pid), state,
                               str(count)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._answer()
 
     def _answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f'bench-crowd ended with {self.process.wait()}')
+            raise RuntimeError(f'bench-bulk ended with {self.process.wait()}')
         return parse(line)
 
-    def tell(self, command, count, answers=1):
+    def run_command(self, command, count, answers=1):
         self.process.stdin.write(f'{command} {count}\n')
         self.process.stdin.flush()
         figures = {}
@@ -178,7 +178,7 @@ class Crowd:
 
 
 class Way:
-    """One way to do the thing that a table is about. `measure` returns {row: value}."""
+    """One way to do what a table is about. `measure` returns {row: value}."""
 
     def __init__(self, rows, measure):
         self.rows = rows if isinstance(rows, list) else [rows]
@@ -187,12 +187,12 @@ class Way:
 
 
 def steady_of(row, settings, *command):
-    """A way whose program says `steady`."""
+    """A way whose program prints `steady`."""
     return Way(row, lambda: {row: run(settings, *command)['steady']})
 
 
 def steady(operation, count):
-    """Microseconds for each, as the programs take it: the median of the means of ten."""
+    """Microseconds for each, as in the programs: the median of the means of ten."""
     means = []
     for _ in range(count // BATCH):
         begin = time.monotonic()
@@ -203,9 +203,9 @@ def steady(operation, count):
 
 
 def measure_in_turns(settings, table, which_cores, ways, repetitions):
-    """So that what the machine does meanwhile falls on all alike; and each begins once in a while,
-    so that none always comes after the same."""
-    say(f'{table.title}, {which_cores}: {len(ways)} ways, {repetitions} times')
+    """In turns, so that other load on the machine affects all alike; and in a changing order, so
+    that none always follows the same one."""
+    log(f'{table.title}, {which_cores}: {len(ways)} ways, {repetitions} times')
     for repetition in range(repetitions):
         shift = repetition % len(ways)
         for way in ways[shift:] + ways[:shift]:

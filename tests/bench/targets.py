@@ -8,7 +8,7 @@ from measures import bounds, calm, cluster, crashes, growth, handovers, memory, 
 
 
 def all_targets(settings, tables):
-    """`tables` by key; what isn't there is not measured."""
+    """`tables` by key; tables that aren't there were not measured."""
     targets = []
     for key, make in (('pairs', _pairs), ('handovers', _handovers), ('throughput', _throughput),
                       ('growth', _growth), ('memory', _memory), ('calm', _calm),
@@ -32,7 +32,7 @@ def _pairs(settings, tables):
                                    ('sync', 'dbus-daemon', pairs.name('dbus-daemon'), 0.17),
                                    ('async', 'dbus-broker', pairs.name('dbus-broker'), 0.6)):
         yield Target(f'pair, {pairs.WAYS[way]}, one core: to {peer}',
-                     table.ratio(pairs.ours(way, kind), peer, 'one'), limit,
+                     table.ratio(pairs.weblocks(way, kind), peer, 'one'), limit,
                      bound=None if way == 'unref'
                      else _twice(table.ratio(pairs.ROUND_TRIP, peer, 'one')))
 
@@ -41,7 +41,7 @@ def _handovers(_settings, tables):
     table = tables['handovers']
     peer = handovers.name('dbus-broker')
     yield Target(f'hand-over, one core: to {peer}',
-                 table.ratio(handovers.ours('dbus-broker'), peer, 'one'), 1.0)
+                 table.ratio(handovers.weblocks('dbus-broker'), peer, 'one'), 1.0)
 
 
 def _throughput(settings, tables):

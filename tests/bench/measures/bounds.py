@@ -18,7 +18,7 @@ NAME = 'name on {}, client bare socket'
 WAYS = {'hand-pair packets': 'lock by hand, bare packets', 'lock-pair sync': 'lock, sync calls',
         'lock-pair async': 'lock, asynchronous calls',
         'lock-pair unref': 'lock, release by last unref'}
-SCENES = {'kept': [], '--no-state': ['--no-state']}
+SCENES = {'stored': [], '--no-state': ['--no-state']}
 MANY_NAMES = f'{{}} clients: {NAME}'
 MANY = {'bounds-load echo': 'two round trips with one process that echoes',
         'bounds-load packets': 'lock by hand, bare packets', 'bounds-load sync': 'lock, sync calls',
@@ -26,7 +26,7 @@ MANY = {'bounds-load echo': 'two round trips with one process that echoes',
 
 
 def row_of(way, scene):
-    return f'{WAYS[way]}, {"locks kept" if scene == "kept" else scene}'
+    return f'{WAYS[way]}, {"state stored" if scene == "stored" else scene}'
 
 
 def many(settings):
@@ -67,19 +67,19 @@ def declare(settings):
 
 
 def rate_of_many(settings, table):
-    """Locks by bare packets to names, of many clients: how many in the time of one."""
+    """Locks by bare packets compared with names, of many clients: the ratio of the rates."""
     return table.ratio(MANY_NAMES.format(many(settings), 'dbus-broker'),
                        row_of_many(settings, 'bounds-load packets'), 'one')
 
 
 def time_of_process(pid):
-    """Microseconds on the processor, of a process that runs."""
+    """The processor time of a running process in microseconds."""
     with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
         return int(file.read().split()[0]) / 1000
 
 
 def time_of_run(settings, name, arguments, server):
-    """The same, of a run of a measuring program, its children and the server it talks to."""
+    """The same for a run of a measuring program, with its children and its server."""
     before = time_of_process(server) if server else 0
     with subprocess.Popen([settings.program(name), *map(str, arguments)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -129,7 +129,7 @@ def measure(settings, table):
                 name, how = way.split()
                 ways.append(time_way(row_of(way, key), settings, [name, scene.address, how],
                                      scene.pid))
-            if key == 'kept':
+            if key == 'stored':
                 ways += ways_of_many(settings, scene)
         ways.append(time_way(NAME.format(scene.kind), settings,
                              ['name-pair', scene.address, 'raw'], scene.bus.pid))

@@ -8,7 +8,7 @@ from stage import Scene, Way, cores, measure_in_turns, run
 
 IN_FLIGHT = 64
 LOCK, ECHO = 'lock', 'echo'
-# What an echo and a client of it wait beside others that have nothing to do with locks.
+# The neighbours, unrelated to locks, beside which an echo process and its client are measured.
 WAYS = {
     'busy': 'that compute',
     'pairs': 'pairs that echo for each other',
@@ -30,7 +30,7 @@ def beside(what, count, way=None):
 
 
 def calm_way(settings, scene, count):
-    # Alone is measured each time again: what it is compared with must be of the same moment.
+    # The figures alone are measured again each time, since they have to be of the same moment.
     rows = {'alone-p50': alone(LOCK, count), 'alone-p99': alone(LOCK, count, '99th percentile'),
             'beside-p99': beside(LOCK, count), 'echo-alone-p50': alone(ECHO, count),
             'echo-beside-p99': beside(ECHO, count)}

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Locks of several hosts, beside what the engine, ZooKeeper, takes by itself."""
+"""Locks of several hosts, compared with the cost of the engine, ZooKeeper, alone."""
 
 import contextlib
 import os
@@ -44,14 +44,14 @@ def declare(_settings):
     return table
 
 
-def why_not(settings):
+def get_skip_reason(settings):
     if not settings.has_program('cluster'):
         return 'needs libzookeeper-st-dev when this is built'
     return why_no_servers()
 
 
 def measure(settings, table):
-    why = why_not(settings)
+    why = get_skip_reason(settings)
     if why:
         settings.skip(f'several hosts: {why}')
         for row in list(table.rows):

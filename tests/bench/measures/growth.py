@@ -7,7 +7,7 @@ import contextlib
 
 from figures import CORES, Table
 from peers import available
-from stage import Crowd, Scene, Way, cores, measure_in_turns, run
+from stage import Bulk, Scene, Way, cores, measure_in_turns, run
 
 DEATH = 'client killed: next one has its lock'
 QUERY = 'Query'
@@ -62,56 +62,57 @@ def declare(settings):
     return table
 
 
-def crowd_way(row, crowd, command, count, answer):
-    return Way(row, lambda: {row: crowd.tell(command, count)[answer]})
+def bulk_way(row, bulk, command, count, answer):
+    return Way(row, lambda: {row: bulk.run_command(command, count)[answer]})
 
 
-def query_way(crowd, held, count):
+def query_way(bulk, held, count):
     rows = {'query': query(held), 'query-cpu': query(held, QUERY_CPU)}
 
     def ask():
-        answers = crowd.tell('queries', count, answers=2)
+        answers = bulk.run_command('queries', count, answers=2)
         return {row: answers[key] for key, row in rows.items()}
     return Way(list(rows.values()), ask)
 
 
-def crowd_ways(settings, stack):
-    """A service of its own for each crowd, so that each is alone with what it costs."""
-    def crowd(state, size):
+def bulk_ways(settings, stack):
+    """A separate service for each, so that they don't affect each other."""
+    def bulk(state, size):
         scene = stack.enter_context(Scene(settings, settings.best_kind))
-        return stack.enter_context(Crowd(scene, state, size))
+        return stack.enter_context(Bulk(scene, state, size))
 
     for size in sizes(settings):
-        yield crowd_way(grant(size), crowd('waiting', size), 'grants',
+        yield bulk_way(grant(size), bulk('waiting', size), 'grants',
                         min(size // 2, settings.count(500, 50)), 'grant')
     for size in sizes(settings):
-        one = crowd('held', size)
-        yield crowd_way(pair(size), one, 'pairs', settings.count(500, 50), 'pair')
+        one = bulk('held', size)
+        yield bulk_way(pair(size), one, 'pairs', settings.count(500, 50), 'pair')
 
 
 def chromium_ways(settings, chromium):
-    """All in one page, each crowd on a name of its own."""
+    """All in one page, each with a separate name."""
     for size in sizes(settings):
         row = CHROMIUM + grant(size)
         name = f'gate {size}'
-        chromium.tell('wait', size, name)
+        chromium.run_command('wait', size, name)
         yield Way(row, lambda row=row, name=name: {
-            row: chromium.tell('grants', settings.count(500, 50), name)})
+            row: chromium.run_command('grants', settings.count(500, 50), name)})
 
 
 def measure_queries(settings, table, which):
-    """With a page of Chromium of its own: its query() tells all locks of the page's origin,
-    whatever they are for."""
+    """With a separate page of Chromium, since its query() returns all locks of the page's
+    origin."""
     held = query_size(settings)
     with contextlib.ExitStack() as stack:
         scene = stack.enter_context(Scene(settings, settings.best_kind))
-        crowd = stack.enter_context(Crowd(scene, 'held', held))
-        ways = [query_way(crowd, held, settings.count(10, 2))]
+        bulk = stack.enter_context(Bulk(scene, 'held', held))
+        ways = [query_way(bulk, held, settings.count(10, 2))]
         chromium = available(settings, stack, 'chromium')
         if chromium:
             row = CHROMIUM + query(held)
-            chromium.tell('hold', held)
-            ways.append(Way(row, lambda: {row: chromium.tell('queries', settings.count(10, 2))}))
+            chromium.run_command('hold', held)
+            ways.append(Way(row, lambda: {
+                row: chromium.run_command('queries', settings.count(10, 2))}))
         measure_in_turns(settings, table, which, ways, settings.few_repetitions)
 
 
@@ -131,7 +132,7 @@ def measure(settings, table):
     for which in CORES:
         with cores(which):
             with contextlib.ExitStack() as stack:
-                ways = list(crowd_ways(settings, stack))
+                ways = list(bulk_ways(settings, stack))
                 chromium = available(settings, stack, 'chromium')
                 if chromium:
                     ways += chromium_ways(settings, chromium)

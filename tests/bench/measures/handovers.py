@@ -11,7 +11,7 @@ from stage import Scene, cores, measure_in_turns, steady_of
 WAKE_UP = 'socketpair, wake-up'
 
 
-def ours(kind):
+def weblocks(kind):
     return f'lock, on {kind}'
 
 
@@ -32,11 +32,11 @@ def declare(settings):
                   'bus, to the row.',
                   'us', 'ours / it')
     for kind in settings.kinds:
-        table.row(ours(kind))
-        table.row(by_hand(kind), (ours(kind), 'self'))
+        table.row(weblocks(kind))
+        table.row(by_hand(kind), (weblocks(kind), 'self'))
     for kind in settings.kinds:
-        table.row(name(kind), (ours(kind), 'self'))
-    table.row(WAKE_UP, (ours(settings.best_kind), 'self'))
+        table.row(name(kind), (weblocks(kind), 'self'))
+    table.row(WAKE_UP, (weblocks(settings.best_kind), 'self'))
     return table
 
 
@@ -48,7 +48,7 @@ def measure(settings, table):
             for kind in settings.kinds:
                 scene = stack.enter_context(Scene(settings, kind))
                 ways += [steady_of(row, settings, program, scene.address, count)
-                         for row, program in ((ours(kind), 'lock-handover'),
+                         for row, program in ((weblocks(kind), 'lock-handover'),
                                               (by_hand(kind), 'hand-handover'),
                                               (name(kind), 'name-handover'))]
             measure_in_turns(settings, table, which, ways, settings.repetitions)

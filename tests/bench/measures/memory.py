@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from figures import Table
-from stage import Crowd, Scene, Way, measure_in_turns, run, smaps
+from stage import Bulk, Scene, Way, measure_in_turns, run, smaps
 
 IDLE = 'resident when idle, KiB'
 HELD = 'per held lock, bytes'
@@ -22,11 +22,11 @@ STATES = {HELD: 'held', WAITING: 'waiting'}
 
 
 def resident(settings, state=None, count=0):
-    """KiB resident, of a service with such a crowd."""
+    """The resident memory in KiB of a service with this number of locks or requests."""
     with Scene(settings, settings.best_kind) as scene:
         if state is None:
             return smaps(scene.pid)['Rss']
-        with Crowd(scene, state, count):
+        with Bulk(scene, state, count):
             return smaps(scene.pid)['Rss']
 
 
@@ -34,12 +34,12 @@ def idle(settings):
     return {IDLE: resident(settings)}
 
 
-def crowd(settings):
+def bulk(settings):
     return settings.count(10000, 2000)
 
 
 def per_request(settings, row):
-    count = crowd(settings)
+    count = bulk(settings)
     more = resident(settings, STATES[row], 2 * count) - resident(settings, STATES[row], count)
     return {row: more * 1024 / count}
 
@@ -56,7 +56,8 @@ def count_instructions(settings, pairs, directory):
 
 
 def instructions_per_pair(settings):
-    """Of two runs of which one has twice the pairs, so that start and end don't count."""
+    """The difference of two runs, of which one has twice the pairs, so that start and end are not
+    included."""
     pairs = settings.count(1000, 100)
     with tempfile.TemporaryDirectory(prefix='weblocks-bench-') as directory:
         once, twice = (count_instructions(settings, n, directory)
@@ -65,7 +66,7 @@ def instructions_per_pair(settings):
 
 
 def valgrind_has_pidfds():
-    """Without them the service can't find out who its clients are, and refuses them."""
+    """Without them the service can't identify its clients, and refuses them."""
     trial = [sys.executable, '-c', 'import os; os.pidfd_open(os.getpid())']
     return subprocess.run(['valgrind', '--quiet', '--tool=none', *trial], check=False,
                           capture_output=True).returncode == 0
@@ -74,7 +75,7 @@ def valgrind_has_pidfds():
 def declare(settings):
     table = Table('memory', 'Memory and instructions',
                   f"Of the service's process, on {settings.best_kind}. Bytes are resident "
-                  f'memory: the difference of {2 * crowd(settings):,} and {crowd(settings):,} '
+                  f'memory: the difference of {2 * bulk(settings):,} and {bulk(settings):,} '
                   'requests, divided. Instructions are counted by callgrind, in the service '
                   'alone.',
                   '')

@@ -22,7 +22,7 @@ WAYS = {
 HANDS = {'packets': 'bare packets', 'sd-bus': 'sync calls of sd-bus through the bus'}
 
 
-def ours(way, kind):
+def weblocks(way, kind):
     return f'lock, {WAYS[way]}, on {kind}'
 
 
@@ -46,24 +46,24 @@ def declare(settings):
                   'us', 'ours / it')
     for kind in settings.kinds:
         for way in WAYS:
-            table.row(ours(way, kind))
+            table.row(weblocks(way, kind))
     for kind in settings.kinds:
         for way in HANDS:
-            table.row(by_hand(kind, way), (ours('sync', kind), 'self'))
+            table.row(by_hand(kind, way), (weblocks('sync', kind), 'self'))
         for client in ('raw', 'sd-bus'):
-            table.row(name(kind, client), (ours('sync', kind), 'self'))
-    table.row(ROUND_TRIP, (ours('unref', best), 'self'))
+            table.row(name(kind, client), (weblocks('sync', kind), 'self'))
+    table.row(ROUND_TRIP, (weblocks('unref', best), 'self'))
     for row in (REDIS, REDIS_CHECKED):
-        table.row(row, (ours('sync', best), 'self'))
+        table.row(row, (weblocks('sync', best), 'self'))
     for row in (CHROMIUM, WORKER):
-        table.row(row, (ours('async', best), 'self'))
+        table.row(row, (weblocks('async', best), 'self'))
     return table
 
 
 def bus_ways(settings, scene):
     count = settings.count(1500, 200)
     for way in WAYS:
-        yield steady_of(ours(way, scene.kind), settings, 'lock-pair', scene.address, way, count)
+        yield steady_of(weblocks(way, scene.kind), settings, 'lock-pair', scene.address, way, count)
     for way in HANDS:
         yield steady_of(by_hand(scene.kind, way), settings, 'hand-pair', scene.address, way, count)
     for client in ('raw', 'sd-bus'):
@@ -79,8 +79,8 @@ def redis_ways(settings, redis):
 
 def chromium_ways(settings, chromium):
     count = settings.count(1000, 100)
-    yield Way(CHROMIUM, lambda: {CHROMIUM: chromium.tell('pairs', count)})
-    yield Way(WORKER, lambda: {WORKER: chromium.tell('workerPairs', count)})
+    yield Way(CHROMIUM, lambda: {CHROMIUM: chromium.run_command('pairs', count)})
+    yield Way(WORKER, lambda: {WORKER: chromium.run_command('workerPairs', count)})
 
 
 def peer_way(settings, peer):
@@ -107,6 +107,6 @@ def measure(settings, table):
                 peer = available(settings, stack, key)
                 if peer:
                     way = peer_way(settings, peer)
-                    table.row(way.rows[0], (ours('sync', settings.best_kind), 'self'))
+                    table.row(way.rows[0], (weblocks('sync', settings.best_kind), 'self'))
                     ways.append(way)
             measure_in_turns(settings, table, which, ways, settings.repetitions)

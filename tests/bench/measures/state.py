@@ -7,21 +7,21 @@ import time
 
 from figures import Table
 from measures.bounds import time_of_process
-from stage import BATCH, Crowd, Scene, Way, cores, end, measure_in_turns, run
+from stage import BATCH, Bulk, Scene, Way, cores, end, measure_in_turns, run
 
-KEPT = 'pair, {}, state stored'
-NOT_KEPT = 'pair, {}, --no-state'
+STORED = 'pair, {}, state stored'
+NOT_STORED = 'pair, {}, --no-state'
 ADDED = 'what storing adds, {}'
-# The way of bench-lock-pair for each.
+# The argument of bench-lock-pair for each.
 WAYS = {'sync calls': 'sync', 'release by last unref': 'unref', 'sync calls, cold caches': 'cold'}
 
 
-def crowd(settings):
+def bulk(settings):
     return settings.count(10000, 500)
 
 
 def restart(settings):
-    return f'restart, {crowd(settings):,} held and {crowd(settings):,} waiting, until all are served'
+    return f'restart, {bulk(settings):,} held and {bulk(settings):,} waiting, until all are served'
 
 
 def declare(settings):
@@ -35,17 +35,17 @@ def declare(settings):
                   'have recovered everything, including ten grants and ten pairs, and another '
                   'client has made ten pairs.',
                   'us')
-    for row in (row.format(how) for how in WAYS for row in (NOT_KEPT, KEPT, ADDED)):
+    for row in (row.format(how) for how in WAYS for row in (NOT_STORED, STORED, ADDED)):
         table.row(row)
     table.row(restart(settings))
     return table
 
 
 def time_of_pair(settings, scene, how):
-    """Microseconds on the processor of the service, for each pair."""
+    """The processor time of the service for each pair, in microseconds."""
     count = settings.count(1000 if how == 'cold' else 10000, 100)
     times = []
-    # The difference of two runs, so that their beginnings do not count.
+    # The difference of two runs, so that their beginnings are not included.
     for n_pairs in (count // 10, count):
         before = time_of_process(scene.pid)
         run(settings, 'lock-pair', scene.address, how, n_pairs)
@@ -53,12 +53,12 @@ def time_of_pair(settings, scene, how):
     return (times[1] - times[0]) / (count - count // 10)
 
 
-def pair_way(settings, name, kept, not_kept):
-    rows = [row.format(name) for row in (KEPT, NOT_KEPT, ADDED)]
+def pair_way(settings, name, stored, not_stored):
+    rows = [row.format(name) for row in (STORED, NOT_STORED, ADDED)]
 
     def ask():
         with_state, without = (time_of_pair(settings, scene, WAYS[name])
-                               for scene in (kept, not_kept))
+                               for scene in (stored, not_stored))
         return dict(zip(rows, (with_state, without, with_state - without)))
     return Way(rows, ask)
 
@@ -66,22 +66,22 @@ def pair_way(settings, name, kept, not_kept):
 def restart_way(settings):
     def ask():
         with (Scene(settings, settings.best_kind) as scene,
-              Crowd(scene, 'held', crowd(settings)) as held,
-              Crowd(scene, 'waiting', crowd(settings)) as waiting):
+              Bulk(scene, 'held', bulk(settings)) as held,
+              Bulk(scene, 'waiting', bulk(settings)) as waiting):
             end(scene.service)
             begin = time.monotonic()
             scene.spawn_service()
-            waiting.tell('grants', BATCH)
-            held.tell('own', BATCH)
-            held.tell('pairs', BATCH)
+            waiting.run_command('grants', BATCH)
+            held.run_command('own', BATCH)
+            held.run_command('pairs', BATCH)
             return {restart(settings): (time.monotonic() - begin) * 1e6}
     return Way(restart(settings), ask)
 
 
 def measure(settings, table):
-    with (cores('one'), Scene(settings, settings.best_kind) as kept,
-          Scene(settings, settings.best_kind, arguments=('--no-state',)) as not_kept):
+    with (cores('one'), Scene(settings, settings.best_kind) as stored,
+          Scene(settings, settings.best_kind, arguments=('--no-state',)) as not_stored):
         measure_in_turns(settings, table, 'one',
-                         [pair_way(settings, name, kept, not_kept) for name in WAYS],
+                         [pair_way(settings, name, stored, not_stored) for name in WAYS],
                          settings.repetitions)
     measure_in_turns(settings, table, 'free', [restart_way(settings)], settings.few_repetitions)

@@ -12,7 +12,7 @@ CLIENTS = (1, 4, 16, 64)
 IN_FLIGHT = 64
 
 
-def ours(kind, clients, in_flight=1):
+def weblocks(kind, clients, in_flight=1):
     return _row('locks', kind, clients, in_flight)
 
 
@@ -38,8 +38,8 @@ def rate_of(row, settings, *command):
 def ways_of(settings, scene):
     for clients, in_flight in loads(settings):
         count = settings.count(4000 if in_flight == 1 else 8000, 256)
-        yield rate_of(ours(scene.kind, clients, in_flight), settings, 'lock-load', scene.address,
-                      clients, in_flight, count)
+        yield rate_of(weblocks(scene.kind, clients, in_flight), settings, 'lock-load',
+                      scene.address, clients, in_flight, count)
         yield rate_of(names(scene.kind, clients, in_flight), settings, 'name-load', scene.address,
                       clients, in_flight, count)
 
@@ -53,9 +53,9 @@ def declare(settings):
                   'pairs/s', 'ours / it')
     for kind in settings.kinds:
         for load in loads(settings):
-            table.row(ours(kind, *load))
+            table.row(weblocks(kind, *load))
         for load in loads(settings):
-            table.row(names(kind, *load), (ours(kind, *load), 'self'))
+            table.row(names(kind, *load), (weblocks(kind, *load), 'self'))
     return table
 
 

@@ -21,7 +21,7 @@ STARTING = 60
 
 def available(settings, stack, key):
     """A peer that runs until the stack ends, or None."""
-    # Each of them needs what is above.
+    # The modules of the peers need this one.
     from peers import chromium, etcd, redis, zookeeper  # pylint: disable=import-outside-toplevel
     peer_class = {'chromium': chromium.Chromium, 'etcd': etcd.Etcd, 'redis': redis.Redis,
                   'zookeeper': zookeeper.ZooKeeper}[key]
@@ -39,7 +39,7 @@ def available(settings, stack, key):
 
 
 def free_ports(count):
-    """Ports of the loopback interface that nobody has now."""
+    """Ports of the loopback interface that are free now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(('127.0.0.1', 0)))
                    for _ in range(count)]
@@ -47,7 +47,7 @@ def free_ports(count):
 
 
 class Server:
-    """A process with a directory of its own. Subclasses say which, and when it is ready."""
+    """A process with a separate directory. Subclasses define which, and when it is ready."""
 
     optional = True
 

@@ -8,7 +8,7 @@
 
 const inPage = typeof window !== 'undefined';
 
-// As the other programs take it: the median of the means of ten that follow each other.
+// As in the other programs: the median of the means of ten successive samples.
 const BATCH = 10;
 
 class Steady {
@@ -16,7 +16,7 @@ class Steady {
   #count = 0;
   #begin = performance.now();
 
-  // One more is done.
+  // One more operation is complete.
   add() {
     this.#count++;
     if (this.#count % BATCH === 0) {
@@ -51,7 +51,7 @@ function workerPairs(count) {
   });
 }
 
-// Holds so many locks, each of its own name.
+// Holds this number of locks, with different names.
 async function hold(count) {
   const held = [];
   for (let i = 0; i < count; i++) {
@@ -72,11 +72,12 @@ async function queries(count) {
   return (performance.now() - begin) * 1000 / count;
 }
 
-// By name: how to release it, how many grants are still to be measured, and whom to tell.
-const gates = new Map();
+// By name: the function that releases the lock, the number of grants still to be measured, and the
+// function to call at the end.
+const queues = new Map();
 
 function join(name) {
-  const gate = gates.get(name);
+  const gate = queues.get(name);
   navigator.locks.request(name, () => {
     gate.steady.add();
     gate.left--;
@@ -89,10 +90,10 @@ function join(name) {
   });
 }
 
-// One has the lock, and so many wait.
+// One request holds the lock, and this number wait.
 async function wait(count, name) {
   const gate = {left: 1, steady: new Steady()};
-  gates.set(name, gate);
+  queues.set(name, gate);
   const held = new Promise(done => (gate.done = done));
   join(name);
   await held;
@@ -101,9 +102,9 @@ async function wait(count, name) {
   await navigator.locks.query();
 }
 
-// Hands it on to the next that waits, so often; then as many wait again.
+// Hands the lock over this number of times; then as many requests are added again.
 async function grants(count, name) {
-  const gate = gates.get(name);
+  const gate = queues.get(name);
   gate.left = count;
   const done = new Promise(resolve => (gate.done = resolve));
   gate.steady = new Steady();
@@ -118,7 +119,7 @@ async function grants(count, name) {
 
 const operations = {pairs, workerPairs, hold, queries, wait, grants};
 
-async function obey(command) {
+async function execute(command) {
   try {
     const value = await operations[command.operation](...command.arguments);
     return {value: value ?? 0};
@@ -131,7 +132,7 @@ async function serve() {
   for (;;) {
     const command = await (await fetch('/next')).json();
     if (command) {
-      const answer = await obey(command);
+      const answer = await execute(command);
       await fetch('/answer', {method: 'POST', body: JSON.stringify(answer)});
     }
   }

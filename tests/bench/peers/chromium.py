@@ -4,8 +4,7 @@
 """Headless Chromium with a page that executes commands.
 
 The page comes from a server on the loopback interface; it requests commands from the server, and
-returns their duration by its own clock. Nothing else is accessed: no name is resolved.
-"""
+returns their duration by its own clock. Nothing else is accessed: no name is resolved."""
 
 import http.server
 import json
@@ -29,7 +28,7 @@ NOTHING_BUT_LOOPBACK = (
 
 
 class PageServer(http.server.ThreadingHTTPServer):
-    """What it has for the page to do, and what the page answers."""
+    """The commands for the page, and its results."""
 
     daemon_threads = True
 
@@ -39,11 +38,11 @@ class PageServer(http.server.ThreadingHTTPServer):
         self.answers = queue.Queue()
 
     def handle_error(self, request, client_address):
-        """The page went away in the midst of asking: it does so at the end."""
+        """The page disconnected during a request, as it does at the end."""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """One request of the page."""
+    """A request of the page."""
 
     protocol_version = 'HTTP/1.1'
 
@@ -96,15 +95,15 @@ class Chromium(Server):
                     f'--user-data-dir={self.directory}/profile',
                     f'http://127.0.0.1:{self.server.server_port}/'],
                    env={**os.environ, 'HOME': self.directory})
-        self.tell('pairs', 10)
+        self.run_command('pairs', 10)
 
-    def tell(self, operation, *arguments):
-        """What the page answers: microseconds for each."""
+    def run_command(self, operation, *arguments):
+        """The page's result: microseconds for each."""
         self.server.commands.put({'operation': operation, 'arguments': arguments})
         try:
             answer = self.server.answers.get(timeout=PATIENCE)
         except queue.Empty:
-            raise TimeoutError(f'{operation}: the page says nothing') from None
+            raise TimeoutError(f'{operation}: no result of the page') from None
         if 'error' in answer:
             raise RuntimeError(f'{operation}: {answer["error"]}')
         return answer['value']

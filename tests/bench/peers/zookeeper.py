@@ -12,12 +12,12 @@ import time
 
 from peers import STARTING, Server, free_ports
 
-# Debian's; it names the others that it needs.
+# Debian's; its manifest lists the others that it needs.
 JAR = '/usr/share/java/zookeeper.jar'
 CREATE, DELETE = 1, 2
 PERSISTENT, EPHEMERAL_SEQUENTIAL = 0, 3
 ALL_PERMISSIONS = 31
-# Until Java has compiled what is measured.
+# Until Java has compiled the measured code.
 WARM_UP = 200
 
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "crowd.h"
+#include "bulk.h"
 
-/* Requests without an answer at a time. */
+/* The maximum number of requests without an answer. */
 #define AT_A_TIME 500
 
 static void
@@ -18,9 +18,9 @@ on_held(GObject *source, GAsyncResult *result, gpointer data)
     g_ptr_array_add(locks, lock);
 }
 
-/* They are held for as long as the process lives. */
+/* They are held until the process exits. */
 void
-crowd_hold(WebLocksManager *manager, guint n)
+bulk_hold(WebLocksManager *manager, guint n)
 {
     static GPtrArray *locks;
 
@@ -37,10 +37,10 @@ crowd_hold(WebLocksManager *manager, guint n)
 }
 
 void
-crowd_wait(WebLocksManager *manager, guint n, GAsyncReadyCallback on_granted, gpointer data)
+bulk_wait(WebLocksManager *manager, guint n, GAsyncReadyCallback on_granted, gpointer data)
 {
     for (guint i = 1; i <= n; i++) {
-        web_locks_manager_request_async(manager, CROWD_GATE, NULL, NULL, on_granted, data);
+        web_locks_manager_request_async(manager, BULK_NAME, NULL, NULL, on_granted, data);
         if (i % AT_A_TIME == 0 || i == n)
             bench_barrier(web_locks_manager_get_agent(manager));
     }

@@ -3,7 +3,7 @@
 
 /* The cost of operations while there are very many locks or requests.
  *
- *     bench-crowd ADDRESS SERVICE-PID STATE N
+ *     bench-bulk ADDRESS SERVICE-PID STATE N
  *
  * STATE is
  *   held     one client holds N locks with different names;
@@ -16,7 +16,7 @@
  *   queries COUNT another client's Query, awaited: `query`, and `query-cpu`, the service's
  * processor time for each. */
 
-#include "crowd.h"
+#include "bulk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 
 typedef struct {
     pid_t service;
-    WebLocksManager *crowd; /* whoever holds or waits */
+    WebLocksManager *bulk;  /* whoever holds or waits */
     WebLocksManager *other; /* an agent of its own */
-    WebLocksLock *gate;
+    WebLocksLock *contended;
     guint n_grants_left;
     guint64 granted_at;
     BenchSamples *samples;
@@ -59,7 +59,7 @@ on_granted(GObject *source, GAsyncResult *result, gpointer data)
     if (bench->n_grants_left > 0)
         web_locks_lock_release_async(lock, NULL, on_released, NULL);
     else
-        bench->gate = lock;
+        bench->contended = lock;
 }
 
 static void
@@ -68,12 +68,12 @@ measure_grants(Bench *bench, guint count)
     bench->samples = bench_samples_new_shared(count);
     bench->n_grants_left = count;
     bench->granted_at = bench_now();
-    web_locks_lock_release_async(g_steal_pointer(&bench->gate), NULL, on_released, NULL);
+    web_locks_lock_release_async(g_steal_pointer(&bench->contended), NULL, on_released, NULL);
     while (bench->n_grants_left > 0)
         g_main_context_iteration(NULL, TRUE);
     bench_print("grant", bench_samples_steady(bench->samples));
     bench_samples_free(bench->samples);
-    crowd_wait(bench->crowd, count, on_granted, bench);
+    bulk_wait(bench->bulk, count, on_granted, bench);
 }
 
 /* ---- the other client */
@@ -121,25 +121,25 @@ obey(Bench *bench, const char *line)
     if (g_strv_length(words) != 2)
         bench_die(line, "not a command and a number");
     count = bench_number(words[1]);
-    if (g_str_equal(words[0], "grants") && bench->gate != NULL)
+    if (g_str_equal(words[0], "grants") && bench->contended != NULL)
         measure_grants(bench, count);
     else if (g_str_equal(words[0], "pairs"))
         measure_pairs(bench->other, count);
     else if (g_str_equal(words[0], "own"))
-        measure_pairs(bench->crowd, count);
+        measure_pairs(bench->bulk, count);
     else if (g_str_equal(words[0], "queries"))
         measure_queries(bench, count);
     else
         bench_die(line, "no such command");
 }
 
-/* Each agent is kept by its manager. */
+/* Each agent is owned by its manager. */
 static WebLocksManager *
 connect_manager(const char *address)
 {
     g_autoptr(WebLocksAgent) agent = bench_agent_new(address);
 
-    return bench_manager_new(agent, "crowd");
+    return bench_manager_new(agent, "bulk");
 }
 
 int
@@ -150,18 +150,18 @@ main(int argc, char **argv)
     guint n;
 
     if (argc != 5) {
-        fprintf(stderr, "usage: bench-crowd ADDRESS SERVICE-PID held|waiting N\n");
+        fprintf(stderr, "usage: bench-bulk ADDRESS SERVICE-PID held|waiting N\n");
         return 2;
     }
     bench.service = (pid_t)bench_number(argv[2]);
-    bench.crowd = connect_manager(argv[1]);
+    bench.bulk = connect_manager(argv[1]);
     bench.other = connect_manager(argv[1]);
     n = bench_number(argv[4]);
     if (g_str_equal(argv[3], "held")) {
-        crowd_hold(bench.crowd, n);
+        bulk_hold(bench.bulk, n);
     } else if (g_str_equal(argv[3], "waiting")) {
-        bench.gate = bench_request(bench.crowd, CROWD_GATE);
-        crowd_wait(bench.crowd, n, on_granted, &bench);
+        bench.contended = bench_request(bench.bulk, BULK_NAME);
+        bulk_wait(bench.bulk, n, on_granted, &bench);
     } else {
         bench_die(argv[3], "neither held nor waiting");
     }
