@@ -4,12 +4,14 @@
 /* weblocks-clusterd: reads the options and the configuration, and runs the gateway. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib-unix.h>
 #include <glib/gstdio.h>
 #include <locale.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "config.h"
 #include "gateway.h"
@@ -87,6 +89,16 @@ load_credential(const ClusterConfig *config, GError **error)
     return NULL;
 }
 
+/* Two processes with the same session would both take its claims for theirs. The lock ends with the
+ * process. */
+static gboolean
+lock_directory(const char *directory)
+{
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
 static gboolean
 on_signal(gpointer loop)
 {
@@ -157,6 +169,10 @@ main(int argc, char **argv)
         return refuse("there is no state directory");
     if (g_mkdir_with_parents(directory, 0700) != 0)
         return refuse(g_strerror(errno));
+    if (!lock_directory(directory)) {
+        g_printerr("weblocks-clusterd: could not lock %s: %s\n", directory, g_strerror(errno));
+        return EXIT_FAILURE;
+    }
     seen = seen_new(directory, &error);
     if (seen == NULL)
         return refuse(error->message);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "bus-string.h"
+
 #define COMPONENT_MAX  255
 #define SESSION_DIGITS 16
 
@@ -13,8 +15,8 @@ engine_path_is_component(const char *text)
 {
     gsize size = strlen(text);
 
-    if (size == 0 || size > COMPONENT_MAX || !g_utf8_validate(text, (gssize)size, NULL) ||
-        g_str_equal(text, ".") || g_str_equal(text, ".."))
+    if (size == 0 || size > COMPONENT_MAX || !bus_string_is_valid(text) || g_str_equal(text, ".") ||
+        g_str_equal(text, ".."))
         return FALSE;
     for (const char *at = text; *at != '\0'; at = g_utf8_next_char(at)) {
         gunichar c = g_utf8_get_char(at);

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "bus-string.h"
 #include "claim-name.h"
 
-/* The most claims that a list has. */
-#define ROWS_MAX 10000
+/* The most claims that a list has, and bytes of host names; further ones are left out. */
+#define ROWS_MAX        10000
+#define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024)
 
 #define BREAK_ATTEMPTS 3
 
@@ -60,9 +62,17 @@ static const char *
 parse_text(const char *text, gint64 *out_since_us)
 {
     char *end = NULL;
+    gint64 since_us = text != NULL ? g_ascii_strtoll(text, &end, 10) : 0;
 
-    *out_since_us = text != NULL ? g_ascii_strtoll(text, &end, 10) : 0;
-    return end != NULL && *end == ' ' && end[1] != '\0' ? end + 1 : "?";
+    *out_since_us = MAX(since_us, 0);
+    return end != NULL && *end == ' ' && engine_path_is_component(end + 1) ? end + 1 : "?";
+}
+
+/* The node of a name may have other data than a lock name, if somebody else has written them. */
+static gboolean
+is_lock_name(const char *name)
+{
+    return strlen(name) <= CLUSTER_NAME_BYTES_MAX && bus_string_is_valid(name);
 }
 
 static void
@@ -88,7 +98,7 @@ on_scanned(const EngineAnswer *answer, gpointer data)
     for (guint i = 0; answer->result == ENGINE_OK && i < answer->claims->len; i++) {
         Row row = {.claim = answer->claims->pdata[i]};
 
-        if (claim_name_parse(row.claim->node, &row.name))
+        if (claim_name_parse(row.claim->node, &row.name) && is_lock_name(row.claim->name))
             g_array_append_val(rows, row);
     }
     g_array_sort(rows, compare_rows);
@@ -288,7 +298,8 @@ on_hosts(const EngineAnswer *answer, gpointer data)
         g_autofree char *host = NULL;
         guint64 session;
 
-        if (!engine_path_parse_host(*child, &host, &session))
+        if (!engine_path_parse_host(*child, &host, &session) || !engine_path_is_component(host) ||
+            text->len + strlen(host) + 1 > HOSTS_BYTES_MAX)
             continue;
         g_string_append(text, host);
         g_string_append_c(text, '\n');

@@ -12,7 +12,8 @@ struct Seen {
     char *path;
     GKeyFile *file; /* the contents */
     char *instance;
-    guint delay_source; /* 0: everything is stored */
+    guint delay_source;  /* 0: everything is stored */
+    gboolean has_failed; /* to store it; the reason was logged */
 };
 
 static gboolean
@@ -124,9 +125,13 @@ seen_store(Seen *seen)
     if (seen->delay_source == 0)
         return;
     g_clear_handle_id(&seen->delay_source, g_source_remove);
-    if (write_file(seen, &error))
+    if (write_file(seen, &error)) {
+        seen->has_failed = FALSE;
         return;
-    g_warning("could not store the highest block of tokens: %s", error->message);
+    }
+    if (!seen->has_failed)
+        g_warning("could not store the highest block of tokens: %s", error->message);
+    seen->has_failed = TRUE;
     store_later(seen);
 }
 

@@ -41,5 +41,6 @@ void seen_raise_block(Seen *seen, const char *bucket, guint64 block);
 gboolean seen_is_refused(const Seen *seen);
 void seen_refuse(Seen *seen);
 
-/* Stores what has not been stored; a failure is logged, and it is tried again later. */
+/* Stores what has not been stored. If it fails, that is logged once, and it is tried again later.
+ */
 void seen_store(Seen *seen);

@@ -32,6 +32,7 @@ struct Session {
     gboolean is_ready;
     gboolean was_ready;     /* in this process */
     gboolean is_reattached; /* an earlier process began it */
+    gboolean has_begun;     /* one; a stored session is for the first */
     guint n_checked;        /* buckets, in the configuration's order: see check_blocks() */
     guint retry_source;
 
@@ -452,7 +453,7 @@ begin(Session *session)
         set_state(session, CLUSTER_STATE_LOST);
         return;
     }
-    session->is_reattached = session_file_load(session->directory, &stored);
+    session->is_reattached = !session->has_begun && session_file_load(session->directory, &stored);
     if (session->is_reattached)
         config.session = &stored;
     session->engine = engine_new(&config, &engine_events, session, &error);
@@ -461,7 +462,9 @@ begin(Session *session)
         if (is_first_failure(session))
             g_warning("could not connect to ZooKeeper: %s", error->message);
         retry_later(session);
+        return;
     }
+    session->has_begun = TRUE;
 }
 
 /* ---- */

@@ -32,8 +32,9 @@ static void
 test_components(void)
 {
     static const char *const good[] = {"a", "..a", "builds-2", "Gr\xc3\xbc\xc3\x9f", "a b"};
-    static const char *const bad[] = {"",     ".",    "..",   "a/b",          "/",
-                                      "a\nb", "\x7f", "\xc3", "\xee\x80\x80", "\xef\xbf\xbf"};
+    static const char *const bad[] = {
+        "",     ".",    "..",           "a/b",          "/",           "a\nb",
+        "\x7f", "\xc3", "\xee\x80\x80", "\xef\xb7\x90", "\xef\xbf\xbf"};
     char longest[257];
 
     for (guint i = 0; i < G_N_ELEMENTS(good); i++)

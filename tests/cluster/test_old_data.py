@@ -22,7 +22,7 @@ class OldData(unittest.TestCase):
         self.host = Host('alpha', Place(), self.ensemble.addresses, timeout=10)
         self.addCleanup(self.host.stop)
         self.host.start()
-        self.seen = os.path.join(self.host.directory, 'gateway-state', 'seen')
+        self.seen = os.path.join(self.host.gateway_state, 'seen')
 
     def report(self):
         return f'{self.ensemble.log()}\n{self.host.log()}'

@@ -37,6 +37,7 @@ class Host:
         self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
         self.config = os.path.join(self.directory, 'cluster.conf')
         self.socket = os.path.join(self.directory, 'gateway')
+        self.gateway_state = os.path.join(self.directory, 'gateway-state')
         self.service = None
         self.gateway = None
         self.control = None
@@ -59,9 +60,12 @@ class Host:
         self.service.wait_ready(self.control)
 
     def start_gateway(self):
-        self.gateway = spawn(self.place.command([
-            environment('WEBLOCKS_CLUSTERD'), f'--config={self.config}', f'--socket={self.socket}',
-            f'--state-directory={os.path.join(self.directory, "gateway-state")}',
+        self.gateway = self.spawn_gateway(self.socket)
+
+    def spawn_gateway(self, socket):
+        return spawn(self.place.command([
+            environment('WEBLOCKS_CLUSTERD'), f'--config={self.config}', f'--socket={socket}',
+            f'--state-directory={self.gateway_state}',
             f'--service-user={os.getuid()}', f'--host={self.name}']),
             stdin=subprocess.DEVNULL, stdout=self._gateway_log, stderr=self._gateway_log)
 

@@ -1,0 +1,171 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""A host with one server: nodes that somebody else has written there, a host of the same name, and a state
+directory that can't be used."""
+
+import base64
+import configparser
+import ctypes
+import os
+import shutil
+import subprocess
+import unittest
+
+import tap
+from buses import wait_exit
+from clusterhosts import BUCKET, Host
+from engines import EngineClient, name_path
+from ensemble import Ensemble, Place, run, why_no_networks, why_no_servers
+from harness import wait_for
+
+CLONE_NEWNS = 0x20000
+# A list of more hosts than that does not fit into a packet.
+HOSTS_BYTES = 65536
+
+
+@unittest.skipIf(why_no_servers(), why_no_servers())
+class OneHostCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.ensemble = cls.enterClassContext(Ensemble())
+
+    def setUp(self):
+        self.lock = self.id().rpartition('.')[2]
+        self.host = self.start_host()
+
+    def start_host(self):
+        host = Host('alpha', Place(), self.ensemble.addresses, timeout=10)
+        self.addCleanup(host.stop)
+        return host.start()
+
+    def report(self):
+        return f'{self.ensemble.log()}\n{self.host.log()}'
+
+    def engine(self, **options):
+        engine = EngineClient(self.ensemble.addresses, **options)
+        self.addCleanup(engine.end)
+        return engine
+
+    def close(self, engine):
+        """Ends its session, at once."""
+        engine.send('free', 0)
+        engine.wait_for(lambda: engine.is_freed)
+
+    def ask(self, engine, *words):
+        answer = engine.ask(*words)
+        self.assertEqual(answer.result, 'OK', answer)
+        return answer
+
+    def hold(self, host):
+        """Waits until it is granted. Returns the client and the id."""
+        client = host.client()
+        id_, token = client.request(self.lock, BUCKET)
+        if not token:
+            client.wait_granted(id_)
+        return client, id_
+
+
+class Nodes(OneHostCase):
+    def setUp(self):
+        super().setUp()
+        self.client, _ = self.hold(self.host)
+        self.other = self.engine().joined('beta')
+        self.addCleanup(self.close, self.other)
+
+    def assert_connected(self):
+        """weblocksd has accepted all packets."""
+        self.assertNotIn('disconnected', self.host.log())
+
+    def make_name(self, name):
+        self.ask(self.other, 'ensure', 'farm', os.getuid(), name)
+        return name_path('/weblocks', 'farm', os.getuid(), name)
+
+    def other_rows(self):
+        return [row for row in self.client.query(BUCKET)[0]
+                if row[0] != self.lock and row[2] != 'host:alpha']
+
+    def test_data_of_claims(self):
+        path = self.make_name('n')
+        for text, host in (('', '?'), ('x', '?'), ('5', '?'), ('5 ', '?'), ('5 a/b', '?'), ('5 a\x1b', '?'),
+                           ('5 \ufdd0', '?'), ('5 ' + 'h' * 256, '?'), ('5 ' + 'h' * 255, 'h' * 255),
+                           ('-5 h', 'h'), ('9' * 30 + ' h', 'h')):
+            with self.subTest(text=text):
+                node = self.ask(self.other, 'create', path, self.other.prefix(), text).node
+                self.assertEqual(self.other_rows(), [('n', 'exclusive', f'host:{host}')])
+                self.ask(self.other, 'delete', path, node)
+        for node in ('x', 'e-1-1-1', self.other.prefix() + '1'):
+            self.ask(self.other, 'create', path, node, '5 h')
+        self.assertEqual(self.other_rows(), [])
+        self.assert_connected()
+
+    def test_data_of_names(self):
+        path = self.make_name('n')
+        node = self.other.claim(path, text='5 h')
+        for version, (name, rows) in enumerate((('x' * 4097, []), ('\ufdd0', []),
+                                                ('x', [('x', 'exclusive', 'host:h')]))):
+            self.ask(self.other, 'grant', path, name, node, version)
+            self.assertEqual(self.other_rows(), rows)
+        self.assert_connected()
+
+    def test_hosts(self):
+        for i in range(HOSTS_BYTES // 256 + 1):
+            self.ask(self.other, 'create', '/weblocks/hosts', f'{i:0255}-000000', '')
+        self.ask(self.other, 'create', '/weblocks/hosts', f'{0:0256}-000000', '')
+        self.ask(self.other, 'create', '/weblocks/hosts', '\ufdd0-000000', '')
+        # So it has to read them again.
+        self.host.kill_service()
+        self.host.start_service()
+        hosts = wait_for(lambda: self.client.get_property('Cluster')['hosts'], what='hosts')
+        self.assertEqual({len(host) for host in hosts} - {len('alpha'), len('beta')}, {255})
+        self.assertLess(sum(len(host) + 1 for host in hosts), HOSTS_BYTES)
+
+
+class Names(OneHostCase):
+    def test_hosts_of_the_same_name(self):
+        client, held = self.hold(self.host)
+        other = self.start_host().client()
+        id_, token = other.request(self.lock, BUCKET)
+        self.assertEqual(token, 0)
+        wait_for(lambda: (self.lock, 'exclusive', 'host:alpha') in other.query(BUCKET)[0], what='row')
+        client.release(held, BUCKET)
+        other.wait_granted(id_)
+
+
+class StateDirectory(OneHostCase):
+    def test_of_another_process(self):
+        second = self.host.spawn_gateway(self.host.socket)
+        self.assertEqual(wait_exit(second), 1)
+        self.assertIn('could not lock', self.host.log())
+        self.hold(self.host)
+
+    def end_session(self):
+        """As after its expiry."""
+        file = configparser.ConfigParser()
+        file.read(os.path.join(self.host.gateway_state, 'session'))
+        session = file['Session']
+        password = base64.b64decode(session['Password']).hex()
+        engine = self.engine(session=(f'{int(session["Id"]):x}', password))
+        engine.wait_for_state('CONNECTED')
+        self.close(engine)
+
+    @unittest.skipIf(why_no_networks() or not shutil.which('mount'), 'needs root and mount')
+    def test_read_only(self):
+        """The file of a session that has ended can't be deleted: the session is not tried again."""
+        client, held = self.hold(self.host)
+        self.host.end_gateway()
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.unshare(CLONE_NEWNS), 0)
+        run('mount', '--make-rprivate', '/')
+        run('mount', '--bind', self.host.gateway_state, self.host.gateway_state)
+        self.addCleanup(subprocess.run, ['umount', '-l', self.host.gateway_state], check=False)
+        run('mount', '-o', 'remount,bind,ro', self.host.gateway_state)
+        self.host.start_gateway()
+        wait_for(lambda: 'could not store the session' in self.host.log(), what='session')
+        self.end_session()
+        client.wait_released(held, 'lost')
+        self.hold(self.host)
+
+
+if __name__ == '__main__':
+    tap.main()
