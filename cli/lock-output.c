@@ -27,8 +27,9 @@ state_of(WebLocksLockInfo *info)
     return web_locks_lock_info_get_held(info) ? "held" : "pending";
 }
 
-char *
-lock_output_age(guint64 age_ms)
+/* Returns an owned string such as 12s, 3m05s, 2h03m or 5d04h. */
+static char *
+format_age(guint64 age_ms)
 {
     guint64 seconds = age_ms / 1000;
     guint64 minutes = seconds / 60;
@@ -213,7 +214,7 @@ lock_output_row(Table *table, const char *bucket, WebLocksLockInfo *info, GHashT
         table_add(table, web_locks_lock_info_get_client_id(info));
         return;
     }
-    age = lock_output_age(age_now(info));
+    age = format_age(age_now(info));
     blockers = list_blockers(info, clients);
     table_add(table, age);
     table_add_optional(table, program_of(info));
@@ -251,7 +252,7 @@ lock_output_who(WebLocksLockInfo *info)
 {
     const char *program = program_of(info);
     const char *why = or_empty(web_locks_lock_info_get_why(info));
-    g_autofree char *age = lock_output_age(web_locks_lock_info_get_age(info));
+    g_autofree char *age = format_age(web_locks_lock_info_get_age(info));
 
     if (*host_of(info) != '\0')
         return g_strdup_printf(_("%s for %s"), program, age);

@@ -15,9 +15,6 @@
 
 const char *lock_output_mode(WebLocksMode mode);
 
-/* Returns an owned string such as 12s, 3m05s, 2h03m or 5d04h. */
-char *lock_output_age(guint64 age_ms);
-
 /* Writes the members of one lock or request; the caller has opened the object. */
 void lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed);
 

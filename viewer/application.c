@@ -15,7 +15,6 @@ struct _ViewerApplication {
     char *name;
     char *detail;
     GIcon *icon;
-    gboolean is_sandboxed;
     GListStore *entries;
 };
 
@@ -53,8 +52,11 @@ find_desktop_entry(const char *id)
     return g_desktop_app_info_new(file);
 }
 
-char *
-viewer_application_id_of_unit(const char *unit)
+/* The application id in the name of a systemd unit that a desktop has started, as desktops agreed:
+ * app[-LAUNCHER]-ID-RANDOM.scope, app[-LAUNCHER]-ID@RANDOM.service or app[-LAUNCHER]-ID.service.
+ * Returns: (nullable): NULL if the unit is not one of these */
+static char *
+get_id_of_unit(const char *unit)
 {
     const char *start = unit + strlen("app-");
     const char *end = strrchr(unit, '.');
@@ -91,7 +93,7 @@ read_application_id(guint pid)
         return NULL;
     parts = g_strsplit_set(text, "/\n", -1);
     for (guint i = g_strv_length(parts); i-- > 0 && id == NULL;)
-        id = viewer_application_id_of_unit(parts[i]);
+        id = get_id_of_unit(parts[i]);
     return id;
 }
 
@@ -104,8 +106,9 @@ describe_user(guint uid)
 }
 
 static char *
-build_detail(WebLocksLockInfo *info, gboolean is_sandboxed)
+build_detail(WebLocksLockInfo *info)
 {
+    const gboolean is_sandboxed = *web_locks_lock_info_get_application(info) != '\0';
     g_autofree char *user = NULL;
 
     if (web_locks_lock_info_get_uid(info) == getuid())
@@ -136,8 +139,7 @@ viewer_application_new(WebLocksLockInfo *info, const char *key, GDesktopAppInfo 
     ViewerApplication *self = g_object_new(VIEWER_TYPE_APPLICATION, NULL);
 
     self->key = g_strdup(key);
-    self->is_sandboxed = *web_locks_lock_info_get_application(info) != '\0';
-    self->detail = build_detail(info, self->is_sandboxed);
+    self->detail = build_detail(info);
     if (entry != NULL) {
         self->name = g_strdup(g_app_info_get_display_name(G_APP_INFO(entry)));
         g_set_object(&self->icon, g_app_info_get_icon(G_APP_INFO(entry)));
@@ -227,12 +229,6 @@ GIcon *
 viewer_application_get_icon(ViewerApplication *self)
 {
     return self->icon;
-}
-
-gboolean
-viewer_application_is_sandboxed(ViewerApplication *self)
-{
-    return self->is_sandboxed;
 }
 
 GListStore *

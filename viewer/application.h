@@ -22,11 +22,5 @@ const char *viewer_application_get_name(ViewerApplication *self);
 /* "" unless the application belongs to another user, or there is more to say about it */
 const char *viewer_application_get_detail(ViewerApplication *self);
 GIcon *viewer_application_get_icon(ViewerApplication *self);
-gboolean viewer_application_is_sandboxed(ViewerApplication *self);
 GListStore *viewer_application_get_entries(ViewerApplication *self);
 int viewer_application_compare(ViewerApplication *a, ViewerApplication *b);
-
-/* The application id in the name of a systemd unit that a desktop has started, as desktops agreed:
- * app[-LAUNCHER]-ID-RANDOM.scope, app[-LAUNCHER]-ID@RANDOM.service or app[-LAUNCHER]-ID.service.
- * Returns: (nullable): NULL if the unit is not one of these */
-char *viewer_application_id_of_unit(const char *unit);

@@ -50,12 +50,6 @@ viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const ch
     return self;
 }
 
-WebLocksManager *
-viewer_resource_get_manager(ViewerResource *self)
-{
-    return self->manager;
-}
-
 const char *
 viewer_resource_get_name(ViewerResource *self)
 {

@@ -23,7 +23,6 @@ G_DECLARE_FINAL_TYPE(ViewerEntry, viewer_entry, VIEWER, ENTRY, GObject)
 /* `monitor` is the one that the lock table follows. */
 ViewerResource *
 viewer_resource_new(WebLocksMonitor *monitor, WebLocksManager *manager, const char *name);
-WebLocksManager *viewer_resource_get_manager(ViewerResource *self);
 const char *viewer_resource_get_name(ViewerResource *self);
 /* What the window calls it, and where that is: the lock name and the bucket, or the name and the
  * folder of a document. */

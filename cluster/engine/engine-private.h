@@ -108,5 +108,4 @@ EngineOperation *engine_operation_new(EngineCallback callback, gpointer data);
 void engine_operation_sent(EngineOperation *operation, Engine *self, int r);
 /* Called by the completion: answers unless that has been done, and frees. */
 void engine_operation_complete(EngineOperation *operation, EngineAnswer *answer, int r);
-EngineResult engine_result_of(int r);
 void engine_on_watch(zhandle_t *zh, int type, int state, const char *path, void *context);

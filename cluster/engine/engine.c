@@ -61,8 +61,8 @@ engine_destroy(Engine *self)
     g_free(self);
 }
 
-EngineResult
-engine_result_of(int r)
+static EngineResult
+result_of(int r)
 {
     switch (r) {
     case ZOK:
@@ -125,8 +125,7 @@ engine_operation_sent(EngineOperation *operation, Engine *self, int r)
     operation->engine = self;
     /* The client has several errors for requests after the end of the session. */
     if (r != ZOK)
-        operation->refused_with =
-            is_unrecoverable(self->zh) ? ENGINE_SESSION_LOST : engine_result_of(r);
+        operation->refused_with = is_unrecoverable(self->zh) ? ENGINE_SESSION_LOST : result_of(r);
     g_queue_push_tail_link(r == ZOK ? &self->pending : &self->refused, &operation->link);
 }
 
@@ -146,7 +145,7 @@ engine_operation_complete(EngineOperation *operation, EngineAnswer *what, int r)
 {
     if (operation->engine != NULL) {
         g_queue_unlink(&operation->engine->pending, &operation->link);
-        what->result = engine_result_of(r);
+        what->result = result_of(r);
         answer(operation, what);
     }
     operation_free(operation);
