@@ -49,6 +49,12 @@ refuse_client(Client *client, LockResult result)
     scheduler_refuse_deferred(client, result);
 }
 
+static gboolean
+needs_groups(const Server *server)
+{
+    return server->cluster != NULL && cluster_needs_groups(server->cluster);
+}
+
 static LockResult
 make_agent(Client *client, const Credentials *credentials)
 {
@@ -66,7 +72,7 @@ make_agent(Client *client, const Credentials *credentials)
     agent->pid = credentials->pid;
     g_strlcpy(agent->process_name, credentials->process_name, AGENT_PROCESS_NAME_SIZE);
     client_set_agent(client, agent);
-    if (server_of(client)->cluster != NULL) {
+    if (needs_groups(server_of(client))) {
         client->gids = g_memdup2(credentials->gids, credentials->n_gids * sizeof *client->gids);
         client->n_gids = credentials->n_gids;
     }
@@ -169,7 +175,7 @@ admission_restore_client(Server *server, Agent *agent)
     Client *client = admission_get_client(server, agent->client_id);
 
     client_set_agent(client, agent_ref(agent));
-    if (server->cluster != NULL && cluster_needs_groups(server->cluster))
+    if (needs_groups(server))
         client->gids = groups_look_up(agent->principal->identity.uid, &client->n_gids);
 }
 
