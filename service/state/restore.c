@@ -20,6 +20,7 @@ typedef struct {
     GHashTable *by_number; /* of the agent's record -> Agent */
     GHashTable *by_name;   /* of Agent.client_id */
     GArray *requests;      /* of Restored */
+    gint64 deadline_us;    /* of the lease */
 } Restore;
 
 static gboolean
@@ -59,12 +60,10 @@ read_request(Restore *self, const RawRecord *raw, guint64 number, guint64 id)
 static gboolean
 read_record(Restore *self, const RawRecord *raw, RecordKind kind, guint64 number, guint64 id)
 {
-    gint64 deadline_us;
-
     if (kind == RECORD_AGENT)
         return read_agent(self, raw, number);
-    if (kind == RECORD_LEASE) /* state_get_deadline_us() returns it */
-        return lease_record_read(raw->value, raw->value_size, &deadline_us);
+    if (kind == RECORD_LEASE)
+        return lease_record_read(raw->value, raw->value_size, &self->deadline_us);
     return read_request(self, raw, number, id);
 }
 
@@ -155,7 +154,8 @@ restore_records(UserAgent *user_agent,
                 const StateContents *contents,
                 CrashGuard *guard,
                 StateLost lost,
-                gpointer data)
+                gpointer data,
+                gint64 *out_deadline_us)
 {
     Restore self = {
         .user_agent = user_agent,
@@ -171,5 +171,6 @@ restore_records(UserAgent *user_agent,
     g_hash_table_unref(self.by_number);
     g_hash_table_unref(self.by_name);
     g_array_unref(self.requests);
+    *out_deadline_us = self.deadline_us;
     return self.agents;
 }

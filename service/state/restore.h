@@ -14,9 +14,11 @@
 #include "user-agent.h"
 
 /* Returns new references to the agents, or NULL if the records contradict each other; then nothing
- * was restored. `guard` may be NULL. `lost` is called for requests that are left out. */
+ * was restored. `guard` may be NULL. `lost` is called for requests that are left out.
+ * `*out_deadline_us` is set to that of the lease; 0: there is no record of one. */
 GPtrArray *restore_records(UserAgent *user_agent,
                            const StateContents *contents,
                            CrashGuard *guard,
                            StateLost lost,
-                           gpointer data);
+                           gpointer data,
+                           gint64 *out_deadline_us);

@@ -231,34 +231,21 @@ keep_and_tell(Agent *agent, guint64 id, const RequestRecord *record, gpointer da
     self->lost(agent, id, record, self->data);
 }
 
-/* The records have been checked. */
-static gint64
-find_deadline(const StateContents *contents)
-{
-    gint64 deadline_us = 0;
-
-    for (guint i = 0; i < contents->records->len; i++) {
-        const RawRecord *record = &g_array_index(contents->records, RawRecord, i);
-
-        if (record->key[0] == RECORD_LEASE)
-            lease_record_read(record->value, record->value_size, &deadline_us);
-    }
-    return deadline_us;
-}
-
 GPtrArray *
 state_restore(State *self, UserAgent *user_agent, StateLost lost, gpointer data)
 {
     LostRecord lost_record = {self, lost, data};
     GPtrArray *agents = NULL;
+    gint64 deadline_us = 0;
     CrashGuard guard;
 
     if (self->contents != NULL) {
         crash_guard_begin(&guard, self->guard_path, user_agent->now_us);
-        agents = restore_records(user_agent, self->contents, &guard, keep_and_tell, &lost_record);
+        agents = restore_records(user_agent, self->contents, &guard, keep_and_tell, &lost_record,
+                                 &deadline_us);
         crash_guard_end(&guard);
         if (agents != NULL)
-            self->deadline_us = find_deadline(self->contents);
+            self->deadline_us = deadline_us;
         else
             put_aside(self, "the state is inconsistent");
     }

@@ -213,6 +213,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned manner = size > 0 ? data[0] : 0;
     GPtrArray *agents;
     UserAgent user_agent;
+    gint64 deadline_us;
     CrashGuard guard;
     GByteArray *stream;
     Limits limits;
@@ -233,7 +234,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     user_agent_set_time(&user_agent, 1000000, 1000000);
     guard = make_marks(contents);
     agents = restore_records(&user_agent, contents, manner & SKIPS_SECOND ? &guard : NULL, on_lost,
-                             NULL);
+                             NULL, &deadline_us);
     if (agents != NULL) {
         live(&user_agent, agents, manner);
         end(&user_agent, agents);

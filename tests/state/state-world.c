@@ -394,9 +394,10 @@ world_describe_contents(const StateContents *contents)
     g_autoptr(GPtrArray) agents = NULL;
     GString *text = g_string_new(NULL);
     UserAgent user_agent;
+    gint64 deadline_us;
 
     init_user_agent(&user_agent, WORLD_MONOTONIC_US, WORLD_REALTIME_US);
-    agents = restore_records(&user_agent, contents, NULL, NULL, NULL);
+    agents = restore_records(&user_agent, contents, NULL, NULL, NULL, &deadline_us);
     if (agents != NULL) {
         g_ptr_array_sort(agents, compare_names);
         for (guint i = 0; i < agents->len; i++)
