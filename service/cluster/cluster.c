@@ -341,6 +341,8 @@ cluster_new(Session *session,
     self->config = config;
     self->functions = functions;
     self->data = data;
+    /* The gateway may still have lists for an earlier process. */
+    self->last_serial = (guint64)g_random_int() << 32;
     gateway_init(&self->gateway, socket_path, &session->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
     lease_init(&self->lease, on_lease_timer, self);

@@ -25,7 +25,8 @@
 /* A call that waits for the gateway. */
 typedef struct {
     Server *server;
-    guint64 serial; /* of LIST or BREAK */
+    guint64 serial; /* of LIST or BREAK; 0: LIST has not been sent */
+    guint32 uid;    /* whose bucket it is about */
     char *unique_name;
     LockCall *call;
     GPtrArray *rows; /* of ClusterRow */
@@ -34,9 +35,13 @@ typedef struct {
     guint timeout_id;
 } AskedCall;
 
+/* A list costs the engine some reads for each name, so there is one LIST at a time. Calls that come
+ * meanwhile wait for the next one, which shows all that was committed before they came; those about
+ * the same bucket share it. */
 struct ClusterCalls {
-    GHashTable *asked; /* of AskedCall.serial, owned */
-    gsize n_bytes;     /* of the rows of all calls */
+    GPtrArray *asked;    /* of AskedCall, owned, in the order of the calls */
+    guint64 list_serial; /* of the LIST that has not been replied to; 0: none, and no call waits */
+    gsize n_bytes;       /* of the rows of all calls */
 };
 
 /* ---- who may use a bucket */
@@ -106,6 +111,7 @@ static void
 finish(AskedCall *asked, guint32 n_remote)
 {
     Server *server = asked->server;
+    ClusterCalls *calls = server->cluster_calls;
     Client *client = session_find_client(&server->session, asked->unique_name);
     const LockReply reply = {.result = LOCK_RESULT_OK, .n_ended = asked->n_ended + n_remote};
 
@@ -113,8 +119,8 @@ finish(AskedCall *asked, guint32 n_remote)
         notify_reply(client, &bus_channel, asked->call, &reply);
     else if (client != NULL)
         observed_send_list(client, asked->call, asked->rows);
-    server->cluster_calls->n_bytes -= asked->n_bytes;
-    g_hash_table_remove(server->cluster_calls->asked, &asked->serial);
+    calls->n_bytes -= asked->n_bytes;
+    g_ptr_array_remove(calls->asked, asked);
 }
 
 static gboolean
@@ -150,6 +156,46 @@ get_host(const LockCall *call, const char **out_host)
     return TRUE;
 }
 
+/* Sends LIST for the first call that waits, and all that can share it. */
+static void
+send_next_list(Server *server)
+{
+    ClusterCalls *calls = server->cluster_calls;
+    const AskedCall *first = NULL;
+
+    calls->list_serial = 0;
+    for (guint i = 0; i < calls->asked->len; i++) {
+        AskedCall *asked = calls->asked->pdata[i];
+
+        if (asked->serial != 0)
+            continue;
+        if (first == NULL) {
+            first = asked;
+            calls->list_serial = cluster_list(server->cluster, asked->uid, asked->call->bucket);
+        }
+        if (asked->uid == first->uid && g_str_equal(asked->call->bucket, first->call->bucket))
+            asked->serial = calls->list_serial;
+    }
+}
+
+/* Returns whether the call waits for a reply of the gateway. `*out_serial` is 0 if the gateway has
+ * yet to be asked. */
+static gboolean
+ask_gateway(
+    Server *server, const LockCall *call, guint32 uid, const char *host, guint64 *out_serial)
+{
+    ClusterCalls *calls = server->cluster_calls;
+
+    *out_serial = 0;
+    if (call->kind == LOCK_CALL_BREAK) {
+        *out_serial = cluster_break(server->cluster, uid, call->bucket, call->name, host);
+        return *out_serial != 0;
+    }
+    if (calls->list_serial == 0)
+        *out_serial = calls->list_serial = cluster_list(server->cluster, uid, call->bucket);
+    return calls->list_serial != 0;
+}
+
 gboolean
 cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
 {
@@ -161,22 +207,19 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
 
     if (!is_clustered(call) || !get_host(call, &host) ||
         server->lifecycle->state != LIFECYCLE_RUNNING ||
-        g_hash_table_size(server->cluster_calls->asked) >= CALLS_MAX)
-        return FALSE;
-    serial = call->kind == LOCK_CALL_BREAK
-                 ? cluster_break(server->cluster, uid, call->bucket, call->name, host)
-                 : cluster_list(server->cluster, uid, call->bucket);
-    if (serial == 0)
+        server->cluster_calls->asked->len >= CALLS_MAX ||
+        !ask_gateway(server, call, uid, host, &serial))
         return FALSE;
     asked = g_new0(AskedCall, 1);
     asked->server = server;
     asked->serial = serial;
+    asked->uid = uid;
     asked->unique_name = g_strdup(client->unique_name);
     asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
     asked->rows = g_ptr_array_new_with_free_func(g_free);
     asked->n_ended = n_ended;
     asked->timeout_id = g_timeout_add(PATIENCE_MS, on_timeout, asked);
-    g_hash_table_insert(server->cluster_calls->asked, &asked->serial, asked);
+    g_ptr_array_add(server->cluster_calls->asked, asked);
     return TRUE;
 }
 
@@ -221,41 +264,57 @@ static void
 on_listed(const ClusterRows *rows, gpointer data)
 {
     Server *server = data;
-    AskedCall *asked = g_hash_table_lookup(server->cluster_calls->asked, &rows->serial);
+    const ClusterCalls *calls = server->cluster_calls;
+    guint i = 0;
 
-    if (asked == NULL || asked->call->kind == LOCK_CALL_BREAK)
-        return; /* too late */
-    add_rows(asked, rows);
-    if (rows->more == 0)
-        finish(asked, 0);
+    if (rows->serial == 0)
+        return;
+    while (i < calls->asked->len) {
+        AskedCall *asked = calls->asked->pdata[i];
+        gboolean is_for = asked->serial == rows->serial && asked->call->kind != LOCK_CALL_BREAK;
+
+        if (is_for)
+            add_rows(asked, rows);
+        if (is_for && rows->more == 0)
+            finish(asked, 0);
+        else
+            i++;
+    }
+    if (rows->serial == calls->list_serial && rows->more == 0)
+        send_next_list(server);
 }
 
 static void
 on_broken(const ClusterBroken *broken, gpointer data)
 {
-    Server *server = data;
-    AskedCall *asked = g_hash_table_lookup(server->cluster_calls->asked, &broken->serial);
+    const GPtrArray *all = ((Server *)data)->cluster_calls->asked;
 
-    if (asked != NULL && asked->call->kind == LOCK_CALL_BREAK)
-        finish(asked, broken->count);
+    for (guint i = 0; i < all->len; i++) {
+        AskedCall *asked = all->pdata[i];
+
+        if (asked->serial == broken->serial && asked->call->kind == LOCK_CALL_BREAK) {
+            finish(asked, broken->count);
+            return;
+        }
+    }
 }
 
 void
 cluster_calls_finish_all(Server *server)
 {
-    g_autoptr(GList) all = NULL;
-
     if (server->cluster == NULL)
         return;
-    all = g_hash_table_get_values(server->cluster_calls->asked);
-    for (const GList *link = all; link != NULL; link = link->next)
-        finish(link->data, 0);
+    while (server->cluster_calls->asked->len > 0)
+        finish(server->cluster_calls->asked->pdata[0], 0);
 }
 
 static void
 on_disconnected(gpointer data)
 {
-    cluster_calls_finish_all(data);
+    Server *server = data;
+
+    server->cluster_calls->list_serial = 0;
+    cluster_calls_finish_all(server);
 }
 
 /* ---- */
@@ -304,8 +363,7 @@ void
 cluster_calls_init(Server *server, ClusterConfig *config, const char *socket_path)
 {
     server->cluster_calls = g_new0(ClusterCalls, 1);
-    server->cluster_calls->asked =
-        g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, asked_call_free);
+    server->cluster_calls->asked = g_ptr_array_new_with_free_func(asked_call_free);
     server->cluster = cluster_new(&server->session, config, socket_path, &functions, server);
 }
 
@@ -314,7 +372,7 @@ cluster_calls_fini(Server *server)
 {
     if (server->cluster == NULL)
         return;
-    g_hash_table_unref(server->cluster_calls->asked);
+    g_ptr_array_unref(server->cluster_calls->asked);
     g_clear_pointer(&server->cluster_calls, g_free);
     g_clear_pointer(&server->cluster, cluster_free);
 }

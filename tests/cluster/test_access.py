@@ -10,7 +10,7 @@ import clusterlink as link
 from buses import can_be_others
 from calls import BREAK_TYPES, FILTER_TYPES, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
-from harness import GLib, main
+from harness import GLib, main, wait_for
 from rawbus import lock_call
 from sandboxcase import Sandboxes
 
@@ -198,6 +198,49 @@ class OtherHosts(ClusterCase):
         gateway.close()
         self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
         self.assertEqual(client.query(BUCKET), local)
+
+    def test_one_list_at_a_time(self):
+        """Calls that come while a list is under way share the next one, which begins after them."""
+        gateway, client, _, _ = self.hold()
+        root, nobodys = self.client(), other_path(BUCKET, uid=NOBODY)
+        other = ('y', 'exclusive', 'host:node1')
+        root.query()  # from now on its calls are not deferred
+
+        def lists():
+            serial = gateway.lease()
+            wait_for(lambda: link.Ack(serial) in gateway.packets, what='ACK')
+            return [packet for packet in gateway.packets if isinstance(packet, link.List)]
+
+        first = Call(client, 'Query')
+        asked = gateway.take(link.List, uid=0)
+        of_nobody = [Call(root, 'Query', path=nobodys)]
+        root.sync()
+        later = [Call(client, 'Query'), Call(root, 'Query'), inspect(client)]
+        client.sync()
+        root.sync()
+        self.assertEqual(lists(), [])
+        gateway.send(link.rows(asked.serial))
+        self.assertEqual(first.result()[0], [('x', 'exclusive', client.name)])
+        asked = gateway.take(link.List, uid=NOBODY)
+        of_nobody.append(Call(client, 'Query', path=nobodys))
+        client.sync()
+        self.assertEqual(lists(), [])
+        gateway.send(link.rows(asked.serial))
+        self.assertEqual(of_nobody[0].result(), ([], []))
+        asked = gateway.take(link.List, uid=0)
+        self.assertEqual(lists(), [])
+        gateway.send(link.rows(asked.serial, HELD, more=1))
+        self.assertEqual(lists(), [])
+        gateway.send(link.rows(asked.serial))
+        for call in later[:2]:
+            self.assertEqual(call.result()[0], [('x', 'exclusive', client.name), other])
+        self.assertEqual([entry['name'] for entry in later[2].result()[0]], ['x', 'y'])
+        gateway.send(link.rows(gateway.take(link.List, uid=NOBODY).serial, HELD))
+        self.assertEqual(of_nobody[1].result()[0], [other])
+        self.assertEqual(lists(), [])
+        again = Call(client, 'Query')
+        gateway.send(link.rows(gateway.take(link.List, uid=0).serial))
+        self.assertEqual(again.result(), first.result())
 
     def test_other_calls_go_on(self):
         gateway, client, id_, _ = self.hold()
