@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Reads claims from the whole tree or a part of it: buckets, their users, their names, the names'
- * claims. All reads of one level run at the same time; nodes that disappear meanwhile are skipped.
- */
+ * claims. Several reads run at the same time, but no more than READS_MAX, since all operations that
+ * are started meanwhile are carried out after them. Nodes that disappear are skipped. */
 
 #include <string.h>
 
 #include "engine-private.h"
+
+#define READS_MAX 64
 
 typedef enum { LEVEL_BUCKETS, LEVEL_USERS, LEVEL_NAMES, LEVEL_CLAIMS } Level;
 
@@ -20,7 +22,8 @@ typedef struct {
     gboolean with_text;
     guint limit;
     GPtrArray *claims;
-    guint n_reads; /* that have not been answered */
+    GQueue waiting; /* of Read, owned: not sent yet */
+    guint n_sent;   /* reads that have not been answered */
     EngineResult result;
     gint64 sent_us; /* of the first read */
 } Scan;
@@ -28,6 +31,8 @@ typedef struct {
 /* One read of children, or of the data of a name or a claim. */
 typedef struct {
     Scan *scan;
+    EngineCallback callback;
+    gboolean is_of_data;
     Level level;
     char *path;
     GPtrArray *claims; /* of a name that is read: those that get its name */
@@ -66,16 +71,10 @@ drop_nameless(Scan *scan)
 }
 
 static void
-scan_unref(Scan *scan, const EngineAnswer *answer)
+scan_end(Scan *scan)
 {
     EngineAnswer what = {.sent_us = scan->sent_us};
 
-    if (answer->result != ENGINE_OK && answer->result != ENGINE_NO_NODE)
-        scan->result = answer->result;
-    if (scan->sent_us == 0)
-        scan->sent_us = answer->sent_us;
-    if (--scan->n_reads > 0)
-        return;
     drop_nameless(scan);
     what.result = scan->result;
     if (scan->result == ENGINE_OK)
@@ -86,25 +85,63 @@ scan_unref(Scan *scan, const EngineAnswer *answer)
     g_free(scan);
 }
 
+/* The read is sent when it is its turn. */
 static Read *
-read_new(Scan *scan, Level level, const char *path)
+read_new(Scan *scan, EngineCallback callback, gboolean is_of_data, Level level, const char *path)
 {
     Read *read = g_new0(Read, 1);
 
-    scan->n_reads++;
     read->scan = scan;
+    read->callback = callback;
+    read->is_of_data = is_of_data;
     read->level = level;
     read->path = g_strdup(path);
+    g_queue_push_tail(&scan->waiting, read);
     return read;
 }
 
 static void
-read_end(Read *read, const EngineAnswer *answer)
+read_free(gpointer data)
 {
-    scan_unref(read->scan, answer);
+    Read *read = data;
+
     g_clear_pointer(&read->claims, g_ptr_array_unref);
     g_free(read->path);
     g_free(read);
+}
+
+static void
+send_reads(Scan *scan)
+{
+    while (scan->n_sent < READS_MAX && scan->waiting.length > 0) {
+        Read *read = g_queue_pop_head(&scan->waiting);
+
+        scan->n_sent++;
+        if (read->is_of_data)
+            engine_request_get(scan->engine, read->path, FALSE, read->callback, read);
+        else
+            engine_request_children(scan->engine, read->path, FALSE, read->callback, read);
+    }
+}
+
+/* After an error nothing more is read. */
+static void
+read_end(Read *read, const EngineAnswer *answer)
+{
+    Scan *scan = read->scan;
+
+    read_free(read);
+    if (answer->result != ENGINE_OK && answer->result != ENGINE_NO_NODE)
+        scan->result = answer->result;
+    if (scan->sent_us == 0)
+        scan->sent_us = answer->sent_us;
+    scan->n_sent--;
+    if (scan->result == ENGINE_OK)
+        send_reads(scan);
+    else
+        g_queue_clear_full(&scan->waiting, read_free);
+    if (scan->n_sent == 0)
+        scan_end(scan);
 }
 
 static void
@@ -160,17 +197,14 @@ read_claims(Read *read, const char *const *nodes)
         g_ptr_array_add(found, claim);
         if (scan->with_text) {
             g_autofree char *path = g_strconcat(read->path, "/", *nodes, NULL);
-            Read *of_text = read_new(scan, LEVEL_CLAIMS, path);
 
-            of_text->claim = claim;
-            engine_request_get(scan->engine, path, FALSE, on_text, of_text);
+            read_new(scan, on_text, TRUE, LEVEL_CLAIMS, path)->claim = claim;
         }
     }
     if (found->len == 0)
         return;
-    of_name = read_new(scan, LEVEL_CLAIMS, read->path);
+    of_name = read_new(scan, on_name, TRUE, LEVEL_CLAIMS, read->path);
     of_name->claims = g_steal_pointer(&found);
-    engine_request_get(scan->engine, read->path, FALSE, on_name, of_name);
 }
 
 static void
@@ -188,8 +222,7 @@ on_read(const EngineAnswer *answer, gpointer data)
             if (read->level == LEVEL_USERS && scan->uid >= 0 &&
                 g_ascii_strtoll(*node, NULL, 10) != scan->uid)
                 continue;
-            engine_request_children(scan->engine, path, FALSE, on_read,
-                                    read_new(scan, read->level + 1, path));
+            read_new(scan, on_read, FALSE, read->level + 1, path);
         }
     }
     read_end(read, answer);
@@ -217,6 +250,6 @@ engine_scan(Engine *self,
     scan->with_text = with_text;
     scan->limit = limit;
     scan->claims = g_ptr_array_new_with_free_func(claim_free);
-    engine_request_children(self, path, FALSE, on_read,
-                            read_new(scan, bucket != NULL ? LEVEL_USERS : LEVEL_BUCKETS, path));
+    read_new(scan, on_read, FALSE, bucket != NULL ? LEVEL_USERS : LEVEL_BUCKETS, path);
+    send_reads(scan);
 }

@@ -8,8 +8,11 @@
 #include "bus-string.h"
 #include "claim-name.h"
 
-/* The most claims that a list has, and bytes of host names; further ones are left out. */
+/* The most claims that a list has, and about how many bytes; and bytes of host names. Further ones
+ * are left out. The lock service asks for one list at a time, and the connection takes twice as
+ * much. */
 #define ROWS_MAX        10000
+#define ROWS_BYTES_MAX  (2u * 1024 * 1024)
 #define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024)
 
 #define BREAK_ATTEMPTS 3
@@ -102,7 +105,7 @@ on_scanned(const EngineAnswer *answer, gpointer data)
             g_array_append_val(rows, row);
     }
     g_array_sort(rows, compare_rows);
-    for (guint i = 0; i < rows->len; i++)
+    for (guint i = 0; i < rows->len && bytes->len < ROWS_BYTES_MAX; i++)
         if (g_array_index(rows, Row, i).name.session != list->session)
             add_row(bytes, &offset, rows, i);
     list->callback(bytes, list->data);

@@ -3,9 +3,12 @@
 
 """Three hosts and three servers: locks across hosts, while parts of them end or are cut off."""
 
+import os
+
 import tap
 from calls import DBusError
 from clusterhosts import BUCKET, HostsCase
+from engines import EngineClient, name_path
 
 # A host's locks are lost this long after its last commit; the engine ends its claims some seconds
 # later.
@@ -72,6 +75,28 @@ class Locks(HostsCase):
         _, stolen = two.steal(self.lock, BUCKET)
         self.assertGreater(stolen, token)
         one.wait_released(held, 'stolen')
+
+    def test_query_of_many(self):
+        """A list that is larger than what the connection to the gateway takes is cut short."""
+        client = self.hosts[0].client()
+        held = self.hold(client)[0]
+        other = EngineClient(self.ensemble.addresses, place=self.hosts[1].place)
+        self.addCleanup(other.end)
+        other.wait_for_state('CONNECTED')
+        names = [f'{number}'.ljust(4096, '.') for number in range(1100)]
+        while names:
+            paths = [name_path('/weblocks', 'farm', os.getuid(), name) for name in names[-100:]]
+            told = [other.send('ensure', 'farm', os.getuid(), name) for name in names[-100:]]
+            told += [other.send('create', path, other.prefix(), '1 many') for path in paths]
+            del names[-100:]
+            self.assertEqual({other.answer(one).result for one in told}, {'OK'})
+        found = [row[2] for row in client.query(BUCKET)[0]]
+        self.assertEqual(found[0], client.name)
+        self.assertEqual(set(found[1:]), {'host:many'})
+        self.assertGreater(len(found), 400)
+        self.assertLess(len(found), 600)
+        self.assertEqual(client.signals('Released'), [])
+        client.release(held, BUCKET)
 
     def test_query_and_break(self):
         one, two = (host.client() for host in self.hosts[:2])
