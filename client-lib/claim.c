@@ -903,7 +903,7 @@ install_results(GParamFlags flags)
     /**
      * WebLocksClaim:holder:
      *
-     * Who is in the way: the first holder of the lock, while the claim waits; %NULL if nobody is,
+     * The first holder of the lock, while the claim waits; %NULL if there is none,
      * or that is not known yet.
      *
      * Since: 0.1

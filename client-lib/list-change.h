@@ -16,6 +16,6 @@ typedef struct {
 /* An array of ListChange. */
 GArray *list_changes_new(void);
 
-/* Applies the changes. Each list changes at once, unless items far from each other change, so that
- * it does not show a lock that was handed over as one that nobody holds. */
+/* Applies the changes. Each list changes in one step, unless items far from each other change, so
+ * that it does not show a lock that was handed over as one without a holder. */
 void list_changes_apply(GArray *self, GListStore *held, GListStore *pending);

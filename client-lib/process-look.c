@@ -81,7 +81,7 @@ parse_group(char *groups)
     return path;
 }
 
-/* The kernel says the same of all groups below one that is frozen. The root has no such file. */
+/* The kernel reports the same for all groups below a frozen one. The root has no such file. */
 static gboolean
 is_frozen(int directory)
 {

@@ -5,7 +5,7 @@
  * with what was read before.
  *
  * A process is identified by its pid and its start time. A pid may have been given to another
- * process, so a process is only looked at if it started before the time from which the caller knows
+ * process, so a process is only looked at if it started before the time at which the caller got
  * the pid and, if the caller knows its name, still has that name. All times are of
  * boot_time_get_us(). */
 

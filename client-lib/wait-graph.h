@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Who waits for whom, among some held locks and pending requests.
+/* Which clients wait for each other, among some held locks and pending requests.
  *
  * The nodes are clients and lock names. A client waits for each name that it has requested; a name
  * waits for each client that holds it. (A pending request waits for all holders of its name: an

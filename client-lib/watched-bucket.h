@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The held locks and pending requests of one bucket, or of one name in it, as a watcher knows them.
+/* The held locks and pending requests of one bucket, or of one name in it, as received by a
+ * watcher.
  *
  * They are read once by Inspect; then the signals that follow are applied. A signal has no details,
  * such as the process. So a request that is known from signals only is awaited until it has been

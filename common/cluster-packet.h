@@ -15,7 +15,7 @@
  *
  * Words: a *queue* is one lock name of one bucket of one user, with the requests of this host. A
  * *permit* is what the host may grant in a queue now. A *turn* is the time from a permit until it
- * is given back. A *claim* is what the engine stores of one host for one name. The *lease* is the
+ * is returned. A *claim* is what the engine stores of one host for one name. The *lease* is the
  * time until which all permits are valid. */
 
 #pragma once
@@ -67,7 +67,7 @@ typedef enum {
 } ClusterUndecided;
 
 /* ClusterDemand.flags. */
-#define CLUSTER_DEMAND_TURN_OVER 1u /* the permit is given back */
+#define CLUSTER_DEMAND_TURN_OVER 1u /* the permit is returned */
 
 /* The connection of the gateway to the engine. OFF is not sent: there is no gateway. */
 typedef enum {
@@ -104,12 +104,12 @@ typedef struct {
 } ClusterHello;
 
 /* What a queue needs now. It replaces the earlier demand of the same handle. A handle stands for
- * the same queue as long as the connection; a demand of a handle that the gateway doesn't know
- * makes it known. `number` is the position of this demand among those of the handle, from 1 on. If
+ * the same queue as long as the connection; a demand of a handle that is new to the gateway
+ * introduces it. `number` is the position of this demand among those of the handle, from 1 on. If
  * the queue wants nothing, holds nothing and has no permit, the gateway replies GONE with that
  * number when it has no claim for it; the handle is forgotten if no later demand was sent.
  *
- * `block` is that of the permit that the queue has or gives back, so that the gateway does not take
+ * `block` is that of the permit that the queue has or returns, so that the gateway does not take
  * the end of one turn for that of the next; 0: it has none. */
 typedef struct {
     ClusterHead head;
@@ -195,7 +195,8 @@ typedef struct {
     guint32 reserved;
 } ClusterRevoked;
 
-/* BUSY: another host is in the way of a request with ifAvailable. GONE: see ClusterDemand. */
+/* BUSY: another host has a conflicting claim, for a request with ifAvailable. GONE: see
+ * ClusterDemand. */
 typedef struct {
     ClusterHead head;
     guint64 handle;

@@ -20,7 +20,8 @@ typedef enum {
 #define VIEWER_TYPE_BUS_PAGE (viewer_bus_page_get_type())
 G_DECLARE_FINAL_TYPE(ViewerBusPage, viewer_bus_page, VIEWER, BUS_PAGE, AdwBin)
 
-/* The signal "opened" (ViewerResource, ViewerLockTable) tells that the user wants to see one lock.
+/* The signal "opened" (ViewerResource, ViewerLockTable) is emitted when the user wants to see one
+ * lock.
  */
 GtkWidget *viewer_bus_page_new(ViewerBus *bus);
 ViewerBus *viewer_bus_page_get_bus(ViewerBusPage *self);

@@ -21,7 +21,7 @@ typedef enum {
 #define VIEWER_TYPE_BUS (viewer_bus_get_type())
 G_DECLARE_FINAL_TYPE(ViewerBus, viewer_bus, VIEWER, BUS, GObject)
 
-/* The signal "changed" tells that the state or the monitor is another one. */
+/* The signal "changed" is emitted when the state or the monitor has changed. */
 ViewerBus *viewer_bus_new(GBusType type);
 void viewer_bus_connect(ViewerBus *self);
 GBusType viewer_bus_get_bus_type(ViewerBus *self);

@@ -5,7 +5,7 @@
 
 #include <weblocks/weblocks.h>
 
-/* What the window says about a lock, in words. The results are the caller's. */
+/* Texts of the window about a lock. The caller owns the results. */
 
 /* "Held", "Held, shared", "Waiting" ... */
 char *viewer_describe_state(WebLocksLockInfo *info);

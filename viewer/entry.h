@@ -12,7 +12,7 @@
  * or one pending request for it. The lock table (lock-table.h) makes both.
  *
  * An entry exists from the request or grant to the end of it. Its details change (the position, for
- * one): the signal "changed" tells. */
+ * one): the signal "changed" is emitted. */
 
 #define VIEWER_TYPE_RESOURCE (viewer_resource_get_type())
 G_DECLARE_FINAL_TYPE(ViewerResource, viewer_resource, VIEWER, RESOURCE, GObject)

@@ -5,10 +5,10 @@
  * `e-0100001f2c3d4e5f-00000007-0000000042`.
  *
  * MODE is `e` (exclusive) or `s` (shared). SESSION is the engine's session of the host, TURN is
- * different for each claim that a session makes for a name: together they tell a host its own claim
- * from those of others and from those of its predecessors. SEQUENCE is the number that the engine
- * appends to a sequential node, and is the order of the claims; a claim that steals is made with a
- * lower one than all others, which may be negative. */
+ * different for each claim that a session makes for a name: by both a host distinguishes its own
+ * claim from those of others and from those of its predecessors. SEQUENCE is the number that the
+ * engine appends to a sequential node, and is the order of the claims; a claim that steals is made
+ * with a lower one than all others, which may be negative. */
 
 #pragma once
 

@@ -117,7 +117,7 @@ has_demand(const Claim *claim)
     return claim->demand.want != PERMIT_NONE || claim->demand.held != PERMIT_NONE;
 }
 
-/* ---- what the last list says */
+/* ---- the contents of the last list */
 
 static const ClaimName *
 get_other(const Claim *claim, guint i)
@@ -228,7 +228,7 @@ grant(Claim *claim)
 }
 
 /* Ends the claims that have or can get a permit, and the own claim wherever it is. There is at
- * least one: so the node of the name is still the same as in the last list, and its version says
+ * least one: so the node of the name is still the same as in the last list, and its version shows
  * whether anything was granted since. */
 static void
 steal(Claim *claim)
@@ -284,7 +284,7 @@ give_permit(Claim *claim, guint64 block)
 {
     ClaimAction *action;
 
-    /* Nobody wants it any more, or the lock service that did has gone. */
+    /* There is no demand any more, or the lock service that had it has disconnected. */
     if (!claim->is_demand_known || !has_demand(claim))
         return;
     action = append_action(claim, CLAIM_PERMIT);
@@ -482,7 +482,7 @@ take_new_node(Claim *claim, gint32 sequence)
     set_own(claim, &name);
 }
 
-/* Nothing was changed, since what the last list says is out of date. */
+/* Nothing was changed, since the last list is out of date. */
 static void
 take_refusal(Claim *claim, ClaimOutcome outcome)
 {

@@ -4,11 +4,11 @@
 /* The claim of this host for one name: how it takes its turn among the hosts.
  *
  * The lock service states what it wants of the name (its demand), and grants locks by itself while
- * it has a permit. A claim gets the permit from the engine: it creates a node, waits until no claim
- * that was made before is in its way, and commits the grant. When another host has a claim that
- * waits, the lock service is asked to end its turn (yield); when it has done so, the node is
- * deleted, and the next one created in the same commit if there is still a demand. So a request
- * waits for at most one turn of every other host.
+ * it has a permit. A claim gets the permit from the engine: it creates a node, waits until no
+ * conflicting claim that was made before is left, and commits the grant. When another host has a
+ * claim that waits, the lock service is asked to end its turn (yield); when it has done so, the
+ * node is deleted, and the next one created in the same commit if there is still a demand. So a
+ * request waits for at most one turn of every other host.
  *
  * This is a state machine without I/O or clock. Its inputs are the functions below; each appends
  * actions to a queue, which the caller takes and carries out in order: operations of the engine, of
@@ -30,15 +30,15 @@
 typedef struct Claim Claim;
 
 /* What the lock service wants of the name. While it has a permit, it need not report what it can
- * serve by itself; a permit that it has not used for a while it gives back. */
+ * serve by itself; it returns a permit that it has not used for a while. */
 typedef struct {
     PermitMode want;           /* the mode of its first request that waits */
     PermitMode held;           /* the mode of the locks that it has granted */
     gboolean has_if_available; /* the request is `ifAvailable`: it does not wait for other hosts */
     gboolean has_steal;        /* the request steals: it does not wait for other hosts either */
-    gboolean is_returned;      /* the lock service gives the permit back */
-    guint64 block; /* of the permit that it has or gives back; 0: none. It tells a demand
-                      that has crossed a new permit */
+    gboolean is_returned;      /* the lock service returns the permit */
+    guint64 block;             /* of the permit that it has or returns; 0: none. It distinguishes
+                                  a demand that has crossed a new permit */
 } ClaimDemand;
 
 typedef enum {
@@ -57,7 +57,7 @@ typedef enum {
     CLAIM_PERMIT, /* it has a permit of `mode`, and the tokens of `block` */
     CLAIM_YIELD, /* end the turn: grant only to requests that wait already, or, if `now`, to none */
     CLAIM_REVOKED, /* the permit has ended: stolen, or lost if `is_lost` */
-    CLAIM_BUSY,    /* a claim of another host is in the way */
+    CLAIM_BUSY,    /* a claim of another host conflicts */
     CLAIM_GONE,    /* there is no demand and no node any more: the claim may be freed */
 } ClaimActionKind;
 

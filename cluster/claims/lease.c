@@ -26,7 +26,7 @@ lease_answered(Lease *lease, gint64 sent_us, gboolean is_write)
 }
 
 guint64
-lease_tell(Lease *lease)
+lease_next_serial(Lease *lease)
 {
     return ++lease->last_serial;
 }

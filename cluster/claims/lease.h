@@ -8,13 +8,13 @@
  * one and a half of its ticks after it got the last message, and a commit proves that it got the
  * message not before it was sent. So the lease ends T - LEASE_MARGIN after the last committed write
  * was sent, for ticks of up to two seconds, and with two seconds to spare, in which the lock
- * service tells its clients that their locks are lost.
+ * service notifies its clients that their locks are lost.
  *
  * The host node is written again every LEASE_RENEWAL while there are claims, but only if the lock
- * service has answered since the last time: while it is stopped, it can't tell its clients, and the
- * other hosts must not wait for it.
+ * service has answered since the last time: while it is stopped, it can't notify its clients, and
+ * the other hosts must not wait for it.
  *
- * All times are of CLOCK_BOOTTIME, which goes on while the machine sleeps. */
+ * All times are of CLOCK_BOOTTIME, which continues while the machine is suspended. */
 
 #pragma once
 
@@ -28,7 +28,7 @@ typedef struct {
     gint64 deadline_us; /* 0: there is no lease */
     gint64 renewal_us;  /* not before */
     gboolean is_renewing;
-    guint64 last_serial; /* of the deadlines that the lock service was told */
+    guint64 last_serial; /* of the deadlines that were sent to the lock service */
     guint64 last_ack;
 } Lease;
 
@@ -39,9 +39,9 @@ void lease_init(Lease *lease, gint64 timeout_us);
  * whether the deadline has moved. */
 gboolean lease_answered(Lease *lease, gint64 sent_us, gboolean is_write);
 
-/* Returns a number for a message that tells the lock service the deadline, which it acknowledges.
+/* Returns a serial number for a message with the deadline, which the lock service acknowledges.
  */
-guint64 lease_tell(Lease *lease);
+guint64 lease_next_serial(Lease *lease);
 void lease_acknowledge(Lease *lease, guint64 serial);
 
 /* Whether to write the host node now. It is then being written until lease_answered() or

@@ -86,7 +86,7 @@ result_of(int r)
     case ZNOAUTH:
     case ZINVALIDACL:
         return ENGINE_DENIED;
-    case ZDATAINCONSISTENCY: /* ours, and logged */
+    case ZDATAINCONSISTENCY: /* a bug of this program, which is logged */
         return ENGINE_OTHER;
     default:
         g_warning("ZooKeeper: %s (%d)", zerror(r), r);

@@ -70,7 +70,7 @@ typedef struct {
     EngineResult result;
     /* CLOCK_BOOTTIME in us, at or before the moment the operation was sent. */
     gint64 sent_us;
-    /* The rest is set only if the result is ENGINE_OK, and as the operation's comment says. */
+    /* The rest is set only if the result is ENGINE_OK, and as described for the operation. */
     gint32 version;
     guint64 block;
     const char *node;

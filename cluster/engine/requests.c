@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* ZooKeeper's requests and transactions: the client's completions become our answers. */
+/* ZooKeeper's requests and transactions: the client's completions become EngineAnswers. */
 
 #include <string.h>
 

@@ -59,7 +59,7 @@ run_interest(ZookeeperSource *self)
         wait_for(self, -1, 0);
         return G_MAXINT64;
     }
-    if (self->is_lost) /* the owner has not been told yet */
+    if (self->is_lost) /* the owner has not been notified yet */
         return now_us;
     if (self->fd < 0 && now_us < self->connects_us)
         return self->connects_us;

@@ -35,7 +35,7 @@ GSource *zookeeper_source_attach(zhandle_t *zh,
  * called by `lost`: else the next attempt is made immediately. */
 void zookeeper_source_pause(GSource *source, gint64 until);
 
-/* Closes the connection without a word to the server, which keeps the session. */
+/* Closes the connection without closing the session. */
 void zookeeper_source_disconnect(GSource *source);
 
 /* Whether callbacks of the handle may be running. */

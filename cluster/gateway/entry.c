@@ -132,7 +132,7 @@ take_tokens(const Operation *operation, const EngineAnswer *answer)
     return session_take_block(entry->context->session, entry->bucket, answer->block);
 }
 
-/* Other nodes than claims are none of ours, and are left alone. */
+/* Other nodes than claims are ignored. */
 static GArray *
 parse_children(const char *const *children)
 {
@@ -381,7 +381,7 @@ arm_tick(Entry *entry)
         entry->tick_source = g_timeout_add((guint)(delay_us / 1000 + 1), on_tick, entry);
 }
 
-/* Carries out what the claim wants, and tells the owner, who may close the entry. */
+/* Carries out the claim's actions, and notifies the owner, which may close the entry. */
 static void
 run(Entry *entry)
 {

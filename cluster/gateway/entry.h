@@ -40,7 +40,7 @@ const char *entry_get_path(const Entry *entry);
 /* The lock service's number for it; 0: the lock service has not named it in this connection. */
 guint64 entry_get_handle(const Entry *entry);
 
-/* Whether it can be closed: the lock service has been told, if it has a handle. */
+/* Whether it can be closed: the lock service has been notified, if it has a handle. */
 gboolean entry_has_ended(const Entry *entry);
 gboolean entry_has_node(const Entry *entry);
 gboolean entry_is_settled(const Entry *entry);

@@ -72,7 +72,7 @@ drop_entry(Gateway *gateway, Entry *entry)
     g_hash_table_remove(gateway->entries, entry_get_path(entry));
 }
 
-/* Tells the lock service when it is known which of the claims from before give permits. */
+/* Sends SYNCED when it is known which of the earlier claims give permits. */
 static void
 tell_synced(Gateway *gateway)
 {
@@ -100,7 +100,7 @@ on_entry_changed(Entry *entry, gpointer data)
     tell_synced(gateway);
 }
 
-/* Once the lock service has sent all its demands, there is none for the other entries. */
+/* Once the lock service has sent all its demands, the other entries have none. */
 static void
 drop_unwanted(Gateway *gateway)
 {

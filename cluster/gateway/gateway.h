@@ -3,7 +3,7 @@
 
 /* The gateway: connects the lock service of this host to the engine that all hosts share.
  *
- * The lock service says what it wants of each name; the gateway has an entry for each, which takes
+ * The lock service sends its demand for each name; the gateway has an entry for each, which takes
  * the host's turns. It also lists and breaks the claims of other hosts. */
 
 #pragma once

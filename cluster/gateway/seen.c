@@ -42,7 +42,7 @@ is_block(const Seen *seen, const char *bucket)
     return g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, NULL, NULL);
 }
 
-/* A file with a mistake is not one of ours any more: nothing is assumed of the rest. */
+/* A file with a mistake was changed by somebody: nothing is assumed of the rest. */
 static gboolean
 check_file(Seen *seen, GError **error)
 {

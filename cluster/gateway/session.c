@@ -11,7 +11,7 @@
 #define RETRY_MS 1000
 
 /* How long after the end of a lease the nodes are left to the engine at least, unless the lock
- * service has said before that it has told its clients. */
+ * service has acknowledged before that it has notified its clients. */
 #define GRACE_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
 /* How many claims an earlier process can have left. */
@@ -51,8 +51,8 @@ static void begin(Session *session);
 static void
 tell_lease(Session *session)
 {
-    session->functions->lease_changed(lease_tell(&session->lease), session->lease.deadline_us,
-                                      session->state, session->data);
+    session->functions->lease_changed(lease_next_serial(&session->lease),
+                                      session->lease.deadline_us, session->state, session->data);
 }
 
 static void
@@ -98,7 +98,7 @@ retry_later(Session *session)
         session->retry_source = g_timeout_add(RETRY_MS, on_retry, session);
 }
 
-/* Ends the use of the session. It is closed a little later, when the lock service has told its
+/* Ends the use of the session. It is closed a little later, when the lock service has notified its
  * clients that their locks are lost. */
 static void
 end(Session *session)
@@ -387,8 +387,8 @@ on_connected(Session *session)
                     session);
 }
 
-/* The engine has ended the session by now. It would not say so if its data were replaced by older
- * data: then its servers refuse a client that has seen newer ones. */
+/* The engine has ended the session by now. It would not report that if its data were replaced by
+ * older data: then its servers refuse a client that has seen newer ones. */
 static gboolean
 on_unreachable(gpointer data)
 {
@@ -404,7 +404,7 @@ on_state_changed(EngineState state, gpointer data)
 {
     Session *session = data;
 
-    if (session->engine == NULL) /* it is the old one's */
+    if (session->engine == NULL) /* it is of the old session */
         return;
     if (state == ENGINE_ENDED) {
         end(session);

@@ -6,9 +6,9 @@
  *
  * A session is ready while operations can be started. It is interrupted while there is no
  * connection; all operations in progress have then been answered with ENGINE_CONNECTION_LOST. It
- * ends when the engine says so, when the lease is over, or when an operation fails in a way that is
- * not understood; another one is begun then. A session that has ended is closed when the lock
- * service has told its clients, or two seconds later: until then the engine keeps its nodes. */
+ * ends when the engine reports it, when the lease is over, or when an operation fails in a way that
+ * is not understood; another one is begun then. A session that has ended is closed when the lock
+ * service has notified its clients, or two seconds later: until then the engine keeps its nodes. */
 
 #pragma once
 
@@ -25,7 +25,7 @@ typedef struct {
     void (*interrupted)(gpointer data);
     void (*ended)(gpointer data);
     void (*changed)(const char *name_path, gpointer data);
-    /* The lock service has to be told of a new deadline or state. */
+    /* A new deadline or state has to be sent to the lock service. */
     void (*lease_changed)(guint64 serial, gint64 deadline_us, ClusterState state, gpointer data);
     /* Whether this host has nodes, or may have some: only then there is a lease. */
     gboolean (*has_nodes)(gpointer data);

@@ -128,7 +128,7 @@ receive_permit(Cluster *self, Demand *demand, const ClusterPermit *message)
 
     demand_confirm(demand, message->block);
     if (message->deadline_us <= boot_time_get_us()) {
-        /* It is given back at the end of the turn. */
+        /* It is returned at the end of the turn. */
         permit_revoke(queue, EFFECT_LOST);
         return;
     }
@@ -172,7 +172,7 @@ receive_for_queue(Cluster *self, const ClusterHead *message)
     Demand *demand = demands_find(&self->demands, ((const ClusterReply *)message)->handle);
 
     if (demand == NULL) {
-        /* A permit that nobody needs can't be given back otherwise. */
+        /* An unneeded permit can't be returned otherwise. */
         if (message->kind == CLUSTER_PACKET_PERMIT)
             gateway_disconnect(&self->gateway);
         return;

@@ -151,7 +151,7 @@ demands_end_lingering(Demands *self)
     arm_timer(self);
 }
 
-/* ---- what the gateway is told */
+/* ---- demands for the gateway */
 
 /* An empty queue keeps its permit until the end of the turn is asked for. */
 static gboolean

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The demands of this host: what each clustered queue needs of the cluster, and what the gateway
- * has been told of it.
+/* The demands of this host: what each clustered queue needs of the cluster, and which of it
+ * has been sent to the gateway.
  *
  * A Demand exists from the first request in its queue until the queue needs nothing, has no permit,
- * and the gateway has no claim for it. Demands own references to their queues. The gateway is only
- * told what it has to act on: while a permit covers what is requested, requests and releases cost
+ * and the gateway has no claim for it. Demands own references to their queues. The gateway is sent
+ * only what it has to act on: while a permit covers what is requested, requests and releases cost
  * no packet. A queue that is empty keeps its permit for LINGER_MS, since the next request is often
  * soon. */
 
@@ -63,7 +63,7 @@ Demand *demands_get(Demands *demands, LockQueue *queue);
  * for. */
 void demands_foreach(Demands *demands, void (*visit)(Demand *demand, gpointer data), gpointer data);
 
-/* To be called at the end of a turn for each queue whose demand may have changed: gives back a
+/* To be called at the end of a turn for each queue whose demand may have changed: gives up a
  * permit whose turn is over, or that has been removed from the queue, and appends a DEMAND to `out`
  * if the gateway has to know. `out` is NULL if there is no connection. May free the demand. */
 void demands_update(Demands *demands, Demand *demand, GByteArray *out);
@@ -81,5 +81,5 @@ void demands_receive_gone(Demands *demands, Demand *demand, guint32 number);
  * held locks stay, and nothing is granted. */
 void demands_reset(Demands *demands);
 
-/* Gives back the permits of queues that have been empty for long enough. Their demands change. */
+/* Gives up the permits of queues that have been empty for long enough. Their demands change. */
 void demands_end_lingering(Demands *demands);

@@ -67,7 +67,7 @@ static const ClusterConnectionHandler handler = {
 
 /* ---- connecting */
 
-/* Returns a connected socket, or -1. A local socket is connected at once, or not at all. */
+/* Returns a connected socket, or -1. A local socket is connected immediately, or not at all. */
 static int
 open_socket(const char *path)
 {

@@ -39,7 +39,8 @@ void gateway_init(Gateway *gateway,
                   gpointer data);
 void gateway_fini(Gateway *gateway);
 
-/* Connects, unless it is connected or will be soon. Calls `connected` if that succeeds at once. */
+/* Connects, unless it is connected or will be soon. Calls `connected` if that succeeds immediately.
+ */
 void gateway_connect(Gateway *gateway);
 
 /* Disconnects, and calls `disconnected`. If the connection is needed, connects again later. */

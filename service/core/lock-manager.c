@@ -196,7 +196,7 @@ enqueue(LockManager *manager, LockRequest *request, const LockOptions *options)
                       user_agent_deadline_ms(user_agent, timeout_ms));
 }
 
-/* [4.1] Whether a request that is made now is granted at once. */
+/* [4.1] Whether a request that is made now is granted immediately. */
 static gboolean
 is_available(const LockQueue *queue, LockMode mode)
 {

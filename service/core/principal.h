@@ -45,7 +45,7 @@ void principal_unref(Principal *principal);
 Principal *principal_find(const UserAgent *user_agent, const PrincipalIdentity *identity);
 
 /* Who may look where. What a principal may look at are the accounts below one account: of uid 0,
- * that of everybody; of another uid, its own, which has its sandboxed applications below it; of a
+ * that of all users; of another uid, its own, which has its sandboxed applications below it; of a
  * sandboxed application, its own. */
 const LimitsAccount *principal_get_scope(const Principal *principal);
 gboolean principal_may_observe(const Principal *observer, const Principal *observed);

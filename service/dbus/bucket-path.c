@@ -92,7 +92,7 @@ get_kind(const char *rest)
     return g_str_has_prefix(rest, "/snap/") ? PRINCIPAL_SNAP : PRINCIPAL_UNSANDBOXED;
 }
 
-/* The length of BUS_USER_PREFIX "/UID"; 0: there is none in front. (uid_t)-1 is nobody's. */
+/* The length of BUS_USER_PREFIX "/UID"; 0: there is none in front. (uid_t)-1 is not a user. */
 static gsize
 read_uid(const char *path, guint32 *out_uid)
 {

@@ -123,7 +123,7 @@ new_call(const BusStatistics *self, const char *member)
     return call;
 }
 
-/* Not sd-bus's own error, nor somebody else's forged reply. */
+/* Neither sd-bus's own error, nor a forged reply of another client. */
 static gboolean
 is_from_bus(sd_bus_message *reply)
 {
@@ -257,7 +257,7 @@ on_connection(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     g_clear_pointer(&question->slot, sd_bus_slot_unref);
     if (sd_bus_message_is_method_error(reply, NULL) <= 0 && is_from_bus(reply))
         n_bytes = read_outgoing_bytes(reply);
-    /* The bus knows the client, unless the client has just left: then the bus has no such method,
+    /* The client is connected, unless it has just disconnected: then the bus has no such method,
      * or it does not let us call it. */
     if (n_bytes == BUS_STATISTICS_UNKNOWN && is_from_bus(reply) &&
         sd_bus_message_is_method_error(reply, BUS_ERROR_NAME_HAS_NO_OWNER) <= 0) {

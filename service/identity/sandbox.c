@@ -18,10 +18,10 @@ static gboolean
 is_our_root(const MountPoint *root)
 {
     g_autofree char *text = process_read_own_mounts();
-    g_auto(MountPoint) ours = {0};
+    g_auto(MountPoint) own_root = {0};
 
-    return text != NULL && mountinfo_find(text, ROOT_PATH, &ours) &&
-           mount_point_is_same(root, &ours);
+    return text != NULL && mountinfo_find(text, ROOT_PATH, &own_root) &&
+           mount_point_is_same(root, &own_root);
 }
 
 static gboolean

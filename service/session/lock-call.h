@@ -40,7 +40,7 @@ typedef enum {
     LOCK_CALL_OTHER, /* a deferred call that sd-bus would have answered itself */
 } LockCallKind;
 
-/* Whose bucket a call is about, as its object path says. */
+/* The owner of a call's bucket, according to its object path. */
 typedef struct {
     gboolean is_other;          /* FALSE: the caller's own, and the rest is not set */
     gboolean has_uid;           /* the path names a uid; FALSE: of the caller's uid */
@@ -87,7 +87,7 @@ typedef struct {
     gboolean (*is_writable)(const Client *client);
 } Channel;
 
-/* The effect of a call whose reply nobody reads. */
+/* The effect of a call whose reply is not needed. */
 typedef enum {
     LOCK_CALL_ACTS,     /* the same as with a reply */
     LOCK_CALL_GIVES_ID, /* an id unknown to the client: ignored unless the client has ended */

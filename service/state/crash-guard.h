@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A crash guard for restoring: the record that is being restored is written to a file, so that the
- * next process can tell whether this one crashed because of it. A record at which three processes
+ * next process can detect that this one crashed because of it. A record at which three processes
  * have crashed within ten seconds is left out, so that all others can be restored.
  *
  * This is a protection against bugs of the service, so errors of the guard itself are ignored. */

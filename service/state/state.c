@@ -500,8 +500,8 @@ state_note_request(State *self, LockRequest *request)
         note_agent(self, request->agent, notes);
     }
     self->max_token = MAX(self->max_token, get_token(request));
-    /* A request that is granted at once is noted twice in a row. Others may be noted again later:
-     * to write them twice does no harm. */
+    /* A request that is granted immediately is recorded twice in a row. Others may be recorded
+     * again later: to write them twice does no harm. */
     if (n > 0 && self->requests->pdata[n - 1] == request)
         return;
     if (request->id > notes->saved_id)

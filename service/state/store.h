@@ -60,7 +60,8 @@ typedef gboolean (*StoreVisit)(
     const void *key, gsize key_size, const void *value, gsize value_size, gpointer data);
 gboolean store_read(const char *path, StoreVisit visit, gpointer data, GError **error);
 
-/* Makes the commit before the last one the last, in a file that nobody has open. For a file whose
- * last commit is not whole. FALSE: it is not a file of LMDB. `*out_number` is for undoing it. */
+/* Makes the commit before the last one the last, in a file that no process has open. For a file
+ * whose last commit is not whole. FALSE: it is not a file of LMDB. `*out_number` is for undoing it.
+ */
 gboolean store_step_back(const char *path, gsize *out_number);
 void store_undo_step_back(const char *path, gsize number);

@@ -73,7 +73,7 @@ def draw(curves, x_title, y_title):
 
 def throughput_picture(settings, table):
     curves = {}
-    for title, row in (('locks', throughput.ours), ('names', throughput.names)):
+    for title, row in (('locks', throughput.weblocks), ('names', throughput.names)):
         for kind in settings.kinds:
             rows = {n: row(kind, n) for n in throughput.CLIENTS}
             curves[f'{title}, {kind}'] = curve(table, rows, 'one')

@@ -49,8 +49,8 @@ def _throughput(settings, tables):
     bound = bounds.rate_of_many(settings, tables['bounds']) if 'bounds' in tables else None
     for load, limit, most in (((1, throughput.IN_FLIGHT), 3, None),
                               ((throughput.CLIENTS[-1], 1), 2, bound)):
-        ours, names = (row('dbus-broker', *load) for row in (throughput.ours, throughput.names))
-        yield Target(f'{ours}, one core: to {names}', table.ratio(ours, names, 'one'), limit,
+        lock, names = (row('dbus-broker', *load) for row in (throughput.weblocks, throughput.names))
+        yield Target(f'{lock}, one core: to {names}', table.ratio(lock, names, 'one'), limit,
                      at_least=True, bound=most)
 
 
@@ -73,8 +73,8 @@ def _memory(_settings, tables):
 def _calm(settings, tables):
     table = tables['calm']
     count = calm.neighbours(settings)[-1]
-    ours, echo = (calm.beside(what, count) for what in (calm.LOCK, calm.ECHO))
-    yield Target(f'{ours}, one core: to {echo}', table.ratio(ours, echo, 'one'), 1.5,
+    lock, echo = (calm.beside(what, count) for what in (calm.LOCK, calm.ECHO))
+    yield Target(f'{lock}, one core: to {echo}', table.ratio(lock, echo, 'one'), 1.5,
                  bound=table.ratio(calm.beside(calm.ECHO, count, 'same'), echo, 'one'))
 
 

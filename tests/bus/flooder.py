@@ -43,7 +43,7 @@ KINDS = {
     'ping': lambda: method_call(SERVICE, ROOT, STANDARD + 'Peer', 'Ping'),
     'introspect': lambda: method_call(SERVICE, ROOT, STANDARD + 'Introspectable', 'Introspect'),
     'open-socket': open_socket_call,
-    # The control, of which the service knows nothing.
+    # The control connection, which makes no calls to the service.
     'the-bus-itself': lambda: method_call(DRIVER, DRIVER_PATH, DRIVER, 'GetId'),
 }
 

@@ -11,37 +11,37 @@ from buses import PATIENCE, die_with_parent
 from rawbus import RawClient, connect
 
 
-def _begin_and_wait(address, ours):
+def _begin_and_wait(address, child_end):
     die_with_parent()
     signal.setitimer(signal.ITIMER_REAL, 0)
     with connect(address) as sock:
-        socket.send_fds(ours, [b'x'], [sock.fileno()])
-    ours.recv(1)
+        socket.send_fds(child_end, [b'x'], [sock.fileno()])
+    child_end.recv(1)
 
 
 class HandedOver:
     """A child process that has opened a connection, and `client`, which uses it in this process."""
 
     def __init__(self, address):
-        theirs, ours = socket.socketpair()
-        self._theirs = theirs
+        parent_end, child_end = socket.socketpair()
+        self._parent_end = parent_end
         self.pid = os.fork()
         if self.pid == 0:
-            theirs.close()
+            parent_end.close()
             try:
-                _begin_and_wait(address, ours)
+                _begin_and_wait(address, child_end)
             finally:
                 os._exit(0)
-        ours.close()
-        theirs.settimeout(PATIENCE)
-        _, descriptors, _, _ = socket.recv_fds(theirs, 1, 1)
+        child_end.close()
+        parent_end.settimeout(PATIENCE)
+        _, descriptors, _, _ = socket.recv_fds(parent_end, 1, 1)
         self.client = RawClient.on_socket(socket.socket(fileno=descriptors[0]))
 
     def end(self):
         """The child has exited; the connection remains."""
         if self.pid is not None:
             # The other children may have it too, so that a close alone ends nothing.
-            self._theirs.shutdown(socket.SHUT_RDWR)
-            self._theirs.close()
+            self._parent_end.shutdown(socket.SHUT_RDWR)
+            self._parent_end.close()
             os.waitpid(self.pid, 0)
             self.pid = None

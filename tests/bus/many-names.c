@@ -56,7 +56,7 @@ on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     check(-sd_bus_message_get_errno(reply), "Request");
     check(sd_bus_message_read(reply, "tt", &id, &token), "Request");
     if (token == 0)
-        check(-EBUSY, "a lock that nobody else asked for");
+        check(-EBUSY, "a lock that no other client requested");
     release(run->bus, id);
     run->n_answered++;
     return 1;

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Clients that call by the bus and don't read: what happens to them, and that it affects nobody else."""
+"""Clients that make calls on the bus and don't read: what happens to them, and that other clients
+are not affected."""
 
 import math
 import os

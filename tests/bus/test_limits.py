@@ -26,7 +26,7 @@ class Lengths(BusTestCase):
             self.assertEqual(client.query()[0][-1], (name, 'exclusive', client.name))
         for name in ('n' * 1025, 'ä' * 512 + 'n', '😀' * 256 + 'n'):
             self.assert_error('LimitsExceeded', client.request, name, mentions='nameBytes')
-        # Too long to exist, so nobody can hold it.
+        # Too long to exist, so it can't be held.
         self.assertEqual(client.inspect(name='n' * 1025), ([], False))
 
     def test_names_that_differ_late(self):
@@ -116,7 +116,7 @@ class Clients(BusTestCase):
 
     def setUp(self):
         super().setUp()
-        # Only what calls the service counts, and here nobody else may.
+        # Only clients that call the service count, and here no others may.
         self.a, self.b = self.client(), self.client()
         self.a.request('a')
         self.b.query()

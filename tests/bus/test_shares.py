@@ -15,7 +15,7 @@ from harness import (BusTestCase, DBusError, GLib, diagnostic, full_size, main, 
                      wait_for)
 from rawbus import lock_call, method_call
 
-# Some that the system knows: dbus-daemon takes no others.
+# Users with an account: dbus-daemon accepts no others.
 FLOOD_UID = 65534
 OTHER_UID = next((user.pw_uid for user in pwd.getpwall() if user.pw_uid not in (0, FLOOD_UID)), None)
 MIB = 1024  # in KiB

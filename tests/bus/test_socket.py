@@ -233,7 +233,7 @@ class OneWayAtATime(SocketCase):
         self.assertEqual(self.raw.events, [])
 
     def test_requests_of_the_socket_go_on_by_the_bus(self):
-        """With their keys, and with the ids that Resync tells."""
+        """With their keys, and with the ids in the reply to Resync."""
         self.sock.request('y', self.bucket, key=3)
         self.sock.close()
         ids = {line[2]: line[1] for line in self.raw.resync()}
@@ -505,7 +505,7 @@ class Operations(SocketCase):
 
 
 class OtherLimits(SocketCase):
-    """An answer tells which limit it was, by a number."""
+    """An answer has the number of the limit."""
 
     service = False
 

@@ -189,8 +189,8 @@ class LastWords(BusTestCase):
             what='ends of clients', every=0.001)
 
     def race(self, kind, rounds, paused=False, noise=b'', kill_at=None):
-        """`kill_at` tells at how many packets the speaker is killed; without it, it kills itself
-        after its last one."""
+        """`kill_at` is the number of packets after which the speaker is killed; without it, it kills
+        itself after its last one."""
         slots = [kind(self, number) for number in range(self.SLOTS)]
         n_words = 0
         for _ in range(full_size(-(-rounds // 4), rounds)):

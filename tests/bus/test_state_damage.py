@@ -32,13 +32,13 @@ class Damage(StateCase):
             client.release(client.request('gone')[0])
         # What a state before the last turns had, and this one hasn't.
         self.clients[0].release(self.clients[0].resync()[0][1])
-        self.stranger = self.raw_client()
+        self.other_client = self.raw_client()
         self.buckets = ('default',)
-        self.before = self.see([*self.clients, self.stranger], self.buckets)
+        self.before = self.see([*self.clients, self.other_client], self.buckets)
         self.crash()
         with open(self.path(), 'rb') as file:
             self.good = file.read()
-        # It knows how many commits there were.
+        # It contains the number of commits.
         with open(self.path('lock'), 'rb') as file:
             self.lock = file.read()
         self.used = -(-len(self.good.rstrip(b'\0')) // PAGE) * PAGE
@@ -57,20 +57,20 @@ class Damage(StateCase):
             service = self.start()
             self.assertEqual(service.complaints(), [])
             self.assertLessEqual(len(service.stderr().split('\n\n')), 3, service.stderr())
-            seen = self.see([*self.clients, self.stranger], self.buckets)
+            seen = self.see([*self.clients, self.other_client], self.buckets)
             if os.path.exists(self.path('state.aside')):
                 self.counts['nothing'] += 1
-                for client in (*self.clients, self.stranger):
+                for client in (*self.clients, self.other_client):
                     self.assertEqual(seen[client.name], [])
-                self.assertEqual(seen[self.stranger.name, 'default'], (([], []), []))
+                self.assertEqual(seen[self.other_client.name, 'default'], (([], []), []))
                 with open(self.path('state.aside'), 'rb') as file:
                     self.assertEqual(file.read(), data)
             else:
                 self.counts['all'] += 1
                 self.assert_same(self.before, seen)
-            id_, token = self.stranger.request('new')
+            id_, token = self.other_client.request('new')
             self.assertNotEqual(token, 0)
-            self.stranger.release(id_)
+            self.other_client.release(id_)
         self.crash()
 
     def flipped(self, where, bits):

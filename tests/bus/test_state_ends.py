@@ -125,12 +125,12 @@ class Work(WorkCase):
     def test_replaced_again_and_again(self):
         last = self.start('--replace')
         self.begin()
-        self.everybody_has(3)
+        self.wait_for_cycles(3)
         for _ in range(5):
             new = self.start('--replace', ready=False)
             self.work(lambda o=last: o.process.poll() is not None, 'the old one to leave')
             self.assertEqual(last.process.returncode, 0, last.stderr())
-            self.everybody_has(3)
+            self.wait_for_cycles(3)
             self.assertIsNone(new.process.poll(), new.stderr())
             last = new
         self.send_command()
@@ -140,7 +140,7 @@ class Work(WorkCase):
         """Each is replaced before it serves."""
         services = [self.start('--replace')]
         self.begin()
-        self.everybody_has(3)
+        self.wait_for_cycles(3)
         for _ in range(5):
             services.append(self.start('--replace', ready=False))
         self.work(lambda: sum(s.process.poll() is None for s in services) <= 1, 'one to be left')
@@ -149,7 +149,7 @@ class Work(WorkCase):
         for service in services:
             if service is not alive[0]:
                 self.assertEqual(service.process.returncode, 0, service.stderr())
-        self.everybody_has(3)
+        self.wait_for_cycles(3)
         self.send_command()
         self.assertEqual(alive[0].stop(), 0)
 
@@ -157,26 +157,26 @@ class Work(WorkCase):
         self.start()
         self.begin()
         for _ in range(8):
-            self.everybody_has(2)
+            self.wait_for_cycles(2)
             self.current.end()
             self.wait_free()
             self.start()
             self.after_change()
-        self.everybody_has(2)
+        self.wait_for_cycles(2)
         self.send_command()
 
     def test_ended_again_and_again(self):
         self.start()
         self.begin()
         for _ in range(8):
-            self.everybody_has(2)
+            self.wait_for_cycles(2)
             old = self.current
             old.signal(signal.SIGTERM)
             self.work(lambda o=old: o.process.poll() is not None, 'the old one to leave')
             self.assertEqual(old.process.returncode, 0, old.stderr())
             self.start()
             self.after_change()
-        self.everybody_has(2)
+        self.wait_for_cycles(2)
         self.send_command()
 
 

@@ -245,7 +245,7 @@ class Traffic(FullCase, WorkCase):
         # So that there is something to be kept, and no room for the workers' requests.
         self.clients = [self.raw_client()]
         self.begin()
-        self.everybody_has(3)
+        self.wait_for_cycles(3)
         for round_ in range(4):
             self.fill()
             self.ask_until_refused()
@@ -262,7 +262,7 @@ class Traffic(FullCase, WorkCase):
             for id_ in kept:
                 self.clients[0].release(id_)
             self.empty()
-            self.everybody_has(2)
+            self.wait_for_cycles(2)
         self.send_command()
 
 

@@ -214,25 +214,25 @@ class Whose(StateCase):
         self.crash()
         other = Bus().start()
         self.addCleanup(other.stop)
-        strangers = [RawClient(other.address)]
-        while strangers[-1].name not in (holder.name, waiter.name):
-            self.assertLess(len(strangers), 10000)
-            strangers.append(RawClient(other.address))
-        self.assertNotEqual(bus_id(strangers[0]), bus_id(self.control))
+        clients_of_other = [RawClient(other.address)]
+        while clients_of_other[-1].name not in (holder.name, waiter.name):
+            self.assertLess(len(clients_of_other), 10000)
+            clients_of_other.append(RawClient(other.address))
+        self.assertNotEqual(bus_id(clients_of_other[0]), bus_id(self.control))
         service = Service(other, [f'--state-dir={self.directory}'])
         self.addCleanup(service.end)
-        service.wait_ready(strangers[0])
-        self.check_has_nothing(strangers[-1], held)
+        service.wait_ready(clients_of_other[0])
+        self.check_has_nothing(clients_of_other[-1], held)
         self.assertEqual(warnings(service), [])
         service.end()
 
         # The same with the first one's file in the second one's place.
-        path = os.path.join(self.directory, bus_id(strangers[0]) + '.state')
+        path = os.path.join(self.directory, bus_id(clients_of_other[0]) + '.state')
         shutil.copy(self.path(), path)
         service = Service(other, [f'--state-dir={self.directory}'])
         self.addCleanup(service.end)
-        service.wait_ready(strangers[0])
-        self.check_has_nothing(strangers[-1], held)
+        service.wait_ready(clients_of_other[0])
+        self.check_has_nothing(clients_of_other[-1], held)
         self.assertEqual(len(warnings(service)), 1, service.stderr())
         with open(self.path(), 'rb') as first, open(path + '.aside', 'rb') as aside:
             self.assertEqual(first.read(), aside.read())
@@ -240,16 +240,16 @@ class Whose(StateCase):
         # Nor is what the first bus had touched by that.
         self.start()
         self.assertEqual(holder.query()[0], [('x', 'exclusive', holder.name)])
-        for stranger in strangers:
-            stranger.close()
+        for client in clients_of_other:
+            client.close()
 
-    def check_has_nothing(self, stranger, held):
-        self.assertEqual(stranger.resync(), [])
-        self.assertEqual(stranger.query(), ([], []))
-        self.assert_error('NotHeld', stranger.release, held)
-        id_, token = stranger.request('x')
+    def check_has_nothing(self, client, held):
+        self.assertEqual(client.resync(), [])
+        self.assertEqual(client.query(), ([], []))
+        self.assert_error('NotHeld', client.release, held)
+        id_, token = client.request('x')
         self.assertNotEqual(token, 0)
-        stranger.release(id_)
+        client.release(id_)
 
     def test_garbage(self):
         """Only the last renamed file remains."""

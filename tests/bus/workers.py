@@ -32,15 +32,15 @@ class Worker:
         self.state = 'asking'
         self.key += 1
         self.id = None
-        self.say()
+        self.send_call()
 
-    def say(self):
+    def send_call(self):
         if self.state == 'asking':
             self.serial = self.raw.send(lock_call('Request', self.name, key=self.key))
         elif self.state == 'releasing':
             self.serial = self.raw.send(lock_call('Release', self.id))
         elif self.state == 'waiting':
-            # The signal may have got lost with who was to send it.
+            # The signal may be lost with the service that was to send it.
             self.serial = self.raw.send(lock_call('Request', self.name, key=self.key))
 
     def hold(self, token):
@@ -51,10 +51,10 @@ class Worker:
         self.holders[self.name] = self
         self.state = 'holding'
 
-    def let_go(self):
+    def release_lock(self):
         del self.holders[self.name]
         self.state = 'releasing'
-        self.say()
+        self.send_call()
 
     def answered(self, result):
         if self.state in ('asking', 'waiting'):
@@ -83,7 +83,7 @@ class Worker:
         if self.state == 'waiting' and self.serial is None and self.raw.granted(self.id):
             self.hold(self.raw.signals('Granted', id=self.id)[0].args[4])
         if self.state == 'holding':
-            self.let_go()
+            self.release_lock()
 
     def failed(self, error):
         if self.state == 'releasing' and error.short == 'NotHeld' and self.gone:
@@ -94,7 +94,7 @@ class Worker:
         else:
             self.case.assertIn(error.short, GONE)
             self.gone += 1
-        self.say()
+        self.send_call()
 
 
 class WorkCase(StateCase):
@@ -122,7 +122,7 @@ class WorkCase(StateCase):
             for worker in self.workers:
                 worker.step()
 
-    def everybody_has(self, cycles):
+    def wait_for_cycles(self, cycles):
         goal = [worker.cycles + cycles for worker in self.workers]
         self.work(lambda: all(worker.cycles >= least
                               for worker, least in zip(self.workers, goal)), f'{cycles} cycles')
@@ -131,9 +131,9 @@ class WorkCase(StateCase):
         """Pending requests are repeated, since a signal may not have been sent before the crash."""
         for worker in self.workers:
             if worker.state == 'waiting' and worker.serial is None:
-                worker.say()
+                worker.send_call()
 
     def tell(self):
         diagnostic(f'{sum(worker.cycles for worker in self.workers)} locks, '
-                   f'{sum(worker.gone for worker in self.workers)} calls that nobody answered, '
+                   f'{sum(worker.gone for worker in self.workers)} calls without a reply, '
                    f'{sum(worker.refused for worker in self.workers)} that were refused')

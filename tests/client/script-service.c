@@ -132,11 +132,12 @@ send_socket(Script *s, char **words)
 static void
 send_error(Script *s, const char *name)
 {
-    static const char *const ours[] = {"NotSupported", "Security", "InvalidState", "NotHeld", NULL};
+    static const char *const own_errors[] = {"NotSupported", "Security", "InvalidState", "NotHeld",
+                                             NULL};
     g_autofree char *full =
-        g_strconcat(strchr(name, '.') != NULL     ? ""
-                    : g_strv_contains(ours, name) ? BUS_ERROR_PREFIX
-                                                  : "org.freedesktop.DBus.Error.",
+        g_strconcat(strchr(name, '.') != NULL           ? ""
+                    : g_strv_contains(own_errors, name) ? BUS_ERROR_PREFIX
+                                                        : "org.freedesktop.DBus.Error.",
                     name, NULL);
 
     mock_service_reply_error(s->service, s->call, full);

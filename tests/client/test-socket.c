@@ -97,7 +97,7 @@ catch_up(void)
 static void
 assert_by_socket(WebLocksManager *manager)
 {
-    static const char *const ours[] = {"OpenSocket", "Query", "Watch", NULL};
+    static const char *const allowed[] = {"OpenSocket", "Query", "Watch", NULL};
     WebLocksAgent *agent = web_locks_manager_get_agent(manager);
     g_autofree char *prefix = g_strdup_printf("%s ", web_locks_agent_get_client_id(agent));
     guint n_opened = 0;
@@ -110,7 +110,7 @@ assert_by_socket(WebLocksManager *manager)
 
         if (!g_str_has_prefix(line, prefix))
             continue;
-        if (!g_strv_contains(ours, member))
+        if (!g_strv_contains(allowed, member))
             g_error("By the bus: %s", line);
         n_opened += g_str_equal(member, "OpenSocket");
     }

@@ -194,9 +194,9 @@ class Installed(unittest.TestCase):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'consumer.c')
         env = {**os.environ, 'PKG_CONFIG_SYSROOT_DIR': self.root,
                'PKG_CONFIG_PATH': self.find('weblocks-1.pc')}
-        ours = shlex.split(run('pkg-config', '--cflags-only-I', '--libs-only-L', 'weblocks-1',
+        paths = shlex.split(run('pkg-config', '--cflags-only-I', '--libs-only-L', 'weblocks-1',
                                env=env))
-        flags = [flag for flag in ours if 'weblocks' in flag or flag.startswith('-L')]
+        flags = [flag for flag in paths if 'weblocks' in flag or flag.startswith('-L')]
         flags += shlex.split(run('pkg-config', '--cflags', '--libs', 'gio-2.0'))
         self.assertTrue(any('weblocks-1' in flag for flag in flags), flags)
         run(*shlex.split(environment('CC')), *shlex.split(os.environ.get('TEST_CFLAGS', '')),

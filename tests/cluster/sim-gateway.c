@@ -15,7 +15,7 @@ static void
 send_lease(SimHost *host)
 {
     if (host->is_linked)
-        sim_service_send_lease(host, lease_tell(&host->lease), host->lease.deadline_us);
+        sim_service_send_lease(host, lease_next_serial(&host->lease), host->lease.deadline_us);
 }
 
 static void

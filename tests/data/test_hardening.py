@@ -229,7 +229,7 @@ class Policy(unittest.TestCase):
     """The rules of the system bus: each has the service's name."""
 
     MISTAKES = {
-        'anybody may own it': ('default', '<allow own="org.w3.WebLocks"/>'),
+        'any user may own it': ('default', '<allow own="org.w3.WebLocks"/>'),
         'it may own more': ('user', '<allow own="org.w3.Other"/>'),
         'it may own all below': ('user', '<allow own_prefix="org.w3.WebLocks"/>'),
         'an interface of any service': ('default', '<allow send_interface="org.w3.WebLocks"/>'),
@@ -241,11 +241,11 @@ class Policy(unittest.TestCase):
         'more than two methods': ('user', '<allow send_destination="org.freedesktop.DBus" '
                                           'send_interface="org.freedesktop.DBus.Debug.Stats"/>'),
         'all interfaces': ('default', '<allow send_destination="org.w3.WebLocks"/>'),
-        'one that is not ours': ('default', '<allow send_destination="org.w3.WebLocks" '
-                                            'send_interface="org.example.Other"/>'),
+        'another interface': ('default', '<allow send_destination="org.w3.WebLocks" '
+                                         'send_interface="org.example.Other"/>'),
         'all messages': ('default', '<allow send_type="method_call"/>'),
-        'others are barred': ('default', '<deny send_destination="org.example.Other"/>'),
-        'others are overheard': ('user', '<allow eavesdrop="true"/>'),
+        'a rule about another service': ('default', '<deny send_destination="org.example.Other"/>'),
+        'eavesdropping': ('user', '<allow eavesdrop="true"/>'),
         'receiving': ('user', '<allow receive_sender="org.example.Other"/>'),
         'denied too late': ('default', '<deny send_destination="org.w3.WebLocks"/>'),
     }

@@ -255,17 +255,17 @@ def show_service_crash(stage, readers, hugo):
 def show(stage, *arguments):
     """Prints a command line and its output on a terminal."""
     print(f"     $ weblocks {shlex.join(arguments)}")
-    ours, terminal = pty.openpty()
+    controller, terminal = pty.openpty()
     with subprocess.Popen([stage.weblocks, *arguments], env=stage.environment,
                           stdout=terminal, stderr=terminal) as command:
         os.close(terminal)
         output = b""
         try:
-            while data := os.read(ours, 4096):
+            while data := os.read(controller, 4096):
                 output += data
         except OSError:
             pass  # EIO: the EOF of a terminal
-    os.close(ours)
+    os.close(controller)
     for line in output.decode().replace("\r", "\n").splitlines():
         # Lines of spaces, which overwrite others on a terminal, are not shown.
         if line.strip():

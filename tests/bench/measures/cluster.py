@@ -33,7 +33,7 @@ def declare(_settings):
                   'itself had the lock last. The last two rows are '
                   'processes that want one lock: the time from one holder to the next. A node '
                   'for each request is the usual lock of ZooKeeper, as in Curator.',
-                  'us', 'ours / it')
+                  'us', 'WebLocks / it')
     table.row(ACQUIRE)
     table.row(COMMITS, (ACQUIRE, 'self'))
     table.row(TAKE)

@@ -47,7 +47,7 @@ def declare(settings):
                   f'requests in the service, on {settings.best_kind}. A grant is a release and '
                   'the callback of the next pending request for the same name. "The service '
                   'alone" is processor time of its process. The ratio is to the smallest '
-                  'number; for Chromium it is ours to the row.',
+                  'number; for Chromium it is that of WebLocks to the row.',
                   'us', 'ratio')
     for size in sizes(settings):
         table.row(grant(size), ('self', grant(smallest)))

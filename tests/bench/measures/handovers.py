@@ -28,9 +28,9 @@ def declare(settings):
                   'From the release until the callback of the process that sleeps until then; '
                   'two processes in strict alternation. By hand: until it has read GRANTED. '
                   'For a name: from ReleaseName until the process that is queued for it has '
-                  'read NameAcquired. For a socketpair: a byte. The ratio is ours, on the same '
-                  'bus, to the row.',
-                  'us', 'ours / it')
+                  'read NameAcquired. For a socketpair: a byte. The ratio is that of a lock, on the '
+                  'same bus, to the row.',
+                  'us', 'WebLocks / it')
     for kind in settings.kinds:
         table.row(weblocks(kind))
         table.row(by_hand(kind), (weblocks(kind), 'self'))

@@ -43,7 +43,7 @@ def declare(settings):
                   'By hand means without the library. The ratio is synchronous calls on the '
                   'same bus to the row; for Chromium, which has none, asynchronous calls; for '
                   'the socketpair, release by last unref.',
-                  'us', 'ours / it')
+                  'us', 'WebLocks / it')
     for kind in settings.kinds:
         for way in WAYS:
             table.row(weblocks(way, kind))

@@ -48,9 +48,9 @@ def declare(settings):
     table = Table('throughput', 'Throughput',
                   'Pairs per second, of all clients together; each client is a process, uses '
                   'separate names, and has one pair in flight, or 64. Locks by asynchronous '
-                  'calls; bus names by clients on bare sockets. The ratio is ours to the '
+                  'calls; bus names by clients on bare sockets. The ratio is that of locks to '
                   'names: higher is better.',
-                  'pairs/s', 'ours / it')
+                  'pairs/s', 'WebLocks / it')
     for kind in settings.kinds:
         for load in loads(settings):
             table.row(weblocks(kind, *load))

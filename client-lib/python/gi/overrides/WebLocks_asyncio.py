@@ -267,7 +267,7 @@ class Call:
         self.undo = undo
         self.future = pump.loop.create_future()
         self.is_settled = False
-        self.is_late = False  # nobody waits any more
+        self.is_late = False  # no task waits any more
         self.value = None
         self.error = None
 
