@@ -133,7 +133,7 @@ class Work(WorkCase):
             self.wait_for_cycles(3)
             self.assertIsNone(new.process.poll(), new.stderr())
             last = new
-        self.send_command()
+        self.report_work()
         self.assertEqual(last.stop(), 0)
 
     def test_a_chain_at_once(self):
@@ -150,7 +150,7 @@ class Work(WorkCase):
             if service is not alive[0]:
                 self.assertEqual(service.process.returncode, 0, service.stderr())
         self.wait_for_cycles(3)
-        self.send_command()
+        self.report_work()
         self.assertEqual(alive[0].stop(), 0)
 
     def test_killed_again_and_again(self):
@@ -163,7 +163,7 @@ class Work(WorkCase):
             self.start()
             self.after_change()
         self.wait_for_cycles(2)
-        self.send_command()
+        self.report_work()
 
     def test_ended_again_and_again(self):
         self.start()
@@ -177,7 +177,7 @@ class Work(WorkCase):
             self.start()
             self.after_change()
         self.wait_for_cycles(2)
-        self.send_command()
+        self.report_work()
 
 
 class Replaced(StateCase):

@@ -263,7 +263,7 @@ class Traffic(FullCase, WorkCase):
                 self.clients[0].release(id_)
             self.empty()
             self.wait_for_cycles(2)
-        self.send_command()
+        self.report_work()
 
 
 if __name__ == '__main__':

@@ -133,7 +133,7 @@ class WorkCase(StateCase):
             if worker.state == 'waiting' and worker.serial is None:
                 worker.send_call()
 
-    def tell(self):
+    def report_work(self):
         diagnostic(f'{sum(worker.cycles for worker in self.workers)} locks, '
                    f'{sum(worker.gone for worker in self.workers)} calls without a reply, '
                    f'{sum(worker.refused for worker in self.workers)} that were refused')
