@@ -25,7 +25,7 @@ struct Claim {
 
     /* The operation in progress. */
     gboolean is_busy;
-    ClaimActionKind operation;
+    ClaimOperation operation;
 
     /* The own node. `next` is the one that the operation in progress, or with an unknown outcome,
      * creates, if there is one. */
@@ -93,22 +93,33 @@ claim_take_action(Claim *claim, ClaimAction *out_action)
 }
 
 static ClaimAction *
-append_action(Claim *claim, ClaimActionKind kind)
+append_action(Claim *claim)
 {
     ClaimAction *action = g_new0(ClaimAction, 1);
 
-    action->kind = kind;
     g_queue_push_tail(&claim->actions, action);
     return action;
 }
 
 static ClaimAction *
-begin_operation(Claim *claim, ClaimActionKind kind)
+append_message(Claim *claim, ClaimMessage message)
 {
+    ClaimAction *action = append_action(claim);
+
+    action->message = message;
+    return action;
+}
+
+static ClaimAction *
+begin_operation(Claim *claim, ClaimOperation operation)
+{
+    ClaimAction *action = append_action(claim);
+
     g_assert(!claim->is_busy);
     claim->is_busy = TRUE;
-    claim->operation = kind;
-    return append_action(claim, kind);
+    claim->operation = operation;
+    action->operation = operation;
+    return action;
 }
 
 static gboolean
@@ -267,7 +278,7 @@ static void
 ask_to_yield(Claim *claim, gboolean now)
 {
     claim->turn = now ? TURN_CLOSING : TURN_ENDING;
-    append_action(claim, CLAIM_YIELD)->now = now;
+    append_message(claim, CLAIM_YIELD)->now = now;
 }
 
 static void
@@ -276,7 +287,7 @@ end_permit(Claim *claim, gboolean is_lost)
     if (claim->turn == TURN_NONE)
         return;
     claim->turn = TURN_NONE;
-    append_action(claim, CLAIM_REVOKED)->is_lost = is_lost;
+    append_message(claim, CLAIM_REVOKED)->is_lost = is_lost;
 }
 
 static void
@@ -287,7 +298,7 @@ give_permit(Claim *claim, guint64 block)
     /* There is no demand any more, or the lock service that had it has disconnected. */
     if (!claim->is_demand_known || !has_demand(claim))
         return;
-    action = append_action(claim, CLAIM_PERMIT);
+    action = append_message(claim, CLAIM_PERMIT);
     action->mode = claim->own.mode;
     action->block = block;
     claim->block = block;
@@ -318,7 +329,7 @@ step_without_node(Claim *claim)
 {
     if (claim->demand.want == PERMIT_NONE) {
         if (!claim->has_told_gone && claim->demand.held == PERMIT_NONE)
-            append_action(claim, CLAIM_GONE);
+            append_message(claim, CLAIM_GONE);
         claim->has_told_gone = TRUE;
         return;
     }
@@ -347,7 +358,7 @@ step_waiting(Claim *claim)
         return;
     }
     if (claim->demand.has_if_available && !claim->has_told_busy) {
-        append_action(claim, CLAIM_BUSY);
+        append_message(claim, CLAIM_BUSY);
         claim->has_told_busy = TRUE;
     }
     /* A node that is not blocked and can't be used has been swapped. */
@@ -536,11 +547,7 @@ take_success(Claim *claim, const ClaimResult *result)
         take_deletion(claim);
         break;
     case CLAIM_LIST: /* see take_list() */
-    case CLAIM_PERMIT:
-    case CLAIM_YIELD:
-    case CLAIM_REVOKED:
-    case CLAIM_BUSY:
-    case CLAIM_GONE:
+    case CLAIM_NO_OPERATION:
     default:
         g_assert_not_reached();
     }

@@ -41,8 +41,9 @@ typedef struct {
                                   a demand that has crossed a new permit */
 } ClaimDemand;
 
+/* Operations of the engine on the node of the name and its children. */
 typedef enum {
-    /* Operations of the engine on the node of the name and its children. */
+    CLAIM_NO_OPERATION,
     CLAIM_ENSURE, /* create the node of the name if it doesn't exist */
     CLAIM_CREATE, /* create `name`, whose sequence number the engine chooses */
     CLAIM_LIST,   /* list the children, with the version of the node of the name */
@@ -53,16 +54,22 @@ typedef enum {
     CLAIM_SWAP,   /* in one commit: delete `old`, and create `name` as CREATE does */
     CLAIM_STEAL,  /* in one commit: raise the version as GRANT does, delete `victims`, create `name`
                      with its sequence number, and get a block of tokens */
-    /* Messages for the lock service. */
+} ClaimOperation;
+
+/* Messages for the lock service. */
+typedef enum {
+    CLAIM_NO_MESSAGE,
     CLAIM_PERMIT, /* it has a permit of `mode`, and the tokens of `block` */
     CLAIM_YIELD, /* end the turn: grant only to requests that wait already, or, if `now`, to none */
     CLAIM_REVOKED, /* the permit has ended: stolen, or lost if `is_lost` */
     CLAIM_BUSY,    /* a claim of another host conflicts */
     CLAIM_GONE,    /* there is no demand and no node any more: the claim may be freed */
-} ClaimActionKind;
+} ClaimMessage;
 
+/* Either an operation or a message. */
 typedef struct {
-    ClaimActionKind kind;
+    ClaimOperation operation;
+    ClaimMessage message;
     ClaimName name;
     ClaimName old;
     gint32 version;

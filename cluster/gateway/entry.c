@@ -96,7 +96,7 @@ entry_is_settled(const Entry *entry)
 typedef struct {
     Entry *entry;
     guint generation;
-    ClaimActionKind kind;
+    ClaimOperation kind;
     gboolean watches; /* of LIST */
 } Operation;
 
@@ -189,7 +189,7 @@ on_answer(const EngineAnswer *answer, gpointer data)
 }
 
 static Operation *
-operation_new(Entry *entry, ClaimActionKind kind)
+operation_new(Entry *entry, ClaimOperation kind)
 {
     Operation *operation = g_new0(Operation, 1);
 
@@ -259,7 +259,7 @@ create(Entry *entry, Engine *engine, const ClaimAction *action, Operation *opera
     char prefix[CLAIM_NAME_SIZE], old[CLAIM_NAME_SIZE];
 
     claim_name_format_prefix(&action->name, prefix);
-    if (action->kind == CLAIM_CREATE) {
+    if (action->operation == CLAIM_CREATE) {
         engine_create_claim(engine, entry->path, prefix, text, on_answer, operation);
         return;
     }
@@ -281,8 +281,8 @@ start_operation(Entry *entry, const ClaimAction *action)
         return;
     }
     claim_name_format(&action->name, name);
-    operation = operation_new(entry, action->kind);
-    switch (action->kind) {
+    operation = operation_new(entry, action->operation);
+    switch (action->operation) {
     case CLAIM_ENSURE:
         engine_ensure_name(engine, entry->bucket, entry->uid, entry->name, on_answer, operation);
         break;
@@ -305,11 +305,7 @@ start_operation(Entry *entry, const ClaimAction *action)
     case CLAIM_STEAL:
         steal(entry, engine, action, operation);
         break;
-    case CLAIM_PERMIT:
-    case CLAIM_YIELD:
-    case CLAIM_REVOKED:
-    case CLAIM_BUSY:
-    case CLAIM_GONE:
+    case CLAIM_NO_OPERATION:
     default:
         g_assert_not_reached();
     }
@@ -322,11 +318,11 @@ send_message(Entry *entry, const ClaimAction *action)
 {
     Link *link = entry->context->link;
 
-    if (action->kind == CLAIM_GONE)
+    if (action->message == CLAIM_GONE)
         entry->has_ended = TRUE;
     if (entry->handle == 0)
         return;
-    switch (action->kind) {
+    switch (action->message) {
     case CLAIM_PERMIT:
         link_send_permit(link, entry->handle, action->mode,
                          session_get_deadline_us(entry->context->session), action->block);
@@ -344,14 +340,7 @@ send_message(Entry *entry, const ClaimAction *action)
     case CLAIM_GONE:
         link_send_gone(link, entry->handle, entry->number);
         break;
-    case CLAIM_ENSURE:
-    case CLAIM_CREATE:
-    case CLAIM_LIST:
-    case CLAIM_WATCH:
-    case CLAIM_GRANT:
-    case CLAIM_DELETE:
-    case CLAIM_SWAP:
-    case CLAIM_STEAL:
+    case CLAIM_NO_MESSAGE:
     default:
         g_assert_not_reached();
     }
@@ -388,7 +377,7 @@ run(Entry *entry)
     ClaimAction action;
 
     while (claim_take_action(entry->claim, &action)) {
-        if (action.kind >= CLAIM_PERMIT)
+        if (action.message != CLAIM_NO_MESSAGE)
             send_message(entry, &action);
         else
             start_operation(entry, &action);

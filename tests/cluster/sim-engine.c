@@ -474,19 +474,19 @@ check_first(SimEngine *engine, const NameState *state, const ClaimName *name)
 static ClaimOutcome
 check_write(const NameState *state, const ClaimAction *action)
 {
-    if (action->kind == CLAIM_ENSURE)
+    if (action->operation == CLAIM_ENSURE)
         return CLAIM_OK;
     if (!state->exists)
         return CLAIM_NO_NODE;
-    if (action->kind == CLAIM_DELETE || action->kind == CLAIM_GRANT)
+    if (action->operation == CLAIM_DELETE || action->operation == CLAIM_GRANT)
         if (find_claim(state, &action->name) < 0)
             return CLAIM_NO_NODE;
-    if (action->kind == CLAIM_SWAP && find_claim(state, &action->old) < 0)
+    if (action->operation == CLAIM_SWAP && find_claim(state, &action->old) < 0)
         return CLAIM_NO_NODE;
-    if (action->kind == CLAIM_GRANT || action->kind == CLAIM_STEAL)
+    if (action->operation == CLAIM_GRANT || action->operation == CLAIM_STEAL)
         if (action->version != state->version && action->version != -1) /* -1: any */
             return CLAIM_BAD_VERSION;
-    for (guint i = 0; action->kind == CLAIM_STEAL && i < action->victims->len; i++)
+    for (guint i = 0; action->operation == CLAIM_STEAL && i < action->victims->len; i++)
         if (find_claim(state, &g_array_index(action->victims, ClaimName, i)) < 0)
             return CLAIM_NO_NODE;
     return CLAIM_OK;
@@ -498,7 +498,7 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
     const ClaimAction *action = &operation->action;
     ClaimName name = action->name;
 
-    switch (action->kind) {
+    switch (action->operation) {
     case CLAIM_ENSURE:
         /* The sequence numbers of a new container begin at 0. */
         if (!state->exists)
@@ -529,16 +529,13 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
         break;
     case CLAIM_LIST:
     case CLAIM_WATCH:
-    case CLAIM_PERMIT:
-    case CLAIM_YIELD:
-    case CLAIM_REVOKED:
-    case CLAIM_BUSY:
-    case CLAIM_GONE:
+    case CLAIM_NO_OPERATION:
     default:
         g_assert_not_reached();
     }
     /* Containers that have become empty are deleted some time later. */
-    if (action->kind != CLAIM_ENSURE && state->claims->len == 0 && sim_chance(engine->loop, 0.3)) {
+    if (action->operation != CLAIM_ENSURE && state->claims->len == 0 &&
+        sim_chance(engine->loop, 0.3)) {
         state->exists = FALSE;
         state->version = 0;
     }
@@ -559,7 +556,7 @@ trace_write(const SimEngine *engine, const Operation *operation, ClaimOutcome ou
     }
     claim_name_format(&operation->action.name, text);
     sim_trace(engine->loop, "engine: name %u: %s %s: %s", operation->name,
-              kinds[operation->action.kind], text, outcomes[outcome]);
+              kinds[operation->action.operation - CLAIM_ENSURE], text, outcomes[outcome]);
 }
 
 static void
@@ -589,10 +586,10 @@ read_now(SimEngine *engine, Operation *operation)
     const ClaimAction *action = &operation->action;
     guint applied = engine->applied[connection->server];
     const NameState *state = &get_snapshot(engine, applied)->names[operation->name];
-    Watch watch = {operation->name, action->kind == CLAIM_WATCH, action->name, applied};
+    Watch watch = {operation->name, action->operation == CLAIM_WATCH, action->name, applied};
 
     operation->value.outcome = state->exists ? CLAIM_OK : CLAIM_NO_NODE;
-    if (action->kind == CLAIM_WATCH) {
+    if (action->operation == CLAIM_WATCH) {
         if (!state->exists || find_claim(state, &action->name) < 0)
             operation->value.outcome = CLAIM_NO_NODE;
         else
@@ -612,8 +609,8 @@ serve(SimEngine *engine, Operation *operation)
 {
     SimConnection *connection = operation->connection;
     const ClaimAction *action = &operation->action;
-    gboolean is_read =
-        operation->has_action && (action->kind == CLAIM_LIST || action->kind == CLAIM_WATCH);
+    gboolean is_read = operation->has_action &&
+                       (action->operation == CLAIM_LIST || action->operation == CLAIM_WATCH);
     gboolean is_current = !connection->session->has_ended &&
                           connection == connection->session->last_connection &&
                           (connection->is_alive || connection->has_messages_on_the_way);

@@ -211,7 +211,7 @@ send_to_engine(SimHost *host, guint name, const ClaimAction *action)
     SimPart *part = &host->parts[name];
     Pending *pending;
 
-    if (action->kind == CLAIM_GRANT || action->kind == CLAIM_STEAL)
+    if (action->operation == CLAIM_GRANT || action->operation == CLAIM_STEAL)
         part->granted = action->name;
     if (host->connection == NULL) {
         claim_result(part->claim, &unknown, host->loop->now_us);
@@ -224,7 +224,7 @@ send_to_engine(SimHost *host, guint name, const ClaimAction *action)
         .name = name,
         .generation = part->generation,
         .sent_us = host->loop->now_us,
-        .is_write = action->kind != CLAIM_LIST && action->kind != CLAIM_WATCH,
+        .is_write = action->operation != CLAIM_LIST && action->operation != CLAIM_WATCH,
     };
     sim_connection_send(host->connection, name, action, on_result, pending);
 }
@@ -253,8 +253,8 @@ run_part(SimHost *host, guint name)
     if (part->claim == NULL)
         return;
     while (claim_take_action(part->claim, &action)) {
-        is_gone = action.kind == CLAIM_GONE;
-        if (action.kind >= CLAIM_PERMIT)
+        is_gone = action.message == CLAIM_GONE;
+        if (action.message != CLAIM_NO_MESSAGE)
             send_to_service(host, name, &action);
         else
             send_to_engine(host, name, &action);
@@ -395,7 +395,7 @@ on_renewed(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
 static void
 ask_server(SimHost *host)
 {
-    static const ClaimAction list = {.kind = CLAIM_LIST};
+    static const ClaimAction list = {.operation = CLAIM_LIST};
     Pending *pending = g_new0(Pending, 1);
 
     *pending = (Pending){.host = host, .life = host->gateway_life, .sent_us = host->loop->now_us};

@@ -352,8 +352,8 @@ on_action(gpointer data)
     if (message->head.link != host->link || message->handle != queue->handle)
         return;
     sim_trace(host->loop, "host %u: name %u: %s", host->number, message->name,
-              kinds[message->action.kind - CLAIM_PERMIT]);
-    switch (message->action.kind) {
+              kinds[message->action.message - CLAIM_PERMIT]);
+    switch (message->action.message) {
     case CLAIM_PERMIT:
         take_permit(queue, message);
         break;
@@ -373,14 +373,7 @@ on_action(gpointer data)
     case CLAIM_GONE:
         queue->handle = 0;
         break;
-    case CLAIM_ENSURE:
-    case CLAIM_CREATE:
-    case CLAIM_LIST:
-    case CLAIM_WATCH:
-    case CLAIM_GRANT:
-    case CLAIM_DELETE:
-    case CLAIM_SWAP:
-    case CLAIM_STEAL:
+    case CLAIM_NO_MESSAGE:
     default:
         g_assert_not_reached();
     }
