@@ -37,6 +37,7 @@ class Host:
         self.directory = tempfile.mkdtemp(prefix=f'weblocks-host-{name}-')
         self.config = os.path.join(self.directory, 'cluster.conf')
         self.socket = os.path.join(self.directory, 'gateway')
+        self.state = os.path.join(self.directory, 'state')
         self.gateway_state = os.path.join(self.directory, 'gateway-state')
         self.service = None
         self.gateway = None
@@ -49,14 +50,17 @@ class Host:
     def start(self):
         self.bus.start()
         self.control = RawClient(self.bus.address)
+        self.start_processes()
+        return self
+
+    def start_processes(self):
         self.start_gateway()
         self.start_service()
-        return self
 
     def start_service(self):
         self.service = Service(self.bus, (f'--cluster-config={self.config}',
                                           f'--cluster-socket={self.socket}',
-                                          f'--state-dir={os.path.join(self.directory, "state")}'))
+                                          f'--state-dir={self.state}'))
         self.service.wait_ready(self.control)
 
     def start_gateway(self):
@@ -93,6 +97,17 @@ class Host:
 
     def kill_service(self):
         self.service.end()
+
+    def kill(self):
+        """Kills both at the same moment."""
+        for process in (self.gateway, self.service.process):
+            process.kill()
+        self.kill_gateway()
+        self.kill_service()
+
+    def remove_state(self):
+        """What a restart of the machine removes: /run."""
+        shutil.rmtree(self.state, ignore_errors=True)
 
     def client(self):
         client = Client(self.bus.address)

@@ -60,6 +60,8 @@ const CheckPowerField check_power_fields[] = {
     FIELD(refused, "requests refused for lack of space"),
     FIELD(final_steals, "final steals"),
     FIELD(faults, "faults of a cluster"),
+    FIELD(partitions, "of these partitions"),
+    FIELD(kills, "of these kills"),
     FIELD(losses, "locks lost by them"),
     FIELD(hand_overs, "grants to another host than the last"),
 };
@@ -328,21 +330,25 @@ typedef struct {
 } Marks;
 
 static void
-count_request(CheckPower *power, const GArray *kills, Marks *marks, const StoryRequest *request)
+count_request(CheckPower *power, const StoryRequest *request)
 {
-    const guint64 stop = MIN(request->client->killed, request->abort);
-    const guint64 answer = MIN(MIN(request->enter, request->end), stop);
-
     power->n_requests++;
     power->unreachable +=
         request->end != HISTORY_NEVER && request->end_outcome == HISTORY_UNREACHABLE;
     power->refused += request->end != HISTORY_NEVER && request->end_outcome == HISTORY_REFUSED;
     power->final_steals += request->is_sent;
     power->n_steals += (request->flags & HISTORY_FLAG_STEAL) != 0;
-    if (request->enter != HISTORY_NEVER) {
-        power->n_grants++;
+    power->n_grants += request->enter != HISTORY_NEVER;
+}
+
+static void
+mark_request(CheckPower *power, const GArray *kills, Marks *marks, const StoryRequest *request)
+{
+    const guint64 stop = MIN(request->client->killed, request->abort);
+    const guint64 answer = MIN(MIN(request->enter, request->end), stop);
+
+    if (request->enter != HISTORY_NEVER)
         power->held_over_kills += mark(kills, marks->held, request->enter, request->inside_end) > 0;
-    }
     if (request->flags & (HISTORY_FLAG_IF_AVAILABLE | HISTORY_FLAG_STEAL))
         mark(kills, marks->unanswered, request->call, answer);
     else if (mark(kills, marks->waiting, request->call, answer) > 0 &&
@@ -389,6 +395,19 @@ count_supervisor(CheckPower *power, const HistoryRecord *record)
     }
 }
 
+/* Those of one service: in a cluster each bus has one. */
+static GArray *
+find_kills(const Story *story, guint32 service)
+{
+    GArray *kills = g_array_new(FALSE, FALSE, sizeof(guint64));
+
+    for (guint i = 0; i < story->n_supervisor; i++)
+        if (story->supervisor[i].kind == HISTORY_SERVICE_KILL &&
+            story->supervisor[i].subject == service)
+            g_array_append_val(kills, story->supervisor[i].time);
+    return kills;
+}
+
 static GArray *
 marks_new(const GArray *kills)
 {
@@ -397,35 +416,63 @@ marks_new(const GArray *kills)
     return g_array_set_size(marks, kills->len + 1);
 }
 
+/* What was in progress when this service was killed. */
+static void
+mark_service(Checker *self, guint32 service)
+{
+    const Story *story = self->story;
+    CheckPower *power = &self->power;
+    g_autoptr(GArray) kills = find_kills(story, service);
+    Marks marks = {marks_new(kills), marks_new(kills), marks_new(kills)};
+
+    for (guint i = 0; i < story->locks->len; i++) {
+        const StoryLock *lock = story->locks->pdata[i];
+
+        for (guint j = 0; j < lock->requests->len; j++) {
+            const StoryRequest *request = lock->requests->pdata[j];
+
+            if (!story->is_cluster || request->client->header.bus == service)
+                mark_request(power, kills, &marks, request);
+        }
+    }
+    for (guint i = 0; i < story->queries->len; i++) {
+        const StoryQuery *query = story->queries->pdata[i];
+
+        mark(kills, marks.unanswered, query->call, query->end);
+    }
+    power->service_kills_with_held += count_marked(marks.held);
+    power->service_kills_with_waiting += count_marked(marks.waiting);
+    power->service_kills_unanswered += count_marked(marks.unanswered);
+    g_array_unref(marks.held);
+    g_array_unref(marks.waiting);
+    g_array_unref(marks.unanswered);
+}
+
 void
 check_power(Checker *self)
 {
     const Story *story = self->story;
     CheckPower *power = &self->power;
-    Marks marks = {marks_new(story->kills), marks_new(story->kills), marks_new(story->kills)};
+    guint32 n_services = 1;
 
     for (guint i = 0; i < story->n_supervisor; i++)
         count_supervisor(power, &story->supervisor[i]);
-    for (guint i = 0; i < story->clients->len; i++)
-        count_client(power, story->clients->pdata[i]);
+    for (guint i = 0; i < story->clients->len; i++) {
+        const StoryClient *client = story->clients->pdata[i];
+
+        count_client(power, client);
+        if (story->is_cluster)
+            n_services = MAX(n_services, client->header.bus + 1);
+    }
     for (guint i = 0; i < story->locks->len; i++) {
         const StoryLock *lock = story->locks->pdata[i];
 
         for (guint j = 0; j < lock->requests->len; j++)
-            count_request(power, story->kills, &marks, lock->requests->pdata[j]);
+            count_request(power, lock->requests->pdata[j]);
     }
     power->n_queries = story->queries->len;
-    for (guint i = 0; i < story->queries->len; i++) {
-        const StoryQuery *query = story->queries->pdata[i];
-
-        mark(story->kills, marks.unanswered, query->call, query->end);
-    }
-    power->service_kills_with_held = count_marked(marks.held);
-    power->service_kills_with_waiting = count_marked(marks.waiting);
-    power->service_kills_unanswered = count_marked(marks.unanswered);
-    g_array_unref(marks.held);
-    g_array_unref(marks.waiting);
-    g_array_unref(marks.unanswered);
+    for (guint32 service = 0; service < n_services; service++)
+        mark_service(self, service);
 }
 
 /* ---- all together */

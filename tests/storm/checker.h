@@ -62,6 +62,8 @@ typedef struct {
     guint refused;      /* requests, for lack of space */
     guint final_steals; /* steals whose client ended before the reply */
     guint faults;       /* of a cluster */
+    guint partitions;   /* of these */
+    guint kills;        /* of these: without those of clients */
     guint losses;       /* locks that were lost by them */
     guint hand_overs;   /* of one host's lock to another host */
 } CheckPower;

@@ -140,6 +140,13 @@ check_cluster(Checker *self)
     }
     for (guint i = 0; i < story->clients->len; i++)
         check_client_of_cluster(self, story->clients->pdata[i]);
-    for (guint i = 0; i < story->n_supervisor; i++)
-        self->power.faults += story->supervisor[i].kind == HISTORY_FAULT;
+    for (guint i = 0; i < story->n_supervisor; i++) {
+        const HistoryRecord *record = &story->supervisor[i];
+
+        if (record->kind != HISTORY_FAULT || record->name == HISTORY_FAULT_STALL)
+            continue;
+        self->power.faults++;
+        self->power.partitions += record->name == HISTORY_FAULT_PARTITION;
+        self->power.kills += record->name == HISTORY_FAULT_KILL;
+    }
 }

@@ -52,7 +52,7 @@ typedef enum {
     HISTORY_CONTINUE,     /* lets it run again */
     HISTORY_UNSETTLED,    /* has not become quiet in time */
     HISTORY_SERVICE_KILL, /* with flag KILL: at a system call, token is its number; position is 1 if
-                           * it was about to send a message */
+                           * it was about to send a message; subject: the host of a cluster */
     HISTORY_SERVICE_DEAD, /* detail: exit status */
     HISTORY_SERVICE_READY, /* owns the name */
     HISTORY_BARRIER, /* detail: bus and service have noticed all ends of clients before that time */
@@ -60,7 +60,8 @@ typedef enum {
     HISTORY_LEFT,    /* something was left over at the end: name is the kind, see HistoryLeft */
     HISTORY_STORM_END, /* from now on all clients are told to exit */
     HISTORY_FAULT,     /* something of a cluster is cut off, stopped or killed: subject is the
-                        * bus of the host, 0: of all; flag KILL: locks may be lost by it */
+                        * bus of the host, 0: of all; name: a HistoryFault; flag KILL: locks may
+                        * be lost by it */
     HISTORY_FAULT_END,
 } HistoryKind;
 
@@ -83,6 +84,13 @@ typedef enum {
     HISTORY_FLAG_QUIET = 1 << 3, /* of a query: all clients were quiet */
     HISTORY_FLAG_KILL = 1 << 4,
 } HistoryFlags;
+
+typedef enum {
+    HISTORY_FAULT_STALL, /* of the machine */
+    HISTORY_FAULT_PARTITION,
+    HISTORY_FAULT_KILL,
+    HISTORY_FAULT_STOP,
+} HistoryFault;
 
 /* Of HISTORY_LEFT: detail is the number found, token the number that is right. */
 typedef enum {

@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 """A storm over several hosts: clients on the bus of each, one name space, three ZooKeeper servers; while
-servers, gateways, services and clients are killed and stopped, and networks are cut."""
+servers, gateways, services and clients are killed and stopped, and networks are cut.
+
+Faults come in lanes: generators that yield how many seconds they wait. Each lane has one fault at a time; those
+of several lanes overlap, except that one fault of the servers ends before the next: what Debian's ZooKeeper
+does then is not ours to test. In some rounds there is a single lane, of faults by which no lock may be lost."""
 
 import collections
+import heapq
 import os
 import random
 import selectors
@@ -17,14 +22,23 @@ from ensemble import Ensemble, Network, why_no_networks, why_no_servers
 from harness import Client, wait_for
 from lateness import Lateness
 from processes import ClientProcess
-from storm_log import FLAG_KILL, Kind, Log
+from storm_log import FLAG_KILL, Fault, Kind, Log
 from supervisor import StormError
 
 SERVERS = 3
 # How long anything may take while there is no fault, and some seconds after one.
 TIME_LIMIT = 30.0 * FACTOR
-# Between the end of one fault and the next.
-CALM = (0.2, 2.0)
+# Seconds between the end of a fault and the next of its lane.
+CALM = {Fault.PARTITION: (0.2, 2), Fault.KILL: (0.5, 4), Fault.STOP: (1, 10), None: (0.2, 2)}
+# For so long after a fault of a host has ended, another one may cost it locks that each alone would not.
+RECOVERY = {Fault.PARTITION: 10.0, Fault.KILL: 3.0, Fault.STOP: 10.0}
+# Faults that are longer end the lease of a host that they cut off, and some of them its session.
+LONG = (11.0, 20.0)
+SHORT = (0.1, 4.0)
+# One in so many rounds has only faults by which nothing may be lost.
+GENTLE_EVERY = 4
+# A machine that stands still for so long may cost locks, too.
+STALL = 5.0
 
 
 class HostView:
@@ -66,6 +80,10 @@ class HostsStorm:
         self.clients = {}
         self.count = 0
         self.n_faults = 0
+        self.is_gentle = seed % GENTLE_EVERY == 0
+        self.ends = []  # of the faults up to now: [host (0: all), when it has recovered]
+        self.has_server_fault = False
+        self.absent = set()  # hosts and servers of which a process has been killed, or stopped
         self.selector = selectors.DefaultSelector()
         self.lateness = Lateness()
 
@@ -100,9 +118,11 @@ class HostsStorm:
         while (left := until - time.monotonic()) > 0:
             for key, _ in self.selector.select(min(left, max(0, next_kill - time.monotonic()))):
                 client = key.data
+                if self.clients.get(client.slot) is not client:
+                    continue  # its descriptors may be those of a new one by now
                 if key.fd != client.pidfd:
                     client.read()
-                elif self.clients.get(client.slot) is client:
+                else:
                     self.end_client(client)
                     if restarts:
                         self.start_client(client.slot)
@@ -113,105 +133,225 @@ class HostsStorm:
 
     # ---- faults
 
-    def during(self, seconds, begin, end, number=0, may_lose=False, name=''):
+    def recovered(self, numbers):
+        return max((end for number, end in self.ends if number in numbers), default=0)
+
+    def may_lose(self, number):
+        """Whether another fault of this host is too recent for this one to be the only one."""
+        hosts = range(len(self.hosts) + 1) if number == 0 else (0, number)
+        return self.recovered(hosts) > time.monotonic()
+
+    def during(self, kind, name, seconds, begin, end, number=0, may_lose=False):
         """A fault of a host (0: of all) for so long."""
         self.n_faults += 1
         fault = self.n_faults
-        self.watched[f'fault_{name}'] += 1
-        self.log.note(Kind.FAULT, request=fault, subject=number, flags=FLAG_KILL if may_lose else 0)
-        begin()
-        self.watch_clients(time.monotonic() + seconds)
-        end()
-        self.log.note(Kind.FAULT_END, request=fault, subject=number)
+        self.watched[f'{kind.name.lower()}_{name}'] += 1
+        if kind == Fault.PARTITION and seconds > LONG[0]:
+            self.watched['partitions_long'] += 1
+        flags = FLAG_KILL if may_lose or self.may_lose(number) else 0
+        self.log.note(Kind.FAULT, request=fault, subject=number, name=kind, flags=flags)
+        entry = [number, float('inf')]
+        self.ends.append(entry)
+        try:
+            begin()
+            yield seconds
+        finally:
+            end()
+            entry[1] = time.monotonic() + RECOVERY[kind]
+            self.log.note(Kind.FAULT_END, request=fault, subject=number)
 
-    def some_host(self):
-        index = self.random.randrange(len(self.hosts))
-        return index + 1, self.hosts[index]
+    def choose_host(self):
+        """Its number, and one whose processes run: if nothing may be lost, that which has had no fault for
+        longest."""
+        present = [number for number, host in enumerate(self.hosts, 1)
+                   if host not in self.absent] or [1]
+        self.random.shuffle(present)
+        if self.is_gentle:
+            present.sort(key=lambda number: self.recovered((number,)))
+        return present[0], self.hosts[present[0] - 1]
 
-    def some_server(self):
-        return self.random.choice(self.ensemble.servers)
-
-    def brief(self):
-        return self.random.uniform(0.1, min(4, self.options.round_seconds / 4))
+    def choose_server(self):
+        """One that runs."""
+        return self.random.choice([server for server in self.ensemble.servers
+                                   if server not in self.absent])
 
     def lasting(self):
-        """Seconds, of which some are longer than a session, unless the round is short."""
-        longest = min(25, self.options.round_seconds / 4)
-        return self.random.choice([self.random.uniform(0, longest / 3),
-                                   self.random.uniform(longest / 3, longest)])
+        """Seconds; some faults end the lease, unless the round is short."""
+        if 4 * LONG[1] > self.options.round_seconds:
+            return self.random.uniform(SHORT[0], self.options.round_seconds / 6)
+        return self.random.uniform(*self.random.choice([SHORT, SHORT, LONG]))
 
-    def fault_cut_off(self):
-        number, host = self.some_host()
-        self.during(self.lasting(), lambda: self.network.cut_off(host.place), self.network.restore,
-                    number, True, 'cut_off')
+    def choose_link(self):
+        """A number and a host as above, and any server."""
+        number, host = self.choose_host()
+        return number, host, self.random.choice(self.ensemble.servers)
 
-    def fault_cut_from_server(self):
-        number, host = self.some_host()
-        server = self.some_server()
-        self.during(self.lasting(), lambda: self.network.cut(host.place, server.place),
-                    self.network.restore, number, False, 'cut_pair')
+    def cut_off(self):
+        number, host = self.choose_host()
+        yield from self.during(Fault.PARTITION, 'host', self.lasting(),
+                               lambda: self.network.cut_off(host.place), self.network.restore,
+                               number, True)
 
-    def fault_cut_one_way(self):
-        number, host = self.some_host()
-        pair = [host.place, self.some_server().place]
+    def cut_from_server(self):
+        number, host, server = self.choose_link()
+        yield from self.during(Fault.PARTITION, 'host_and_server', self.lasting(),
+                               lambda: self.network.cut(host.place, server.place),
+                               self.network.restore, number)
+
+    def cut_one_way(self):
+        number, host, server = self.choose_link()
+        pair = [host.place, server.place]
         self.random.shuffle(pair)
-        self.during(self.lasting(), lambda: self.network.cut_one_way(*pair), self.network.restore,
-                    number, False, 'cut_one_way')
+        yield from self.during(Fault.PARTITION, 'one_way', self.lasting(),
+                               lambda: self.network.cut_one_way(*pair), self.network.restore, number)
 
-    def fault_cut_servers(self):
+    def cut_servers(self):
         """Two servers do not reach each other; a majority does."""
-        pair = self.random.sample(self.ensemble.servers, 2)
-        self.during(self.lasting(), lambda: self.network.cut(*(server.place for server in pair)),
-                    self.network.restore, 0, True, 'cut_servers')
+        pair = [server.place for server in self.random.sample(self.ensemble.servers, 2)]
+        yield from self.during(Fault.PARTITION, 'servers', self.lasting(),
+                               lambda: self.network.cut(*pair), self.network.restore, 0, True)
 
-    def fault_kill_server(self):
-        server = self.some_server()
-        self.during(self.brief(), server.kill, server.start, 0, True, 'kill_server')
-        self.ensemble.restore()
-
-    def fault_stop_server(self):
-        server = self.some_server()
-        self.during(self.lasting(), server.pause, server.resume, 0, True, 'stop_server')
-        self.ensemble.restore()
-
-    def fault_kill_majority(self):
-        servers = self.random.sample(self.ensemble.servers, 2)
-
-        def each(action):
+    def kill_servers(self, name, servers, seconds):
+        def begin():
+            self.absent.update(servers)
             for server in servers:
-                getattr(server, action)()
-        self.during(self.lasting(), lambda: each('kill'), lambda: each('start'), 0, True,
-                    'kill_majority')
-        self.ensemble.restore()
+                server.kill()
 
-    def fault_kill_gateway(self):
-        number, host = self.some_host()
-        self.during(0.1, host.kill_gateway, host.start_gateway, number, False, 'kill_gateway')
+        def end():
+            for server in servers:
+                server.start()
+        yield from self.during(Fault.KILL, name, seconds, begin, end, 0, True)
+        self.absent.difference_update(servers)
 
-    def fault_stop_gateway(self):
-        number, host = self.some_host()
-        self.during(self.lasting(), host.pause_gateway, host.resume_gateway, number, True,
-                    'stop_gateway')
+    def kill_server(self):
+        yield from self.kill_servers('server', [self.choose_server()], self.random.uniform(*SHORT))
 
-    def fault_kill_service(self):
-        number, host = self.some_host()
-        self.during(0.1, host.kill_service, host.start_service, number, False, 'kill_service')
+    def kill_leader(self):
+        leader = next((server for server in self.ensemble.servers
+                       if server not in self.absent and server.mode() == 'leader'), None)
+        if leader is not None:
+            yield from self.kill_servers('leader', [leader], self.random.uniform(*SHORT))
 
-    def fault_stop_service(self):
-        number, host = self.some_host()
-        self.during(self.lasting(), host.service.pause, host.service.resume, number, True,
-                    'stop_service')
+    def kill_majority(self):
+        yield from self.kill_servers('majority', self.random.sample(self.ensemble.servers, 2),
+                                     self.lasting())
 
-    def choose_fault(self):
-        faults = [self.fault_cut_off, self.fault_cut_from_server, self.fault_cut_one_way,
-                  self.fault_cut_servers, self.fault_kill_server, self.fault_stop_server,
-                  self.fault_kill_gateway, self.fault_stop_gateway, self.fault_kill_service,
-                  self.fault_stop_service]
-        weights = [2, 1, 1, 1, 2, 1, 4, 1, 4, 1]
+    def kill_processes(self, name, seconds, begin, end, number, host):
+        def begin_it():
+            self.absent.add(host)
+            if name != 'gateway':
+                self.log.note(Kind.SERVICE_KILL, subject=number)
+            begin()
+
+        def end_it():
+            end()
+            self.absent.discard(host)
+        yield from self.during(Fault.KILL, name, seconds, begin_it, end_it, number)
+
+    def kill_gateway(self):
+        number, host = self.choose_host()
+        yield from self.kill_processes('gateway', 0.1, host.kill_gateway, host.start_gateway,
+                                       number, host)
+
+    def kill_service(self):
+        number, host = self.choose_host()
+        yield from self.kill_processes('weblocksd', 0.1, host.kill_service, host.start_service,
+                                       number, host)
+
+    def kill_both(self):
+        number, host = self.choose_host()
+        yield from self.kill_processes('both', 0.1, host.kill, host.start_processes, number, host)
+
+    def kill_host(self):
+        """As when it is switched off: its clients too, and what weblocksd has stored is lost."""
+        number, host = self.choose_host()
+
+        def begin():
+            for client in self.clients.values():
+                if client.storm.host is host:
+                    client.kill()
+            host.kill()
+            host.remove_state()
+        yield from self.kill_processes('host', self.random.uniform(*SHORT), begin,
+                                       host.start_processes, number, host)
+
+    def stop(self, name, target, begin, end, number):
+        def begin_it():
+            self.absent.add(target)
+            begin()
+
+        def end_it():
+            end()
+            self.absent.discard(target)
+        yield from self.during(Fault.STOP, name, self.lasting(), begin_it, end_it, number, True)
+
+    def stop_server(self):
+        server = self.choose_server()
+        yield from self.stop('server', server, server.pause, server.resume, 0)
+
+    def stop_gateway(self):
+        number, host = self.choose_host()
+        yield from self.stop('gateway', host, host.pause_gateway, host.resume_gateway, number)
+
+    def stop_service(self):
+        number, host = self.choose_host()
+        yield from self.stop('weblocksd', host, host.service.pause, host.service.resume, number)
+
+    def of_servers(self, fault):
+        """It, and until all servers serve again."""
+        self.has_server_fault = True
+        yield from fault
+        deadline = time.monotonic() + TIME_LIMIT
+        while not all(server.mode() for server in self.ensemble.servers):
+            if time.monotonic() > deadline:
+                raise StormError(f'the servers do not serve again:\n{self.report()}')
+            yield 0.2
+        self.has_server_fault = False
+
+    def lane(self, kind, faults):
+        """`faults` have weights. Ends never."""
+        server_faults = (self.cut_servers, self.kill_server, self.kill_leader, self.kill_majority,
+                         self.stop_server)
+        while True:
+            yield self.random.uniform(*CALM[kind])
+            self.check_processes()
+            fault = self.random.choices(list(faults), faults.values())[0]
+            if fault not in server_faults:
+                yield from fault()
+            elif not self.has_server_fault:
+                yield from self.of_servers(fault())
+
+    def lanes(self):
+        if self.is_gentle:
+            return [self.lane(None, {self.cut_from_server: 2, self.cut_one_way: 2,
+                                     self.kill_gateway: 2, self.kill_service: 2,
+                                     self.kill_both: 1})]
+        kills = {self.kill_gateway: 4, self.kill_service: 4, self.kill_both: 2, self.kill_host: 2,
+                 self.kill_server: 2, self.kill_leader: 1}
         if self.options.kill_majority:
-            faults.append(self.fault_kill_majority)
-            weights.append(1)
-        return self.random.choices(faults, weights)[0]
+            kills[self.kill_majority] = 1
+        return [self.lane(Fault.PARTITION, {self.cut_off: 3, self.cut_from_server: 1,
+                                            self.cut_one_way: 1, self.cut_servers: 1}),
+                self.lane(Fault.KILL, kills),
+                self.lane(Fault.STOP, {self.stop_server: 1, self.stop_gateway: 1,
+                                       self.stop_service: 1})]
+
+    def run_lanes(self, end):
+        lanes = self.lanes()
+        due = [(time.monotonic(), i) for i in range(len(lanes))]
+        while due[0][0] < end:
+            when, i = due[0]
+            self.watch_clients(when)
+            heapq.heapreplace(due, (time.monotonic() + next(lanes[i]), i))
+        self.watch_clients(end)
+        for lane in lanes:
+            lane.close()
+
+    def note_stalls(self):
+        for begin, end in self.lateness.stalls(STALL):
+            self.n_faults += 1
+            self.log.note(Kind.FAULT, at=int(begin * 1e9), request=self.n_faults, flags=FLAG_KILL)
+            self.log.note(Kind.FAULT_END, at=int(end * 1e9), request=self.n_faults)
 
     # ---- a round
 
@@ -249,14 +389,11 @@ class HostsStorm:
             for slot in range(self.options.clients):
                 self.start_client(slot)
             end = time.monotonic() + self.options.round_seconds
-            self.watch_clients(time.monotonic() + 2)
-            while time.monotonic() < end:
-                self.choose_fault()()
-                self.check_processes()
-                self.watch_clients(time.monotonic() + self.random.uniform(*CALM))
-            self.network.restore()
+            self.watch_clients(time.monotonic() + 1)
+            self.run_lanes(end)
             self.ensemble.restore()
             self.watch_clients(time.monotonic() + 2)
+            self.note_stalls()
             self.log.note(Kind.STORM_END)
             self.end_clients()
             self.check_all('at the end')
@@ -265,6 +402,8 @@ class HostsStorm:
 
     def check_processes(self):
         for host in self.hosts:
+            if host in self.absent:
+                continue
             for process, what in ((host.gateway, 'gateway'), (host.service.process, 'weblocksd')):
                 if process.poll() is not None:
                     raise StormError(f'{what} of {host.name} ended by itself, with '

@@ -48,3 +48,7 @@ class Lateness:
         """The maximum that was lost within so many seconds."""
         return max((sum(length for woken, length in self._lates if at - window < woken <= at)
                     for at, _ in self._lates), default=0.0)
+
+    def stalls(self, least):
+        """When it was that late at once: (begin, end) of each."""
+        return [(at - length, at) for at, length in self._lates if length >= least]

@@ -97,6 +97,10 @@ read_option(HistoryRecord *record, char **words)
         record->flags |= HISTORY_FLAG_HELD;
     else if (strcmp(word, "loses") == 0)
         record->flags |= HISTORY_FLAG_KILL;
+    else if (strcmp(word, "partition") == 0)
+        record->name = HISTORY_FAULT_PARTITION;
+    else if (strcmp(word, "killed") == 0)
+        record->name = HISTORY_FAULT_KILL;
     else if (strcmp(word, "pending") != 0)
         return 0;
     return 1;
@@ -113,6 +117,8 @@ read_pair(HistoryRecord *record, const char *word, const char *value)
         record->position = (guint16)to_number(value);
     else if (strcmp(word, "lock") == 0)
         record->name = (guint8)to_number(value);
+    else if (strcmp(word, "host") == 0)
+        record->subject = (guint32)to_number(value);
     else
         g_error("what is %s %s?", word, value);
 }

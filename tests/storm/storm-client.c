@@ -551,8 +551,8 @@ actor_ask(Actor *self)
                     : chance(client, 850) ? (guint)g_rand_int_range(client->random, 1, 6)
                                           : (guint)g_rand_int_range(client->random, 6, 40);
     /* So long that it can be lost by a fault of a cluster. */
-    if (bucket != NULL && self->name >= N_FIRST_BUCKET && chance(client, 150))
-        self->hold_ms = (guint)g_rand_int_range(client->random, 1000, 15000);
+    if (bucket != NULL && self->name >= N_FIRST_BUCKET && chance(client, 300))
+        self->hold_ms = (guint)g_rand_int_range(client->random, 3000, 25000);
     self->state = ACTOR_ASKING;
     self->request = record.request = ++client->n_requests;
     record.name = (guint8)self->name;

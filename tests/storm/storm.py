@@ -76,7 +76,7 @@ def complete(options):
     if options.clients is None:
         options.clients = 8 * options.hosts or 16
     if options.kill_clients is None:
-        options.kill_clients = 3.0 if options.hosts else 20.0
+        options.kill_clients = 1.0 if options.hosts else 20.0
     if options.round_seconds is None:
         options.round_seconds = HOSTS_ROUND_SECONDS if options.hosts else ROUND_SECONDS
     options.round_seconds = min(options.round_seconds, options.seconds)
@@ -92,7 +92,9 @@ def needs(options, seconds):
     """How often a storm of that length has to hit what, to have shown something: far less than it
     does on an idle machine."""
     if options.hosts:
-        return {'n_grants': 5 * seconds, 'hand_overs': seconds, 'faults': seconds / 30}
+        # 200 in an hour.
+        return {'n_grants': 5 * seconds, 'hand_overs': seconds,
+                'partitions': seconds / 18, 'kills': seconds / 18}
     kills, clients = options.kill_service * seconds, options.kill_clients * seconds
     return {
         'n_grants': 20 * seconds,
@@ -143,9 +145,10 @@ def power_of(report):
 
 
 class Outcome:
-    """The sums of all rounds up to now."""
+    """The sums of all rounds up to now; `least` is what is needed."""
 
-    def __init__(self):
+    def __init__(self, least):
+        self.least = least
         self.verdict = 'void'
         self.report = ''
         self.directory = None
@@ -160,12 +163,21 @@ class Outcome:
         self.rounds += 1
         for name, number in power_of(report).items():
             self.count(name, number)
+        self.count('violations', report.count('VIOLATION of'))
 
     def count(self, name, number):
         self.power[name] = self.power.get(name, 0) + number
 
     def summary(self):
-        return '\n'.join(f'{name:28} {number}' for name, number in self.power.items())
+        """What happened, and whether that is what was needed at least."""
+        lines, missing = [], []
+        for name, number in self.power.items():
+            needed = int(self.least.get(name, 0))
+            lines.append(f'{name:28} {number}' + (f', at least {needed}' if needed else ''))
+            if number < needed:
+                missing.append(name)
+        lines.append(f'too few: {", ".join(missing)}' if missing else 'enough of everything')
+        return '\n'.join(lines)
 
 
 def run_storm(options, say=print):
@@ -174,8 +186,8 @@ def run_storm(options, say=print):
         from hosts import HostsStorm as Storm
     else:
         from supervisor import Storm
-    outcome = Outcome()
     total = needs(options, options.seconds)
+    outcome = Outcome(total)
     limit = options.seconds * (1 + EXTENSIONS)
     while outcome.seconds < options.seconds or (outcome.verdict == 'void'
                                                 and outcome.seconds < limit):
@@ -228,6 +240,7 @@ def main():
         return 3
     if outcome.verdict == 'violation':
         print(outcome.report)
+        print(outcome.summary())
         print(f'the files are in {outcome.directory}; again: --seed {outcome.seed} '
               f'--round {options.round_seconds:.0f}')
     else:

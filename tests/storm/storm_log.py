@@ -41,6 +41,13 @@ class Kind(enum.IntEnum):
     FAULT_END = 46
 
 
+class Fault(enum.IntEnum):
+    """As in history.h."""
+    PARTITION = 1
+    KILL = 2
+    STOP = 3
+
+
 class Left(enum.IntEnum):
     """As in history.h."""
     ROWS = 0

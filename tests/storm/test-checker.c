@@ -495,6 +495,31 @@ test_power(void)
     g_assert_cmpuint(power.stops, ==, 1);
 }
 
+/* A kill of a host's service concerns the clients of that host. */
+static void
+test_power_of_cluster(void)
+{
+    CheckPower power;
+    g_autofree char *found =
+        scene_judge("cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n"
+                    "4 S fault 1 1 killed\n4 S service-kill host 1\n5 S fault-end 1\n"
+                    "6 S fault 2 2 partition\n7 S fault-end 2\n8 S fault 3 0 loses\n"
+                    "9 S fault-end 3\n10 A leave 1\n11 A release 1\n12 C enter 1 11\n"
+                    "13 C leave 1\n14 C release 1",
+                    &power);
+
+    g_assert_cmpstr(found, ==, "");
+    g_assert_cmpuint(power.service_kills, ==, 1);
+    g_assert_cmpuint(power.service_kills_with_held, ==, 1);
+    g_assert_cmpuint(power.service_kills_with_waiting, ==, 0);
+    g_assert_cmpuint(power.held_over_kills, ==, 1);
+    g_assert_cmpuint(power.granted_after_kills, ==, 0);
+    g_assert_cmpuint(power.faults, ==, 2);
+    g_assert_cmpuint(power.partitions, ==, 1);
+    g_assert_cmpuint(power.kills, ==, 1);
+    g_assert_cmpuint(power.hand_overs, ==, 1);
+}
+
 static void
 test_void(void)
 {
@@ -522,6 +547,7 @@ main(int argc, char **argv)
         g_test_add_data_func(path, &cases[i], test_case);
     }
     g_test_add_func("/checker/power", test_power);
+    g_test_add_func("/checker/power-of-cluster", test_power_of_cluster);
     g_test_add_func("/checker/void", test_void);
     return g_test_run();
 }
