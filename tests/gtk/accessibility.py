@@ -13,8 +13,11 @@ from buses import PATIENCE, end, read_lines, spawn
 CONFIG = '/usr/share/defaults/at-spi2/accessibility.conf'
 REGISTRY = '/usr/libexec/at-spi2-registryd'
 ROOT = '/org/a11y/atspi/accessible/root'
+CACHE = '/org/a11y/atspi/cache'
 ATSPI = 'org.a11y.atspi.'
 STATE_EXPANDED, STATE_FOCUSED, STATE_VISIBLE = 10, 12, 30
+# Of those that tests look for.
+ROLES = {23: 'window', 31: 'list', 32: 'list item', 37: 'tab', 43: 'button'}
 COORDINATES_OF_WINDOW = 1
 
 
@@ -87,15 +90,11 @@ class Accessible:
         return self.get('Accessible', 'Name')
 
     def role(self):
-        return self.call(ATSPI + 'Accessible', 'GetRoleName')[0]
+        return ROLES.get(self.call(ATSPI + 'Accessible', 'GetRole')[0])
 
     def has_state(self, state):
         low, _high = self.call(ATSPI + 'Accessible', 'GetState')[0]
         return bool(low & 1 << state)
-
-    def is_visible(self):
-        """Whether it isn't hidden. GTK 4.8 doesn't report that another page covers it."""
-        return self.has_state(STATE_VISIBLE)
 
     def text(self):
         length = self.get('Text', 'CharacterCount')
@@ -110,13 +109,39 @@ class Accessible:
         """Activates it, as a screen reader does."""
         return self.call(ATSPI + 'Action', 'DoAction', GLib.Variant('(i)', (0,)))[0]
 
-    def walk(self):
+    def walk(self, snapshot):
         """(role, name, object) of everything visible below, in order. Objects that end meanwhile
-        are left out."""
+        are left out. GTK 4.8 doesn't report that another page covers an object."""
         try:
             for child in self.children():
-                if child.is_visible():
-                    yield child.role(), child.name(), child
-                    yield from child.walk()
+                if snapshot.is_visible(child):
+                    yield snapshot.role(child), snapshot.name(child), child
+                    if snapshot.has_children(child):
+                        yield from child.walk(snapshot)
         except GLib.Error:
             pass
+
+
+class Snapshot:
+    """Roles, names and states of all objects of an application, by one call instead of three for each.
+    It includes objects that aren't shown: those that are shown are children of others."""
+
+    def __init__(self, application):
+        items, = application.bus.call(application.owner, CACHE, ATSPI + 'Cache', 'GetItems')
+        # Each: itself, application, parent, index, number of children, interfaces, name, role,
+        # description, states.
+        self._items = {item[0][1]: item for item in items}
+
+    def is_visible(self, accessible):
+        """False also for objects that are newer than the snapshot."""
+        return accessible.path in self._items and bool(
+            self._items[accessible.path][9][0] & 1 << STATE_VISIBLE)
+
+    def has_children(self, accessible):
+        return self._items[accessible.path][4] > 0
+
+    def name(self, accessible):
+        return self._items[accessible.path][6]
+
+    def role(self, accessible):
+        return ROLES.get(self._items[accessible.path][7])

@@ -117,7 +117,7 @@ class Program:
                 raise RuntimeError(f'{self.name} ({self.pid}) ended with '
                                    f'{self.process.returncode}, waiting for {what}:\n{self.log()}')
             return condition()
-        return wait_for(check, what=f'{what} of {self.name} ({self.pid})', every=0.1)
+        return wait_for(check, what=f'{what} of {self.name} ({self.pid})', every=0.2)
 
     def find_window(self):
         found = self.display.xdotool('search', '--onlyvisible', '--pid', self.pid)

@@ -71,6 +71,7 @@ class Lock(ViewerTestCase):
         viewer.press('End this Lock…')
         viewer.wait_text(f'End the Lock “{name}”?')
         viewer.press('Cancel')
+        viewer.wait_no_text(f'End the Lock “{name}”?')
         self.assertEqual(holder.signals('Released'), [])
         viewer.press('End this Lock…')
         viewer.press('End Lock')

@@ -7,7 +7,7 @@ case."""
 import os
 import re
 
-from accessibility import CONFIG, REGISTRY, STATE_FOCUSED, AccessibilityBus
+from accessibility import CONFIG, REGISTRY, STATE_FOCUSED, AccessibilityBus, Snapshot
 from buses import environment
 from desktop import DisplayTestCase, Program, gtk_environment
 
@@ -43,7 +43,7 @@ class Viewer(Program):
             raise TimeoutError(f'{error}; it shows {self.texts()}\n{self.log()}') from None
 
     def shown(self):
-        return list(self.application.walk()) if self.application else []
+        return list(self.application.walk(Snapshot(self.application))) if self.application else []
 
     def texts(self):
         return [name for _role, name, _object in self.shown() if name]
@@ -54,15 +54,18 @@ class Viewer(Program):
 
     def rows(self, bus=SESSION):
         """The texts of each row of the list, without the ages, which change."""
-        return [[text for _role, text, _object in item.walk()
+        snapshot = Snapshot(self.application)
+        return [[text for _role, text, _object in item.walk(snapshot)
                  if text and not AGE.fullmatch(text)]
-                for item in self.items(bus)]
+                for item in self.items(bus, snapshot)]
 
-    def items(self, bus=SESSION):
+    def items(self, bus=SESSION, snapshot=None):
         """The accessible objects of the rows."""
-        pages = [object for _role, name, object in self.shown() if name == 'ViewerBusPage']
-        found = next((object for role, _name, object in pages[bus].walk() if role == 'list'),
-                     None) if len(pages) > bus else None
+        snapshot = snapshot or Snapshot(self.application)
+        pages = [object for _role, name, object in self.application.walk(snapshot)
+                 if name == 'ViewerBusPage']
+        found = next((object for role, _name, object in pages[bus].walk(snapshot)
+                      if role == 'list'), None) if len(pages) > bus else None
         return found.children() if found else []
 
     def wait_rows(self, *expected, bus=SESSION):
