@@ -7,7 +7,7 @@ import os
 
 import tap
 from calls import DBusError
-from clusterhosts import BUCKET, HostsCase
+from clusterhosts import BUCKET, Host, HostsCase
 from engines import EngineClient, name_path
 
 # A host's locks are lost this long after its last commit; the engine ends its claims some seconds
@@ -140,6 +140,31 @@ class Faults(HostsCase):
         self.assert_still_held(client, held)
         client.release(held, BUCKET)
         self.hold(self.hosts[1].client())
+
+    def check_restart_of_both(self, end):
+        """Both processes of a host end at the same moment, while a client there holds the lock, and another
+        one there and one on another host wait for it. Nothing is lost."""
+        host = self.hosts[0]
+        client, held = self.holder(host)
+        near, far = host.client(), self.hosts[1].client()
+        near_waiting, far_waiting = (each.request(self.lock, BUCKET)[0] for each in (near, far))
+        end(host)
+        host.start_processes()
+        self.assert_still_held(client, held)
+        self.assertFalse(near.granted(near_waiting) or far.granted(far_waiting))
+        client.release(held, BUCKET)
+        waiting = {near: near_waiting, far: far_waiting}
+        while waiting:
+            self.wait_for(lambda: any(each.granted(id_) for each, id_ in waiting.items()))
+            [(first, id_)] = [(each, id_) for each, id_ in waiting.items() if each.granted(id_)]
+            first.release(id_, BUCKET)
+            del waiting[first]
+
+    def test_both_are_killed(self):
+        self.check_restart_of_both(Host.kill)
+
+    def test_both_are_ended(self):
+        self.check_restart_of_both(Host.end_both)
 
     def test_client_is_killed(self):
         client = self.hosts[0].process()

@@ -105,6 +105,12 @@ class Host:
         self.kill_gateway()
         self.kill_service()
 
+    def end_both(self):
+        """Ends both at the same moment, as systemd does."""
+        self.service.signal(signal.SIGTERM)
+        self.end_gateway()
+        self.service.wait_exit()
+
     def remove_state(self):
         """What a restart of the machine removes: /run."""
         shutil.rmtree(self.state, ignore_errors=True)
