@@ -291,6 +291,8 @@ lock_output_holder(WebLocksLockInfo *info)
     const char *why = or_empty(web_locks_lock_info_get_why(info));
     g_autofree char *age = rough_age(age_now(info));
 
+    if (*host_of(info) != '\0')
+        return g_strdup_printf(_("%s for %s"), program, age);
     if (*program == '\0')
         program = _("a process");
     if (*why == '\0')

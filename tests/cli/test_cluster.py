@@ -5,11 +5,12 @@
 is the gateway and the other host."""
 
 import json
+import time
 
 import clusterlink as link
 from cli import CliTestCase
 from clustercase import BUCKET, CONFIG, ClusterCase
-from harness import main
+from harness import main, wait_for
 from statecase import StateCase
 
 BUCKETS = ['cluster:farm', 'cluster:other', 'cluster:closed']
@@ -153,6 +154,32 @@ class Commands(ClusterCommandCase):
         gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
         self.assertEqual(job.wait(), 1)
         self.assertRegex(job.stderr(), "'x' is held by host:beta for ")
+
+    def test_waiting(self):
+        """A line for each holder, which may be another host."""
+        gateway = self.start_gateway()
+        self.start()
+        job = self.job('run', '-v', *HERE, 'x', 'true')
+        gateway.greet()
+        for host in ('beta', 'ga\x1bmma'):
+            # The second time it asks by itself.
+            held = link.row(link.EXCLUSIVE, link.HOLDS, host, 'x', time.time_ns() // 1000)
+            gateway.send(link.rows(gateway.take(link.List).serial, held, OTHERS[1]))
+        wait_for(lambda: 'ga' in job.stderr(), what='the second holder')
+        gateway.permit(gateway.last['x'])
+        self.assertEqual(job.wait(), 0, job.stderr())
+        self.assertRegex(job.stderr(), r"\Aweblocks: Waiting for 'x': held by host:beta for \d+ s\n"
+                         r"weblocks: Waiting for 'x': held by host:ga\\u\{1b\}mma for \d+ s\n"
+                         r"weblocks: acquired 'x' in ")
+
+    def test_waiting_without_contact(self):
+        """The name only."""
+        self.start()
+        job = self.job('run', '-v', *HERE, 'x', 'true')
+        wait_for(lambda: job.stderr(), what='a line')
+        self.assertEqual(job.stderr(), "weblocks: Waiting for 'x'\n")
+        job.process.terminate()
+        job.wait()
 
     def test_watch(self):
         """It shows the locks of this host only."""
