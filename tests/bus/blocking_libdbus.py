@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What blocking.c does, by libdbus's blocking calls: python3-dbus without a main loop.
+"""As blocking.c, with libdbus's blocking calls: python3-dbus without a main loop.
 
-    blocking_libdbus.py pairs|queries ADDRESS COUNT
-"""
+    blocking_libdbus.py pairs|queries ADDRESS COUNT"""
 
 import sys
 import time

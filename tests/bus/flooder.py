@@ -23,7 +23,7 @@ from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call
 from sockets import open_socket_call
 
 STANDARD = 'org.freedesktop.DBus.'
-# Messages that are written together.
+# The number of messages in one write.
 BURST = 200
 
 
@@ -33,7 +33,7 @@ def request(name, **kw):
 
 
 KINDS = {
-    # What is answered at length: there are locks with long names for it.
+    # Calls with long replies: there are locks with long names for them.
     'query': lambda: lock_call('Query', bucket='flood'),
     'no-reply': lambda: lock_call('Release', 1, 'flood', reply=False),
     'request': lambda: request('x'),

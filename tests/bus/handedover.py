@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Connections to the bus that are used by other processes than those which opened them."""
+"""Connections to the bus that are used by another process than the one that opened them."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ class HandedOver:
     def end(self):
         """The child has exited; the connection remains."""
         if self.pid is not None:
-            # The other children may have it too, so that a close alone ends nothing.
+            # The other children may have inherited it, so closing it in one is not enough.
             self._parent_end.shutdown(socket.SHUT_RDWR)
             self._parent_end.close()
             os.waitpid(self.pid, 0)

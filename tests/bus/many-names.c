@@ -96,7 +96,7 @@ main(int argc, char **argv)
         if (r == 0)
             check(sd_bus_wait(run.bus, UINT64_MAX), "wait");
     }
-    /* The last releases have no reply; what is asked after them has. */
+    /* The last releases have no reply; a call after them has one. */
     check(sd_bus_call_method(run.bus, BUS_SERVICE_NAME, BUCKET, BUS_LOCKS_INTERFACE, "Query", NULL,
                              NULL, NULL),
           "Query");

@@ -32,7 +32,7 @@ def pairs(*items):
 
 NONCHARACTERS = ('\uffff', '\ufffe', '\ufdd0', 'a\ufdefb', '\U0001ffff')
 
-# (member, body, error, what the message must name)
+# (member, body, error, words that the message must contain)
 REQUESTS = [
     # signatures
     (None, 'InvalidArgs', ''),
@@ -80,7 +80,7 @@ REQUESTS = [
     (opt('key', V('x', 5)), 'InvalidArgs', 'key'),
     (opt('key', V('s', '5')), 'InvalidArgs', 'key'),
     (opt('key', V('a{sv}', {})), 'InvalidArgs', 'key'),
-    # a good key before a bad one and behind it
+    # a valid key before an invalid one and after it
     (pairs(('mode', V('s', 'shared')), ('foo', V('b', True))), 'InvalidArgs', 'foo'),
     (pairs(('foo', V('b', True)), ('mode', V('s', 'shared'))), 'InvalidArgs', 'foo'),
     # values
@@ -96,7 +96,7 @@ REQUESTS = [
     (named('-' * 5000), 'NotSupported', ''),
     (named('-', why='w' * 257), 'NotSupported', ''),
     (named('-', steal=True, ifAvailable=True), 'NotSupported', ''),
-    # what can't be read comes before what can't be done
+    # errors of reading precede errors of meaning
     (named('-', mode='foo'), 'InvalidArgs', 'mode'),
     (V('(sa{sv})', ('-', {'foo': V('b', True)})), 'InvalidArgs', 'foo'),
     (pairs(('steal', V('b', True)), ('ifAvailable', V('b', True)), ('foo', V('b', True))),
@@ -237,7 +237,8 @@ class BadInput(BusTestCase):
                                   named('n' * (32 << 20)), mentions='nameBytes')
 
     def test_name_of_32_mib_in_the_first_call(self):
-        """Until its client is identified, only as much of it is stored as shows that it is too long."""
+        """Until its client is identified, only as much of it is stored as needed to detect that it
+        is too long."""
         self.assert_error('LimitsExceeded', self.evil.locks, BUCKET, 'Request',
                           named('n' * (32 << 20)), mentions='nameBytes')
 
@@ -261,7 +262,7 @@ class BadInput(BusTestCase):
         refused = (flags['steal'] and flags['ifAvailable']
                    or flags['steal'] and flags['mode'] == 'shared'
                    or flags['signal'] and (flags['steal'] or flags['ifAvailable']))
-        # A name of its own: stealing x would be no bad input.
+        # A separate name: stealing x would be valid.
         if refused:
             self.assert_error('NotSupported', self.evil.request, 'combined', BUCKET, **flags)
         else:
@@ -332,10 +333,10 @@ class BadInput(BusTestCase):
         raw.ping()
         self.assertEqual(self.snapshot(), self.before)
 
-    def test_no_answer_where_none_is_wanted(self):
-        """Of every method, and of invalid calls; OpenSocket opens no socket."""
+    def test_no_reply_if_none_is_expected(self):
+        """For every method, and for invalid calls; OpenSocket opens no socket."""
         raw = self.raw_client()
-        raw.query()  # identified: a descriptor is in use while that goes on
+        raw.query()  # identified, since that uses a descriptor
         raw.forget()
         descriptors = self.open_descriptors()
         calls = [(PATH, LOCKS, 'Query', None), (PATH, LOCKS, 'Inspect', V('(a{sv})', ({},))),
@@ -358,7 +359,7 @@ class BadInput(BusTestCase):
         self.assertEqual(self.open_descriptors(), descriptors)
 
     def test_without_interface(self):
-        """D-Bus permits that a service refuses it, and sd-bus does, since there is no object."""
+        """D-Bus permits a service to refuse it, and sd-bus does, since there is no such object."""
         raw = self.raw_client()
         for member in ('Query', 'Request', 'Frobnicate'):
             message = Gio.DBusMessage.new_method_call('org.w3.WebLocks', PATH, None, member)
@@ -366,7 +367,7 @@ class BadInput(BusTestCase):
                 raw.result(raw.send(message))
             self.assertIn(caught.exception.short, ('UnknownMethod', 'UnknownObject'))
 
-    def test_replies_and_errors_nobody_asked_for(self):
+    def test_unexpected_replies_and_errors(self):
         raw = self.raw_client()
         for kind in (Gio.DBusMessageType.METHOD_RETURN, Gio.DBusMessageType.ERROR):
             for serial in (1, 2, 3, 2 ** 32 - 1):
@@ -407,7 +408,7 @@ class BadInput(BusTestCase):
     def open_descriptors(self):
         return self.daemon.count_descriptors()
 
-    def test_descriptors_nobody_wants_are_closed(self):
+    def test_unexpected_descriptors_are_closed(self):
         before = self.open_descriptors()
         for _ in range(50):
             fds = Gio.UnixFDList.new_from_array([os.dup(0), os.dup(0)])
@@ -424,10 +425,10 @@ class BadInput(BusTestCase):
 
 
 class BadBytes(BusTestCase):
-    """Bodies that break the marshalling. Both buses look, and disconnect the sender; should one
-    let something through, it is for the service to see it."""
+    """Bodies with invalid marshalling. Both buses detect it and disconnect the sender; if one
+    transmits such a message, the service must detect it."""
 
-    # Where in the body of a Request to break it, and how; found by looking for the bytes.
+    # How the body of a Request is modified, and where: the bytes are searched for.
     BREAKS = {
         'a string length beyond the message': (b'\x04\0\0\0name', b'\xff\xff\xff\x7fname'),
         'a string length a little too long': (b'\x04\0\0\0name', b'\x05\0\0\0name'),
@@ -452,7 +453,7 @@ class BadBytes(BusTestCase):
                 raw = self.raw_client()
                 blob, serial = raw.encode(method_call('org.w3.WebLocks', PATH, LOCKS, 'Request',
                                                       good))
-                # The last place: the header has strings like these too.
+                # The last occurrence: the header contains such strings too.
                 at = blob.rindex(old)
                 raw.socket.sendall(blob[:at] + new + blob[at + len(old):])
                 self.check_refused(raw, serial)
@@ -468,7 +469,7 @@ class BadBytes(BusTestCase):
         self.assertLess(len(error.message), 1000)
 
     def check_cut(self, observer, path, interface, member, body):
-        """All lengths of the body up to the last byte that is needed."""
+        """All lengths of the body up to that without its last byte."""
         blob, _ = self.raw_client().encode(method_call('org.w3.WebLocks', path, interface, member,
                                                        body))
         size = int.from_bytes(blob[4:8], 'little')
@@ -483,7 +484,7 @@ class BadBytes(BusTestCase):
                 self.assertEqual(observer.query(BUCKET), ([], []))
 
     def test_bodies_cut_short(self):
-        """The length in the header is less than what the signature needs."""
+        """The length in the header is less than the signature requires."""
         observer = self.client()
         for member, body in (('Request', named('name', mode='shared', timeout=5)),
                              ('Steal', named('name')), ('Release', V('(t)', (1,))),
@@ -492,7 +493,7 @@ class BadBytes(BusTestCase):
             self.check_cut(observer, PATH, LOCKS, member, body)
         self.check_cut(observer, ROOT, PROPERTIES, 'Get', V('(ss)', (ADMIN, 'Version')))
 
-    def test_a_boolean_that_is_none(self):
+    def test_a_boolean_of_another_value(self):
         observer = self.client()
         for member, body in (('Watch', V('(b)', (True,))),
                              ('Request', named('name', ifAvailable=True))):

@@ -21,10 +21,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COUNT = full_size(3_000, 1_000_000)
 # On a busy machine; a client that is blocked indefinitely waits for 25 s and fails.
 LONGEST_US = 1e6 * PATIENCE
-# The service finds out in some milliseconds that such a client reads. A machine may stall it that
-# long now and then.
+# The service detects within some milliseconds that such a client reads. On a busy machine that may
+# take longer now and then.
 DEFERRED_MAX = max(10, COUNT // 1000)
-# What the service logs then.
+# The log message when calls are deferred.
 DEFERRED = 'has not read what it was sent'
 
 
@@ -58,14 +58,14 @@ class Refused(OwnBus):
     def make_bus(self):
         return bus_without_statistics()
 
-    def test_it_is_held_up(self):
+    def test_its_calls_are_deferred(self):
         service = self.start()
         process = spawn([environment('WEBLOCKS_BLOCKING'), 'sd-bus', 'pairs', self.bus.address,
                          str(COUNT)], env=self.bus.environment())
         self.addCleanup(end, process)
         wait_for(lambda: DEFERRED in service.stderr(), what='a deferred call')
         end(process)
-        # Nobody else is.
+        # No other client is.
         for _ in range(COUNT // 10):
             self.control.query()
         self.assert_clean_end(service)

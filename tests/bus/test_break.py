@@ -52,7 +52,7 @@ class Break(BreakCase):
         self.assertEqual(self.a.query(self.bucket), ([('x', 'shared', self.b.name)], []))
         self.b.release(other, self.bucket)
 
-    def test_nothing_to_break(self):
+    def test_no_locks_to_break(self):
         self.assertEqual(self.a.break_locks('x', self.bucket), 0)
         held, _ = self.a.request('x', self.bucket)
         waiting, _ = self.b.request('x', self.bucket)
@@ -97,11 +97,11 @@ class Break(BreakCase):
         holder.request('x', self.bucket)
         self.assertEqual(self.a.break_locks('x', self.bucket), 1)
         self.assertEqual(holder.query(self.bucket), ([], []))
-        # It is an observer too, by the bus.
+        # The observer is identified on the bus.
         self.b.request('x', self.bucket)
         self.assertEqual(holder.break_locks('x', self.bucket), 1)
 
-    def test_filters_of_inspect_find_what_a_signal_tells(self):
+    def test_arguments_of_a_signal_as_filters_of_inspect(self):
         self.c.watch(bucket=self.bucket)
         self.a.request('x', self.bucket)
         self.a.request('x', self.bucket)
@@ -123,7 +123,7 @@ class WatchAll(BreakCase):
         self.c.sync()
         return [(event.signal, event.path, event.args[1]) for event in self.c.events]
 
-    def test_buckets_that_come_later(self):
+    def test_buckets_created_later(self):
         self.c.watch_all()
         id_, _ = self.a.request('x', self.bucket)
         later = self.unique('bucket')
@@ -147,7 +147,7 @@ class WatchAll(BreakCase):
         self.a.request('z', self.unique('bucket'))
         self.assertEqual([line[2] for line in self.received()], ['x', 'y', 'z'])
 
-    def test_counts_as_one(self):
+    def test_counts_as_one_watch(self):
         self.c.watch_all()
         self.c.watch_all()
         for number in range(63):
@@ -228,7 +228,7 @@ class Observable(BreakCase):
                                  'pending': 'u'})
 
 
-# Nobody's bucket: wrong as a label, as a uid, or as a sequence.
+# No bucket's path: an invalid label, uid, or sequence.
 FORGED = ['flatpak', 'snap', 'user', 'flatpak/app', 'flatpak/app/bucket', 'flatpak/_/bucket/b',
           'flatpak/app/bucket/_', 'flatpak/a_41/bucket/b', 'flatpak/app/bucket/b/c',
           'flatpak/app/flatpak/app/bucket/b', 'snap/app/b', 'snap/1app/bucket/b',
@@ -249,7 +249,8 @@ class Paths(BreakCase):
                                       'Query')
 
     def test_others_are_not_to_be_used(self):
-        """Nobody can request, release or abort on paths of others, whatever the bucket contains."""
+        """No other client can request, release or abort on paths of others, whatever the bucket
+        contains."""
         me = os.getuid()
         for client, path in ((self.raw_client(), other_path(self.bucket, 'app')),
                              (self.raw_client(), other_path(self.bucket, 'app', 'snap')),
@@ -259,7 +260,7 @@ class Paths(BreakCase):
                 self.assert_error('Security', call, *arguments, bucket=path)
         self.assertEqual(self.a.observable(), [])
 
-    def test_a_user_looks_at_own_applications_only(self):
+    def test_a_user_observes_own_applications_only(self):
         other_user = self.other_uid_client()
         self.a.request('x', self.bucket)
         self.assertEqual(other_user.query(other_path(self.bucket, 'app')), ([], []))

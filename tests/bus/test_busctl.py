@@ -44,7 +44,7 @@ class ByHand(BusTestCase):
         self.assertGreater(int(output.split()[2]), token)
         holder.wait_released(id_, 'stolen')
 
-    def test_the_lock_goes_with_busctl(self):
+    def test_the_lock_ends_with_busctl(self):
         watcher = self.client()
         watcher.watch()
         self.output_of(f"{CALL} Request 'sa{{sv}}' printer 1 mode s shared")

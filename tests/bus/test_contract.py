@@ -12,7 +12,7 @@ from calls import ADMIN, LOCKS, ROOT, bucket_path, encode_label
 from harness import BusTestCase, GLib, environment, main
 
 BUCKETS = ROOT + '/bucket'
-# Annotations of other tools (documentation, code generators) are no promise to clients.
+# Annotations for other tools (documentation, code generators) are not part of the contract.
 ANNOTATIONS = ('org.freedesktop.DBus.Deprecated', 'org.freedesktop.DBus.Method.NoReply',
                'org.freedesktop.DBus.Property.EmitsChangedSignal')
 DEFAULT_LIMITS = {
@@ -60,7 +60,7 @@ BAD_LABELS = {
 
 
 def describe(interface):
-    """The parts of an interface that clients depend on, as values to compare."""
+    """The parts of an interface that clients depend on, for comparison."""
     members = {}
     for node in interface:
         if node.tag not in ('method', 'signal', 'property'):
@@ -115,7 +115,7 @@ class Introspection(BusTestCase):
         self.assertEqual(self.children(ROOT), ['bucket'])
         self.assertEqual(self.children(bucket_path('default')), [])
 
-    def test_tree_tells_no_buckets_in_use(self):
+    def test_tree_shows_no_buckets_in_use(self):
         client = self.client()
         client.request('a', bucket=self.unique('bucket'))
         self.assertEqual(self.children(BUCKETS), ['default'])

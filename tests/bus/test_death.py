@@ -42,7 +42,7 @@ class Killed(BusTestCase):
         diagnostic(f'kill -9 of the holder to Granted: median {taken[5]:.2f} ms, '
                    f'longest {taken[-1]:.2f} ms')
 
-    def test_holder_that_leaves_in_good_order(self):
+    def test_holder_that_disconnects_in_order(self):
         self.b.request('x', self.bucket)
         waiting, _ = self.a.request('x', self.bucket)
         left = time.monotonic()
@@ -83,7 +83,7 @@ class Killed(BusTestCase):
                        and message.get_sender() == self.daemon.name]
         self.assertEqual(to_the_dead, [])
 
-    def test_a_client_that_had_much(self):
+    def test_a_client_with_many_locks(self):
         """500 held and 500 pending on 250 names, and one more request behind each."""
         names = [f'{number}' for number in range(250)]
         steps = [['request', self.bucket, name, {'mode': 'shared'}] for name in names * 2]
@@ -150,8 +150,8 @@ class LastWords(BusTestCase):
                 [('Released', 'x', 'aborted')])
 
     def test_request(self):
-        """The first call of all, so its sender is gone before it could be asked about.
-        It may have been granted and ended, or refused; it leaves nothing."""
+        """The sender's first call: it disconnects before it is identified. The request is granted
+        and ended, or refused; nothing remains."""
         for _ in range(10):
             received = self.send_and_die(('request', self.bucket, 'x'))
             self.assertIn(received, ([], [('Granted', 'x', ''), ('Released', 'x', 'terminated')]))
@@ -175,8 +175,8 @@ class LastWords(BusTestCase):
 
     def test_many(self):
         """100 requests and their releases. On a busy machine dbus-daemon drops some messages of a
-        client that dies while replies are on their way to it; a monitor doesn't see them either.
-        So what counts is what the bus passed on."""
+        client that is killed while replies to it are queued; a monitor doesn't get them either. So
+        only messages that the bus transmitted are compared."""
         names = [f'{number}' for number in range(100)]
         steps = [('request', self.bucket, name) for name in names]
         steps += [('release', self.bucket, number) for number in range(2, 102)]
@@ -192,7 +192,7 @@ class LastWords(BusTestCase):
 
 
 class FireAndForget(BusTestCase):
-    def test_a_thousand_that_send_and_leave(self):
+    def test_a_thousand_that_send_and_disconnect(self):
         """A match rule that is added after the disconnect would never match."""
         bucket = self.unique('bucket')
         names = []
@@ -203,14 +203,15 @@ class FireAndForget(BusTestCase):
             raw.close()
         self.wait_gone(*names)
         client = self.client()
-        # An identity may still be asked for; the answers can only be refusals.
+        # A look-up of credentials may still be pending; the replies can only be errors.
         wait_for(lambda: client.query(bucket) == ([], []), what='empty bucket')
         for number in range(10):
             self.assertNotEqual(client.request(f'{number}', bucket, ifAvailable=True)[1], 0)
         self.assertEqual(client.inspect(bucket)[0][0]['clientId'], client.name)
 
-    def test_nothing_comes_back_later(self):
-        """While the service is stopped, so that it finds the request and the disconnect together."""
+    def test_nothing_remains_after_a_disconnect(self):
+        """The service is stopped meanwhile, so that it receives the request and the disconnect
+        together."""
         bucket = self.unique('bucket')
         client = self.client()
         client.watch(bucket=bucket)

@@ -18,20 +18,21 @@ from rawbus import lock_call, method_call
 from sockets import open_socket_call
 from test_pressure import OwnBus, wait_quiet
 
-# What the numbers here are made to: service/dbus/flow-control.c, and the limit.
+# The constants of the service on which the numbers here are based: service/dbus/flow-control.c, and
+# the limit.
 SENT_MAX = 512
 DESCRIPTORS_MAX = 32
 CALLS_WAITING = 4096
 
 
 def kernel_messages():
-    """So many short messages fit into the socket of a client that reads nothing. For what is there
-    the bus needs no memory, so the service does not count it."""
+    """This number of short messages fits into the socket of a client that reads nothing. They use
+    no memory of the bus, so the service does not count them."""
     with open('/proc/sys/net/core/wmem_default', encoding='ascii') as file:
         return int(file.read()) // 768 + 10
 
 
-# A client that reads nothing is answered so many calls.
+# The number of calls of a client that reads nothing which are replied to.
 UNREAD_MAX = SENT_MAX + kernel_messages()
 
 
@@ -51,7 +52,7 @@ STATISTICS = 'org.freedesktop.DBus.Debug.Stats'
 
 
 def read_on(client):
-    """Replies to the Pings that it has got and will get."""
+    """Replies to all Pings, received or not."""
     client.answers_pings = True
     client.answer_pings()
 
@@ -73,14 +74,15 @@ class Held(BusTestCase):
                 and message.get_sender() == self.daemon.name]
 
     def wait_served(self, client):
-        """The service has received everything that the client sent, and has served or deferred it."""
+        """Returns when the service has received everything that the client sent, and has served or
+        deferred it."""
         client.pass_the_bus(self.control)
         self.control.ping()
         wait_quiet(self.daemon)
 
     def check_bound(self, client, calls, bound=UNREAD_MAX, pings=1):
-        """So many calls without reading leave no more than the bound on the bus, and one Ping.
-        What was answered is what was asked first."""
+        """After this number of calls without reading, the bus holds no more than the bound, and one
+        Ping. Calls are replied to in order."""
         start = self.monitor.position()
         serials = client.send_all(calls)
         self.wait_served(client)
@@ -112,7 +114,7 @@ class Held(BusTestCase):
         for serial in serials:
             self.slow.result(serial)
 
-    def test_long_answers_count_for_more(self):
+    def test_long_replies_count_for_more(self):
         for number in range(60):
             self.control.request(f'{number}' + 'n' * 1000, self.bucket)
         calls = [lock_call('Query', bucket=self.bucket) for _ in range(400)]
@@ -130,9 +132,9 @@ class Held(BusTestCase):
                     if message.get_sender() == self.daemon.name
                     and message.get_interface() == STATISTICS])
 
-    def test_one_call_after_the_other(self):
-        """A client that waits for each answer reads, also if it answers no Ping; and the bus is
-        asked about it a few times only."""
+    def test_successive_calls(self):
+        """A client that waits for each reply reads, also if it replies to no Ping; and the bus is
+        asked about it only a few times."""
         start = self.monitor.position()
         for _ in range(1000):
             id_, _ = self.slow.request('x', self.bucket)
@@ -144,15 +146,15 @@ class Held(BusTestCase):
         self.assertLess(questions, 15)
 
     def test_many_calls_and_no_answer_to_a_ping(self):
-        """What counts is that it reads."""
+        """A client that reads without replying to Pings is served."""
         serials = self.slow.send_all([query_call() for _ in range(3000)])
         for serial in serials:
             self.slow.result(serial)
         self.assertEqual(len(self.slow.pings()), 1)
 
-    def test_answers_that_are_guessed(self):
-        """A client that answers Pings which it has not read does not get on: it would have to guess
-        their serials. The service's other messages are numbered one after the other."""
+    def test_guessed_replies(self):
+        """Replies to Pings that the client has not read are ignored: it would have to guess their
+        serials. The service's other messages are numbered one after the other."""
         start = self.monitor.position()
         serials = []
         for number in range(30):
@@ -173,7 +175,8 @@ class Held(BusTestCase):
         return message
 
     def test_questions_about_many(self):
-        """The intervals of questions about clients that don't read grow, for one client and for many."""
+        """The intervals between calls for statistics of clients that don't read grow, for one
+        client and for many."""
         started = time.monotonic()
         start = self.monitor.position()
         clients = [self.raw_client() for _ in range(20)]
@@ -186,13 +189,14 @@ class Held(BusTestCase):
         questions = self.count_questions(start)
         took = time.monotonic() - started
         diagnostic(f'{questions} questions in {took:.1f} s')
-        # Two that it takes to serve so many, then after 20 ms, 40 ms, ... up to 2.56 s each time.
+        # Two calls while so many are served, then after 20 ms, 40 ms, ... up to 2.56 s each time.
         most = 4 + math.log2(took / 0.02 + 1) + took / 2.56
         self.assertGreater(questions, 0)
         self.assertLess(questions, len(clients) * most)
 
     def test_descriptors(self):
-        """A bus allows few of them, so only the reply to a Ping shows that they were read."""
+        """A bus allows few of them in a row, so only the reply to a Ping shows that they were
+        read."""
         client = self.raw_client(descriptors=True)
         client.answers_pings = False
         serials = client.send_all([open_socket_call() for _ in range(100)])
@@ -207,12 +211,12 @@ class Held(BusTestCase):
         for descriptor in client.descriptors:
             os.close(descriptor)
 
-    def test_calls_that_want_no_answer_and_then_one_that_does(self):
-        """The same; the other signals may have arrived while it read nothing."""
+    def test_calls_without_reply_and_then_one_with(self):
+        """The same for signals; other signals may have arrived while it read nothing."""
         self.slow.send_all([lock_call('Release', 99, self.bucket, reply=False)] * 3000)
         self.assertEqual(self.slow.query(self.bucket), ([], []))
 
-    def test_one_call_after_the_other_and_nothing_is_read(self):
+    def test_successive_calls_without_reading(self):
         """One call after the other, each awaited."""
         for number in range(60):
             self.control.request(f'{number}' + 'n' * 1000, self.bucket)
@@ -248,8 +252,8 @@ class Held(BusTestCase):
         for serial in serials:
             self.slow.result(serial)
 
-    def test_what_sd_bus_answers(self):
-        """Beyond the limit a call is refused, in its turn. Pings are answered."""
+    def test_calls_that_sd_bus_replies_to(self):
+        """Beyond the limit a call is refused, in order. Pings are replied to."""
         unrelated = self.raw_client()
         unrelated.answers_pings = False
         ping = method_call(SERVICE, ROOT, 'org.freedesktop.DBus.Peer', 'Ping')
@@ -263,8 +267,8 @@ class Held(BusTestCase):
             self.assertEqual(set(outcomes[len(replies):-1]),
                              {'org.freedesktop.DBus.Error.LimitsExceeded'})
 
-    def test_calls_that_want_no_answer(self):
-        """Those of a client that does not read are deferred, too, and served in their turn."""
+    def test_calls_without_reply(self):
+        """Calls of a client that does not read are deferred too, and served in order."""
         ids = [self.slow.request(f'{number}', self.bucket)[0] for number in range(100)]
         self.slow.send_all([query_call() for _ in range(UNREAD_MAX)])
         self.slow.send_all([lock_call('Release', id_, self.bucket, reply=False) for id_ in ids])
@@ -280,8 +284,8 @@ class Held(BusTestCase):
             self.slow.result(serial)
         self.assertEqual(len(self.slow.pings()), 1)
 
-    def test_its_end(self):
-        """What it sent takes effect before its disconnect, whether or not it reads."""
+    def test_disconnect_takes_effect(self):
+        """Its calls take effect before its disconnect, whether or not it reads."""
         held, _ = self.slow.request('x', self.bucket)
         watcher = self.client()
         watcher.watch(bucket=self.bucket)
@@ -295,7 +299,7 @@ class Held(BusTestCase):
                              what='release')
 
     def test_behind_a_lock_socket(self):
-        """A call by the bus is deferred for both."""
+        """A call on the bus is deferred for both reasons."""
         both = self.raw_client(descriptors=True)
         both.answers_pings = False
         sock = self.lock_socket(both)
@@ -374,7 +378,7 @@ class Floods(OwnBus):
         self.check_back(self.waiting)
         self.assert_clean_end(self.service)
 
-    def test_its_end(self):
+    def test_disconnect_takes_effect(self):
         self.make_flood()
         self.calm.wait_for(lambda: self.calm.granted(self.wanted), what='lock of the flooder')
         self.flooder.close()
@@ -417,8 +421,8 @@ class Floods(OwnBus):
         self.assert_clean_end(self.service)
 
     def check_many(self, count, kept):
-        """Together they may have more waiting than one, but not that much more: the client with
-        the most is terminated first, and one with little keeps its locks."""
+        """Together they may have more deferred than one client, but with a bound: the client with
+        the most is terminated first, and one with few calls keeps its locks."""
         small = self.client()
         small.answers_pings = False
         small.request('small')
@@ -449,8 +453,8 @@ class Floods(OwnBus):
 
 
 class SmallQuotas(OwnBus):
-    """A bus that has little room for what isn't read: a dbus-daemon stops reading from a
-    client that sends too much of it, a dbus-broker silently drops the excess."""
+    """A bus with little memory for unread messages: a dbus-daemon stops reading from a client that
+    sends too much of it, a dbus-broker silently drops the excess."""
 
     BYTES = {'dbus-daemon': 4 << 20, 'dbus-broker': 256 << 10}
 
@@ -463,8 +467,8 @@ class SmallQuotas(OwnBus):
     def is_broker(self):
         return environment('WEBLOCKS_TEST_BUS') == 'dbus-broker'
 
-    def test_the_service_goes_on(self):
-        """Beside clients that don't read long replies."""
+    def test_the_service_continues(self):
+        """While other clients don't read long replies."""
         if self.is_broker() and not can_be_others():
             self.skipTest('needs root, to connect as another user: a dbus-broker counts by user, '
                           'and ends any of them')
@@ -489,14 +493,15 @@ class SmallQuotas(OwnBus):
         self.assert_clean_end(service)
 
     def other_client(self, uid=65534):
-        """A dbus-broker counts by user what is in it. A dbus-daemon knows only users that have a
-        name."""
+        """A dbus-broker has quotas for each user. A dbus-daemon accepts only users with an
+        account."""
         client = RawClient(self.bus.address, uid=uid if can_be_others() else None)
         self.addCleanup(client.close)
         return client
 
-    def test_every_grant_is_seen(self):
-        """By a client that calls again, as libweblocks does every 30 s while it waits."""
+    def test_every_grant_is_received(self):
+        """By a signal or, if that was dropped, in the next Resync, which libweblocks requests every
+        30 s while it waits."""
         if not can_be_others():
             self.skipTest('needs root, to connect as other users: a dbus-broker counts by user')
         service = self.start()
@@ -531,7 +536,7 @@ class Faults(OwnBus):
         calm.ping()
         wait_quiet(service)
         held = len(calm.query()[0])
-        # It finds out what was sent to it; the service must not find out that it reads.
+        # The client must receive everything, but the service must not detect that it reads.
         service.pause()
         flooder.ping_the_bus()
         answers = len(flooder._replies)
@@ -546,7 +551,7 @@ class Faults(OwnBus):
     def test_no_barrier(self):
         self.assertGreater(self.unread('no-barrier')[0], UNREAD_MAX + CALLS_WAITING)
 
-    def test_a_flood_is_kept(self):
+    def test_a_flood_is_not_terminated(self):
         answers, held = self.unread('flood-not-terminated')
         self.assertLess(answers, UNREAD_MAX)
         self.assertEqual(held, 1, 'its lock has not ended')
@@ -564,19 +569,19 @@ class NoStatistics(BusTestCase):
         client.answers_pings = False
         return client
 
-    def test_it_refuses_them(self):
+    def test_the_bus_refuses_statistics(self):
         """Otherwise the other cases would test nothing."""
         for member, body in (('GetStats', None),
                              ('GetConnectionStats', GLib.Variant('(s)', (self.control.name,)))):
             self.assert_error('AccessDenied', self.control.call, DRIVER_PATH, STATISTICS, member,
                               body, destination=DRIVER)
 
-    def test_who_answers_pings_is_served(self):
+    def test_a_client_that_replies_to_pings_is_served(self):
         for client in (self.client(), self.raw_client()):
             for _ in range(4 * SENT_MAX):
                 client.query()
 
-    def test_who_answers_none_is_served_512_calls(self):
+    def test_a_client_that_replies_to_none_is_served_512_calls(self):
         """Then its calls are deferred until it replies."""
         silent = self.silent_client()
         serials = silent.send_all([query_call() for _ in range(2 * SENT_MAX)])
@@ -588,7 +593,7 @@ class NoStatistics(BusTestCase):
         wait_quiet(self.daemon)
         silent.ping_the_bus()
         self.assertNotIn(serials[SENT_MAX], silent._replies)
-        # The bus has been asked, but not again and again.
+        # The bus has been asked, but not repeatedly.
         questions = [message for message in self.monitor.messages(start, self.monitor.position())
                      if message.get_interface() == STATISTICS
                      and message.get_sender() == self.daemon.name]
@@ -613,8 +618,8 @@ class NoStatistics(BusTestCase):
 
 
 class NoRoomForPings(BusTestCase):
-    """Where clients that don't answer use up all answers that the bus awaits for the service, the
-    others are served still, since the bus is asked about them."""
+    """When clients that don't reply use up the replies that the bus awaits for the service, other
+    clients are still served, according to the bus's statistics."""
 
     bus_config = buses.DAEMON_CONFIG.replace('"max_replies_per_connection">50000',
                                              '"max_replies_per_connection">4')

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The latency of a client beside one that floods the bus, on its lock socket and by the bus, and the
-memory of service and bus. Each kind of flood by the same user and by another.
+"""The latency of a client beside one that floods the bus, on its lock socket and on the bus, and
+the memory of service and bus. Each kind of flood by the same user and by another.
 
-Bounds are generous, since a busy machine must not fail the test; the figures are printed.
-"""
+Bounds are generous, since a busy machine must not fail the test; the figures are printed."""
 
 import os
 import sys
@@ -26,9 +25,9 @@ OTHER_UID = 65534
 SECONDS = full_size(0.25, 5)
 SECONDS_BY_BUS = full_size(0.1, 5)
 ROUNDS = 5
-# How long a call may take, of a hundred: what the machine does by itself is measured before.
+# The time limit of a call, of a hundred: what the machine alone causes is measured before.
 CALM_SECONDS = 0.1 * FACTOR
-# What the bus has taken for the service by then has to be read.
+# Messages that the bus has queued for the service by then have to be read.
 BACK_SECONDS = 10 * FACTOR
 # In MiB, more than before.
 SERVICE_MIB = 24
@@ -62,7 +61,8 @@ class Calm:
 class Floods(OwnBus):
     """One service for each kind of flood, so that they are independent."""
 
-    # What dbus-broker-launch sets for a session; that of the dbus-daemon is of a session as it is.
+    # As set by dbus-broker-launch for a session; the default limits of dbus-daemon are those of a
+    # session.
     BROKER_OPTIONS = ('--max-bytes=536870912', '--max-fds=128', '--max-matches=16384',
                       '--max-objects=16384')
     service_environment = KEEPS_LITTLE
@@ -81,10 +81,10 @@ class Floods(OwnBus):
         return process
 
     def most(self, kind, uid):
-        """How many MiB a flooder sends, if not what it can. Calls that want no answer are not
-        refused: they wait in a dbus-broker until they have used up the bytes of their user, 512 MiB,
-        and then it ends connections of that user: the calm client's, or the service's. On a busy
-        machine no time is short enough for that not to happen."""
+        """How many MiB a flooder sends, if it is limited. Calls without a reply are not refused:
+        dbus-broker queues them until they have used up the bytes of their user, 512 MiB, and then
+        disconnects connections of that user: the calm client's, or the service's. On a busy machine
+        that can happen in any time."""
         is_safe = uid != os.geteuid() or self.bus.kind == 'dbus-daemon'
         return ['32'] if kind == 'no-reply' and not is_safe else []
 
@@ -164,8 +164,8 @@ class Floods(OwnBus):
         self.assertLess(recovered, BACK_SECONDS)
         self.assertLess(most[0] - before[0], SERVICE_MIB * FACTOR)
         self.assertLess(after[0] - before[0], SERVICE_MIB_AFTER * FACTOR)
-        # In a dbus-broker it is the bus's own refusals, and what comes for the service: the sender
-        # pays for it. See the control.
+        # With dbus-broker the bus itself refuses, also messages of the service: the quotas of the
+        # sender are used. See the control case.
         if kind == 'query' and self.bus.kind == 'dbus-daemon':
             self.assertLess(most[1] - before[1], BUS_MIB_UNREAD * FACTOR)
         self.assert_clean_end(service)

@@ -40,7 +40,7 @@ class Entries(BusTestCase):
     def inspect(self, **kw):
         return self.a.inspect(self.bucket, **kw)[0]
 
-    def test_nothing_there(self):
+    def test_empty_bucket(self):
         self.assertEqual(self.a.inspect(self.bucket), ([], False))
 
     def test_keys_and_types_of_an_entry(self):
@@ -58,13 +58,13 @@ class Entries(BusTestCase):
             types[key] = pair.get_child_value(1).get_variant().get_type_string()
         self.assertEqual(types, KEYS)
 
-    def test_a_process_name_that_no_message_can_carry(self):
+    def test_a_process_name_that_dbus_does_not_support(self):
         """Processes choose their names: an invalid one is left out, and Inspect doesn't fail."""
         with renamed(b'a\xef\xbf\xbfb'):
             self.client().request('x', self.bucket)
         self.assertEqual([entry['process'] for entry in self.inspect()], [''])
 
-    def test_process_is_what_it_was_called_at_first(self):
+    def test_process_name_is_read_once(self):
         """The name is read only once, since another process may have the pid later."""
         with renamed(b'at first'):
             self.client().request('x', self.bucket)
@@ -269,7 +269,7 @@ class Filters(BusTestCase):
                     after = page[-1]['cursor']
                 self.assertEqual(names, [entry['cursor'] for entry in whole])
 
-    def test_more_is_about_what_matches(self):
+    def test_more_counts_matching_entries(self):
         client = self.client()
         self.assertEqual([flag for _, flag in (
             client.inspect('filters', name='a', limit=2),
@@ -331,7 +331,7 @@ class ManyEntries(BusTestCase):
         rest, more = self.client().inspect('many', limit=1000, after=last['cursor'])
         self.assertEqual((len(rest), more), (200, False))
 
-    def test_more_than_1000_are_never_given(self):
+    def test_never_more_than_1000_entries(self):
         for limit in (1001, 2 ** 32 - 1):
             with self.subTest(limit=limit):
                 self.check(1000, limit=limit)

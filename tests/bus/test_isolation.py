@@ -25,7 +25,7 @@ class Canaries(BusTestCase):
 
     arguments = ('--verbose',)
     CANARY = 'canary'
-    # What a terminal or a reader of logs would take for something else.
+    # Names that a terminal or a reader of logs would interpret.
     WILD = 'canary\n** (process:1): ERROR **: fatal\r\x1b[2J\x1b]0;title\x07\x7f\u202e\u009b2J'
 
     def test_in_errors_and_in_the_log(self):
@@ -65,8 +65,8 @@ class Canaries(BusTestCase):
             self.assertTrue(line.isprintable() or line == '', repr(line))
 
     def test_keys_are_named_in_a_harmless_way(self):
-        """The message names the option that is not known: no more of it than fits on a line, and
-        nothing that moves a cursor."""
+        """The message contains the unknown option, truncated to fit on a line, and without control
+        characters."""
         client = self.raw_client()
         for key in ('wild\n\r\t\x1b[2J', '\x07' * 64, '"\\\'', '\u202e\u2066\u009b', 'x' * 65,
                     'x' * 100000, ''):

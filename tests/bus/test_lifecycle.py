@@ -49,7 +49,7 @@ class OwnServices(BusTestCase):
 
 
 class Shutdown(OwnServices):
-    """Of a service without stored state; see test_state.py for one with state."""
+    """A service without stored state; see test_state.py for one with state."""
 
     arguments = ('--no-state',)
 
@@ -69,7 +69,7 @@ class Shutdown(OwnServices):
         start = self.monitor.position()
         service.signal(number)
         self.assertEqual(service.wait_exit(), 0, service.stderr())
-        # The bus may take a moment to see that the connection ended.
+        # The bus may notice the end of the connection a moment later.
         self.wait_gone(service.name)
         stop = self.monitor.position()
 
@@ -96,7 +96,7 @@ class Shutdown(OwnServices):
         unique = [line for line in rest if line != ('ReleaseName',)]
         self.assertEqual(unique, [('gone', NAME), ('gone', service.name)])
 
-    def test_nothing_is_granted_on_the_way_out(self):
+    def test_nothing_is_granted_during_shutdown(self):
         service = self.start()
         holder, waiter = self.client(), self.client()
         held, _ = holder.request('x')
@@ -107,7 +107,7 @@ class Shutdown(OwnServices):
         self.assertEqual(service.wait_exit(), 0)
         self.assertEqual(waiter.signals('Granted'), [])
 
-    def test_requests_while_it_ends(self):
+    def test_requests_during_shutdown(self):
         """First they are granted, then refused with InvalidState, then there is no service."""
         most = 0
         for _ in range(5):
@@ -163,7 +163,7 @@ class Shutdown(OwnServices):
         self.assertEqual([line for line in service.stderr().splitlines()
                           if not line.startswith('==')], [])
 
-    def test_a_stopped_client_does_not_hold_it_up(self):
+    def test_a_stopped_client_does_not_delay_it(self):
         service = self.start()
         process = self.process_client()
         process.request('x')
@@ -173,7 +173,7 @@ class Shutdown(OwnServices):
         process.signal(signal.SIGCONT)
         process.wait_for(lambda: process.signals('Released', reason='lost'), what='Released')
 
-    def test_a_new_instance_knows_nothing_and_counts_on(self):
+    def test_a_new_instance_has_no_locks_and_higher_tokens(self):
         first = self.start()
         client = self.client()
         id_, token = client.request('x')
@@ -216,7 +216,7 @@ class TheBusDies(unittest.TestCase):
 
 
 class Replace(OwnServices):
-    def test_a_replaceable_one_is_replaced(self):
+    def test_a_replaceable_service_is_replaced(self):
         first = self.start('--replace', '--no-state')
         holder, waiter = self.client(), self.client()
         held, token = holder.request('x')
@@ -242,14 +242,14 @@ class Replace(OwnServices):
         self.assertGreater(service.wait_exit(), 0)
         self.assertIn(NAME, service.stderr())
 
-    def test_an_ordinary_one_is_not_replaced(self):
+    def test_an_ordinary_service_is_not_replaced(self):
         first = self.start()
         held, _ = self.control.request('x')
         self.refused(self.start('--replace', ready=False))
         self.assertEqual(owner_of(self.control), first.name)
         self.control.release(held)
 
-    def test_a_second_one_without_the_option(self):
+    def test_a_second_service_without_the_option(self):
         for arguments in ((), ('--replace',)):
             with self.subTest(arguments):
                 first = self.start(*arguments)
@@ -277,7 +277,7 @@ class Replace(OwnServices):
             self.control._driver('ReleaseName', GLib.Variant('(s)', (NAME,)))
         self.assertIsNone(owner_of(self.control))
 
-    def test_ten_at_once(self):
+    def test_ten_at_the_same_time(self):
         services = [self.start(ready=False) for _ in range(10)]
         wait_for(lambda: sum(service.process.poll() is None for service in services) <= 1,
                  what='nine to give up', timeout=PATIENCE * 2)
@@ -463,7 +463,7 @@ class IdleExit(OwnServices):
         holder.close()
         self.exits_by_itself(service)
 
-    def test_not_while_held_by_a_client_that_dies(self):
+    def test_not_while_a_killed_client_held_a_lock(self):
         self.check_stays_while(lambda client: client.request('x')[0],
                                lambda client, id_: client.close())
 
@@ -471,10 +471,10 @@ class IdleExit(OwnServices):
         self.check_stays_while(lambda client: client.watch(),
                                lambda client, _: client.watch(False))
 
-    def test_not_while_watched_by_a_client_that_dies(self):
+    def test_not_while_a_killed_client_watched(self):
         self.check_stays_while(lambda client: client.watch(), lambda client, _: client.close())
 
-    def test_calls_put_it_off(self):
+    def test_calls_postpone_it(self):
         for _ in range(10):
             service, in_time = self.call_now_and_then()
             self.exits_by_itself(service)
@@ -515,7 +515,7 @@ class IdleExitRace(unittest.TestCase):
     LATER = 8
 
     def setUp(self):
-        # Only dbus-daemon starts services by itself.
+        # Only dbus-daemon starts services without systemd.
         if environment('WEBLOCKS_TEST_BUS') != 'dbus-daemon':
             self.skipTest('dbus-broker leaves activation to systemd')
         self.bus = Bus().start()
@@ -552,8 +552,8 @@ class IdleExitRace(unittest.TestCase):
             target = due + (round_ % 40) * 0.0002 - 0.002
             while (left := target - time.monotonic()) > 0:
                 self.client.pump(left)
-            # Three in one write: the first may meet the old instance, the last the new one. And
-            # more, one by one, over the time that it takes to leave and to come.
+            # Three in one write: the first may be received by the old instance, the last by the new
+            # one. And more, one by one, during the exit and the start.
             calls = [request, query, request]
             serials = self.client.send_all([call() for call in calls])
             for number in range(self.LATER):
@@ -567,7 +567,7 @@ class IdleExitRace(unittest.TestCase):
         diagnostic(f'{self.ROUNDS * (3 + self.LATER)} calls, {len(owners)} instances of the service, '
                    f'{self.refused} refusals')
         self.assertGreater(len(owners), 5, 'it hardly ever left: nothing was tested')
-        # What the bus starts writes to where the bus writes.
+        # Services that the bus starts inherit its standard error.
         self.assertEqual([line for line in self.bus.log().splitlines()
                           if any(report in line for report in REPORTS)], [])
 

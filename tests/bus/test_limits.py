@@ -29,7 +29,7 @@ class Lengths(BusTestCase):
         # Too long to exist, so it can't be held.
         self.assertEqual(client.inspect(name='n' * 1025), ([], False))
 
-    def test_names_that_differ_late(self):
+    def test_names_that_differ_at_the_end(self):
         client = self.client()
         for tail in ('a', 'b'):
             self.assertNotEqual(client.request('n' * 1023 + tail)[1], 0)
@@ -138,14 +138,14 @@ class Clients(BusTestCase):
             return True
         return False
 
-    def test_a_third_is_refused_until_one_leaves(self):
+    def test_a_third_is_refused_until_one_disconnects(self):
         third = self.client()
         self.assertTrue(self.refused(third))
         self.assertTrue(self.refused(third))
         self.a.request('y')
         self.b.request('x')
         self.a.close()
-        # No barrier without being a client: the third asks until it is one.
+        # A call without becoming a client: it is repeated until there is space.
         third.wait_for(lambda: not self.refused(third), what='room for a third client')
         self.assertEqual({name for _, _, name in third.query()[0]}, {self.b.name, third.name})
         self.assertTrue(self.refused(self.client()))
@@ -171,7 +171,7 @@ class Watches(BusTestCase):
         a.watch(bucket=first)
         a.watch(bucket=second)
         self.assert_error('LimitsExceeded', a.watch, bucket=third, mentions='watchesPerClient')
-        # What is watched already counts once, and turning off is always possible.
+        # A bucket that is watched already counts once, and a watch can always be ended.
         a.watch(bucket=first)
         a.watch(False, bucket=third)
         a.watch(False, bucket=first)
@@ -193,7 +193,7 @@ class BeforeIdentified(BusTestCase):
         try:
             serials = raw.send_all([request_message(f'{number}', self.bucket)
                                     for number in range(count)])
-            # The bus has passed them on when it answers this.
+            # The bus has transmitted them when it replies to this.
             raw._driver('GetId')
         finally:
             self.daemon.resume()
@@ -208,13 +208,13 @@ class BeforeIdentified(BusTestCase):
         for number, serial in enumerate(serials):
             self.assertEqual(raw.result(serial)[0], number + 1)
 
-    def test_one_more(self):
+    def test_one_call_beyond_the_limit(self):
         raw, serials = self.send_while_paused(6)
         for serial in serials[:5]:
             self.assertNotEqual(raw.result(serial)[1], 0)
         self.assert_error('LimitsExceeded', raw.result, serials[5],
                           mentions='callsWaiting')
-        # Once known, there is no such limit.
+        # Once it is identified, this limit doesn't apply.
         for serial in raw.send_all([request_message(f'b{number}', self.bucket)
                                     for number in range(50)]):
             raw.result(serial)
@@ -229,7 +229,7 @@ class BeforeIdentified(BusTestCase):
         self.assertLessEqual(refused, 95)
         self.assertEqual(len(other.query(self.bucket)[0]), 101 - refused)
 
-    def test_order_is_kept(self):
+    def test_order_is_preserved(self):
         raw = self.raw_client()
         self.daemon.pause()
         try:
@@ -252,7 +252,7 @@ class DefaultsForManyClients(BusTestCase):
             self.skipTest('too many connections to be run under valgrind')
         clients = []
         refused = 0
-        # The control client of this class may count as one, so find the edge.
+        # The control client of this class may count as one, so the limit is found by trying.
         for _ in range(1026):
             client = self.raw_client()
             clients.append(client)

@@ -45,7 +45,7 @@ def renumbered(blob, serial):
     return blob[:8] + serial.to_bytes(4, 'little') + blob[12:]
 
 
-# No more than an honest client has under way.
+# No more than a correct client has in progress.
 BATCH = 256
 
 
@@ -79,14 +79,14 @@ class Flood(BusTestCase):
                 for blob in split(data):
                     answers += blob[1] in (2, 3)
                     if blob[1] == 1:
-                        client.take_bytes(blob)  # a Ping, which wants to be answered
+                        client.take_bytes(blob)  # a Ping, which needs a reply
         client.ping()
         self.assertEqual(self.descriptors(), before)
         diagnostic(f'{count} bad calls: {before} descriptors before and after, '
                    f'{self.daemon.stderr().count(chr(10)) - self.lines} lines in the log')
 
     def flood_socket(self, count):
-        """The same on a lock socket, for the calls that it has."""
+        """The same on a lock socket, for the calls that it supports."""
         sock = self.lock_socket()
         before = self.descriptors()
         number, binding = sock.bind('default')
@@ -108,7 +108,7 @@ class Flood(BusTestCase):
     def test_bad_calls_of_another_user(self):
         self.flood(self.other_uid_client(), 5000)
 
-    def test_calls_that_want_no_answer(self):
+    def test_calls_without_reply(self):
         client = self.raw_client()
         for _ in range(100):
             for message in bad_calls():
@@ -123,14 +123,14 @@ class Flood(BusTestCase):
         for number in range(3000):
             try:
                 client.request(f'name {number}')
-                # Not as RawClient does it, which then answers Pings no more.
+                # Not by RawClient, which would then reply to no more Pings.
                 LockCalls.watch(client, bucket=f'{number}')
             except DBusError as error:
                 self.assertEqual(error.short, 'LimitsExceeded')
                 refused += 1
         self.assertGreater(refused, 2000)
 
-    def test_lock_sockets_that_go_wrong(self):
+    def test_lock_sockets_with_invalid_packets(self):
         """Malformed packets, and empty ones."""
         client = self.raw_client(descriptors=True)
         for number in range(150):
@@ -140,7 +140,7 @@ class Flood(BusTestCase):
                 self.assertEqual(sock.read_to_end(), 'malformed')
             sock.close()
 
-    def test_clients_that_come_and_go(self):
+    def test_clients_that_connect_and_disconnect(self):
         for _ in range(200):
             client = self.raw_client()
             client.request('x')

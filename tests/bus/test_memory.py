@@ -16,8 +16,7 @@ from tap import diagnostic, main
 
 NAMES = full_size(60_000, 1_000_000)
 FIRST_NAMES = 20_000
-# What the allocator may keep, or find a better place for. A leak of 32 bytes for each name would
-# be 1.8 MiB.
+# Memory that the allocator may keep or fragment. A leak of 32 bytes for each name would be 1.8 MiB.
 SLACK_KIB = 1024
 
 

@@ -17,7 +17,7 @@ from harness import (FACTOR, HERE, PATIENCE, Bus, BusTestCase, DBusError, Gio, G
                      start_and_use, wait_for)
 from rawbus import DRIVER, DRIVER_PATH, method_call
 
-# The limits of the contract that the numbers here are made to.
+# The limits of the contract on which these numbers are based.
 UNCONFIRMED_MAX = 1024
 STOP_SECS = 5
 
@@ -32,8 +32,8 @@ def query_message():
 
 
 class Quiet:
-    """Whether a process has nothing left to do. It ended, or it sleeps, and in the 0.2 s before
-    it used next to no processor time: a service that waits for a bus must not spin either."""
+    """Whether a process is idle: it has ended, or it sleeps and has used almost no processor time
+    in the last 0.2 s. A service that waits for a bus must not spin either."""
 
     def __init__(self, process):
         self.process = process
@@ -56,9 +56,9 @@ def wait_quiet(service, timeout=PATIENCE):
 
 
 class Descriptors(BusTestCase):
-    """The service has to be able to send descriptors, and so it is sent some. Calls that wait until
-    their sender is identified keep none of them: they would use up the service's, without which it
-    could receive nothing more."""
+    """The service accepts descriptors, since it has to send them. Deferred calls of unidentified
+    senders keep none of them: they would use up the service's, without which it could receive
+    nothing more."""
 
     PER_MESSAGE = 200
     CALLS = 12
@@ -67,7 +67,7 @@ class Descriptors(BusTestCase):
         holder = self.raw_client()
         held, _ = holder.request('held')
         pid = self.daemon.process.pid
-        # Less than the calls bring together.
+        # Less than the calls contain together.
         hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(1024, hard), hard))
         before = self.daemon.count_descriptors()
@@ -116,7 +116,7 @@ class OwnBus(unittest.TestCase):
         return service.wait_ready(self.control) if ready else service
 
     def pause_bus(self):
-        # Nothing can end while its bus is stopped, so it never stays so.
+        # A process can't be ended while its bus is stopped, so the bus is always continued.
         self.addCleanup(self.bus.resume)
         self.bus.pause()
 
@@ -133,7 +133,7 @@ class ABusThatDoesNotRead(OwnBus):
     arguments = ('--no-state',)
 
     # With HELD and WAITING there are more signals than sd-bus queues, which is 393,216 messages; and
-    # to each watcher no more than it is sent without an answer.
+    # for each watcher no more than it is sent unacknowledged.
     WATCHERS = 430
     HELD = 1000
     WAITING = UNCONFIRMED_MAX - HELD
@@ -194,7 +194,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertEqual(n_received() + n_missed(), self.HELD + self.WAITING)
         return n_received()
 
-    def test_the_end_does_not_wait_for_it(self):
+    def test_the_exit_does_not_wait_indefinitely(self):
         """Far more messages than the socket accepts: the service exits at its time limit."""
         service = self.start()
         holder = self.client()
@@ -209,11 +209,12 @@ class ABusThatDoesNotRead(OwnBus):
         took = time.monotonic() - started
         diagnostic(f'ended {took:.1f} s after SIGTERM')
         self.assertEqual(code, 1, service.stderr())
-        # Which of them depends on how much the socket takes, of root's much more.
+        # Which of the outcomes depends on the size of the socket's buffer, which is larger for
+        # root.
         self.assertRegex(service.stderr(), 'the bus does not (read our messages|reply to ReleaseName)')
         self.assertEqual(service.complaints(), [])
 
-        # The bus finds a connection that has ended, whatever it had sent.
+        # The bus notices the end of a connection, whatever it had sent.
         self.bus.resume()
         wait_for(lambda: not {SERVICE, service.name} & self.known_names(), what='end of the name')
         new = self.start()
@@ -222,7 +223,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertGreater(token, max(tokens))
         self.assert_clean_end(new)
 
-    def test_an_end_that_the_bus_does_not_confirm(self):
+    def test_an_exit_that_the_bus_does_not_confirm(self):
         """The socket accepted all messages; whether the bus reads them is unknown."""
         service = self.start()
         self.client().request('x')
@@ -231,7 +232,7 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertEqual(service.wait_exit((STOP_SECS + 5) * FACTOR), 1, service.stderr())
         self.assertIn('the bus does not reply to ReleaseName', service.stderr())
 
-    def test_an_end_that_the_bus_reads_in_time(self):
+    def test_an_exit_that_the_bus_reads_in_time(self):
         """The bus was only busy: all clients are notified, the name is released, the exit status is 0."""
         service = self.start()
         holder = self.client()
@@ -271,7 +272,7 @@ class Latecomers(OwnBus):
         return received
 
     def test_with_sigterm(self):
-        """The service finds the call and the signal together, in either order."""
+        """The service receives the call and the signal together, in either order."""
         received = collections.Counter()
         for _ in range(10):
             service = self.start()
@@ -279,7 +280,7 @@ class Latecomers(OwnBus):
             service.pause()
             newcomers = [(client, client.send(query_message()))
                          for client in [self.client() for _ in range(5)]]
-            # Each has come past the bus.
+            # The bus has transmitted each.
             for client, _ in newcomers:
                 client._driver('GetId')
             service.signal(signal.SIGTERM)
@@ -288,7 +289,7 @@ class Latecomers(OwnBus):
         diagnostic(f'{dict(received)}')
 
     def test_after_sigterm(self):
-        """The service has sent everything and waits for the bus, which finds the calls after that."""
+        """The service has sent everything and waits for the bus, which then receives the calls."""
         received = collections.Counter()
         for _ in range(5):
             service = self.start()
@@ -336,7 +337,7 @@ class SystemPolicy(BusTestCase):
         cls.bus_config = system_config()
         super().setUpClass()
 
-    def test_the_policy_says_no_to_others(self):
+    def test_the_policy_denies_other_clients(self):
         """Otherwise the next case would test nothing. As another user than the service's."""
         other, client = self.other_uid_client(), self.client()
         self.assert_error('AccessDenied', other.call, '/', 'org.freedesktop.DBus.Peer', 'Ping',
@@ -374,8 +375,8 @@ class SystemPolicy(BusTestCase):
 
 
 class IdleExitAfterAnEnd(OwnBus):
-    """It counts from the end of the last use, and not from when somebody looked. The use ends
-    when 0.7 of a period has gone since the service's start, so a look per period finds it."""
+    """The period begins at the end of the last use, not at the last check. The use ends when 0.7 of
+    a period has passed since the service's start, so a check in each period would notice it."""
 
     PERIOD_MS = 1700
 
@@ -388,7 +389,7 @@ class IdleExitAfterAnEnd(OwnBus):
 
         service, held = start_and_use(lambda: self.start('--idle-exit=1', ready=False),
                                       self.control, begin)
-        # A clock on the bus: after this time the second request is given up.
+        # The time limit is the bus's: after it the second request is dropped.
         waiting, _ = clock.request('clock', timeout=self.PERIOD_MS)
         clock.wait_for(lambda: clock.signals('Released', id=waiting, reason='timeout'),
                        what='time-out')

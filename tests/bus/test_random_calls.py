@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Random calls of everything in the introspection data, by a user without privileges: each call gets a
-documented reply; nothing is left over; other clients are not affected.
+"""Random calls of all methods in the introspection data, by a user without privileges: each call
+gets a documented reply; nothing remains; other clients are not affected.
 
-A failure prints its seed: WEBLOCKS_TEST_SEED=seed repeats it.
-"""
+A failure prints its seed: WEBLOCKS_TEST_SEED=seed repeats it."""
 
 import os
 import random
@@ -22,7 +21,7 @@ V = GLib.Variant
 BUCKET = 'random.calls'
 
 ROUNDS = 6
-BATCHES = full_size(40, 667)  # in each round: a hundred thousand calls in full
+BATCHES = full_size(40, 667)  # in each round: 100,000 calls in total at full size
 CALLS = 25                    # in each batch, sent together
 
 ALLOWED = {error_name(short) for short in (
@@ -197,7 +196,7 @@ class RandomCallsCase(BusTestCase):
             client.result(serial)
         except DBusError as error:
             self.assertIn(error.name, ALLOWED, f'{words}: {error}')
-            # What sd-bus answers itself may name whatever it was asked for.
+            # Errors of sd-bus itself may contain any name of the call.
             if not words.split()[1].startswith('org.freedesktop.'):
                 self.assertLess(len(error.message), 1000, words)
             self.answers[error.short] = self.answers.get(error.short, 0) + 1
@@ -242,23 +241,23 @@ class RandomCallsCase(BusTestCase):
 
 class RandomCalls(RandomCallsCase):
 
-    def test_all_that_introspection_shows(self):
+    def test_all_methods_in_the_introspection_data(self):
         self.assertGreater(len(self.methods), 20)
         self.assertLessEqual({(LOCKS, 'Request'), (ADMIN, 'OpenSocket'), (PROPERTIES, 'Set')},
                              {method[1:3] for method in self.methods})
         figures = []
         for number in range(ROUNDS):
             client = self.caller()
-            # Some have a lock socket in between: the descriptors are closed after each batch.
+            # Some have a lock socket meanwhile: the descriptors are closed after each batch.
             self.run_round(client, with_descriptors=number % 3 == 1)
             self.settle(client)
             self.check_healthy()
             figures.append((self.descriptors_of_service(), self.kib_of_service()))
         diagnostic(f'{ROUNDS * BATCHES * CALLS} calls: {self.answers}; '
                    f'(descriptors, KiB) after each round: {figures}')
-        # The first rounds make what then stays: one of each kind.
+        # The first rounds allocate what stays allocated: one of each kind.
         self.assertEqual(figures[-1][0], figures[2][0], figures)
-        # Sanitizers keep what was freed.
+        # With sanitizers freed memory is kept.
         if FACTOR == 1:
             self.assertLess(figures[-1][1] - figures[2][1], 1024, figures)
         self.assertGreater(self.answers['reply'], 100)
@@ -290,10 +289,10 @@ class TheyWouldBeNoticed(RandomCallsCase):
             self.skipTest('the report of a sanitizer would be a failure')
         self.faulty = self.start_service(program=service_with('option-unchecked'))
         super().setUp()
-        # Nothing else makes this mistake, and few values show it.
+        # Only this fault causes the error, and few values reveal it.
         self.methods = [method for method in self.methods if 'a{sv}' in method[3]]
 
-    def test_a_value_that_is_not_looked_at(self):
+    def test_an_unchecked_value(self):
         with self.assertRaises((AssertionError, TimeoutError)) as caught:
             for _ in range(ROUNDS):
                 self.run_round(self.caller(), with_descriptors=False)

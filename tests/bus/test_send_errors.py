@@ -19,7 +19,7 @@ from rawbus import lock_call
 from test_pressure import OwnBus
 
 SEED = int(os.environ.get('WEBLOCKS_TEST_SEED', random.randrange(1 << 30)))
-# What it sends before it has its name; if that fails, it doesn't start.
+# Messages before it owns its name; if sending them fails, it doesn't start.
 AT_START = 40
 ROUNDS = 30
 
@@ -33,7 +33,7 @@ class SendErrors(OwnBus):
 
     def start_failing(self, error, when, fault=None):
         """Starts a service in which strace makes sendmsg() and send() fail."""
-        # A process that is traced can't be looked through for leaks.
+        # The leak sanitizer doesn't work in a traced process.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
         wrapper = (f'env ASAN_OPTIONS={sanitizer} strace -D -qq -o {self.bus.directory}/strace '
                    f'-e trace=sendmsg,sendto -e inject=sendmsg,sendto:error={error}:when={when}')
@@ -53,7 +53,7 @@ class SendErrors(OwnBus):
             return sum('(INJECTED)' in line for line in file)
 
     def workers(self):
-        """Two by the bus, two on lock sockets."""
+        """Two clients on the bus, two on lock sockets."""
         clients = [self.client() for _ in range(2)]
         for _ in range(2):
             client = SocketClient(RawClient(self.bus.address, descriptors=True))
@@ -116,7 +116,7 @@ class SendErrors(OwnBus):
     def test_eintr(self):
         self.check_room('EINTR')
 
-    def test_a_service_that_forgets_is_noticed(self):
+    def test_dropped_messages_are_detected(self):
         self.start_failing('ENOBUFS', self.when('ENOBUFS'), 'retry-dropped')
         with self.assertRaises((TimeoutError, AssertionError)):
             for _ in range(AT_START):
@@ -125,7 +125,8 @@ class SendErrors(OwnBus):
             self.work(self.workers(), ROUNDS, patience=1)
 
     def check_end(self, error, at):
-        """Its connection is broken. Everything that it had replied is in the state of the next one."""
+        """Its connection is broken. Everything that it had replied to is in the state of the next
+        instance."""
         service = self.start_failing(error, at)
         holder, waiter = self.client(), self.client()
         held, answered = [], 0
@@ -135,7 +136,7 @@ class SendErrors(OwnBus):
                              *holder.result(holder.send(lock_call('Request', f'{answered}')))))
                 waiter.result(waiter.send(lock_call('Request', f'{answered}')))
                 answered += 1
-            except Exception:  # no answer: it has died of it
+            except Exception:  # no answer: the service has exited
                 break
         self.assertNotEqual(service.wait_exit(), 0)
         self.assertNotIn('CRITICAL', service.stderr())

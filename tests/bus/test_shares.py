@@ -114,7 +114,7 @@ class Flood(FloodCase):
         self.assertEqual(served, self.WATCHES * 3 // 4)
         self.check_refusals(errors, 'watchesTotal', self.WATCHES)
 
-        # All of it is there, and the others have what is left.
+        # All objects exist, and the others get the rest.
         others, errors = self.connect(OTHER_UID, self.CLIENTS // 4 + 1)
         self.assertEqual(len(others), self.CLIENTS // 4)
         self.check_refusals(errors, 'clientsTotal', self.CLIENTS)
@@ -131,7 +131,7 @@ class Flood(FloodCase):
         self.assertEqual((served, errors), (100, []))
         self.close_all(others)
 
-    def test_while_it_goes_on(self):
+    def test_during_refused_calls(self):
         """A client that is refused repeatedly doesn't prevent others from being served."""
         flood, _ = self.connect(FLOOD_UID, 16)
         other = self.raw_client(uid=OTHER_UID)
@@ -179,7 +179,7 @@ class Sequence(FloodCase):
 
 
 class ShareIgnored(FloodCase):
-    """The test above would fail."""
+    """A service without the shares fails the tests above."""
 
     REQUESTS = 1024
     program = service_with('share-ignored')
@@ -194,7 +194,7 @@ class ShareIgnored(FloodCase):
         self.close_all(flood + others)
 
 
-class ChargeKept(BusTestCase):
+class ChargeNotReleased(BusTestCase):
     """Detected by clients that are refused, and by the service that recomputes its accounts."""
 
     service = False
@@ -212,7 +212,7 @@ class ChargeKept(BusTestCase):
         self.assertNotEqual(service.wait_exit(), 0)
         self.assertIn('A sum is wrong: requests', service.stderr())
 
-    def test_that_counts_rightly(self):
+    def test_accounts_are_right(self):
         service = self.start_service(program=service_with('accounts-checked'))
         client = self.raw_client()
         client.watch()
@@ -231,7 +231,7 @@ class Costs(BusTestCase):
 
     TURNS = full_size(1000, 17_000)
     time_limit = full_size(60.0, 1200.0)
-    # Sanitizers keep what was freed.
+    # With sanitizers freed memory is kept.
     sanitized = os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1') != '1'
 
     def setUp(self):
@@ -241,10 +241,11 @@ class Costs(BusTestCase):
         self.raw.query()
 
     def check_memory(self, message, mentions, n_bytes):
-        """Refused; at most twice the message in memory meanwhile, and nothing afterwards."""
+        """Refused; at most twice the size of the message in memory meanwhile, and nothing
+        afterwards."""
         self.raw.ping()
         with open(f'/proc/{self.pid}/clear_refs', 'w', encoding='ascii') as file:
-            file.write('5')  # the peak begins anew
+            file.write('5')  # the peak is reset
         before = status_kib(self.pid, 'VmRSS:')
         self.assert_error('LimitsExceeded' if 'Bytes' in mentions else 'InvalidArgs',
                           self.raw.result, self.raw.send(message), mentions=mentions)
@@ -272,7 +273,7 @@ class Costs(BusTestCase):
         message = self.request('n', options)
         self.check_memory(message, "'00000000'", len(self.raw.encode(message)[0]))
 
-    def test_one_option_very_often(self):
+    def test_one_option_many_times(self):
         entry = GLib.Variant('{sv}', ('mode', GLib.Variant('s', 'shared')))
         body = GLib.Variant.new_tuple(GLib.Variant('s', 'n'), GLib.Variant.new_array(
             GLib.VariantType('{sv}'), [entry] * 300000))
@@ -283,8 +284,8 @@ class Costs(BusTestCase):
         return self.daemon.count_descriptors()
 
     def test_descriptors_of_many_bad_calls(self):
-        """They are closed with the call, also if it has to wait since its client doesn't read as fast
-        as it calls."""
+        """They are closed with the call, also if it is deferred because its client doesn't read as
+        fast as it makes calls."""
         resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (2048, 2048))
         bad = [lock_call('Request', '-reserved'), lock_call('Release', 99), lock_call('Query'),
                method_call(SERVICE, bucket_path('default'), LOCKS, 'Nothing'),
@@ -300,7 +301,7 @@ class Costs(BusTestCase):
                     self.raw.pump()
                 if turn % 100 == 99:
                     most = max(most, self.count_descriptors())
-                    # Not so far behind that the bus ends it.
+                    # Not so many that the bus disconnects it.
                     if turn >= 500:
                         self.raw.ping()
                         self.raw.forget()

@@ -88,7 +88,7 @@ class Owners(SignalCase):
         self.assertEqual(event.args, (id_, 'x', 'shared', self.a.name, 'stolen'))
         self.assertEqual(self.received(self.b), [])
 
-    def test_a_query_from_the_handler_sees_it(self):
+    def test_a_query_in_the_handler_shows_the_grant(self):
         seen = []
         held, _ = self.a.request('x', self.bucket)
         waiting, _ = self.b.request('x', self.bucket)
@@ -135,7 +135,7 @@ class Watchers(SignalCase):
         self.wait_gone(self.b.name)
         self.assertEqual(self.reasons(), ['timeout', 'stolen', 'terminated'])
 
-    def test_termination_tells_waiting_before_held(self):
+    def test_termination_ends_waiting_before_held(self):
         """[2.6] And the next request after both."""
         waiting, _ = self.b.request('x', self.bucket)
         self.b.release(waiting, self.bucket)
@@ -163,7 +163,7 @@ class Watchers(SignalCase):
         self.a.steal('x', self.bucket)
         self.assertEqual([line[0] for line in self.received(self.c)[4:]].count('Released'), 1)
 
-    def test_waiting_comes_behind_the_reply(self):
+    def test_waiting_comes_after_the_reply(self):
         raw = self.raw_client()
         raw.watch(bucket=self.bucket)
         self.a.request('x', self.bucket)
@@ -191,7 +191,7 @@ class Watchers(SignalCase):
         self.assertEqual(self.received(self.c), [])
         self.c.watch(False, self.bucket)
 
-    def test_on_twice_is_on_once(self):
+    def test_watching_twice_is_watching_once(self):
         self.c.watch(True, self.bucket)
         self.a.request('x', self.bucket)
         self.assertEqual(len(self.received(self.c)), 1)
@@ -210,7 +210,7 @@ class Watchers(SignalCase):
         self.assertEqual(self.received(self.b), expected)
         self.assertEqual(self.received(self.c), expected)
 
-    def test_a_watcher_that_left_is_forgotten(self):
+    def test_a_disconnected_watcher_is_removed(self):
         self.c.close()
         self.wait_gone(self.c.name)
         start = self.monitor.position()
@@ -239,7 +239,7 @@ class Order(SignalCase):
             if message.get_sender() != self.daemon.name:
                 continue
             if message.get_message_type() == Gio.DBusMessageType.METHOD_RETURN:
-                # The first; the other is the ping's.
+                # The first reply; the other is the ping's.
                 reply = index if reply is None else reply
             elif message.get_destination() == watcher.name:
                 watched.append(message.get_member())
@@ -262,7 +262,7 @@ class Order(SignalCase):
 
 
 class UnrelatedClients(SignalCase):
-    def test_a_broad_match_rule_sees_nothing(self):
+    def test_a_broad_match_rule_matches_nothing(self):
         unrelated = self.raw_client()
         for rule in ("type='signal'", "interface='org.w3.WebLocks'",
                      "sender='org.w3.WebLocks'", f"path_namespace='{ROOT}'"):
@@ -280,7 +280,7 @@ class UnrelatedClients(SignalCase):
                           if message.get_sender() == self.daemon.name
                           and message.get_message_type() == Gio.DBusMessageType.SIGNAL], [])
 
-    def test_all_goes_to_its_client_and_no_other(self):
+    def test_signals_are_sent_to_their_client_only(self):
         start = self.monitor.position()
         held, _ = self.a.request('x', self.bucket)
         self.b.request('x', self.bucket)
@@ -342,7 +342,7 @@ class SlowWatchers(SignalCase):
             writer.result(serial)
 
     def answer_pings(self):
-        """Answers what pings have come, as any binding does by itself."""
+        """Replies to the Pings that have arrived, as any binding does automatically."""
         for message in self.slow.log:
             if message.get_member() == 'Ping' and message.get_serial() not in self.answered:
                 self.answered.add(message.get_serial())
@@ -372,12 +372,12 @@ class SlowWatchers(SignalCase):
                                      if event.args[1] == 'x'])[1], what='Granted of x')
         self.assertEqual(len(self.slow.events), got + 2)
 
-    def test_a_reader_that_answers_no_ping(self):
+    def test_a_reader_that_replies_to_no_ping(self):
         """Such as a program of blocking calls: it receives everything that it reads in time, and
-        of the number of the others."""
+        the number of the others."""
         for total in range(500, 2 * self.EVENTS + 1, 500):
             self.make_events(500)
-            # Signals are read on the way to an answer.
+            # Signals are read while waiting for a reply.
             self.slow.query(self.bucket)
         self.slow.wait_for(lambda: self.count_events() == total, what='all, or Missed')
         self.assertGreater(len(self.slow.events), 1024 + 500)
@@ -387,7 +387,7 @@ class SlowWatchers(SignalCase):
         missed = self.slow.signals('Missed')
         return len(self.slow.events) - len(missed) + sum(event.args[0] for event in missed)
 
-    def test_its_own_are_never_dropped(self):
+    def test_signals_of_own_requests_are_never_dropped(self):
         held, _ = self.a.request('mine', self.bucket)
         ids = [self.slow.request('mine', self.bucket, mode='shared')[0] for _ in range(50)]
         self.make_events(self.EVENTS)
@@ -401,10 +401,11 @@ class SlowWatchers(SignalCase):
                            what='its own losses')
 
     def test_a_reader_misses_nothing(self):
-        """A binding answers pings by itself.
+        """A binding that replies to Pings automatically.
 
-        A reader is a client that lags less than the service allows: so each round begins when all
-        of the round before is read and confirmed, which its own call after it proves."""
+        A reader is a client that lags less than the service allows: so each round begins when
+        everything of the previous round is read and acknowledged, which its own call after it
+        proves."""
         self.c.watch(bucket=self.bucket)
         for total in range(500, self.EVENTS + 1, 500):
             self.make_events(500)
@@ -440,7 +441,7 @@ class OtherUsers(SignalCase):
                          ([('x', 'exclusive', self.other_user.name)], []))
         self.other_user.release(id_, self.bucket)
 
-    def test_steal_reaches_only_the_own(self):
+    def test_steal_ends_only_own_locks(self):
         self.a.request('x', self.bucket)
         self.other_user.steal('x', self.bucket)
         self.assertEqual(self.received(self.a), [])
@@ -454,7 +455,7 @@ class OtherUsers(SignalCase):
         self.assertEqual(self.other_user.buckets(), [own])
         self.assertEqual(self.a.buckets(), [self.bucket])
 
-    def test_watching_tells_only_the_own(self):
+    def test_watching_shows_only_own_locks(self):
         self.other_user.watch(bucket=self.bucket)
         id_, _ = self.a.request('x', self.bucket)
         self.a.release(id_, self.bucket)
@@ -464,8 +465,8 @@ class OtherUsers(SignalCase):
         self.other_user.ping()
         self.assertEqual(len(self.other_user.events), 1)
 
-    def test_a_foreign_id_is_answered_like_none(self):
-        """Byte for byte: but for the serials, which number the messages."""
+    def test_a_foreign_id_gets_the_reply_of_an_unknown_one(self):
+        """Equal byte for byte, except for the serials, which number the messages."""
         foreign = [self.a.request('x', self.bucket)[0] for _ in range(3)][-1]
         raw = self.raw_client()
         answers = set()
@@ -480,8 +481,8 @@ class OtherUsers(SignalCase):
         self.assertEqual(len(answers), 2, answers)
         self.assertEqual(len(self.a.query(self.bucket)[1]), 2)
 
-    def test_tokens_tell_nothing_of_others(self):
-        """Tokens count per bucket of one user: a load by somebody else leaves no gap."""
+    def test_tokens_are_independent_of_others(self):
+        """Tokens count for each bucket of one user: load of another user leaves no gap."""
         first, token = self.other_user.request('x', self.bucket)
         self.other_user.release(first, self.bucket)
         keep, before = self.other_user.request('y', self.bucket)

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Lock sockets: OpenSocket, the rules for calls by socket and by bus, and every message and error of
-docs/socket-protocol.md. The tables of malformed packets are in test_socket_malformed.py."""
+"""Lock sockets: OpenSocket, the rules for calls on the socket and on the bus, and every message and
+error of docs/socket-protocol.md. The tables of malformed packets are in
+test_socket_malformed.py."""
 
 import os
 import socket
@@ -15,7 +16,7 @@ from sockets import LockSocket, open_socket_call, packets
 
 
 class SocketCase(BusTestCase):
-    """`raw` is a client with the lock socket `sock`, `other` one by the bus."""
+    """`raw` is a client with the lock socket `sock`, `other` one on the bus."""
 
     def setUp(self):
         super().setUp()
@@ -31,7 +32,7 @@ class SocketCase(BusTestCase):
                  what=f'{number} descriptors of the service')
 
     def assert_nothing_live(self, client=None):
-        """The client has nothing, and may open a socket."""
+        """The client has no requests, and may open a socket."""
         client = client or self.raw
         self.assertEqual(client.resync(), [])
         again = self.lock_socket(client)
@@ -80,7 +81,7 @@ class Opening(SocketCase):
             self.assert_error('InvalidArgs', self.raw.call, ROOT, ADMIN, 'OpenSocket', body)
         self.assertEqual(self.count_descriptors(), before)
 
-    def test_the_old_method_is_gone(self):
+    def test_the_old_method_does_not_exist(self):
         self.assert_error('UnknownMethod', self.raw.call, ROOT, ADMIN, 'OpenPeer')
 
     def test_refused_options_leave_the_socket(self):
@@ -107,7 +108,7 @@ class Opening(SocketCase):
         second.close()
         self.wait_descriptors(before)
 
-    def test_events_that_were_not_read_are_in_the_list(self):
+    def test_unread_events_are_in_the_list(self):
         first = self.lock_socket(self.raw)
         held, _ = self.other.request('x', self.bucket)
         keys = [key for key, _ in first.request_all('x' * 50, self.bucket, mode='shared')]
@@ -129,7 +130,7 @@ class Opening(SocketCase):
         self.lock_socket(self.raw).sync()
 
     def test_first_calls_of_a_client(self):
-        """They wait until the service has identified the client, and keep their order."""
+        """They are deferred until the service has identified the client, and keep their order."""
         raw = self.raw_client(descriptors=True)
         request, opening, by_bus = raw.send_all([
             lock_call('Request', 'x', self.bucket, key=7), open_socket_call(),
@@ -141,8 +142,8 @@ class Opening(SocketCase):
         self.addCleanup(sock.close)
         self.assertEqual([entry.key for entry in sock.read_live()], [7])
 
-    def test_a_client_that_takes_no_descriptors(self):
-        """The bus can't deliver the reply and closes the descriptor, with which the socket ends."""
+    def test_a_client_that_accepts_no_descriptors(self):
+        """The bus can't deliver the reply and closes the descriptor, which ends the socket."""
         deaf = self.raw_client()
         deaf.send(open_socket_call())
 
@@ -154,7 +155,7 @@ class Opening(SocketCase):
         try:
             wait_for(may_use_the_bus, what='end of the socket')
         except ConnectionError:
-            pass  # dbus-broker ends it
+            pass  # dbus-broker disconnects it
         self.other.query(self.bucket)
 
     def test_another_principal(self):
@@ -167,7 +168,7 @@ class Opening(SocketCase):
 
 
 class OneWayAtATime(SocketCase):
-    """While a socket is open, lock operations by the bus are InvalidState."""
+    """While a socket is open, lock operations on the bus are InvalidState."""
 
     CALLS = (('Request', 'y', {}), ('Request', '-reserved', {}), ('Steal', 'y', {}),
              ('Request', 'y', {'steal': True, 'ifAvailable': True}),
@@ -195,13 +196,13 @@ class OneWayAtATime(SocketCase):
                          [{**entry, 'age': 0} for entry in self.before])
         self.assertEqual(self.sock.events, [])
 
-    def test_what_cannot_be_decoded_is_still_invalid(self):
+    def test_undecodable_calls_are_still_invalid(self):
         for body in (GLib.Variant('(sa{sv})', ('x', {'nothing': GLib.Variant('b', True)})),
                      GLib.Variant('(sa{sv})', ('x', {'key': GLib.Variant('s', '')})),
                      GLib.Variant('(s)', ('x',))):
             self.assert_error('InvalidArgs', self.raw.locks, self.bucket, 'Request', body)
 
-    def test_everything_else_stays_on_the_bus(self):
+    def test_other_calls_stay_on_the_bus(self):
         self.assertEqual(len(self.raw.query(self.bucket)[0]), 1)
         self.assertEqual(len(self.raw.inspect(self.bucket)[0]), 2)
         self.assertIn(self.bucket, self.raw.buckets())
@@ -212,7 +213,7 @@ class OneWayAtATime(SocketCase):
         self.assertEqual([event.signal for event in self.raw.events], ['Granted', 'Released'])
 
     def test_allowed_again_when_the_socket_is_closed(self):
-        """The client closed it before it called, so the service knows."""
+        """The client closed it before it called, so the service has received EOF."""
         for number in range(20):
             self.sock.close()
             self.assertEqual(self.raw.request('x', self.bucket, key=1), (self.held, self.token))
@@ -283,7 +284,7 @@ class Operations(SocketCase):
         self.sock = self.lock_socket(self.raw)
 
     def refused(self, short, name, limit='', **options):
-        """The request fails so, and leaves no trace."""
+        """The request fails with this error, and nothing remains."""
         self.assert_error(short, self.sock.request, name, self.bucket, mentions=limit, **options)
 
     def answer_of(self, *messages, serial):
@@ -306,7 +307,8 @@ class Operations(SocketCase):
         self.assertEqual(self.other.buckets(), [])
 
     def test_the_ids_are_the_services(self):
-        """Inspect, Watch and Resync show one kind of id, whichever way a request came."""
+        """Inspect, Watch and Resync show one kind of id, whether the request was made on the bus or
+        on the socket."""
         self.other.watch(bucket=self.bucket)
         key, _ = self.sock.request('x', self.bucket, key=77_000)
         waiting, _ = self.sock.request('x', self.bucket, key=88_000)
@@ -363,7 +365,7 @@ class Operations(SocketCase):
         self.assertEqual([name for name, _, _ in self.other.query(self.bucket)[0]], names)
 
     def test_packets_of_any_size(self):
-        """Up to the largest; what is too long for a name is no matter of the packet."""
+        """Up to the largest; the packet's size doesn't limit names."""
         self.refused('LimitsExceeded', 'n' * 65_000, limit='nameBytes')
         binding = self.sock.bind('largest')[1]
         head = len(packets.request(1, 1, 0, '', why=''))
@@ -382,7 +384,7 @@ class Operations(SocketCase):
         self.other.request('x', self.bucket)
         self.assertEqual(self.sock.request('x', self.bucket, key=5, ifAvailable=True), (0, 0))
         self.assertEqual(self.raw.resync(), [])
-        # It left no trace: the key is free.
+        # Nothing remains: the key is free.
         self.assertNotEqual(self.sock.request('y', self.bucket, key=5, ifAvailable=True)[1], 0)
 
     def test_steal(self):
@@ -432,7 +434,7 @@ class Operations(SocketCase):
         self.sock.send(packets.with_key(packets.RELEASE, 0, held[1], flagged),
                        packets.with_key(packets.RELEASE, 12, held[2], flagged),
                        packets.with_key(packets.ABORT, 0, waiting, flagged),
-                       # What fails, fails in silence.
+                       # Failures are not reported.
                        packets.with_key(packets.RELEASE, 0, 99, flagged),
                        packets.with_key(packets.ABORT, 0, 99, flagged), data)
         self.sock.answer(serial)
@@ -455,9 +457,9 @@ class Operations(SocketCase):
         self.refused('NotSupported', 'x', steal=True, mode='shared')
         self.refused('NotSupported', 'x', steal=True, signal=True)
         self.refused('NotSupported', 'x', ifAvailable=True, signal=True)
-        # As in the contract: a name is looked at before the options, and these before a key.
+        # As in the contract: a name is checked before the options, and these before a key.
         self.refused('NotSupported', '-', ifAvailable=True, timeout=5)
-        # What D-Bus cannot carry is looked at first of all.
+        # Strings that D-Bus does not support are checked first.
         self.refused('InvalidArgs', '-\uffff', steal=True, ifAvailable=True)
         self.assertEqual(self.raw.resync(), [])
 
@@ -467,7 +469,7 @@ class Operations(SocketCase):
             self.refused('InvalidArgs', f'a{chr(code)}')
             self.refused('InvalidArgs', 'x', why=chr(code))
         self.assertEqual(self.raw.resync(), [])
-        # What D-Bus can carry.
+        # Strings that D-Bus supports.
         for name in ('', '\x01', '\ufffd', '\U0001f512', '\ufdcf', 'ä' * 512):
             self.assertNotEqual(self.sock.request(name, self.bucket)[1], 0)
 
@@ -484,11 +486,11 @@ class Operations(SocketCase):
                                        ('x', self.bucket, 'shared')):
                 self.assert_error('InvalidArgs', self.sock.request, name, bucket, key=key,
                                   mode=mode)
-        # A request that waits can't become a theft.
+        # A pending request can't become a steal.
         self.refused('InvalidArgs', 'x', key=8, steal=True)
         self.sock.release(7)
         self.assertEqual(self.sock.request('x', self.bucket, key=8)[1], self.sock.wait_granted(8))
-        # A key of what has ended is free.
+        # A key of a request that has ended is free.
         self.assertNotEqual(self.sock.request('z', self.bucket, key=7)[1], 0)
 
     def test_text_limits(self):
@@ -561,7 +563,7 @@ class Buckets(SocketCase):
         self.assertEqual(self.sock.read_to_end(), 'malformed')
 
     def test_bound_again(self):
-        """What was requested before stays where it is."""
+        """Earlier requests stay in their bucket."""
         one, two = self.unique('bucket'), self.unique('bucket')
         self.other.request('x', one)
         self.sock.send(packets.bucket(5, one))
@@ -571,7 +573,7 @@ class Buckets(SocketCase):
         self.assertEqual([entry[2] for entry in self.other.query(one)[1]], [self.raw.name])
         self.other.steal('x', two)
         self.assertEqual(self.sock.wait_ended(2), 'stolen')
-        # The same request again is another one now, and in its old bucket the same.
+        # The same call is now a new request, and in its old bucket the same one.
         with self.assertRaises(packets.LockError):
             self.request(5, 1)
         self.sock.send(packets.bucket(5, one))
@@ -584,7 +586,7 @@ class Buckets(SocketCase):
 
 
 class End(SocketCase):
-    """END ends the agent, and the socket remains open for another one."""
+    """END ends the agent, and the socket remains open for the next one."""
 
     def test_everything_ends_in_one_step(self):
         sock = self.lock_socket(self.raw)
@@ -600,13 +602,13 @@ class End(SocketCase):
         sock.end()
         self.assertEqual(sock.events, [])
         self.other.ping()
-        # As of one that leaves the bus: what waits ends first, then what is held.
+        # As for a client that disconnects: pending requests end first, then held locks.
         self.assertEqual([(event.signal, event.id) for event in self.other.events],
                          [('Released', ids[1]), ('Released', ids[0]), ('Granted', mine)])
         self.assertEqual({event.args[-1] for event in self.other.signals('Released')},
                          {'terminated'})
         self.assertEqual(self.other.query(other_bucket), ([], []))
-        # Another agent on the same socket.
+        # The next agent on the same socket.
         for key in (held, queued):
             self.assert_error('NotHeld', sock.release, key)
         again, token = sock.request('y', self.bucket, key=held)
@@ -615,7 +617,7 @@ class End(SocketCase):
         sock.release(again)
         self.assert_nothing_live()
 
-    def test_what_stays(self):
+    def test_watches_and_bucket_numbers_remain(self):
         """Watched buckets, and the numbers of buckets."""
         sock = self.lock_socket(self.raw)
         self.raw.watch(bucket=self.bucket)
@@ -626,7 +628,7 @@ class End(SocketCase):
         self.raw.ping()
         self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
 
-    def test_with_nothing(self):
+    def test_without_requests(self):
         sock = self.lock_socket(self.raw)
         for _ in range(3):
             sock.end()
@@ -655,7 +657,7 @@ class End(SocketCase):
 
 
 class Observed(SocketCase):
-    """Watchers are notified by the bus, as always."""
+    """Watchers are notified on the bus, as always."""
 
     def test_a_watcher(self):
         sock = self.lock_socket(self.raw)
@@ -677,7 +679,7 @@ class Observed(SocketCase):
             ('Waiting', 'x', ''), ('Released', 'x', 'aborted'), ('Released', 'x', 'released'), ('Granted', 'y', ''), ('Released', 'y', 'stolen'),
             ('Granted', 'y', ''), ('Released', 'y', 'terminated')])
         self.assertEqual(self.other.events[0].args[2:], ('exclusive', self.raw.name, token))
-        # And to its own client nothing comes by the bus while the socket is open.
+        # And its own client gets no signals on the bus while the socket is open.
         self.raw.ping()
         self.assertEqual(self.raw.events, [])
 

@@ -20,7 +20,7 @@ from test_socket import SocketCase
 
 KIB = 1024
 SYNC = packets.message(packets.SYNC, 1 << 62)
-# The largest packet of them; the answers to it are what is buffered for a client at most.
+# The largest packet of requests; the answers to it are the most that is buffered for a client.
 MOST = SYNC * (packets.MAX_PACKET // len(SYNC))
 ANSWERS_KIB = packets.MAX_PACKET // len(SYNC) * 40 // KIB
 
@@ -52,7 +52,7 @@ class BoundsCase(SocketCase):
                 count += 1
                 self.assertLess(count, 100_000, 'the service takes everything')
             except BlockingIOError:
-                # Once more, if there is room when the service has nothing left to do.
+                # Again, if there is space when the service is idle.
                 wait_quiet(self.daemon)
                 if not sock._poll(packets.select.POLLOUT, 0):
                     return count
@@ -91,7 +91,7 @@ class DoesNotRead(BoundsCase):
         socks = [self.lock_socket() for _ in range(count)]
         before = self.rss_kib()
         for sock in socks:
-            # More than a socket holds both ways.
+            # More than the buffers of a socket hold in both directions.
             while True:
                 try:
                     sock.socket.send(MOST)
@@ -111,7 +111,7 @@ class DoesNotRead(BoundsCase):
             self.other.query(self.bucket)
 
     def read_both(self, sock, serial):
-        """Reads from bus and socket until the call by the bus is answered."""
+        """Reads from bus and socket until the call on the bus is replied to."""
         deadline = time.monotonic() + buses.PATIENCE
         while serial not in self.raw._replies:
             self.assertLess(time.monotonic(), deadline, 'no answer by the bus')
@@ -119,7 +119,7 @@ class DoesNotRead(BoundsCase):
             self.raw.pump(0 if buses.readable(sock.socket, 0) else 0.01)
         return self.raw.result(serial)
 
-    def test_its_calls_by_the_bus_wait(self):
+    def test_its_calls_on_the_bus_are_deferred(self):
         """Calls of any kind, in order, and after everything that was in the socket before."""
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket)
@@ -179,8 +179,8 @@ class DoesNotRead(BoundsCase):
         self.raw.ping()
         self.assertEqual(self.raw.events, [])
 
-    def test_a_socket_that_is_replaced_unread(self):
-        """LIVE of the next socket has what was not read from the first."""
+    def test_a_socket_replaced_with_unread_answers(self):
+        """LIVE of the next socket includes what was not read from the first."""
         sock = self.lock_socket(self.raw)
         self.make_events(sock)
         sock.close()
@@ -198,7 +198,7 @@ class DoesNotRead(BoundsCase):
         sock.close()
         self.wait_descriptors(before)
 
-    def test_it_leaves_the_bus(self):
+    def test_it_disconnects_from_the_bus(self):
         self.check_end(lambda sock: self.raw.close())
 
     def test_it_ends_its_agent(self):
@@ -226,7 +226,7 @@ class Floods(BoundsCase):
         self.assertIsNone(sock.read_to_end())
         self.assertEqual({tuple(event) for event in sock.events},
                          {(key, 'terminated') for key in keys})
-        # It has read everything, and is an agent again that has nothing.
+        # It has read everything, and is an agent without requests again.
         self.raw.wait_for(self.is_back, what='answer')
         self.assert_nothing_live().sync()
 
@@ -237,8 +237,9 @@ class Floods(BoundsCase):
         except TimeoutError:
             return False
 
-    def test_calls_by_the_bus_behind_a_socket_that_is_read(self):
-        """None is refused, however many: they are deferred for packets, not for the client."""
+    def test_calls_on_the_bus_after_a_socket_that_is_read(self):
+        """None is refused, however many: they are deferred because of packets, not because of the
+        client."""
         sock = self.lock_socket(self.raw)
         self.raw.query(self.bucket)
         self.daemon.pause()
@@ -315,7 +316,7 @@ class Descriptors(BoundsCase):
             os.close(descriptor)
         self.wait_descriptors(self.before)
 
-    def test_the_client_dies(self):
+    def test_the_client_is_killed(self):
         for number in range(full_size(300, 1000)):
             client = self.raw_client(descriptors=True)
             sock = open_socket(client)
@@ -336,7 +337,7 @@ class Descriptors(BoundsCase):
             sock.close()
         self.wait_descriptors(self.before)
 
-    def test_never_taken(self):
+    def test_descriptors_never_received(self):
         """Descriptors that remain in the bus, since the client does not read from it."""
         clients = [self.raw_client(descriptors=True) for _ in range(50)]
         for client in clients:
@@ -348,7 +349,7 @@ class Descriptors(BoundsCase):
         self.wait_descriptors(self.before)
 
     def test_many_at_the_same_time(self):
-        """As many as a user can have clients."""
+        """As many as a user's limit of clients."""
         count = full_size(300, 1000)
         socks = [open_socket(self.raw_client(descriptors=True)) for _ in range(count)]
         calls = [sock.encode_request('x', self.bucket, mode='shared') for sock in socks]
@@ -380,12 +381,12 @@ class AsManyAsClients(SocketCase):
                 self.assertIn('clientsPerUid', error.message)
                 self.assertEqual(client.descriptors, [])
                 break
-        # What else calls the service here is a client, too.
+        # Other connections that call the service here are clients too.
         self.assertIn(len(clients), (10, 11, 12))
         for own, sock in zip(clients, socks):
             sock.sync()
             self.addCleanup(sock.close)
-            # In place of its own.
+            # Another socket replaces the client's first.
             self.addCleanup(open_socket(own).close)
         self.assert_error('LimitsExceeded', client.query, mentions='clientsPerUid')
         if buses.can_be_others():
@@ -418,7 +419,7 @@ class Scarce(BoundsCase):
                 if reply.get_message_type() == Gio.DBusMessageType.ERROR:
                     self.assertEqual(reply.get_error_name(),
                                      'org.freedesktop.DBus.Error.LimitsExceeded')
-                    # By the bus it is served.
+                    # On the bus it is served.
                     client.release(client.request(client.name, self.bucket)[0], self.bucket)
                 else:
                     socks.append(LockSocket(client.descriptors.pop()))

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""How lock sockets end: closed by the client, which ends nothing else; with its name; and with the
-service; the next one has everything that was acknowledged."""
+"""How lock sockets end: closed by the client, which ends nothing else; with its unique name; and
+with the service, whose successor has everything that was acknowledged."""
 
 import signal
 import socket
@@ -29,7 +29,7 @@ class ByTheClient(SocketCase):
         return sock, held, waiting, blocker
 
     def check_lives_on(self, held, waiting, blocker):
-        """Events are now sent by the bus, and calls by the bus are accepted."""
+        """Events are then sent on the bus, and calls on the bus are accepted."""
         ids = {line[2]: line[1] for line in self.raw.resync()}
         self.assertEqual(set(ids), {held, waiting})
         self.other.release(blocker, self.bucket)
@@ -59,14 +59,14 @@ class ByTheClient(SocketCase):
                 self.check_lives_on(*rest)
 
     def test_shutdown_of_reading(self):
-        """The service can't send on it any more, which ends it, too."""
+        """Sending on it fails in the service, which closes it too."""
         sock, *rest = self.prepare()
         sock.socket.shutdown(socket.SHUT_RD)
         sock.socket.send(SYNC)
         self.check_lives_on(*rest)
 
     def test_with_unread_answers(self):
-        """The service's end gets EPIPE while it writes."""
+        """The service gets EPIPE while it writes."""
         for paused in (False, True):
             with self.subTest(paused=paused):
                 sock, *rest = self.prepare()
@@ -78,8 +78,8 @@ class ByTheClient(SocketCase):
                 self.daemon.resume()
                 self.check_lives_on(*rest)
 
-    def test_a_grant_that_is_on_its_way(self):
-        """The signal comes by the bus, or was sent on the socket before it was closed."""
+    def test_a_grant_in_transit(self):
+        """The signal is sent on the bus, or was sent on the socket before it was closed."""
         by_bus = 0
         for _ in range(full_size(10, 50)):
             sock, held, waiting, blocker = self.prepare()
@@ -187,7 +187,7 @@ class ByTheService(StateCase):
         tokens.append(self.lock_socket(self.raw).steal('x')[1])
         self.assertEqual(tokens, sorted(set(tokens)))
 
-    def test_what_was_sent_before_is_read(self):
+    def test_packets_before_the_end_are_read(self):
         """Also when the service is killed with unread packets, which the kernel reports once as
         ECONNRESET."""
         answered, serial, key = self.sock.encode_request('y')
@@ -206,7 +206,7 @@ class ByTheService(StateCase):
         self.assertNotEqual(again.request('z', key=other_key)[1], 0)
 
     def check_race(self, *arguments):
-        """The service finds requests and SIGTERM together. Returns the results."""
+        """The service receives requests and SIGTERM together. Returns the results."""
         self.assertEqual(self.current.stop(), 0)
         service = self.start(*arguments, state=not arguments)
         sock = self.lock_socket(self.raw)
@@ -267,8 +267,8 @@ class ByTheService(StateCase):
         self.start('--no-state', state=False)
         self.assertEqual(self.lock_socket(self.raw).live, [])
 
-    def test_calls_by_the_bus_that_wait_for_the_socket(self):
-        """They are answered, one way or the other."""
+    def test_calls_on_the_bus_deferred_for_the_socket(self):
+        """They are answered, by the old instance or the new one."""
         for _ in range(5):
             self.restart()
             sock = self.lock_socket(self.raw)
@@ -285,7 +285,7 @@ class ByTheService(StateCase):
                     self.assertEqual(error.short, 'InvalidState', error.message)
             self.assertEqual(self.current.wait_exit(), 0)
 
-    def test_the_end_is_not_held_up_by_one_that_does_not_read(self):
+    def test_the_exit_is_not_delayed_by_a_client_that_does_not_read(self):
         thief = self.lock_socket()
         self.sock.request_all((f'{number}' for number in range(500)), 'b')
         while True:
@@ -313,7 +313,7 @@ class IdleAndBus(StateCase):
             self.assertEqual(sock.read_to_end(), 'shutdown')
         self.assertEqual(service.wait_exit(), 0, service.stderr())
 
-    def test_packets_put_it_off_and_a_lock_keeps_it(self):
+    def test_packets_postpone_the_exit_and_a_lock_prevents_it(self):
         def use():
             sock = self.lock_socket()
             return sock, sock.request('x')[0]

@@ -110,7 +110,7 @@ def texts():
         yield f'a bucket called {text}', bucket(name=text)
         yield f'a name {text}', request(name=text)
         yield f'a why {text}', request(why=text)
-    # Both together would be a character.
+    # Both together would be a valid character.
     yield 'a character cut in two', request(name=b'\xc3', why=b'\xa4')
     for code in (0xffff, 0xfffe, 0xfdd0, 0x1ffff):
         yield f'a bucket called U+{code:X}', bucket(name=chr(code).encode())
@@ -118,7 +118,7 @@ def texts():
 
 class Rows(SocketCase):
     """Each row, one after the other, by a client that holds a lock and waits for one. A neighbour
-    waits for what it holds, and holds what it waits for."""
+    waits for the former and holds the latter."""
 
     def setUp(self):
         super().setUp()
@@ -186,14 +186,14 @@ class Rows(SocketCase):
     def test_texts(self):
         self.check_all(texts())
 
-    def test_messages_before_it_in_its_packet_are_served(self):
+    def test_earlier_messages_of_the_packet_are_served(self):
         victim = self.lock_socket()
         lost, _ = victim.request('victim', self.bucket)
         steal = packets.request(77, 70, 1, 'victim', options=packets.STEAL)
         self.check_ends(packets.bucket(1, self.bucket) + steal + head(0, 16), served=[77])
         self.assertEqual(victim.wait_ended(lost), 'stolen')
 
-    def test_messages_behind_it_are_not(self):
+    def test_later_messages_are_not_served(self):
         sock = self.lock_socket(self.raw)
         victim = self.lock_socket()
         kept, _ = victim.request('victim', self.bucket)
@@ -210,7 +210,7 @@ class Rows(SocketCase):
         self.assertIsNone(victim.ended(kept))
         self.assert_nothing_live().sync()
 
-    def test_its_calls_by_the_bus_go_on(self):
+    def test_its_calls_on_the_bus_are_served(self):
         """There is a new agent without requests."""
         sock = self.lock_socket(self.raw)
         sock.request('x', self.bucket, key=3)
@@ -233,7 +233,7 @@ class Rows(SocketCase):
         self.assertEqual([event.signal for event in self.raw.events], ['Granted'])
 
     def test_random_changes(self):
-        """Valid packets changed at random: the socket ends or answers, never both."""
+        """Valid packets changed at random: the socket is closed or answers, never both."""
         rand = random.Random(7)
         outcomes = {True: 0, False: 0}
         whole = b''.join([BOUND, request(), RELEASE, ABORT, request(key=3), SYNC])
@@ -261,7 +261,7 @@ class Rows(SocketCase):
 class WellFormed(SocketCase):
     """Cases that are not in the table."""
 
-    def test_serials_are_not_looked_at(self):
+    def test_serials_are_not_checked(self):
         sock = self.lock_socket(self.raw)
         sock.send(changed(BOUND, 8, b'\xff' * 8), SYNC,
                   changed(packets.with_key(packets.RELEASE, 0, 5, packets.NO_ANSWER), 8, b'\1' * 8))

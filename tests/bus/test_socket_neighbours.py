@@ -17,7 +17,7 @@ RELEASE = packets.with_key(packets.RELEASE, 0, 10 ** 6, packets.NO_ANSWER)
 
 
 class Neighbours(SocketCase):
-    """Eight clients that flood, and one that doesn't, which is served in between."""
+    """Eight clients that flood, and one that doesn't, which is served between them."""
 
     FLOODS = 8
     CALLS = 200
@@ -67,9 +67,9 @@ class Neighbours(SocketCase):
         """Each call waits for the packets before it in the same socket; calls of other clients don't."""
         self.check_calm(RELEASE * 100, calls_by_bus=True)
 
-    def test_calls_by_the_bus_of_those_that_flood(self):
-        """They wait for what was in the socket when they came, not until it is empty, which it
-        never is."""
+    def test_calls_on_the_bus_of_flooding_clients(self):
+        """They wait for the packets that were in the socket when they arrived, not until it is
+        empty, which it never is."""
         self.start_flood(RELEASE * 2700)
         taken = []
         for _ in range(20):

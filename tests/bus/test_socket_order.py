@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""Packets that a client has sent take effect before its next call by the bus, and before its disconnect.
+"""Packets that a client has sent take effect before its next call on the bus, and before its
+disconnect.
 
-Only the service orders a socket and the bus. So the cases are races, repeated many times: also with the
-service stopped, so that both sides are waiting when it continues, and with clients that are killed before
-they read.
-"""
+Only the service orders a socket and the bus. So the cases are races, repeated many times: also with
+the service stopped, so that both have data when it continues, and with clients that are killed
+before they read."""
 
 import fcntl
 import mmap
@@ -23,22 +23,22 @@ from rawbus import DRIVER, DRIVER_PATH, lock_call, method_call
 from sockets import LockSocket, flood, open_socket, open_socket_call, packets
 from test_socket import SocketCase
 
-# What a client sends last.
+# The client's last packets.
 WORDS = 26
 NAMES = [f'{number}' for number in range(WORDS)]
 SYNC = packets.message(packets.SYNC, 1)
-# Answers that a socket holds, and more than it holds.
+# The number of answers that a socket holds, and a number beyond it.
 SOME_NOISE, MUCH_NOISE = SYNC * 100, SYNC * 4000
 
 
 class Speaker:
-    """A client that dies while or after it sends its last packets, in a process of its own. The
-    connections are made here and used there, so that their ends are that process's death."""
+    """A client that exits while or after it sends its last packets, in a separate process. The
+    connections are opened here and used there, so that they are closed when that process exits."""
 
     def __init__(self, client, sock, words, dies_by_itself):
         self.name = client.name
         self.words = words
-        # Packets that the kernel took, and whether it takes no more.
+        # The number of packets that the kernel accepted, and whether it accepts no more.
         self.shared = mmap.mmap(-1, 16)
         go_read, self.go_write = os.pipe()
         self.pid = os.fork()
@@ -77,7 +77,7 @@ class Speaker:
         os.write(self.go_write, b'.')
 
     def kill_at(self, number):
-        """Returns when the kernel has accepted so many packets, or accepts no more."""
+        """Returns when the kernel has accepted this number of packets, or accepts no more."""
         while True:
             sent, is_full = struct.unpack('qq', self.shared)
             if sent >= number or is_full:
@@ -125,8 +125,8 @@ class Steals(Slot):
 
 
 class Releases(Slot):
-    """The speaker releases what it has, without asking for an answer. If that comes too late, the
-    watching victim receives `terminated` instead of `released`."""
+    """The speaker releases its locks, without requesting an answer. If that is processed too late,
+    the watching victim receives `terminated` instead of `released`."""
 
     def __init__(self, case, number):
         super().__init__(case, number)
@@ -174,11 +174,11 @@ class LastWords(BusTestCase):
                 if kill_at is not None:
                     speaker.kill_at(kill_at(speaker, number))
                 speaker.wait_dead()
-            # Also the service, when it goes on, finds them gone.
+            # The service, when it continues, receives all of them together.
             self.wait_gone_from_bus(speakers)
         finally:
             self.daemon.resume()
-        # The service has received the ends of these before this.
+        # The service has received the disconnects before this.
         self.control.ping()
         return speakers
 
@@ -197,10 +197,10 @@ class LastWords(BusTestCase):
             for slot, speaker in zip(slots, self.run_round(slots, paused, kill_at, noise)):
                 sent = speaker.n_sent()
                 done = slot.done()
-                # In their order, and all that were sent; one more may have been on its way.
+                # In order, and all that were sent; one more may have been in transit.
                 self.assertEqual(done, NAMES[:len(done)])
                 self.assertGreaterEqual(len(done), sent)
-                # And then the end, with which everything of it is over.
+                # And then the disconnect, after which nothing of it remains.
                 left = [entry for entries in slot.victim.query(slot.bucket) for entry in entries
                         if entry[2] == speaker.name]
                 self.assertEqual(left, [])
@@ -215,7 +215,7 @@ class LastWords(BusTestCase):
         for line in slot.victim.resync():
             slot.victim.release(line[1], slot.bucket)
 
-    def test_at_once(self):
+    def test_immediately(self):
         self.race(Steals, 8)
 
     def test_while_the_service_is_stopped(self):
@@ -286,7 +286,7 @@ class SocketThenBus(SocketCase):
     def test_while_the_service_is_stopped(self):
         self.check_rounds(True, full_size(8, 30))
 
-    def test_at_once(self):
+    def test_immediately(self):
         self.check_rounds(False, full_size(8, 30))
 
     def test_every_call(self):
@@ -360,12 +360,12 @@ class BehindMuch(SocketCase):
         self.sock = self.lock_socket(self.raw)
 
     def much(self, count=MANY):
-        """As packets that fit into a socket together."""
+        """As many packets as fit into a socket together."""
         return [self.FILL, *packets.packets(self.sock.encode_request(f'{name}', self.bucket)[0]
                                             for name in range(count))]
 
     def send_both(self, by_socket, by_bus):
-        """The service finds both together. Returns the serials of the calls by the bus."""
+        """The service receives both together. Returns the serials of the calls on the bus."""
         self.daemon.pause()
         try:
             for packet in by_socket:
@@ -436,7 +436,7 @@ class BehindMuch(SocketCase):
 
 class Refilled(SocketCase):
     """Another process fills the socket again and again: a forked child, which outlives its parent's
-    connection. What counts is what is in the socket when the call comes, or the end."""
+    connection. The packets in the socket at the time of the call or the disconnect are served."""
 
     def setUp(self):
         super().setUp()
@@ -450,7 +450,7 @@ class Refilled(SocketCase):
         self.addCleanup(os.kill, child, signal.SIGKILL)
         return child
 
-    def test_calls_by_the_bus_are_answered(self):
+    def test_calls_on_the_bus_are_served(self):
         for packet in (SYNC, SYNC * 500, self.sock.encode_request('y', self.bucket, key=9)[0]):
             self.start_child(packet)
             for _ in range(20):
@@ -472,7 +472,7 @@ class Refilled(SocketCase):
                     self.assertEqual(self.other.query(self.bucket),
                                      ([('x', 'exclusive', self.other.name)], []))
                     self.wait_descriptors(before - 1)
-                    # It saw the end of the socket, and so has ended by itself.
+                    # It has read EOF from the socket, and has exited.
                     self.assertEqual(os.waitpid(child, 0)[1], 0)
                     child = 0
                 finally:
@@ -485,7 +485,7 @@ class Refilled(SocketCase):
                 self.sock.request('x', self.bucket)
                 self.waiting, _ = self.other.request('x', self.bucket)
 
-    def test_end_and_malformed_end_it_too(self):
+    def test_end_and_malformed_packets(self):
         """END by one process does not affect packets of the other; a malformed packet does."""
         child = flood([self.sock], SYNC, without=[self.raw])
         self.sock.socket.send(packets.message(packets.END, 5))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""After kill -9 of the service, every client has what it had before."""
+"""After kill -9 of the service, every client has the same locks and requests as before."""
 
 import os
 import random
@@ -43,7 +43,7 @@ class Kept(StateCase):
         d.request('printer', other, ifAvailable=True)
         return [a, b, c, d]
 
-    def test_everything_is_as_before(self):
+    def test_everything_is_restored(self):
         """Query, Inspect, Buckets and Resync of each client, after each of some crashes."""
         bucket, other = self.unique('bucket'), 'ünïcode/' + '.' * 200
         self.start()
@@ -58,7 +58,7 @@ class Kept(StateCase):
         for client in clients:
             self.assertEqual(client.events, [], 'nothing has changed, so there is no signal')
 
-    def test_no_process_is_named_by_its_number(self):
+    def test_no_process_name_is_read_for_a_stored_pid(self):
         """The stored pid may belong to another process by now."""
         self.start()
         client = self.raw_client()
@@ -119,10 +119,10 @@ class Kept(StateCase):
         lines = unrelated.resync()
         self.assertEqual(lines[0], ('default', id_, 5, 'x', 'exclusive', token, 0))
         self.assertEqual(lines[1][:-1], ('default', waiting, 0, 'x', 'shared', 0))
-        # A deadline is the end of a millisecond, since nothing may be early.
+        # A deadline is rounded up to a millisecond, since no request may time out early.
         self.assertTrue(1 <= lines[1][-1] <= 60001, lines[1])
 
-    def test_limits_count_what_was_there(self):
+    def test_limits_include_restored_requests(self):
         self.start('--limit', 'requestsPerClient=3')
         client = self.raw_client()
         ids = [client.request('x')[0] for _ in range(3)]
@@ -130,12 +130,12 @@ class Kept(StateCase):
         self.assert_error('LimitsExceeded', client.request, 'x', mentions='requestsPerClient')
         client.abort(ids[2])
         client.request('y')
-        # What is there stays, whatever the limits are now.
+        # Restored requests stay, whatever the limits are now.
         self.restart('--limit', 'requestsPerClient=1', '--limit', 'nameBytes=1')
         self.assertEqual(len(client.resync()), 3)
         self.assert_error('LimitsExceeded', client.request, 'z', mentions='requestsPerClient')
 
-    def test_a_deaf_client_is_kept(self):
+    def test_a_client_that_does_not_read_is_restored(self):
         """A client that reads nothing while the service is restarted."""
         self.start()
         process = self.process_client()
@@ -181,7 +181,7 @@ class GoesOn(StateCase):
         for client in (b, c, d, e, f):
             self.assertEqual([event.signal for event in client.events], ['Granted'])
 
-    def test_a_long_queue_keeps_its_order(self):
+    def test_a_long_queue_is_restored_in_order(self):
         """Of several clients with many requests each, some of which have ended."""
         self.start()
         clients = [self.raw_client() for _ in range(5)]
@@ -252,7 +252,7 @@ class GoesOn(StateCase):
                 client.result(serial)
             self.restart()
 
-    def test_a_steal_is_kept(self):
+    def test_a_steal_is_restored(self):
         self.start()
         victim, thief, waiter = [self.raw_client() for _ in range(3)]
         lost, _ = victim.request('x')
@@ -270,7 +270,7 @@ class GoesOn(StateCase):
         victim.release(again)
         self.wait_granted(waiter, waiting)
 
-    def test_watches_are_gone(self):
+    def test_watches_are_not_restored(self):
         self.start()
         holder, watcher = self.raw_client(), self.raw_client()
         watcher.watch()
@@ -311,7 +311,7 @@ class GoesOn(StateCase):
 class Meanwhile(StateCase):
     """Events while there is no service."""
 
-    def test_a_holder_dies(self):
+    def test_a_holder_disconnects(self):
         self.start()
         process, waiter, behind = self.process_client(), self.raw_client(), self.raw_client()
         process.request('x')
@@ -333,7 +333,7 @@ class Meanwhile(StateCase):
         waiter.ping()
         self.assertEqual(len(waiter.events), 1)
 
-    def test_one_who_waits_dies(self):
+    def test_a_waiting_client_disconnects(self):
         self.start()
         holder, process, behind = self.raw_client(), self.process_client(), self.raw_client()
         held, _ = holder.request('x', mode='shared')
@@ -411,7 +411,7 @@ class Meanwhile(StateCase):
         self.assertLess(max(entry['age'] for entry in entries), 60000 * FACTOR)
         holder.release(held)
 
-    def test_a_deadline_goes_on(self):
+    def test_a_deadline_continues(self):
         self.start()
         holder, waiter = self.raw_client(), self.raw_client()
         holder.request('x')
@@ -430,7 +430,7 @@ class Meanwhile(StateCase):
         diagnostic(f'{(at - served - limit) * 1000:.1f} ms late')
         self.assertLess(at - served, limit + PATIENCE / 2)
 
-    def test_a_client_comes(self):
+    def test_a_new_client(self):
         """A new client's request comes after the restored ones."""
         self.start()
         holder = self.raw_client()
@@ -450,7 +450,7 @@ class Meanwhile(StateCase):
 class Repeated(StateCase):
     """Calls without a reply are sent again."""
 
-    def test_a_key_finds_its_request(self):
+    def test_a_repeated_key_finds_its_request(self):
         self.start()
         a, b = self.raw_client(), self.raw_client()
         held, waiting = a.request('x', key=1), b.request('x', key=1)
@@ -467,7 +467,7 @@ class Repeated(StateCase):
         id_, token = b.request('x', key=1)
         self.assertEqual(id_, waiting[0])
         self.assertGreater(token, held[1])
-        # That one is gone, so the key is free.
+        # The request has ended, so the key is free.
         self.assertNotEqual(a.request('x', key=1)[0], held[0])
 
     def results(self, client, serials):
@@ -482,7 +482,7 @@ class Repeated(StateCase):
         return answers
 
     def flight(self, client, messages, delay):
-        """Sends all, and kills the service after that time."""
+        """Sends all calls, and kills the service after that time."""
         self.current.pause()
         serials = client.send_all(messages)
         client.ping_the_bus()
@@ -497,7 +497,8 @@ class Repeated(StateCase):
     CALLS = 120
 
     def test_requests_in_flight(self):
-        """Everything acknowledged is there; after sending all again, each request is there once, in order."""
+        """Everything acknowledged is restored; after sending all again, each request exists once,
+        in order."""
         self.start()
         holder, client = self.raw_client(), self.raw_client()
         held, _ = holder.request('x')
@@ -514,7 +515,7 @@ class Repeated(StateCase):
             for key, answer in zip(range(first, first + self.CALLS), answers):
                 if answer is not None:
                     self.assertEqual(by_key.get(key), answer[0])
-            # What was not answered may be there too, but no call behind one that isn't.
+            # Unanswered calls may have been stored too, but none after one that wasn't.
             self.assertEqual(sorted(by_key), list(range(first, first + len(by_key))))
             again = [client.request('x', key=key, mode='shared')[0]
                      for key in range(first, first + self.CALLS)]
@@ -566,7 +567,7 @@ class Repeated(StateCase):
         self.restart()
         self.assert_error('NotHeld', client.release, id_)
 
-    def test_abort_is_kept(self):
+    def test_an_abort_is_restored(self):
         self.start()
         holder, client = self.raw_client(), self.raw_client()
         holder.request('x')
@@ -577,7 +578,7 @@ class Repeated(StateCase):
         self.assertEqual(holder.query()[1], [])
 
     def test_no_reply_wanted(self):
-        """A call that wants no reply changes nothing that could be lost or duplicated."""
+        """A call without a reply changes nothing that could be lost or duplicated."""
         self.start()
         client = self.raw_client()
         client.send(lock_call('Request', 'x', reply=False))
@@ -595,7 +596,7 @@ class Commits(StateCase):
         with open(self.path('lock'), 'rb') as file:
             return struct.unpack('=Q', file.read())[0]
 
-    def test_a_release_and_the_request_behind_it(self):
+    def test_a_release_and_the_request_after_it(self):
         """Two packets in one turn, of which only the second is answered: one commit."""
         service = self.start()
         sock = self.socket_client().socket
@@ -613,7 +614,7 @@ class Commits(StateCase):
             sock.release(sock.request('y')[0])
         self.assertEqual(self.n_commits() - before, 60)
 
-    def test_what_comes_and_goes_in_one_turn(self):
+    def test_a_request_that_ends_in_its_turn(self):
         """A request that ends in the same turn is never written."""
         self.start()
         sock = self.socket_client().socket
@@ -649,7 +650,7 @@ class Without(StateCase):
         self.assertEqual(service.wait_exit(), 0)
         self.assertEqual(waiter.signals('Granted'), [])
 
-    def test_what_was_kept_before_is_left_alone(self):
+    def test_earlier_state_is_not_touched(self):
         """It neither reads nor writes the state."""
         self.start()
         client = self.raw_client()
@@ -668,7 +669,7 @@ class Without(StateCase):
 class Contract(StateCase):
     def test_resync_is_introspected(self):
         self.start()
-        method = GLib.Variant('(s)', ('x',))  # no argument is taken
+        method = GLib.Variant('(s)', ('x',))  # the socket has no argument
         self.assertIn('<method name="Resync">', self.control.introspect('/org/w3/WebLocks'))
         self.assert_error('InvalidArgs', self.control.call, '/org/w3/WebLocks',
                           'org.w3.WebLocks.Service', 'Resync', method)

@@ -11,7 +11,7 @@ from harness import diagnostic, main
 from statecase import StateCase
 
 PAGE = 4096
-# Where the numbers of a beginning's page are that say which of the two is newer.
+# The offsets of the numbers that show which of the first two pages is newer.
 NEWER = range(144, 152)
 
 
@@ -30,7 +30,7 @@ class Damage(StateCase):
             client.request(f'{number % 20}', why=f'number {number}', key=number + 1)
         for client in self.clients:
             client.release(client.request('gone')[0])
-        # What a state before the last turns had, and this one hasn't.
+        # Differences between the state before the last turns and this one.
         self.clients[0].release(self.clients[0].resync()[0][1])
         self.other_client = self.raw_client()
         self.buckets = ('default',)

@@ -39,7 +39,7 @@ class Told(StateCase):
                 waiter.release(waiting)
                 self.assertEqual(self.current.stop(), 0)
 
-    def test_it_says_nothing(self):
+    def test_no_signals_are_sent(self):
         service = self.start()
         self.control.request('x', key=1)
         service.signal(signal.SIGTERM)
@@ -49,7 +49,7 @@ class Told(StateCase):
         self.start()
         self.control.release(self.control.resync()[0][1])
 
-    def test_requests_while_it_ends(self):
+    def test_requests_during_shutdown(self):
         """Each is served, or the bus replies that there is no service; the service never refuses one."""
         served = 0
         for round_ in range(4):
@@ -98,7 +98,8 @@ class Told(StateCase):
         self.assertEqual(client.events, [])
 
     def test_idle(self):
-        """It stores where the next one continues: the ids and tokens of ended requests."""
+        """It stores the ids and tokens at which the next instance continues, also of ended
+        requests."""
         def start():
             return self.start('--idle-exit=0.3', ready=False)
 
@@ -110,7 +111,7 @@ class Told(StateCase):
         _, (again, newer) = start_and_use(start, self.control, lambda: client.request('x'))
         self.assertGreater(again, id_)
         self.assertGreater(newer, token)
-        # In use, so it stays, and so does one that has it from the state.
+        # The service is in use, so it doesn't exit; nor does one with restored locks.
         self.crash()
         service = self.start('--idle-exit=0.3')
         with self.assertRaises(TimeoutError):
@@ -136,7 +137,7 @@ class Work(WorkCase):
         self.report_work()
         self.assertEqual(last.stop(), 0)
 
-    def test_a_chain_at_once(self):
+    def test_a_chain_of_replacements(self):
         """Each is replaced before it serves."""
         services = [self.start('--replace')]
         self.begin()
@@ -195,14 +196,14 @@ class Replaced(StateCase):
         self.assertEqual(self.wait_granted(waiter, waiting) > token, True)
         self.assertEqual([event.signal for event in holder.events + waiter.events], ['Granted'])
 
-    def test_the_old_one_says_nothing_of_a_loss(self):
+    def test_the_old_one_notifies_of_no_loss(self):
         first = self.start('--replace')
         self.start('--replace')
         self.assertEqual(first.wait_exit(), 0)
         for line in first.stderr().splitlines():
             self.assertIn('another instance has taken the name', line)
 
-    def test_one_without_a_store_by_one_with(self):
+    def test_without_state_by_one_with_state(self):
         """Its locks are lost, and its clients notified."""
         first = self.start('--replace', '--no-state', state=False)
         client = self.raw_client()
@@ -212,7 +213,7 @@ class Replaced(StateCase):
         self.assertEqual(first.wait_exit(), 0)
         self.assertEqual(client.resync(), [])
 
-    def test_one_with_a_store_by_one_without(self):
+    def test_with_state_by_one_without(self):
         first = self.start('--replace')
         client = self.raw_client()
         client.request('x', key=1)
@@ -220,7 +221,7 @@ class Replaced(StateCase):
         self.assertEqual(first.wait_exit(), 0)
         self.assertEqual(client.resync(), [])
 
-    def test_one_that_does_not_let_it_go(self):
+    def test_an_instance_that_does_not_release_the_state(self):
         first = self.start()
         client = self.raw_client()
         held, _ = client.request('x')
@@ -232,7 +233,7 @@ class Replaced(StateCase):
 
 
 class Several(StateCase):
-    def test_ten_at_once(self):
+    def test_ten_at_the_same_time(self):
         """One serves, with the whole state; the others exit with 1."""
         self.start()
         client = self.raw_client()
@@ -256,7 +257,7 @@ class Several(StateCase):
         client.release(held)
         self.wait_granted(client, waiting)
 
-    def test_a_second_one_changes_nothing(self):
+    def test_a_second_instance_changes_nothing(self):
         self.start()
         client = self.raw_client()
         held, _ = client.request('x')
@@ -279,7 +280,7 @@ class Several(StateCase):
 
 
 class Locked(StateCase):
-    """Another process has the state locked, and isn't on the bus."""
+    """Another process has locked the state, and isn't on the bus."""
 
     def take_lock(self):
         file = open(self.path('lock'), 'rb+')

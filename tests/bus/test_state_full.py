@@ -60,8 +60,8 @@ class FileSize(StateCase):
 
     @contextlib.contextmanager
     def limited(self, size):
-        """For the services that are started meanwhile. They write no coverage data: the limit would
-        truncate the files, and what other processes have counted would be lost."""
+        """For services that are started meanwhile. They write no coverage data: the limit would
+        truncate the files, and the counts of other processes would be lost."""
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
         try:
@@ -88,7 +88,7 @@ class FileSize(StateCase):
             client.release(id_)
         ids = [client.request(f'again {number}')[0] for number in range(100)]
         self.assertIsNone(service.process.poll())
-        # The next one too.
+        # The next service too.
         with self.limited(1000000):
             self.restart()
         self.assertEqual(sorted(entry[1] for entry in client.resync()), ids)
@@ -99,7 +99,7 @@ class FileSize(StateCase):
             with self.subTest(size), self.limited(size):
                 service = self.start(ready=False)
                 self.assertEqual(service.wait_exit(), 1)
-                # Its messages go to a file, which has the same limit.
+                # Its messages go to a file with the same limit.
                 if size >= 4096:
                     self.assertIn('no space for the state', service.stderr())
                     self.assertIn(self.directory, service.stderr())
@@ -132,7 +132,7 @@ class Full(FullCase):
             self.assertEqual(other.events, [])
         self.assertEqual(self.see_all(), before)
 
-    def test_refused_and_kept(self):
+    def test_refused_requests_change_nothing(self):
         self.begin()
         self.refusals()
         for _ in range(3):
@@ -149,7 +149,7 @@ class Full(FullCase):
         for number in range(200):
             self.clients[0].request(f'again {number}' + 'n' * 500)
 
-    def test_all_of_it_can_end(self):
+    def test_all_stored_requests_can_end(self):
         """Releases, aborts, time-outs and deaths, one by one, with every grant that follows, and
         the service killed in between."""
         self.begin()
@@ -186,7 +186,7 @@ class Full(FullCase):
         self.ask_until_refused()
         self.assertEqual(self.clients[0].request('x', key=1), held)
         self.assert_error('LimitsExceeded', self.clients[0].request, 'n' * 1000, key=2)
-        # On a lock socket it is a limit without a name.
+        # On a lock socket the error has no limit.
         sock = self.lock_socket()
         error = self.assert_error('LimitsExceeded', sock.request, 'n' * 1000)
         self.assertEqual(error.message, '')
@@ -242,7 +242,7 @@ class Traffic(FullCase, WorkCase):
 
     def test_storm(self):
         self.start('--limit', 'requestsPerClient=65536')
-        # So that there is something to be kept, and no room for the workers' requests.
+        # So that there are stored requests, and no space for those of the workers.
         self.clients = [self.raw_client()]
         self.begin()
         self.wait_for_cycles(3)

@@ -43,12 +43,12 @@ class Directory(StateCase):
         self.check_keeps(self.directory, state=True)
         self.assertFalse(os.path.exists(os.path.join(self.bus.runtime, 'weblocks')))
 
-    def test_a_missing_one_is_made(self):
+    def test_a_missing_directory_is_created(self):
         path = os.path.join(self.directory, 'a', 'b')
         self.check_keeps(path, f'--state-dir={path}')
         self.assertEqual(mode_of(path), 0o700)
 
-    def test_a_relative_one(self):
+    def test_a_relative_path(self):
         here = os.getcwd()
         os.chdir(self.directory)
         try:
@@ -70,7 +70,7 @@ class Directory(StateCase):
                 self.check_keeps(path, env={'RUNTIME_DIRECTORY': path + tail})
         self.assertFalse(os.path.exists(os.path.join(self.bus.runtime, 'weblocks')))
 
-    def test_the_option_comes_first(self):
+    def test_the_option_takes_precedence(self):
         self.check_keeps(self.directory, state=True,
                          env={'RUNTIME_DIRECTORY': os.path.join(self.directory, 'not')})
 
@@ -86,7 +86,7 @@ class Directory(StateCase):
                 service.signal(signal.SIGTERM)
                 client.wait_released(held, 'lost')
                 self.assertEqual(service.wait_exit(), 0)
-        # The system's bus has no directory of a user.
+        # The system's bus has no user's directory.
         service = self.start('--system', state=False, address_option=False,
                              env={'DBUS_SYSTEM_BUS_ADDRESS': self.bus.address})
         self.assertEqual(len(warnings(service)), 1, service.stderr())
@@ -117,7 +117,7 @@ class Directory(StateCase):
         self.assertLess(len(service.stderr().splitlines()), 10)
         self.assertIsNone(owner_of(self.control))
 
-    def test_what_is_none(self):
+    def test_not_a_directory(self):
         file = os.path.join(self.directory, 'file')
         with open(file, 'wb'):
             pass
@@ -129,7 +129,7 @@ class Directory(StateCase):
         self.refused('--state-dir=', status=1)
         self.refused('--no-state', f'--state-dir={self.directory}', status=2, mentions='no-state')
 
-    def test_one_that_lets_others_in(self):
+    def test_a_directory_open_to_others(self):
         """Directory and files belong to the service's user alone: SECURITY.md."""
         for mode in (0o777, 0o1777, 0o755, 0o750, 0o710, 0o701):
             with self.subTest(oct(mode)):
@@ -148,7 +148,7 @@ class Directory(StateCase):
                 self.refused(f'--state-dir={link}{tail}', mentions=f'{link} is a symbolic link')
         self.assertEqual(os.listdir(link), [])
 
-    def test_one_of_another_user(self):
+    def test_a_directory_of_another_user(self):
         try:
             os.chown(self.directory, 65534, 65534)
         except OSError:
@@ -156,7 +156,7 @@ class Directory(StateCase):
         self.refused(f'--state-dir={self.directory}',
                      mentions=f'{self.directory} belongs to another user')
 
-    def test_a_lock_that_is_another_file(self):
+    def test_another_object_as_lock_file(self):
         """It is not written to, whatever its type."""
         self.start()
         self.crash()
@@ -183,8 +183,8 @@ class Directory(StateCase):
         elif os.path.lexists(path):
             os.unlink(path)
 
-    def test_one_that_cannot_be_written(self):
-        """For a user who is not root."""
+    def test_a_directory_that_cannot_be_written(self):
+        """For a user other than root."""
         if why_no_other_users():
             self.skipTest(why_no_other_users())
         os.chmod(self.directory, 0o755)
@@ -226,7 +226,7 @@ class Whose(StateCase):
         self.assertEqual(warnings(service), [])
         service.end()
 
-        # The same with the first one's file in the second one's place.
+        # The same with the first bus's file in place of the second one's.
         path = os.path.join(self.directory, bus_id(clients_of_other[0]) + '.state')
         shutil.copy(self.path(), path)
         service = Service(other, [f'--state-dir={self.directory}'])
@@ -237,7 +237,7 @@ class Whose(StateCase):
         with open(self.path(), 'rb') as first, open(path + '.aside', 'rb') as aside:
             self.assertEqual(first.read(), aside.read())
 
-        # Nor is what the first bus had touched by that.
+        # And the first bus's file is unchanged.
         self.start()
         self.assertEqual(holder.query()[0], [('x', 'exclusive', holder.name)])
         for client in clients_of_other:
@@ -270,7 +270,7 @@ class Whose(StateCase):
                 self.assertGreater(newer, token)
                 token = newer
 
-    def test_what_is_no_file(self):
+    def test_not_a_regular_file(self):
         def directory(path):
             os.mkdir(path)
             with open(os.path.join(path, 'file'), 'wb'):
@@ -338,7 +338,7 @@ class Whose(StateCase):
         self.restart()
         self.assertEqual(len(client.resync()), 1)
 
-    def test_what_an_interrupted_start_leaves(self):
+    def test_files_of_an_interrupted_start(self):
         """A new file that was not renamed, and the file of the crash guard, with any contents."""
         self.start()
         client = self.raw_client()
@@ -419,13 +419,13 @@ class Poison(StateCase):
         self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
         self.crash()
-        # It counts from the beginning.
+        # The count begins again.
         self.die(2)
         self.start()
         self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
         self.assertEqual(self.victim.events, [])
 
-    def test_only_one_is_bad(self):
+    def test_crashes_at_other_requests(self):
         """Crashes at other requests don't count."""
         self.fill()
         for name in ('bad', 'good', 'last', 'bad', 'good', 'bad'):

@@ -17,7 +17,8 @@ from rawbus import lock_call, method_call
 from statecase import StateCase
 from test_pressure import Bus, OwnBus
 
-# How long a new instance waits for the state if nobody on the bus is known to have it.
+# How long a new instance waits for the state if no connection of the bus is known to have locked
+# it.
 PATIENCE_SECS = 5
 
 
@@ -49,8 +50,9 @@ class StoppedCase(StateCase):
 
 
 class Stopped(StoppedCase):
-    def test_it_is_waited_for(self):
-        """Longer than a new instance waits otherwise; calls are replied to when it has exited."""
+    def test_the_old_one_is_waited_for(self):
+        """Longer than a new instance waits otherwise; calls are replied to when the old one has
+        exited."""
         self.stop_old()
         new = self.start('--replace')
         early = self.waiter.send(lock_call('Request', 'y', key=3))
@@ -67,7 +69,7 @@ class Stopped(StoppedCase):
         self.waiter.release(id_)
         self.check_locks(new)
 
-    def test_it_is_killed(self):
+    def test_the_old_one_is_killed(self):
         self.stop_old()
         new = self.start('--replace')
         early = self.waiter.send(lock_call('Request', 'x', key=2))
@@ -100,10 +102,10 @@ class Stopped(StoppedCase):
         """The old one takes the name back."""
         self.check_old_goes_on(signal.SIGKILL, -signal.SIGKILL)
 
-    def test_the_new_one_is_told_to_end(self):
+    def test_the_new_one_is_terminated(self):
         self.check_old_goes_on(signal.SIGTERM, 0)
 
-    def test_a_client_that_leaves_meanwhile(self):
+    def test_a_client_that_disconnects_meanwhile(self):
         """Its calls may be deferred; its lock ends."""
         self.stop_old()
         new = self.start('--replace')
@@ -118,7 +120,7 @@ class Stopped(StoppedCase):
 
 class NoState(StoppedCase):
     def test_a_directory_that_cannot_be_used(self):
-        """Detected before the name is taken from the old instance."""
+        """Detected before the name is taken over from the old instance."""
         path = os.path.join(self.directory, 'file')
         with open(path, 'wb'):
             pass
@@ -151,7 +153,7 @@ class Flooder:
 
     def read(self):
         if not self.socket.recv(1 << 20):
-            self.left = 0  # it was too much for the bus, which has ended the connection
+            self.left = 0  # the bus has disconnected it because of too much data
 
     def write(self):
         sent = self.socket.send(memoryview(self.blob)[self.offset:])
@@ -172,7 +174,7 @@ class Floods(OwnBus):
     service_environment = KEEPS_LITTLE
 
     def make_bus(self):
-        # As dbus-broker-launch sets it for a session.
+        # As set by dbus-broker-launch for a session.
         return Bus(broker_options=('--max-bytes=536870912', '--max-fds=128',
                                    '--max-matches=16384', '--max-objects=16384'))
 
@@ -183,8 +185,8 @@ class Floods(OwnBus):
         self.held, self.token = self.holder.request('x', key=1)
 
     def flood(self, at_half=lambda: None):
-        """All is sent that the bus takes, and `at_half` called on the way. The flooders, and how
-        many MiB."""
+        """Sends everything that the bus accepts, and calls `at_half` meanwhile. Returns the
+        flooders, and how many MiB were sent."""
         flooders = [Flooder(self, self.COUNT) for _ in range(self.FLOODERS)]
         total = left = sum(flooder.left for flooder in flooders)
         while left > 0:
@@ -211,11 +213,11 @@ class Floods(OwnBus):
         self.assertEqual(self.old.wait_exit(), 0, self.old.stderr())
         self.assert_clean_end(new)
 
-    def test_beside_one_that_is_stopped(self):
+    def test_with_a_stopped_instance(self):
         self.old.pause()
         new = self.start('--replace')
         flooders, sent = self.flood()
-        # The bus has passed on all of it when their ends are seen.
+        # When their disconnects are noticed, the bus has transmitted everything.
         for flooder in flooders:
             flooder.raw.close()
         wait_for(lambda: not {flooder.name for flooder in flooders} & self.known_names(),
@@ -223,7 +225,7 @@ class Floods(OwnBus):
         self.old.resume()
         self.check(new, sent)
 
-    def test_beside_one_that_runs(self):
+    def test_with_a_running_instance(self):
         started = []
         _, sent = self.flood(lambda: started.append(self.start('--replace', ready=False)))
         self.check(started[0].wait_ready(self.control), sent)

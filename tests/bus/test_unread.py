@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The memory that the service uses for clients that don't read: for their calls, the replies, and the
-signals of what they watch. There is a limit in bytes for all together.
+"""The memory that the service uses for clients that don't read: for their calls, the replies, and
+the signals of what they watch. There is a limit in bytes for all together.
 
-Without a monitor, which would have to read all of it.
-"""
+Without a monitor, which would have to read all of it."""
 
 import os
 import struct
@@ -20,10 +19,10 @@ from test_pressure import OwnBus, wait_quiet
 
 BUCKET = 'unread'
 MIB = 1 << 20
-# Calls that wait, which take twice that while they are written, and what the allocator keeps.
+# Deferred calls, which take twice that while they are written, and memory that the allocator keeps.
 WAITING_MIB = 4
 SLACK_MIB = 12
-# The answer to Query in a bucket that has so many requests.
+# The size of the reply to Query in a bucket with this number of requests.
 REQUESTS = 2 * 1024
 ANSWER_MIB = 2
 
@@ -47,8 +46,8 @@ class UnreadCase(OwnBus):
         return sock
 
     def one_that_is_not_served(self):
-        """By the bus: since it reads nothing, nor answers a Ping. It has been identified, so
-        nothing is under way that takes a descriptor."""
+        """On the bus, since it neither reads nor replies to a Ping. It has been identified, so no
+        look-up uses a descriptor."""
         client = self.raw()
         client.query(BUCKET)
         client.answers_pings = False
@@ -109,7 +108,7 @@ class Calls(UnreadCase):
         body = GLib.Variant('(sa{sv})', (name, more))
         return self.slow.encode(method_call(SERVICE, bucket_path(BUCKET), LOCKS, 'Request', body))
 
-    def test_what_sd_bus_cannot_read(self):
+    def test_messages_that_sd_bus_cannot_read(self):
         """U+FFFF, which a bus can transmit, followed by any string."""
         more = {'why': GLib.Variant('s', 'w' * 2 * MIB)}
         calls = [self.encode('\uffff', **more) for _ in range(self.COUNT)]
@@ -142,8 +141,8 @@ class Calls(UnreadCase):
         body = {'x': GLib.Variant('av', [empty] * 10000)}
         calls = [self.encode('x', **body) for _ in range(self.COUNT)]
         self.check('signatures', ((serial, blob) for blob, serial in calls))
-        # They count for what they take, which is more than may wait: they are dropped, as is what
-        # comes before it has answered the last Ping.
+        # Their memory counts, which exceeds the limit of deferred calls: they are dropped, as are
+        # calls before the reply to the last Ping.
         def is_served():
             try:
                 self.slow.result(self.slow.send(lock_call('Query', bucket=BUCKET)), 0.5)
@@ -186,7 +185,7 @@ class Answers(UnreadCase):
             held, pending = client.result(serial)
             self.assertEqual(len(held) + len(pending), REQUESTS)
 
-    def test_of_one_that_has_left(self):
+    def test_of_a_disconnected_client(self):
         self.service = self.begin()
         self.fill()
         slow = self.one_that_is_not_served()
@@ -214,7 +213,7 @@ class Watchers(UnreadCase):
         sock = self.socket(victim)
         sock.request_all('x' * 1024, BUCKET)
         self.mark()
-        # Nobody is in a hurry to read, or else there would be nothing to keep.
+        # No client reads meanwhile, so that everything has to be stored.
         sock.close()
         victim.close()
         wait_for(lambda: victim.name not in self.known_names(), what='its end')

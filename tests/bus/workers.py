@@ -13,8 +13,8 @@ from statecase import GONE, StateCase
 
 
 class Worker:
-    """A client that takes one of a few locks, lets it go, and so on; what had no answer it says
-    again, as a library does. Never waits: step() does what can be done."""
+    """A client that repeatedly acquires one of a few locks and releases it; calls without a reply
+    are repeated, as by a library. Never blocks: step() does what can be done."""
 
     def __init__(self, case, number, names, holders):
         self.case, self.number, self.names, self.holders = case, number, names, holders

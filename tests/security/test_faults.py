@@ -51,16 +51,16 @@ FAULTS = [
      ['LastWords.test_while_the_service_is_stopped'],
      'LastWords.test_while_the_service_is_stopped'),
     # A watcher gets the events of all buckets with that name.
-    ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_tells_only_the_own'],
+    ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_shows_only_own_locks'],
      'does not watch'),
     # A user can observe or break the locks of other users.
-    ('path-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
-     'Paths.test_a_user_looks_at_own_applications_only'),
-    ('break-unchecked', 'bus/test_break.py', ['Paths.test_a_user_looks_at_own_applications_only'],
-     'Paths.test_a_user_looks_at_own_applications_only'),
+    ('path-unchecked', 'bus/test_break.py', ['Paths.test_a_user_observes_own_applications_only'],
+     'Paths.test_a_user_observes_own_applications_only'),
+    ('break-unchecked', 'bus/test_break.py', ['Paths.test_a_user_observes_own_applications_only'],
+     'Paths.test_a_user_observes_own_applications_only'),
     ('observable-unfiltered', 'bus/test_break.py',
-     ['Paths.test_a_user_looks_at_own_applications_only'],
-     'Paths.test_a_user_looks_at_own_applications_only'),
+     ['Paths.test_a_user_observes_own_applications_only'],
+     'Paths.test_a_user_observes_own_applications_only'),
     # Waiting is sent to clients that do not watch, or is dropped without being counted.
     ('waiting-unwatched', 'bus/test_signals.py', ['Owners.test_timeout'], 'does not watch'),
     ('waiting-not-missed', 'bus/test_break.py', ['WatchAll.test_missed'], 'WatchAll.test_missed'),
