@@ -31,7 +31,7 @@ class AppClient(LineClient):
         write(name=self.client.name)
 
     def do_call(self, member, *arguments, **options):
-        """Any call of LockCalls, by its name there."""
+        """Calls any method of LockCalls, by its name there."""
         return getattr(self.client, member)(*arguments, **options)
 
     def do_call_at(self, member, *arguments, path):
@@ -78,7 +78,7 @@ class AppClient(LineClient):
             self.give(path, sock.fileno())
 
     def do_take_socket(self, path):
-        """Receives the lock socket of another client from there."""
+        """Receives the lock socket of another client from the socket at that path."""
         with socket.socket(socket.AF_UNIX) as sock:
             sock.connect(path)
             _, descriptors, _, _ = socket.recv_fds(sock, 1, 1)

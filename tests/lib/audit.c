@@ -79,7 +79,7 @@ count_sharers(const Audit *audit, const LimitsAccount *parent, ChargeKind kind)
     return n;
 }
 
-/* Counts the same requests by the lock managers' lists. */
+/* Counts the same requests in the lock managers' lists. */
 static guint32
 count_in_buckets(const UserAgent *user_agent)
 {

@@ -86,7 +86,7 @@ exec_broker(int controller_fd, char **options, int n_options)
     if (argv == NULL)
         _exit(127);
     memcpy(argv, fixed, sizeof(fixed));
-    /* Given options come last, so they win. */
+    /* The options of the command line come last, so they take precedence. */
     for (int i = 0; i < n_options; i++)
         argv[n_fixed + (size_t)i] = options[i];
 

@@ -31,8 +31,8 @@ look_at_signal(BusMonitor *self, GDBusMessage *message)
     }
 }
 
-/* In GDBus's thread. It keeps all messages from GDBus, which would answer some, but for the one
- * that is for us. */
+/* Runs in GDBus's thread. It withholds all messages from GDBus, which would reply to some, except
+ * for the program's own message. */
 static GDBusMessage *
 on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming, gpointer data)
 {
@@ -52,7 +52,7 @@ on_message(GDBusConnection *connection, GDBusMessage *message, gboolean incoming
     return NULL;
 }
 
-/* When the filter has been removed, and does not run any more. */
+/* Called when the filter has been removed, and does not run any more. */
 static void
 bus_monitor_destroy(gpointer data)
 {
@@ -84,7 +84,8 @@ bus_monitor_new(GDBusConnection *connection)
     return self;
 }
 
-/* Unless one of the connections ends, and nothing more will come; or it takes too long. */
+/* Waits until the monitor has read this far, one of the connections is closed, or the time limit
+ * has passed. */
 static void
 wait_for_mark(BusMonitor *self, GDBusConnection *other)
 {

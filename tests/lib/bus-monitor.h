@@ -11,9 +11,9 @@
 
 typedef struct BusMonitor BusMonitor;
 
-/* Takes over a connection that is used for nothing else. */
+/* Takes ownership of a connection that is not used otherwise. */
 BusMonitor *bus_monitor_new(GDBusConnection *connection);
 
-/* Asserts that there was none, of all that was sent until now: `other` is a connection to the same
- * bus. A bus that is gone is no matter. */
+/* Asserts that there was no broadcast so far: `other` is a connection to the same bus. Does nothing
+ * if the bus has ended. */
 void bus_monitor_free(BusMonitor *self, GDBusConnection *other);

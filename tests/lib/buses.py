@@ -15,13 +15,13 @@ import tempfile
 import time
 
 FACTOR = float(os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1'))
-# How long anything may take that should take next to no time.
+# The time limit for anything that usually takes almost no time.
 PATIENCE = 20.0 * FACTOR
 
-# How often is enough for a quick run, and how often what the test promises is about.
+# How often something is repeated in a quick run, and at full size.
 FULL_SIZE = os.environ.get('WEBLOCKS_FULL_SIZE', '0') != '0'
 
-# A user and a group that each system has.
+# A user and a group that exist on each system.
 NOBODY = 65534
 
 RUNTIME_PARENT = '/dev/shm'
@@ -56,7 +56,8 @@ DAEMON_CONFIG = '''<!DOCTYPE busconfig PUBLIC
 </busconfig>
 '''
 
-# The rules of /usr/share/dbus-1/system.conf: calls and names need a rule, all else is allowed.
+# The rules of /usr/share/dbus-1/system.conf: calls and names need a rule, everything else is
+# allowed.
 SYSTEM_POLICY = '''
   <policy context="default">
     <allow user="*"/>
@@ -100,7 +101,8 @@ def full_size(quick, full):
 
 @functools.cache
 def can_be_others():
-    """Whether processes of other users can be created, which root of a user namespace can't."""
+    """Whether processes of other users can be created, which is not possible as root of a user
+    namespace."""
     try:
         subprocess.run(['true'], user=NOBODY, group=NOBODY, extra_groups=[], check=True)
     except OSError:
@@ -110,7 +112,7 @@ def can_be_others():
 
 @functools.cache
 def why_no_other_users():
-    """Why programs of this tree cannot run as other users; '' if they can."""
+    """Returns why programs of this tree cannot run as other users; '' if they can."""
     if not can_be_others():
         return 'only root can start programs as other users'
     if subprocess.run(['test', '-r', __file__], user=NOBODY, group=NOBODY, extra_groups=[],
@@ -190,7 +192,7 @@ def status_kib(pid, key):
         return next(int(line.split()[1]) for line in file if line.startswith(key))
 
 
-# The policy of a bus that gives nobody its statistics.
+# The policy of a bus that refuses its statistics to all clients.
 _NO_STATISTICS = '''
     <deny send_destination="org.freedesktop.DBus"
           send_interface="org.freedesktop.DBus.Debug.Stats"/>
@@ -205,8 +207,8 @@ def bus_without_statistics():
 
 
 class Bus:
-    """One private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the
-    options for the latter."""
+    """A private bus. `kind` is dbus-daemon or dbus-broker; `config` is for the former, the options
+    are for the latter."""
 
     def __init__(self, kind=None, config=DAEMON_CONFIG, broker_options=()):
         self.config = config
@@ -215,10 +217,10 @@ class Bus:
         if self.kind not in ('dbus-daemon', 'dbus-broker'):
             raise RuntimeError(f'WEBLOCKS_TEST_BUS={self.kind} is no bus that we know')
         self.directory = tempfile.mkdtemp(prefix='weblocks-test-')
-        # The tests of two users need the socket reachable for both.
+        # The tests of two users need a socket that both can access.
         os.chmod(self.directory, 0o755)
         self.services = os.path.join(self.directory, 'services')
-        # As a user's own is, in memory.
+        # In memory, like a user's own.
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.runtime = tempfile.mkdtemp(prefix='weblocks-test-', dir=parent)
         os.mkdir(self.services)
@@ -279,7 +281,7 @@ class Bus:
             return file.read()
 
     def pause(self):
-        """Sends SIGSTOP, and waits until it has stopped. It may not be a child of this process."""
+        """Sends SIGSTOP, and waits until it has stopped. It need not be a child of this process."""
         os.kill(self.pid, signal.SIGSTOP)
         deadline = time.monotonic() + PATIENCE
         while process_stat(self.pid)[0] != 'T':
@@ -296,7 +298,7 @@ class Bus:
 
     def stop(self):
         if self.process is not None and self.kind == 'dbus-broker':
-            # The launcher ends the broker when its standard input closes.
+            # The launcher terminates the broker at EOF on its standard input.
             self.process.stdin.close()
             try:
                 wait_exit(self.process)

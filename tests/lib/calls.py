@@ -30,7 +30,7 @@ class DBusError(Exception):
         self.message = message
 
     def __reduce__(self):
-        # For another process: an exception is made anew from what it was made of.
+        # Pickling for another process: an exception is created again from its arguments.
         return DBusError, (self.name, self.message)
 
     @property
@@ -87,7 +87,7 @@ def options(**values):
 
 
 class LockCalls:
-    """What all clients can do. The class that inherits it has call(path, interface, member, body),
+    """The methods of all clients. A class that inherits it has call(path, interface, member, body),
     wait_for(condition, what=) and `events`."""
 
     def locks(self, bucket, member, body=None, **kw):

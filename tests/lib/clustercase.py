@@ -24,7 +24,7 @@ Servers=127.0.0.1:1
 
 
 class Call:
-    """A call whose reply waits for the gateway, which the test is."""
+    """A call whose reply waits for the gateway, that is for the test."""
 
     def __init__(self, client, member, body=None, path=None):
         self.replies = []
@@ -67,8 +67,8 @@ class ClusterCase(StateCase):
         return gateway
 
     def start_all(self):
-        """A service and a gateway that has greeted it, and a client that waits for 'x'. Returns the
-        gateway, the client, the id of its request, and the demand."""
+        """Starts a service, a gateway that has completed the greeting, and a client that waits for
+        'x'. Returns the gateway, the client, the id of its request, and the demand."""
         gateway = self.start_gateway()
         self.start()
         client = self.client()
@@ -78,7 +78,7 @@ class ClusterCase(StateCase):
         return gateway, client, id_, demand
 
     def hold(self):
-        """As start_all(), and then it holds 'x'."""
+        """As start_all(); then the client holds 'x'."""
         gateway, client, id_, demand = self.start_all()
         gateway.permit(demand)
         client.wait_granted(id_)

@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""A gateway to a cluster that a test drives: the other end of weblocksd's connection.
+"""A gateway to a cluster that a test controls: the other end of weblocksd's connection.
 
-It receives in the main loop. What it received is in `packets` until the test takes it; it answers nothing
-by itself but what is switched on.
-"""
+It receives in the main loop. Received messages are in `packets` until the test takes them; it only
+sends replies automatically that are switched on."""
 
 import os
 import socket
@@ -87,7 +86,7 @@ class Gateway:
             self.connection = None
 
     def close(self):
-        """As a gateway that is killed."""
+        """Disconnects like a gateway that is killed."""
         self.disconnect()
         if self.listener is not None:
             GLib.source_remove(self._accepts)
@@ -97,7 +96,8 @@ class Gateway:
     # ---- receiving
 
     def take(self, kind, what=None, timeout=PATIENCE, **fields):
-        """Waits for a packet of that kind with these fields, and removes it and all before it."""
+        """Waits for a packet of that kind with these fields, and removes it and all earlier
+        ones."""
         def find():
             for index, packet in enumerate(self.packets):
                 if isinstance(packet, kind) and all(
@@ -115,7 +115,7 @@ class Gateway:
 
     def greet(self, seconds=30):
         """The beginning of a connection, up to SYNCED; the lease is valid for that time. Returns
-        the demands that it began with."""
+        the initial demands."""
         self.take(link.Hello)
         found = []
         wait_for(lambda: any(isinstance(packet, link.Ready) for packet in self.packets), what='READY')
@@ -137,7 +137,7 @@ class Gateway:
         return self.serial
 
     def permit(self, demand, mode=link.EXCLUSIVE, seconds=30, block=None):
-        """Gives a permit for the handle of this demand. Returns its block."""
+        """Sends a permit for the handle of this demand. Returns its block."""
         self.block = block or self.block + 1
         self.send(link.permit(demand.handle, mode, in_seconds(seconds), self.block))
         return self.block

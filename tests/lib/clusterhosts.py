@@ -77,7 +77,7 @@ class Host:
         end(self.gateway)
 
     def end_gateway(self):
-        """As systemd does."""
+        """As systemd would."""
         self.gateway.terminate()
         wait_exit(self.gateway)
 
@@ -88,7 +88,7 @@ class Host:
         self.gateway.send_signal(signal.SIGCONT)
 
     def restore(self):
-        """Starts again what a test has ended or stopped."""
+        """Starts the parts again that a test has ended or stopped."""
         self.resume_gateway()
         if self.gateway.poll() is not None:
             self.start_gateway()

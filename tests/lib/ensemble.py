@@ -17,7 +17,7 @@ import time
 
 from buses import FACTOR, PATIENCE, RUNTIME_PARENT, end, spawn
 
-# Debian's; the second names the others that it needs. The first prints the log.
+# Debian's; the manifest of the second names the others that it needs. The first is for the log.
 JARS = '/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar'
 # Starts fast and stays small; the log's space is not reserved in blocks of 64 MB.
 JAVA = ['java', '-Xmx96m', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', '-Xshare:auto',
@@ -27,8 +27,8 @@ JAVA = ['java', '-Xmx96m', '-Xss512k', '-XX:TieredStopAtLevel=1', '-XX:+UseSeria
         '-Dzookeeper.forceSync=no', '-cp', JARS]
 STANDALONE = 'org.apache.zookeeper.server.ZooKeeperServerMain'
 QUORUM = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
-# Sessions are looked at for expiry once in a tick. A follower that is cut from its leader goes on
-# answering what needs no leader for so many ticks.
+# Sessions are checked for expiry once in a tick. A follower that is cut off from its leader
+# continues for this number of ticks to reply to requests that don't need the leader.
 TICK_MS = 250
 SYNC_TICKS = 8
 CONFIG = '''tickTime={tick}
@@ -104,7 +104,7 @@ class Place:
 
 
 class Network:
-    """A bridge with places and this process. Everything reaches everything, until it is cut."""
+    """A bridge with places and this process. All can reach each other, until they are cut off."""
 
     def __init__(self):
         self.places = []
@@ -120,7 +120,8 @@ class Network:
 
     def __exit__(self, *_exception):
         for place in self.places:
-            # The kernel deletes what was in a network some time after its last process.
+            # The kernel deletes the interfaces of a network some time after its last process has
+            # exited.
             subprocess.run(['ip', 'link', 'del', place.device], check=False)
             end(place.holder)
         self.places.clear()
@@ -138,7 +139,7 @@ class Network:
             time.sleep(0.005)
         run('ip', 'link', 'add', place.device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns',
             str(place.holder.pid))
-        # ZooKeeper's client doesn't find 127.0.0.1 where the other interfaces have IPv6 only.
+        # ZooKeeper's client doesn't resolve 127.0.0.1 if the other interfaces only have IPv6.
         run('ip', 'link', 'set', place.device, 'addrgenmode', 'none')
         run('ip', 'link', 'set', place.device, 'master', 'bridge0', 'up')
         run(*place.enter(), 'ip', 'address', 'add', f'{place.address}/24', 'dev', 'eth0')
@@ -147,16 +148,16 @@ class Network:
         return place
 
     def cut(self, *places):
-        """These do not reach each other any more; the rest is as before. One cut at a time."""
+        """These no longer reach each other; the rest is unchanged. One cut at a time."""
         for place in places:
             run('bridge', 'link', 'set', 'dev', place.device, 'isolated', 'on')
 
     def cut_off(self, place):
-        """This one reaches nobody."""
+        """This place reaches no other."""
         run('ip', 'link', 'set', place.device, 'down')
 
     def cut_one_way(self, sender, receiver):
-        """What the one sends does not reach the other."""
+        """Packets of the sender don't reach the receiver."""
         run(*sender.enter(), 'ip', 'neigh', 'replace', receiver.address, 'lladdr',
             '02:00:00:00:00:01', 'dev', 'eth0', 'nud', 'permanent')
         self._faults.append((sender, receiver))
@@ -213,11 +214,11 @@ class Server:
         end(self.process)
 
     def copy_data(self):
-        """Copies what it has stored, while it does not run."""
+        """Copies its data while it isn't running."""
         shutil.copytree(self._data(), self._data() + '.copy')
 
     def put_back_data(self):
-        """Replaces what it has stored by the copy, as an administrator may do with a backup."""
+        """Replaces its data by the copy, as an administrator may do with a backup."""
         shutil.rmtree(self._data())
         shutil.copytree(self._data() + '.copy', self._data())
 
@@ -259,7 +260,7 @@ class Ensemble:
     def __init__(self, size=1, network=None, sync_ticks=SYNC_TICKS):
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
-        # Of each server: for clients, for followers, for elections.
+        # The ports of each server: for clients, for followers, for elections.
         ports = free_ports(3 * size) if network is None else [2181, 2888, 3888] * size
         self.servers = []
         lines = ''
@@ -288,7 +289,7 @@ class Ensemble:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def restore(self):
-        """Waits until all servers serve again, which it starts if need be."""
+        """Starts servers that have ended, and waits until all serve again."""
         for server in self.servers:
             server.resume()
             if server.process.poll() is not None:

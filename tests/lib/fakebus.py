@@ -3,8 +3,7 @@
 
 """A bus with one real client, the service, and any others that the test simulates.
 
-It gives the replies about clients that a test wants, also those that no real bus would give.
-"""
+The test chooses the replies about clients, also those that no real bus would send."""
 
 import os
 import socket
@@ -26,9 +25,9 @@ def error_reply(message, name, text='no'):
 
 
 class FakeBus:
-    """`answers` has, by unique name, what each GetConnectionCredentials for it is answered, in
-    turn: a dict of variants, in which ProcessFD is a plain descriptor; None for an error; or LATER
-    for one that waits for reply_later()."""
+    """`answers` contains, by unique name, the replies to GetConnectionCredentials for it, in order:
+    a dict of variants, in which ProcessFD is a plain descriptor; None for an error; or LATER for a
+    reply by reply_later()."""
 
     def __init__(self, directory):
         self.path = os.path.join(directory, 'fake-bus')
@@ -54,7 +53,7 @@ class FakeBus:
             self._thread.join()
             self._socket.close()
 
-    # ---- what the service sees of it
+    # ---- the bus's behaviour
 
     def _shake_hands(self, sock):
         assert sock.recv(1) == b'\0'
@@ -158,7 +157,7 @@ class FakeBus:
             socket.send_fds(self._socket, [message.to_blob(_CAPABILITIES)], list(descriptors))
             return self._serial
 
-    # ---- what the test does
+    # ---- functions for the test
 
     def wait_owned(self):
         with self._condition:
@@ -172,7 +171,7 @@ class FakeBus:
                 raise TimeoutError('the service has not released its name')
 
     def reply_later(self, answer):
-        """Replies to the calls that were held back."""
+        """Replies to the calls with LATER."""
         waiting, self.waiting = self.waiting, []
         for message in waiting:
             self._reply(message, answer)

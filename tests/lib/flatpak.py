@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The manifest that docs/flatpak.md shows."""
+"""The manifest in docs/flatpak.md."""
 
 import json
 import os

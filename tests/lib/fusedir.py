@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _LOOKUP, _GETATTR, _INIT = 1, 3, 26
 _DIRECTORY = 2
 NAME = 'directory'
-# Who asks for this has the last answer.
+# The look-up of this name gets the last reply.
 _LAST = 'last'
 
 
@@ -52,8 +52,8 @@ def _serve(fuse):
 
 
 def chroot_below(path):
-    """Our root is a directory in one, mounted there, that is served no longer. A descriptor to be
-    kept open, or else there is an answer: an error."""
+    """Makes a directory in such a file system the root of this process, and stops replying. Returns
+    a descriptor that has to stay open: otherwise there would be a reply, an error."""
     fuse = mount(path)
     server = threading.Thread(target=_serve, args=(fuse,), daemon=True)
     server.start()

@@ -33,7 +33,7 @@ from tap import diagnostic, main
 HERE = os.path.dirname(os.path.abspath(__file__))
 ERRORS = 'org.freedesktop.DBus.Error.'
 OWN_ERRORS = 'org.w3.WebLocks.Error.'
-# What sanitizers and valgrind write when they found something.
+# What sanitizers and valgrind write when they find something.
 REPORTS = ('AddressSanitizer', 'LeakSanitizer', 'runtime error:', 'ThreadSanitizer',
            'MemorySanitizer', 'ERROR SUMMARY: ', 'definitely lost', 'Invalid read',
            'Invalid write', 'uninitialised', 'assertion failed', 'CRITICAL')
@@ -79,7 +79,7 @@ class Client(LockCalls):
         self.connection.set_exit_on_close(False)
         self.name = self.connection.get_unique_name()
         self.events = []
-        # No match rule: the service addresses us, so none is needed.
+        # No match rule: the service's signals are unicast, so none is needed.
         self._subscription = self.connection.signal_subscribe(
             None, SERVICE, None, None, None, Gio.DBusSignalFlags.NO_MATCH_RULE, self._on_signal)
 
@@ -304,8 +304,9 @@ def pid_of(client, name):
 
 
 def start_and_use(start, control, use):
-    """A service that leaves when idle, and what `use()` gives, which leaves it in use or not. On a
-    machine that stalls it may leave before: then another one. `start()` doesn't wait for it."""
+    """A service that exits when idle, and the result of `use()`, after which it is in use or not.
+    On a machine that stalls the service may exit before: then another one is started. `start()`
+    doesn't wait for it."""
     for left in reversed(range(5)):
         service = start()
         try:

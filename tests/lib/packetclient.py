@@ -154,8 +154,8 @@ def decode(packet):
 # ---- a socket
 
 class LockSocket:
-    """One lock socket. `log` has every message of the service, in order; `live` what the socket
-    began with, `events` the grants and ends, `closed` the reason of CLOSED, `eof` the end."""
+    """A lock socket. `log` has every message of the service, in order; `live` the initial list,
+    `events` the grants and ends, `closed` the reason of CLOSED, `eof` the end."""
 
     def __init__(self, descriptor, patience=20.0):
         self.socket = socket.socket(fileno=descriptor)
@@ -170,7 +170,7 @@ class LockSocket:
     def close(self):
         self.socket.close()
 
-    # ---- what comes
+    # ---- receiving
 
     def _poll(self, events, timeout):
         poll = select.poll()
@@ -184,7 +184,7 @@ class LockSocket:
         try:
             packet = self.socket.recv(MAX_PACKET + 1)
         except ConnectionResetError:
-            # The other end was closed; what it had sent before comes now.
+            # The other end was closed; messages that were sent before are read now.
             self.n_resets += 1
             return True
         except BlockingIOError:
@@ -206,7 +206,7 @@ class LockSocket:
             self._entries += found.entries
             if not found.more:
                 self.live = self._entries
-                # The keys of what is live are not to be used for anything else.
+                # Keys of live requests are not used for new ones.
                 self.key = max([entry.key for entry in self.live if entry.key < 1 << 63], default=0)
         elif isinstance(found, Closed):
             self.closed = found.reason
@@ -250,7 +250,7 @@ class LockSocket:
         self.wait_for(lambda: self.ended(key), what=f'ENDED of {key}')
         return self.ended(key)
 
-    # ---- what is sent
+    # ---- sending
 
     def send_packet(self, packet):
         """Reads while the socket is full, since the service doesn't read from a client that doesn't read."""
@@ -283,7 +283,7 @@ class LockSocket:
             return self._buckets[name], b''
         number = len(self._buckets)
         if number == N_BUCKETS:
-            # The one that was bound first gives its number up.
+            # The bucket that was bound first loses its number.
             number = self._buckets.pop(next(iter(self._buckets)))
         self._buckets[name] = number
         return number, bucket(number, name)

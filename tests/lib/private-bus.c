@@ -65,7 +65,7 @@ spawn(const PrivateBus *bus, const char *const *arguments)
 
 /* ---- the launcher */
 
-/* Asks run-on-bus.py. */
+/* Sends a request to run-on-bus.py. */
 static char *
 ask_launcher(const char *question)
 {
@@ -172,7 +172,7 @@ private_bus_connect(PrivateBus *bus)
     return connection;
 }
 
-/* On return the bus has the match rule, so nothing from then on is missed. */
+/* When this returns, the match rule is active, so no later signal is missed. */
 static guint
 observe(PrivateBus *bus, const char *name, GDBusSignalCallback callback, gpointer data)
 {
@@ -264,8 +264,8 @@ private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection)
 
 /* ---- the service */
 
-/* The contract's encoding: a letter stands for itself, a digit too unless it is the first, and any
- * other byte is "_xx". */
+/* The contract's encoding: letters are unchanged, digits too except for the first character, and
+ * any other byte is "_xx". */
 char *
 private_bus_make_path(const char *bucket)
 {

@@ -24,25 +24,25 @@ typedef struct {
     BusMonitor *monitor; /* NULL on a bus that starts the service */
 } PrivateBus;
 
-/* A monitor sees every message; freeing asserts that none was a signal to everybody. */
+/* A monitor receives every message; freeing it asserts that none was a broadcast signal. */
 PrivateBus *private_bus_new(void);
 
 /* A dbus-daemon that starts the service on demand, with these options. It has no monitor. */
 PrivateBus *private_bus_new_activating(const char *options);
 void private_bus_free(PrivateBus *bus);
 
-/* One service at a time. Stopping asserts that it ended in good order. */
+/* One service at a time. Stopping asserts that it has exited successfully. */
 void private_bus_start_service(PrivateBus *bus, const char *const *limits);
 void private_bus_stop_service(PrivateBus *bus);
 
-/* Starts one with one more option, such as `--replace`, which takes the name over from the one that
- * has it; that one has ended in good order on return. */
+/* Starts another service with one more option, such as `--replace`, with which it takes over the
+ * name; the previous one has exited successfully on return. */
 void private_bus_replace_service(PrivateBus *bus, const char *option);
 
 GDBusConnection *private_bus_connect(PrivateBus *bus);
 
-/* Calls `leave` with the data, which ends the connection of that unique name, and waits until the
- * bus has noticed its end. */
+/* Calls `leave` with the data, which closes the connection with that unique name, and waits until
+ * the bus has noticed. */
 void private_bus_wait_gone(PrivateBus *bus, const char *name, GFunc leave, gpointer data);
 
 /* Closes the connection as if its process had been killed, and waits until the bus has noticed. */
@@ -51,9 +51,9 @@ void private_bus_kill_connection(PrivateBus *bus, GDBusConnection *connection);
 /* The object path of a bucket. */
 char *private_bus_make_path(const char *bucket);
 
-/* On return the service has dealt with all that the bus sent to it before. */
+/* When this returns, the service has processed everything that the bus sent to it before. */
 void private_bus_ping_service(PrivateBus *bus);
 
-/* Runs the main context until it is true; FALSE if it isn't after 20 seconds. */
+/* Runs the main context until the condition is true; returns FALSE if it isn't after 20 seconds. */
 typedef gboolean (*PrivateBusCondition)(gpointer data);
 gboolean private_bus_wait(PrivateBusCondition condition, gpointer data);

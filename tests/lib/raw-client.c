@@ -113,7 +113,8 @@ raw_client_receive(RawClient *self)
         } else if (errno == EAGAIN) {
             wait_for(self, POLLIN);
         } else {
-            /* Told once when packets of ours were left unread; there may be more to read. */
+            /* The kernel reports once that packets of this socket were left unread; there may be
+             * more to read. */
             g_assert_cmpint(errno, ==, ECONNRESET);
         }
     }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The smallest client of a lock socket, for tests and benchmarks: packets are written with
+/* A minimal client of a lock socket, for tests and benchmarks: packets are written with
  * common/packet.h into `out`, sent, and read one message at a time. It blocks, needs no main loop,
- * and asserts where something fails that can't fail. */
+ * and asserts that nothing fails unexpectedly. */
 
 #pragma once
 
@@ -20,8 +20,8 @@ typedef struct {
     guint64 in[PACKET_BYTES_MAX / sizeof(guint64)];
 } RawClient;
 
-/* Calls OpenSocket on a connection to a bus; or takes over a socket. The first message, LIVE, has
- * not been read. */
+/* Calls OpenSocket on a connection to a bus; or takes ownership of a socket. The first message,
+ * LIVE, has not been read. */
 RawClient *raw_client_new(GDBusConnection *connection);
 RawClient *raw_client_new_for_fd(int fd);
 void raw_client_free(RawClient *self);
@@ -33,8 +33,8 @@ guint64 raw_client_next_serial(RawClient *self);
 /* Sends `out`, in as few packets as possible. Waits while the socket is full. */
 void raw_client_send(RawClient *self);
 
-/* The next message, which is valid until the next call. Waits for it. NULL: the service has closed
- * the socket. A malformed message is an error. */
+/* Waits for the next message, which is valid until the next call. NULL: the service has closed the
+ * socket. A malformed message is an error. */
 const PacketHead *raw_client_receive(RawClient *self);
 
 /* As above, and it must be of this kind. */

@@ -21,8 +21,8 @@ from calls import (LOCKS, ROOT, SERVICE, DBusError, Event, LockCalls, bucket_pat
 
 DRIVER = 'org.freedesktop.DBus'
 DRIVER_PATH = '/org/freedesktop/DBus'
-# Whose a connection is, by address and unique name, where it isn't ours: its uid, or what else
-# makes two clients separate principals, for the checks of the monitor.
+# The principals of connections that don't belong to this process's user, by address and unique
+# name: a uid, or another value that is different for each principal; for the checks of the monitor.
 PRINCIPALS = {}
 _PLAIN = Gio.DBusMessageFlags.NONE
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
@@ -52,7 +52,7 @@ def connect(address, uid=None, descriptors=False):
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.settimeout(buses.PATIENCE)
     own = os.geteuid()
-    # The kernel notes the effective user at this moment, for good.
+    # The kernel stores the effective user at this moment.
     if uid is not None and uid != own:
         os.seteuid(uid)
     try:
@@ -82,8 +82,8 @@ def method_call(destination, path, interface, member, body=None):
 
 
 def lock_call(member, subject=None, bucket='default', reply=True, **kw):
-    """A call of a bucket's method as a message: of `Request` and `Steal` with a name and options,
-    of the others with an id, or with nothing."""
+    """A call of a bucket's method as a message: `Request` and `Steal` have a name and options, the
+    others an id or nothing."""
     body = None
     if member in ('Request', 'Steal'):
         body = GLib.Variant('(sa{sv})', (subject, options(**kw)))
@@ -130,7 +130,8 @@ class RawClient(LockCalls):
 
     @classmethod
     def on_socket(cls, sock):
-        """On a connection that another process has opened and authenticated, before Hello."""
+        """A client on a connection that another process has opened and authenticated, before
+        Hello."""
         self = cls.__new__(cls)
         sock.settimeout(buses.PATIENCE)
         self._begin(sock)
@@ -182,7 +183,7 @@ class RawClient(LockCalls):
         return serial
 
     def pump(self, timeout=0.0):
-        """Reads what has arrived; waits for something if a timeout is given."""
+        """Reads what has arrived; waits up to the time-out if nothing has."""
         if not buses.readable(self.socket, timeout):
             return False
         chunk, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 16)
@@ -225,7 +226,7 @@ class RawClient(LockCalls):
         return self._replies.pop(serial)
 
     def is_answered(self, serial):
-        """Whether the reply to an earlier call has come; it is still to be taken."""
+        """Whether the reply to an earlier call has arrived and not been taken."""
         self.pump()
         return serial in self._replies
 
@@ -265,18 +266,18 @@ class RawClient(LockCalls):
             self.send(reply)
 
     def forget(self):
-        """Drops all messages; Pings among them have been answered, or will not be."""
+        """Drops all messages; Pings among them have been replied to, or will not be."""
         self.log.clear()
         self.answered = 0
 
     def ping_the_bus(self):
-        """A barrier: all that the bus had for us by now has arrived, and it has all that we sent
-        it. The service knows nothing of it."""
+        """A barrier: everything that the bus has sent so far has arrived, and the bus has received
+        everything that was sent to it. The service is not involved."""
         self._driver('GetId')
 
     def pass_the_bus(self, witness):
-        """The bus has all that we sent it, and nothing has been read here: another client gets a
-        signal that we send behind it."""
+        """The bus has received everything that was sent to it, and nothing was read here: another
+        client gets a signal that was sent after it."""
         signal = Gio.DBusMessage.new_signal('/', 'org.example.Test', 'Passed')
         signal.set_destination(witness.name)
         start = len(witness.log)
@@ -290,7 +291,7 @@ class RawClient(LockCalls):
 
 
 class Judge:
-    """Checks that each signal went to its right recipient. Gets all messages in order."""
+    """Checks that each signal was sent to its right recipient. Gets all messages in order."""
 
     def __init__(self, address):
         self._address = address
@@ -302,7 +303,7 @@ class Judge:
             why = self._look_at_signal(message, services, others_broadcast)
             return f'{why}: {message.print_(0)}' if why is not None else None
         if message.get_member() == 'Watch':
-            # Turning it off is no matter: what was sent before may be on its way.
+            # The end of a watch is ignored: signals that were sent before may be in transit.
             self._watches.add((message.get_sender(), message.get_path()))
         return None
 
@@ -346,18 +347,18 @@ class Judge:
 
 
 class Monitor:
-    """Receives every message on the bus, in the order in which the bus handled them."""
+    """Receives every message on the bus, in the order in which the bus processed them."""
 
     MARK = 'org.example.Test.Mark'
 
     def __init__(self, address):
         self._address = address
-        # With descriptors, or dbus-broker ends it at the first message that has some.
+        # With descriptors, or dbus-broker disconnects it at the first message that contains one.
         self._client = RawClient(address, descriptors=True)
         self._marker = RawClient(address)
         self._client.call(DRIVER_PATH, 'org.freedesktop.DBus.Monitoring', 'BecomeMonitor',
                           GLib.Variant('(asu)', ([], 0)), destination=DRIVER)
-        # Two things may read ahead into the client's buffer, so start from there.
+        # Both steps may read ahead into the client's buffer, so parsing begins there.
         self._data = bytearray(self._client._data)
         self._lock = threading.Lock()
         self._blobs = []
@@ -371,7 +372,7 @@ class Monitor:
         self._thread.start()
 
     def _read(self):
-        # Only reads and cuts; messages are looked into when somebody asks.
+        # Only reads and splits; messages are parsed when they are needed.
         sock = self._client.socket
         sock.settimeout(None)
         while True:
@@ -401,7 +402,7 @@ class Monitor:
         with self._arrived:
             while True:
                 while at < len(self._blobs):
-                    # Cheap look first: a mark is a signal and names itself in the header.
+                    # A cheap check first: a mark is a signal whose header contains its name.
                     if self._blobs[at][1] == 4 and self.MARK.encode() in self._blobs[at]:
                         if unpack(parse(self._blobs[at])) == (mark,):
                             self._marked = at
@@ -418,16 +419,16 @@ class Monitor:
         return [parse(blob) for blob in blobs]
 
     def get_misdirected(self, services, others_broadcast=False):
-        """Signals to recipients that must not get them: broadcasts, and those of the
-        services of these unique names to a client that is neither the one that they are about nor
-        one of the same principal that has watched that bucket. Each as text. What it has looked at
-        before, it does not look at again."""
+        """Signals to recipients that must not get them: broadcasts, and those of the services of
+        these unique names to a client that is neither the one that they are about nor one of the
+        same principal that has watched that bucket. Each as text. Messages are checked only
+        once."""
         with self._lock:
             blobs = self._blobs[self._judged:]
             self._judged += len(blobs)
         problems = []
         for blob in blobs:
-            # A cheap look first: these are all that matter.
+            # A cheap check first: only these signals matter.
             if blob[1] == 4 or blob[1] == 1 and b'Watch' in blob:
                 message = parse(blob)
                 if message.get_interface() != self.MARK:
@@ -435,7 +436,7 @@ class Monitor:
         return [problem for problem in problems if problem is not None]
 
     def forget(self):
-        """Drops what get_misdirected() has checked, which may be very much."""
+        """Drops the messages that get_misdirected() has checked, which may need much memory."""
         with self._lock:
             del self._blobs[:self._judged]
             self._marked = max(0, self._marked - self._judged)

@@ -67,7 +67,7 @@ def run_program(bus, command):
     return code, count, problems
 
 
-# In a process of its own, since this one waits for lines.
+# In a separate process, since this one waits for lines.
 WATCHDOG = '''
 import os, select, signal, sys
 process = os.pidfd_open(int(sys.argv[1]))

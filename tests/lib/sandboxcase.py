@@ -23,7 +23,7 @@ from harness import BusTestCase, ProcessClient, pid_of, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-# A service that makes a mistake, for test_faults.py.
+# A service with a planted fault, for test_faults.py.
 FAULT = os.environ.get('WEBLOCKS_TEST_FAULT')
 
 APP, OTHER_APP = 'org.example.Editor', 'org.example.Viewer'
@@ -36,7 +36,7 @@ def info(app_id, group='Application'):
 
 @functools.cache
 def why_no_sandbox():
-    """Returns why there can be no sandbox; '' if there can."""
+    """Returns why no sandbox can be created; '' if one can."""
     for tool in ('bwrap', 'xdg-dbus-proxy'):
         if shutil.which(tool) is None:
             return f'needs {tool}'
@@ -69,7 +69,8 @@ def as_user(uid):
 
 
 class AppProcess(ProcessClient):
-    """appclient.py behind any command, with descriptors for it, maybe of another user."""
+    """appclient.py as the end of any command, with descriptors for it, optionally of another
+    user."""
 
     def __init__(self, address, env, command=(), descriptors=(), uid=None):
         # pylint: disable=super-init-not-called
@@ -89,8 +90,8 @@ class AppProcess(ProcessClient):
         return self.ask('call', arguments=[member, *arguments])
 
     def sync(self):
-        """A barrier: all signals that the service sent before are in `events`. It tells of them
-        behind its answer, so of these ahead of the second."""
+        """A barrier: all signals that the service sent before are in `events`. The process writes
+        signals after each reply, so these precede the second reply."""
         self.call('ping')
         self.call('ping')
 
@@ -98,7 +99,7 @@ class AppProcess(ProcessClient):
         return self.call('query', bucket)
 
     def clients(self, bucket='default'):
-        """The clients that it can see."""
+        """The clients whose locks and requests it can see."""
         return sorted(entry['clientId'] for entry in self.call('inspect', bucket)[0])
 
     def close(self):
@@ -109,7 +110,7 @@ class AppProcess(ProcessClient):
 class Sandboxes:
     """Creates sandboxed clients, for a case with a bus."""
 
-    # A directory that they and the host have in common, beside the bus's.
+    # A directory shared by them and the host, beside the bus's.
     shared = None
 
     @classmethod
@@ -181,7 +182,7 @@ class Sandboxes:
         return f'unix:path={path}'
 
     def proxied_app(self, app_id=APP, uid=None, **kw):
-        """The same behind its proxy."""
+        """A client in a sandbox behind its proxy."""
         return self.app(app_id, address=self.proxy(info(app_id), uid), uid=uid, **kw)
 
     def plain(self, uid=None, command=()):
@@ -212,7 +213,7 @@ class Sandboxes:
         return pid_of(self.control, client.name)
 
     def kill_and_wait(self, app):
-        """Kills the process that is on the bus, and waits until its sandbox has ended."""
+        """Kills the process that is connected to the bus, and waits until its sandbox has ended."""
         pid = self.pid_on_bus(app)
         pidfd = os.pidfd_open(pid)
         os.kill(pid, 9)

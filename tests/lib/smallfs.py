@@ -13,7 +13,7 @@ from buses import end, read_lines, spawn, wait_exit
 
 INSIDE = 'WEBLOCKS_TEST_MOUNTS'
 
-# Fills its directory, writes a line, and empties it again at the end of its input.
+# Fills its directory, writes a line, and empties the directory at EOF on its input.
 FILLER = '''
 import os, sys
 os.chdir(sys.argv[1])

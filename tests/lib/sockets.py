@@ -37,8 +37,8 @@ def open_socket(client, **options):
 
 
 def flood(socks, packet, without=()):
-    """A process that sends the packet on all these sockets over and over, reads what comes, and
-    ends when the last of them has been closed. `without` is closed there first. Its pid."""
+    """A process that repeatedly sends the packet on all these sockets, reads the answers, and exits
+    when the last socket has been closed. It closes `without` first. Returns its pid."""
     child = os.fork()
     if child:
         return child
@@ -79,9 +79,9 @@ class _EventSocket(LockSocket):
 
 
 class SocketClient(LockCalls):
-    """A raw client that does lock operations by its socket and all else by the bus. The ids of its
-    requests are their keys, which begin at 1000, so that they are not the service's. `events` has
-    what came either way, as a client of the bus would see it."""
+    """A raw client that does lock operations on its socket and everything else on the bus. The ids
+    of its requests are their keys, which begin at 1000 to differ from the service's ids. `events`
+    has the events of both, like those of a client on the bus."""
 
     def __init__(self, bus):
         self.bus, self.name = bus, bus.name
@@ -99,7 +99,7 @@ class SocketClient(LockCalls):
         self.socket.read_live()
 
     def reopen(self):
-        """Opens another socket; keys continue. Returns what is live."""
+        """Opens another socket; keys continue. Returns the live requests."""
         old = self.socket
         self._open()
         self.socket.key = old.key
@@ -115,7 +115,7 @@ class SocketClient(LockCalls):
         self.on_event(self.events[-1])
 
     def on_event(self, event):
-        """As of Client, in harness.py."""
+        """As Client in harness.py."""
 
     def __getattr__(self, name):
         """Other attributes of a raw client."""

@@ -75,8 +75,8 @@ class StateCase(BusTestCase):
                       for name in os.listdir(self.directory))
 
     def see(self, clients, buckets):
-        """Everything that can be seen of these clients and buckets, but for how old it is, and
-        the names of processes, which are not kept."""
+        """Everything that these clients can see in these buckets, except ages, and the names of
+        processes, which are not stored."""
         seen = {}
         for client in clients:
             seen[client.name] = client.resync()
@@ -94,7 +94,7 @@ class StateCase(BusTestCase):
                 for bucket, id_, key, name, mode, token, _ in client.resync()}
 
     def assert_same(self, before, after):
-        """As assertEqual, for what see() gives; times left are compared by themselves."""
+        """As assertEqual, for results of see(); remaining times are compared separately."""
         self.assertEqual(set(before), set(after))
         for key, value in before.items():
             if isinstance(key, str):
@@ -107,7 +107,8 @@ class StateCase(BusTestCase):
                 self.assertEqual(value, after[key], key)
 
     def release_or_not_held(self, client, id_, bucket='default'):
-        """What a client does that had no answer. Whether it was still held."""
+        """Releases again, as a client does after a call without a reply. Returns whether the lock
+        was still held."""
         try:
             client.release(id_, bucket)
             return True

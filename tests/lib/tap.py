@@ -17,7 +17,7 @@ def diagnostic(text):
 
 
 class TapResult(unittest.TestResult):
-    """Prints each result as it comes; the plan comes last, when the count is known."""
+    """Prints each result immediately; the plan is last, when the count is known."""
 
     def __init__(self):
         super().__init__()
@@ -26,7 +26,7 @@ class TapResult(unittest.TestResult):
         self._started = 0.0
 
     def _line(self, good, test, directive=''):
-        # A case can fail more than once (in parts, in cleanups): that is one line.
+        # A case can fail more than once (in subtests, in cleanups): that is one line.
         if not good:
             if test is self._failed:
                 return
@@ -52,7 +52,7 @@ class TapResult(unittest.TestResult):
             diagnostic(f'that took {taken:.1f} s')
 
     def addSuccess(self, test):
-        # Python before 3.11 reports success of a case with failed parts too.
+        # Before Python 3.11, a case with failed subtests is also reported as successful.
         if test is not self._failed:
             self._line(True, test)
 
@@ -62,7 +62,7 @@ class TapResult(unittest.TestResult):
         self._line(False, test)
 
     def addError(self, test, error):
-        # Also comes here: a failed setUpClass or tearDownClass, as a test of its own.
+        # Also called for a failed setUpClass or tearDownClass, as a separate test.
         super().addError(test, error)
         self._bad(test, error)
         self._line(False, test)
@@ -80,8 +80,8 @@ class TapResult(unittest.TestResult):
 
 
 def take_signals():
-    """As a program in the foreground: what a shell started in its background, it has told to
-    ignore Ctrl-C, and so all that we start would."""
+    """As a program in the foreground: in a shell's background processes, and in their children,
+    Ctrl-C is ignored."""
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -73,7 +73,7 @@ power_get(const CheckPower *power, const CheckPowerField *field)
     return *(const guint *)(gconstpointer)((const char *)power + field->offset);
 }
 
-/* ---- telling of a violation */
+/* ---- reporting a violation */
 
 static void
 append_time(GString *text, const Story *story, guint64 time)
@@ -296,7 +296,7 @@ count_before(const GArray *kills, guint64 time)
     return low;
 }
 
-/* Marks the kills in between; how many they are. */
+/* Marks the kills in between; returns their number. */
 static guint
 mark(const GArray *kills, GArray *marks, guint64 from, guint64 to)
 {

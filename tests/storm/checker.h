@@ -29,7 +29,7 @@ typedef enum {
 } CheckId;
 
 typedef struct {
-    guint n;      /* how often */
+    guint n;      /* number of violations */
     guint64 from; /* the shortest window */
     guint64 to;
     guint32 principal;
@@ -37,7 +37,7 @@ typedef struct {
     char *text;
 } CheckViolation;
 
-/* What the storm hit. A storm that hit nothing has shown nothing. */
+/* The events of the storm. A storm without these events has tested nothing. */
 typedef struct {
     guint n_requests;
     guint n_grants;
@@ -45,13 +45,13 @@ typedef struct {
     guint n_clients;
     guint n_steals;
     guint service_kills;
-    guint service_kills_at_call;      /* at a system call of ours to choose */
+    guint service_kills_at_call;      /* at a chosen system call */
     guint service_kills_before_send;  /* on entering a call that sends a message */
-    guint service_kills_with_held;    /* somebody was inside */
-    guint service_kills_with_waiting; /* somebody waited */
-    guint service_kills_unanswered;   /* some call was not answered yet */
-    guint held_over_kills;            /* holds that went on */
-    guint granted_after_kills;        /* waits that went on and ended well */
+    guint service_kills_with_held;    /* with a client inside */
+    guint service_kills_with_waiting; /* with a waiting client */
+    guint service_kills_unanswered;   /* with an unanswered call */
+    guint held_over_kills;            /* locks held before and after */
+    guint granted_after_kills;        /* requests that waited before, and were granted */
     guint client_kills;
     guint client_kills_inside;
     guint client_kills_waiting;
@@ -64,7 +64,7 @@ typedef struct {
     guint faults;       /* of a cluster */
     guint partitions;   /* of these */
     guint kills;        /* of these: without those of clients */
-    guint losses;       /* locks that were lost by them */
+    guint losses;       /* locks that were lost because of them */
     guint hand_overs;   /* of one host's lock to another host */
 } CheckPower;
 
@@ -84,7 +84,7 @@ Checker *checker_new(const Story *story);
 void checker_free(Checker *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Checker, checker_free)
 
-/* `least`: what the storm has to have hit, 0 for what need not be. */
+/* `least`: the required numbers of events, 0 for those that aren't required. */
 CheckVerdict checker_judge(const Checker *self, const CheckPower *least, GString *missing);
 char *checker_to_string(const Checker *self);
 
@@ -99,7 +99,7 @@ typedef struct {
 extern const CheckPowerField check_power_fields[];
 extern const guint n_check_power_fields;
 
-/* For the checks. `a` and `b` are the requests that it is about; either may be NULL. */
+/* For the checks. `a` and `b` are the requests concerned; either may be NULL. */
 void checker_report(Checker *self,
                     CheckId id,
                     guint64 from,
@@ -110,7 +110,7 @@ void checker_report(Checker *self,
                     ...) G_GNUC_PRINTF(7, 8);
 
 void check_lock(Checker *self, const StoryLock *lock);
-/* Without first come first served, which holds on each host only. */
+/* Without the order of requests, which is only guaranteed on each host. */
 void check_lock_of_cluster(Checker *self, const StoryLock *lock);
 /* All checks of a cluster. */
 void check_cluster(Checker *self);

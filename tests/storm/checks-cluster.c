@@ -9,7 +9,7 @@
 #define SECOND G_GUINT64_CONSTANT(1000000000)
 /* How long after a fault a host may notice that its session has ended meanwhile. */
 #define AFTER_LOSS (30 * SECOND)
-/* How long everything may take to go on after a fault: sessions end, servers elect a leader. */
+/* The time limit for recovery after a fault: sessions end, servers elect a leader. */
 #define AFTER_FAULT (20 * SECOND)
 
 static guint64
@@ -58,7 +58,7 @@ find_faults(const Story *story)
     return spans;
 }
 
-/* `excuses`: faults, and when somebody is inside. */
+/* `excuses`: times of faults, and times in which a client is inside. */
 static void
 check_waiting(Checker *self, const SpanSet *excuses, const StoryRequest *request)
 {

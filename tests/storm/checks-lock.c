@@ -32,7 +32,7 @@ compare_by_seen(gconstpointer a, gconstpointer b)
     return one->seen < other->seen ? -1 : one->seen > other->seen;
 }
 
-/* Of two, the one that ends later. */
+/* The one of two holds that ends later. */
 static const StoryRequest *
 later(const StoryRequest *a, const StoryRequest *b)
 {
@@ -101,7 +101,7 @@ check_doubles(Checker *self, GPtrArray *holds)
     }
 }
 
-/* Those that were live before a time, as far as they matter for those that came after it. */
+/* The requests that were live before a time, as far as they matter for later ones. */
 typedef struct {
     const StoryRequest *highest;   /* token */
     const StoryRequest *last;      /* live end, of all */

@@ -10,12 +10,12 @@
 /* A row, with the request that it shows. */
 typedef struct {
     const StoryRow *row;
-    StoryClient *client;   /* NULL: nobody */
+    StoryClient *client;   /* NULL: unknown */
     StoryRequest *request; /* if it can be only one */
     guint n_candidates;
 } Shown;
 
-/* ---- rows that show what can't be */
+/* ---- rows of requests that can't be live */
 
 static const StoryRequest *
 find_token(const StoryClient *client, const StoryRow *row)
@@ -31,7 +31,7 @@ find_token(const StoryClient *client, const StoryRow *row)
     return NULL;
 }
 
-/* Nothing that the client asked for can be this row. */
+/* No request of the client matches this row. */
 static void
 report_impossible(Checker *self, const StoryQuery *query, const Shown *shown)
 {
@@ -79,7 +79,7 @@ check_row(Checker *self, const StoryLock *lock, const StoryQuery *query, const S
     }
     if (!shown->row->is_held || request == NULL || request->enter != HISTORY_NEVER)
         return;
-    /* Granted: then its client is notified, if it lives and runs. */
+    /* If it was granted, its client is notified, unless that has been killed or stopped. */
     deadline = story_after(shown->client, query->end, self->story->patience);
     if (deadline <
         MIN(MIN(request->end, request->abort), MIN(shown->client->killed, self->story->end)))
@@ -122,7 +122,7 @@ check_once(Checker *self, const StoryQuery *query, const Shown *shown, guint n)
     }
 }
 
-/* ---- what contradicts itself, and the order */
+/* ---- contradictory rows, and the order */
 
 static void
 check_order(Checker *self, const StoryQuery *query, const Shown *shown, guint n)
@@ -170,7 +170,7 @@ check_consistency(Checker *self, const StoryQuery *query, const Shown *shown, gu
                        head->row->name, head->row->unique);
 }
 
-/* ---- what is missing */
+/* ---- missing rows */
 
 static gboolean
 is_shown(const StoryRequest *request, const Shown *shown, guint n, gboolean inside)
@@ -230,7 +230,7 @@ compare_by_seen(gconstpointer a, gconstpointer b)
     return one->seen < other->seen ? -1 : one->seen > other->seen;
 }
 
-/* Goes through time with those that are live: few at any moment. */
+/* Goes through time with the live requests, which are few at any moment. */
 static void
 update_live(GPtrArray *live, const GPtrArray *seen, guint *n_seen, guint64 now)
 {

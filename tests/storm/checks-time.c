@@ -64,7 +64,7 @@ check_progress(Checker *self, const StoryLock *lock)
     }
 }
 
-/* ---- calls without answer */
+/* ---- calls without a reply */
 
 static void
 check_due(
@@ -96,7 +96,7 @@ check_answers(Checker *self, const StoryRequest *request)
         check_due(self, request, request->call + request->timeout, ended, "a time-out");
 }
 
-/* ---- answers that are wrong by themselves */
+/* ---- invalid replies */
 
 /* Without a service, and without somebody to start it, new calls may fail; also until a client has
  * been notified of its return. */
@@ -107,7 +107,7 @@ may_be_unreachable(const Story *story, guint64 from, guint64 to)
            span_set_covers(story->down, from - MIN(from, story->patience), to) > 0;
 }
 
-/* If only a killed service notified the holder, the theft may be unknown to all others. */
+/* If only a killed service notified the holder, no other client may have got a message about it. */
 static gboolean
 is_loss(HistoryOutcome outcome)
 {
@@ -150,7 +150,7 @@ check_outcomes(Checker *self, const StoryRequest *request)
 
 /* ---- the resource and the kernel */
 
-/* How often the kernel is asked again. */
+/* How often the kernel's lock is tried again. */
 #define ORACLE_RETRY (10 * MS)
 
 /* Whether a process that had the kernel's lock has not ended completely. */
@@ -203,7 +203,7 @@ check_record(Checker *self, const StoryClient *client, const HistoryRecord *reco
                        "the kernel has another holder of it");
 }
 
-/* The supervisor asks without a library; if a kill gets in its way, that is its own doing. */
+/* The supervisor queries without the library; it expects that its own kills interrupt them. */
 static void
 check_failed_queries(Checker *self)
 {

@@ -108,7 +108,7 @@ history_log_write(HistoryLog *self, const HistoryRecord *record)
     *place = *record;
     place->client = self->header->client;
     place->time = history_now();
-    /* What the file is worth after a kill depends on this order, and on nothing else. */
+    /* That the file is valid after a kill depends on this order only. */
     atomic_thread_fence(memory_order_release);
     *(volatile guint32 *)&place->valid = self->n_records;
     return TRUE;
@@ -131,7 +131,7 @@ history_file_open(const char *path, GError **error)
     data = g_mapped_file_get_contents(file);
     size = g_mapped_file_get_length(file);
     self->file = g_steal_pointer(&file);
-    /* Killed before it wrote anything. */
+    /* The client was killed before it wrote anything. */
     if (size < sizeof(HistoryHeader) || ((const HistoryHeader *)data)->magic == 0)
         return self;
     if (((const HistoryHeader *)data)->magic != HISTORY_MAGIC) {
@@ -154,7 +154,7 @@ history_file_free(HistoryFile *self)
     g_free(self);
 }
 
-/* ---- for people */
+/* ---- as text */
 
 const char *
 history_kind_to_string(guint kind)

@@ -25,40 +25,40 @@ typedef enum {
     HISTORY_NONE,
 
     /* By clients, about their requests. */
-    HISTORY_REQUEST, /* is about to ask: mode, flags; detail: time-out in ms */
+    HISTORY_REQUEST, /* is about to request: mode, flags; detail: time-out in ms */
     HISTORY_ENTER,   /* was granted, is inside: token */
     HISTORY_END,     /* the request ended without a lock: outcome */
     HISTORY_ABORT,   /* is about to abort it */
-    HISTORY_LEAVE,   /* is outside, is about to release it */
+    HISTORY_LEAVE,   /* has left, is about to release it */
     HISTORY_RELEASE, /* the release was answered: outcome */
     HISTORY_LOST,    /* the lock is lost: outcome is the reason */
     HISTORY_ORACLE,  /* the kernel's lock beside it: outcome OK or REFUSED */
     HISTORY_FENCE,   /* wrote to the resource: outcome; detail: the highest token there */
 
-    /* By clients and the supervisor: what is held and waits. `request` is the query's number;
+    /* By clients and the supervisor: held and pending requests. `request` is the query's number;
      * detail: which names it covers; subject, of the supervisor's: the principal. */
     HISTORY_QUERY,
-    HISTORY_ROW,   /* one row of its answer: subject is the number in the unique name */
-    HISTORY_ROWS,  /* that was all: outcome */
+    HISTORY_ROW,   /* one row of its reply: subject is the number in the unique name */
+    HISTORY_ROWS,  /* the end of the reply: outcome */
     HISTORY_QUIET, /* no operation is in progress: detail is the supervisor's number of the pause */
-    HISTORY_SENT,  /* the request was sent, whether or not its client lives on */
-    HISTORY_EXIT,  /* leaves the bus by itself; with flag KILL, by a SIGKILL of its own */
+    HISTORY_SENT,  /* the request was sent, even if its client is killed */
+    HISTORY_EXIT,  /* disconnects from the bus; with flag KILL, by its own SIGKILL */
 
     /* By the supervisor. Subject is the client's number. */
     HISTORY_SPAWN = 32,
     HISTORY_KILL,         /* is about to kill it */
     HISTORY_REAPED,       /* is dead; its descriptors are closed */
     HISTORY_STOP,         /* is about to stop it */
-    HISTORY_CONTINUE,     /* lets it run again */
+    HISTORY_CONTINUE,     /* continues it */
     HISTORY_UNSETTLED,    /* has not become quiet in time */
     HISTORY_SERVICE_KILL, /* with flag KILL: at a system call, token is its number; position is 1 if
                            * it was about to send a message; subject: the host of a cluster */
     HISTORY_SERVICE_DEAD, /* detail: exit status */
     HISTORY_SERVICE_READY, /* owns the name */
-    HISTORY_BARRIER, /* detail: bus and service have noticed all ends of clients before that time */
-    HISTORY_BUS,     /* a new bus: detail is its number */
-    HISTORY_LEFT,    /* something was left over at the end: name is the kind, see HistoryLeft */
-    HISTORY_STORM_END, /* from now on all clients are told to exit */
+    HISTORY_BARRIER,   /* detail: bus and service have noticed all disconnects before that time */
+    HISTORY_BUS,       /* a new bus: detail is its number */
+    HISTORY_LEFT,      /* something was left over at the end: name is the kind, see HistoryLeft */
+    HISTORY_STORM_END, /* from now on all clients are made to exit */
     HISTORY_FAULT,     /* something of a cluster is cut off, stopped or killed: subject is the
                         * bus of the host, 0: of all; name: a HistoryFault; flag KILL: locks may
                         * be lost by it */
@@ -67,7 +67,7 @@ typedef enum {
 
 typedef enum {
     HISTORY_OK,
-    HISTORY_UNAVAILABLE, /* ifAvailable, and it was not */
+    HISTORY_UNAVAILABLE, /* with ifAvailable */
     HISTORY_CANCELLED,
     HISTORY_TIMEOUT,
     HISTORY_STOLEN,
@@ -94,7 +94,7 @@ typedef enum {
 
 /* Of HISTORY_LEFT: detail is the number found, token the number that is right. */
 typedef enum {
-    HISTORY_LEFT_ROWS,  /* locks and requests of nobody */
+    HISTORY_LEFT_ROWS,  /* locks and requests without a client */
     HISTORY_LEFT_STATE, /* the same, after one more restart */
     HISTORY_LEFT_DESCRIPTORS,
     HISTORY_LEFT_MEMORY, /* KiB */

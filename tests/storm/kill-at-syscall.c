@@ -57,7 +57,7 @@ start_alarm(long ms)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* At a stop: the call and whether it is its start. */
+/* At a stop: the call, and whether this is its entry. */
 static uint64_t
 current_call(pid_t pid)
 {
@@ -77,14 +77,14 @@ kill_it(pid_t pid, uint64_t call, int before_send)
     printf("%" PRIu64 " %" PRIu64 " %d\n", now_ns(), call, before_send);
     fflush(stdout);
     kill(pid, SIGKILL);
-    /* Its parent is notified of its death only after its tracer. */
+    /* Its parent is notified of its end only after its tracer. */
     while (waitpid(pid, &status, __WALL) >= 0 || errno == EINTR)
         if (WIFSIGNALED(status) || WIFEXITED(status))
             break;
     return 0;
 }
 
-/* Lets it run to its next stop. 1: at a system call; 0: elsewhere; -1: dead; -2: late. */
+/* Continues it until its next stop. 1: at a system call; 0: elsewhere; -1: ended; -2: too late. */
 static int
 run_on(pid_t pid, int deliver)
 {
@@ -110,7 +110,7 @@ count_calls(pid_t pid, long calls, int sends_only)
 {
     uint64_t call = 0, entered = 0;
 
-    /* Each call is two stops: half of the kills come before what it does and half after. */
+    /* Each call has two stops: half of the kills are before its effect and half after. */
     for (long stops = 0; stops < calls;) {
         const int r = run_on(pid, 0);
 

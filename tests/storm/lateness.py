@@ -7,7 +7,7 @@ the service."""
 import threading
 import time
 
-# How often it wants to be woken, and what of that is late; both in seconds.
+# The interval of wake-ups, and which delay counts as late; both in seconds.
 STEP = 0.02
 NOTICED = 0.05
 
@@ -39,16 +39,16 @@ class Lateness:
         self._thread.join()
 
     def since(self, begin):
-        """The time that was lost since then."""
-        # In this order: what is noted meanwhile is counted twice rather than not at all.
+        """The sum of delays since then."""
+        # In this order, delays that are recorded meanwhile count twice rather than not at all.
         late = self._now()
         return late + sum(length for woken, length in self._lates if woken > begin)
 
     def worst(self, window):
-        """The maximum that was lost within so many seconds."""
+        """The maximum sum of delays within this number of seconds."""
         return max((sum(length for woken, length in self._lates if at - window < woken <= at)
                     for at, _ in self._lates), default=0.0)
 
     def stalls(self, least):
-        """When it was that late at once: (begin, end) of each."""
+        """The single delays of at least this length: (begin, end) of each."""
         return [(at - length, at) for at, length in self._lates if length >= least]

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""What the supervisor of a storm queries by the bus: the name's owner, connected clients, locks."""
+"""The queries of a storm's supervisor on the bus: the name's owner, connected clients, locks."""
 
 import time
 
@@ -86,7 +86,7 @@ class Observer:
             time.sleep(0.001)
 
     def ping(self):
-        """Waits until the service has read what the bus had for it; False if there is no service."""
+        """Waits until the service has read all queued messages; False if there is no service."""
         try:
             self.control.ping()
         except DBusError:

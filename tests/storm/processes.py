@@ -41,7 +41,8 @@ class ClientProcess:
         if storm.options.hosts:
             argv.append('--bucket=cluster:farm')
         storm.log.note(Kind.SPAWN, subject=number)
-        # It sees to it by itself that it dies with us: starting is what a storm does most.
+        # The client itself requests to be killed with its parent: a preexec_fn would slow down
+        # each start.
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=storm.noise, env=storm.environment, bufsize=0)
         self.pid = self.process.pid

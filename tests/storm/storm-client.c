@@ -20,11 +20,11 @@
 #include <weblocks/weblocks.h>
 
 #define N_ACTORS 3
-/* Names of one bucket, and the rest of another. */
+/* The number of names in the first bucket; the others are in a second one. */
 #define N_FIRST_BUCKET 6
 #define N_BUCKETS      2
 #define CAPACITY       (1u << 14)
-/* What may still have to be noted when it stops because the file is full. */
+/* The records that may still be needed when it stops because the file is full. */
 #define MIN_FREE      256
 #define ORACLE_TRIES  10
 #define ORACLE_WAIT   5 /* ms */
@@ -41,7 +41,7 @@ typedef enum {
     ACTOR_LEAVING,
 } ActorState;
 
-/* What does one thing after the other. */
+/* An actor does one operation after the other. */
 typedef struct {
     Client *client;
     ActorState state;
@@ -112,7 +112,7 @@ static const GOptionEntry options[] = {
 static void actor_next(Actor *self);
 static void settle(Client *self);
 
-/* ---- noting */
+/* ---- records */
 
 static void
 note(Client *self, HistoryRecord record)
@@ -278,7 +278,7 @@ query_bucket(Client *self, guint which)
         begin_query(self, which == 0 ? first : HISTORY_ALL_NAMES & ~first, FALSE));
 }
 
-/* ---- becoming quiet */
+/* ---- pauses */
 
 static gboolean
 on_settle_again(gpointer data)
@@ -325,7 +325,7 @@ settle(Client *self)
     fflush(stdout);
 }
 
-/* ---- leaving */
+/* ---- disconnecting */
 
 static void
 actor_wait(Actor *self, guint ms, GSourceFunc function)
@@ -402,7 +402,7 @@ on_lost(WebLocksLock *lock, WebLocksLossReason reason, gpointer data)
     }
 }
 
-/* ---- inside */
+/* ---- while the lock is held */
 
 static gboolean
 on_ask_oracle(gpointer data)
@@ -449,7 +449,7 @@ actor_enter(Actor *self, WebLocksLock *lock)
     settle(self->client);
 }
 
-/* ---- asking */
+/* ---- requests */
 
 static void
 on_requested(GObject *source, GAsyncResult *result, gpointer data)
@@ -500,7 +500,7 @@ name_is_used(Client *self, guint name)
     return FALSE;
 }
 
-/* What to ask for, in words of the library and of the record. */
+/* The options of a request, for the library and for the record. */
 static WebLocksOptions *
 choose_options(Actor *self, HistoryRecord *record)
 {
@@ -550,7 +550,7 @@ actor_ask(Actor *self)
     self->hold_ms = chance(client, 500)   ? 0
                     : chance(client, 850) ? (guint)g_rand_int_range(client->random, 1, 6)
                                           : (guint)g_rand_int_range(client->random, 6, 40);
-    /* So long that it can be lost by a fault of a cluster. */
+    /* Long enough to be lost because of a fault of a cluster. */
     if (bucket != NULL && self->name >= N_FIRST_BUCKET && chance(client, 300))
         self->hold_ms = (guint)g_rand_int_range(client->random, 3000, 25000);
     self->state = ACTOR_ASKING;
@@ -560,12 +560,12 @@ actor_ask(Actor *self)
     note(client, record);
     web_locks_manager_request_async(manager_of(client, self->name), text, chosen, self->cancellable,
                                     on_requested, self);
-    /* That it waits, only an answer can show. */
+    /* Only a reply can show that it waits. */
     if (self->waits && chance(client, 300))
         inspect_name(client, self->name, FALSE);
 }
 
-/* ---- going on and ending */
+/* ---- continuing and exiting */
 
 static void
 client_exit(Client *self, guint flags)
@@ -742,7 +742,7 @@ client_open(Client *self, GError **error)
     return self->log != NULL && client_connect(self, error);
 }
 
-/* And die with the supervisor, also while stopped. */
+/* The client is killed when the supervisor ends, also while it is stopped. */
 static gboolean
 become_principal(void)
 {

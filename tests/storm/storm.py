@@ -23,9 +23,9 @@ import time
 VERDICTS = {0: 'pass', 1: 'violation', 2: 'void'}
 # A round's files fit into memory, and its checking takes seconds.
 ROUND_SECONDS = 20
-# Some faults of a cluster take so long as that.
+# Some faults of a cluster take this long.
 HOSTS_ROUND_SECONDS = 120
-# A storm that has shown nothing is extended at most so many times.
+# A storm with too few events is extended at most this number of times.
 EXTENSIONS = 3
 
 
@@ -145,7 +145,7 @@ def power_of(report):
 
 
 class Outcome:
-    """The sums of all rounds up to now; `least` is what is needed."""
+    """The sums of all rounds so far; `least` are the required numbers."""
 
     def __init__(self, least):
         self.least = least
@@ -169,7 +169,7 @@ class Outcome:
         self.power[name] = self.power.get(name, 0) + number
 
     def summary(self):
-        """What happened, and whether that is what was needed at least."""
+        """The events, and whether there were enough."""
         lines, missing = [], []
         for name, number in self.power.items():
             needed = int(self.least.get(name, 0))

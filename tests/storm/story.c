@@ -12,10 +12,10 @@
 /* How long after its time-out the library ends a request if the service has not. */
 #define OWN_TIMEOUT_GRACE (250 * MS)
 
-/* How long after a steal another host may hear of it. */
+/* The maximum time from a steal until another host is notified. */
 #define STEAL_NOTICE (20000 * MS)
 
-/* ---- making and freeing */
+/* ---- creation and destruction */
 
 static void
 query_free(gpointer data)
@@ -169,7 +169,7 @@ story_find_client(const Story *self, guint32 bus, guint32 unique)
     return g_hash_table_lookup(self->uniques, &key);
 }
 
-/* ---- what the supervisor saw */
+/* ---- records of the supervisor */
 
 static void
 see_bus(Story *self, const HistoryRecord *record)
@@ -229,7 +229,7 @@ see_supervisor(Story *self)
             see_barrier(self, &self->supervisor[i]);
 }
 
-/* From when `off` is noted, of whichever subject, until `on` is. */
+/* The times from a record `off`, of any subject, until one of `on`. */
 static GArray *
 spans_between(const Story *self, guint off, guint also_off, guint on, guint32 subject)
 {
@@ -299,7 +299,7 @@ story_after(const StoryClient *client, guint64 from, guint64 amount)
     return at + amount;
 }
 
-/* ---- what the clients noted */
+/* ---- records of the clients */
 
 static StoryRequest *
 get_request(StoryClient *client, guint64 number)
@@ -466,7 +466,7 @@ story_has_kill(const Story *self, guint64 from, guint64 to)
     return FALSE;
 }
 
-/* ---- what follows for each request */
+/* ---- conclusions about each request */
 
 /* Whether the library may have ended the request, without the service. */
 static gboolean
@@ -596,7 +596,7 @@ story_count_candidates(const StoryQuery *query,
     return n;
 }
 
-/* What a reply shows has been committed, so a restart doesn't undo it. */
+/* The contents of a reply have been committed, so a restart doesn't undo them. */
 static void
 learn_from_queries(Story *self)
 {
@@ -684,7 +684,7 @@ sort_into_locks(Story *self)
 
 /* ---- steals */
 
-/* The last call of a request from which the lock may be stolen by this. A host that is cut off goes
+/* The last call of a request whose lock this steal may end. A host that is cut off goes
  * on granting until it is notified or its lease is over. */
 static guint64
 steal_end(const Story *self, const StoryRequest *steal)
@@ -746,7 +746,7 @@ reckon_with_steals(const Story *self, StoryLock *lock)
     for (guint i = 0; steals->len > 0 && i < lock->requests->len; i++) {
         StoryRequest *request = lock->requests->pdata[i];
         const guint64 stolen = first_steal(self, steals, latest, request, request->token);
-        /* What token it may have had before, nobody knows. */
+        /* Its earlier token, if any, is unknown. */
         const guint64 stolen_before = first_steal(self, steals, latest, request, 0);
 
         request->stolen = stolen;

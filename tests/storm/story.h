@@ -29,9 +29,9 @@ typedef struct {
 SpanSet *span_set_new(GArray *spans);
 void span_set_free(SpanSet *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SpanSet, span_set_free)
-/* How much of [from, to] they cover. */
+/* How much of [from, to] the spans cover. */
 guint64 span_set_covers(const SpanSet *self, guint64 from, guint64 to);
-/* The end of the longest part of [from, to] that they leave free; its start. */
+/* The longest part of [from, to] that the spans don't cover. */
 Span span_set_longest_gap(const SpanSet *self, guint64 from, guint64 to);
 
 typedef struct StoryRequest StoryRequest;
@@ -40,9 +40,9 @@ typedef struct {
     HistoryHeader header;
     const HistoryRecord *records;
     guint n_records;
-    guint64 killed; /* or left by itself */
+    guint64 killed; /* or disconnected */
     guint64 reaped;
-    guint64 gone; /* from then on the service knows it for certain to be dead */
+    guint64 gone; /* the service has certainly noticed its disconnect by then */
     gboolean was_killed;
     SpanSet *away; /* service down, or client stopped */
     SpanSet *stops;
@@ -58,9 +58,9 @@ struct StoryRequest {
     guint mode;
     guint flags;
     guint64 timeout; /* ns; 0: none */
-    guint64 token;   /* 0: not known */
+    guint64 token;   /* 0: unknown */
 
-    /* What was noted, HISTORY_NEVER if it wasn't. */
+    /* Recorded times; HISTORY_NEVER: not recorded. */
     guint64 call;
     guint64 enter;
     guint64 end;
@@ -71,15 +71,15 @@ struct StoryRequest {
     HistoryOutcome end_outcome;
     HistoryOutcome release_outcome;
     HistoryOutcome lost_outcome;
-    gboolean is_sent; /* certainly on its way to the service, even if the client is dead */
-    guint n_ends;     /* ends and enters: more than one is one too many */
+    gboolean is_sent; /* certainly sent to the service, even if the client was killed */
+    guint n_ends;     /* ends and enters: more than one is a violation */
 
-    /* What follows. */
-    guint64 seen;         /* live from then on for certain */
+    /* Conclusions. */
+    guint64 seen;         /* certainly live from then on */
     guint64 live_end;     /* until then */
-    guint64 inside_end;   /* inside for certain from `enter` until then */
-    guint64 possible_end; /* the service may have it until then */
-    guint64 stolen;       /* it may have been stolen from then on */
+    guint64 inside_end;   /* certainly inside from `enter` until then */
+    guint64 possible_end; /* possibly live until then */
+    guint64 stolen;       /* possibly stolen from then on */
     gboolean is_anew; /* it may have been granted and stolen, or have timed out, and its client was
                        * not notified since the service died: then it was requested again, and what
                        * is shown of it before `enter` may be the first request */
@@ -117,8 +117,8 @@ typedef struct {
 typedef struct {
     guint64 start;
     guint64 end;             /* of the storm */
-    guint64 patience;        /* time limit of what the service has to do, ns */
-    gboolean is_activatable; /* the bus calls the service back, so it is always there for calls */
+    guint64 patience;        /* time limit of the service, ns */
+    gboolean is_activatable; /* the bus starts the service, so it is always available for calls */
     gboolean is_cluster;     /* the clients are on several hosts, each with a bus and a service */
     gboolean has_steals;
     const HistoryRecord *supervisor; /* by time */
@@ -141,11 +141,11 @@ void story_free(Story *self);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Story, story_free)
 void story_add(Story *self, const HistoryHeader *header, const HistoryRecord *records, guint n);
 gboolean story_add_directory(Story *self, const char *directory, GError **error);
-/* When all are added. */
+/* Called when all files have been added. */
 void story_finish(Story *self);
 
 StoryClient *story_find_client(const Story *self, guint32 bus, guint32 unique);
-/* When the client has had `amount` of time with a service to talk to. */
+/* The time when the client has run for `amount` with a service. */
 guint64 story_after(const StoryClient *client, guint64 from, guint64 amount);
 
 /* Whether the row may show the request. */

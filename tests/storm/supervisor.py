@@ -21,12 +21,12 @@ from processes import OTHER_UID, ClientProcess, Killer, ServiceProcess, WatcherP
 from smallfs import SmallFileSystem
 from storm_log import Kind, Left, Log, now, unique_of
 
-# Time limit of what the service has to do, counting only time in which there is a service, the client
+# Time limit of the service, counting only time in which there is a service, the client
 # runs, and the machine does: see lateness.py.
 PATIENCE = 3.0 * FACTOR
 # Time limit of everything else, also on a busy machine.
 TIME_LIMIT = 30.0 * FACTOR
-# A watcher that is stopped so long misses signals.
+# A watcher that is stopped for this long misses signals.
 WATCHER_STOP = 0.5
 MEMORY_ALLOWANCE_KIB = 8192
 # Size of the file system that is filled.
@@ -115,7 +115,7 @@ class Storm:
             # One of these may have been ended by another's function.
             if key.fd in self.selector.get_map():
                 key.data()
-        # While we waited for an answer, other things came too.
+        # Other events may have arrived while a reply was awaited.
         self.on_owner()
         while self.timers and self.timers[0][0] <= time.monotonic():
             heapq.heappop(self.timers)[2]()
@@ -130,7 +130,7 @@ class Storm:
         return True
 
     def time_left(self, begin, timeout):
-        """Runs until then, and longer if the machine stood still meanwhile."""
+        """Runs until then, and longer if the machine stalled meanwhile."""
         return begin + timeout + self.lateness.since(begin) - time.monotonic()
 
     def patience(self):
@@ -142,7 +142,7 @@ class Storm:
     def start_service(self):
         if self.options.activation:
             return
-        # A successor that comes before the bus has noticed the death finds the name taken.
+        # A successor that starts before the bus has noticed the end could not own the name.
         self.observer.wait_no_owner(TIME_LIMIT)
         command = self.service_command()
         if self.small is not None and self.small.is_full():
@@ -288,7 +288,7 @@ class Storm:
             if slot not in self.clients:
                 self.start_client(slot)
 
-    # ---- holding still
+    # ---- barriers
 
     @contextlib.contextmanager
     def paused(self):
@@ -356,7 +356,7 @@ class Storm:
             watcher.stop()
             self.at(WATCHER_STOP, resume)
 
-    # ---- being quiet
+    # ---- pauses
 
     def settle(self):
         """Pauses all clients without operations in flight; records those that don't pause."""
@@ -477,7 +477,7 @@ class Storm:
             self.dead_names.clear()
             self.stop_bus()
             self.start_bus()
-            # They are there before the service, so that some have the names of others before.
+            # They connect before the service, so that some have the unique names of earlier clients.
             self.fill_slots()
             self.run_until(lambda: all(unique_of(client.path)
                                        for client in self.clients.values()), TIME_LIMIT)
@@ -485,7 +485,7 @@ class Storm:
             self.wait_service()
             self.look()
 
-    # ---- all of it
+    # ---- the round
 
     @property
     def state_directory(self):

@@ -6,10 +6,10 @@
 
 #include "tests/storm/scene.h"
 
-/* There is a service from the start. */
+/* The service runs from the start. */
 #define UP "0 S service-ready\n"
 
-/* A waits behind B, is seen to, and gets its turn. */
+/* A waits behind B, is listed as waiting, and is granted. */
 #define A_BEHIND_B                        \
     UP "1 B request 1\n"                  \
        "2 B enter 1 10\n"                 \
@@ -21,7 +21,7 @@
 
 typedef struct {
     const char *name;
-    const char *found; /* what is violated */
+    const char *found; /* the violated check */
     const char *text;
 } Case;
 
@@ -462,7 +462,7 @@ test_case(gconstpointer data)
     g_assert_cmpstr(found, ==, one->found);
 }
 
-/* What was hit is counted, and what was not hit makes a storm void. */
+/* Events are counted, and missing ones make a storm void. */
 static void
 test_power(void)
 {

@@ -9,7 +9,7 @@ that is set back, which a storm does not do; tests/state tests it.
 
 from stormcase import StormCase, diagnostic, main
 
-# What it may take; mostly it is the first seconds.
+# The time limit; mostly it takes some seconds.
 SECONDS = 60
 ROUND = 1
 

@@ -15,7 +15,7 @@ from smallfs import has_own_mounts, take_own_mounts
 import storm_log
 
 SECONDS = full_size(4, 60)
-# Of storms that must have reached something, on a busy machine too.
+# The minimum numbers of events, on a busy machine too.
 LONGER_SECONDS = full_size(8, 60)
 CLUSTER_SECONDS = full_size(6, 120)
 
@@ -55,7 +55,7 @@ class Storms(StormCase):
 
 
 def why_no_cluster():
-    """Why there can be no storm of hosts; '' if there can."""
+    """Returns why there can be no storm of hosts; '' if there can."""
     program = os.path.join(environment('WEBLOCKS_BUILD'), 'cluster', 'weblocks-clusterd')
     if not os.path.exists(program):
         return 'needs weblocks-clusterd: -Dcluster=enabled'
@@ -64,7 +64,7 @@ def why_no_cluster():
 
 @unittest.skipIf(why_no_cluster(), why_no_cluster())
 class Clusters(StormCase):
-    """Storms of several hosts; cases of their own, since they leave the machine's network."""
+    """Storms of several hosts; separate cases, since they use network namespaces."""
 
     def test_on_three_hosts(self):
         outcome = self.run_storm(f'--seconds={CLUSTER_SECONDS}', f'--round={CLUSTER_SECONDS}',
