@@ -18,7 +18,7 @@ lease_answered(Lease *lease, gint64 sent_us, gboolean is_write)
     if (!is_write)
         return FALSE;
     lease->is_renewing = FALSE;
-    if (deadline_us <= lease->deadline_us)
+    if (lease->deadline_us != 0 && deadline_us < lease->deadline_us + LEASE_STEP_US)
         return FALSE;
     lease->deadline_us = deadline_us;
     lease->renewal_us = sent_us + LEASE_RENEWAL_US;

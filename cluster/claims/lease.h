@@ -22,6 +22,7 @@
 
 #define LEASE_MARGIN_US  (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC)
 #define LEASE_RENEWAL_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
+#define LEASE_STEP_US    (G_USEC_PER_SEC / 10)
 
 typedef struct {
     gint64 duration_us; /* T - LEASE_MARGIN */
@@ -36,7 +37,8 @@ typedef struct {
 void lease_init(Lease *lease, gint64 timeout_us);
 
 /* An operation that was sent at this time was answered: only a write extends the lease. Returns
- * whether the deadline has moved. */
+ * whether the deadline has moved, and has to be told. It moves by LEASE_STEP at least: not with
+ * each of many commits. */
 gboolean lease_answered(Lease *lease, gint64 sent_us, gboolean is_write);
 
 /* Returns a serial number for a message with the deadline, which the lock service acknowledges.
