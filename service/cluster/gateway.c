@@ -20,7 +20,8 @@ on_received(const ClusterHead *message, gpointer data)
 {
     Gateway *self = data;
 
-    self->delay_ms = DELAY_MIN_MS;
+    if (message->kind == CLUSTER_PACKET_SYNCED) /* this gateway works */
+        self->delay_ms = DELAY_MIN_MS;
     self->functions->begin_turn(self->data);
     if (self->connection != NULL)
         self->functions->received(message, self->data);

@@ -5,6 +5,7 @@
 packets."""
 
 import struct
+import time
 
 import clusterlink as link
 from clustercase import BUCKET, ClusterCase
@@ -23,6 +24,19 @@ class Gateways(ClusterCase):
         [demand] = gateway.greet()
         gateway.permit(demand)
         client.wait_granted(id_)
+
+    def test_gateway_that_fails(self):
+        """The pauses become longer if each gateway ends before it has confirmed anything."""
+        gateway = self.start_gateway()
+        self.start()
+        client = self.client()
+        begin = time.monotonic()
+        client.request('x', BUCKET)
+        for _ in range(5):
+            gateway.take(link.Ready)
+            gateway.sync()
+            gateway.disconnect()
+        self.assertGreater(time.monotonic() - begin, 0.05 + 0.1 + 0.2 + 0.4)
 
     def test_no_connection_without_demand(self):
         gateway = self.start_gateway()
