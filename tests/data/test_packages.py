@@ -102,17 +102,42 @@ class Packages(unittest.TestCase):
             f'lib{soname[1]}.so.{soname[2]} '))
 
 
+def commands(build):
+    """The commands that compile and link everything in a build, without its location and its degree of
+    optimisation."""
+    text = meson('compile', '-C', build, '--ninja-args=-t,commands')
+    for path, name in ((re.escape(build), 'BUILD'), (re.escape(SOURCE), 'SOURCE'),
+                       (re.escape(os.path.relpath(SOURCE, build)) + '(?=/| |$)', 'SOURCE')):
+        text = re.sub(path, name, text, flags=re.MULTILINE)
+    text = re.sub(r' -(O\w|g|Werror)(?= )', '', text)
+    return {line for line in text.splitlines() if not line.startswith(('INFO:', 'ninja:'))}
+
+
 class Flatpak(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.module, = manifest()['modules']
+        directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix='weblocks-flatpak-'))
+        cls.build = os.path.realpath(directory)
+        # Introspection data don't depend on other options, and take long.
+        meson('setup', cls.build, SOURCE, '--prefix=/app', '--libdir=lib', '--buildtype=plain',
+              *cls.module['config-opts'], '-Dintrospection=disabled')
+
+    def test_the_module_compiles(self):
+        """The build under test has executed each of its commands, so they needn't be executed again."""
+        build = os.path.realpath(environment('WEBLOCKS_BUILD_DIR'))
+        options = {option['name']: option['value']
+                   for option in introspect(build)['buildoptions']}
+        if options['b_sanitize'] != 'none':
+            self.skipTest('the build under test has sanitizers')
+        module = commands(self.build)
+        self.assertTrue(any(' -o client-lib/libweblocks-1.so.' in line for line in module))
+        self.assertEqual(sorted(module - commands(build))[:1], [])
+
     def test_the_module_is_only_the_library(self):
-        module, = manifest()['modules']
-        with tempfile.TemporaryDirectory(prefix='weblocks-flatpak-') as build:
-            # Introspection data don't depend on other options, and take long.
-            meson('setup', build, SOURCE, '--prefix=/app', '--libdir=lib', '--buildtype=plain',
-                  *module['config-opts'], '-Dintrospection=disabled')
-            meson('compile', '-C', build)
-            paths = set(introspect(build)['installed'].values())
-        installed = {path for path in paths
-                if not path.startswith(tuple(f'/app{folder}/' for folder in module['cleanup']))}
+        paths = set(introspect(self.build)['installed'].values())
+        installed = {path for path in paths if not path.startswith(
+            tuple(f'/app{folder}/' for folder in self.module['cleanup']))}
         self.assertIn('/app/lib/libweblocks-1.so.0', installed)
         self.assertIn('/app/share/weblocks-1/gjs/weblocks.js', installed)
         for path in installed:
