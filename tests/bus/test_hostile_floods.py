@@ -22,8 +22,8 @@ from test_pressure import OwnBus
 
 FLOODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'flooder.py')
 OTHER_UID = 65534
-SECONDS = full_size(0.25, 5)
-SECONDS_BY_BUS = full_size(0.1, 5)
+SECONDS = full_size(0.1, 5)
+SECONDS_BY_BUS = full_size(0.05, 5)
 ROUNDS = 5
 # The time limit of a call, of a hundred: what the machine alone causes is measured before.
 CALM_SECONDS = 0.1 * FACTOR

@@ -14,9 +14,9 @@ from ensemble import why_no_networks, why_no_servers
 from smallfs import has_own_mounts, take_own_mounts
 import storm_log
 
-SECONDS = full_size(4, 60)
+SECONDS = full_size(3, 60)
 # The minimum numbers of events, on a busy machine too.
-LONGER_SECONDS = full_size(8, 60)
+LONGER_SECONDS = full_size(6, 60)
 CLUSTER_SECONDS = full_size(6, 120)
 
 
