@@ -70,6 +70,7 @@ result_of(int r)
     case ZNONODE:
         return ENGINE_NO_NODE;
     case ZNODEEXISTS:
+    case ZNOTEMPTY:
         return ENGINE_NODE_EXISTS;
     case ZBADVERSION:
         return ENGINE_BAD_VERSION;

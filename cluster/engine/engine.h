@@ -36,7 +36,8 @@ typedef struct Engine Engine;
 typedef enum {
     ENGINE_OK,
     ENGINE_NO_NODE,         /* the node that the operation is about does not exist */
-    ENGINE_NODE_EXISTS,     /* the node that would be created exists */
+    ENGINE_NODE_EXISTS,     /* the node that would be created exists, or children of the one that
+                               would be deleted */
     ENGINE_BAD_VERSION,     /* the name's node has another version than the one given */
     ENGINE_CONNECTION_LOST, /* the outcome is not known */
     ENGINE_SESSION_LOST,    /* the session has ended; the outcome is not known */
@@ -178,6 +179,10 @@ void engine_steal(Engine *self,
 /* NO_NODE: it doesn't exist. */
 void engine_delete_claim(
     Engine *self, const char *name_path, const char *claim, EngineCallback callback, gpointer data);
+
+/* Deletes the node of a name. NODE_EXISTS: it has claims. */
+void
+engine_delete_name(Engine *self, const char *name_path, EngineCallback callback, gpointer data);
 
 /* Deletes a claim and creates the next, both or none. OK: `node` as for engine_create_claim(). */
 void engine_swap(Engine *self,

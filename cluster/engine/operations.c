@@ -113,6 +113,12 @@ engine_delete_claim(
 }
 
 void
+engine_delete_name(Engine *self, const char *name_path, EngineCallback callback, gpointer data)
+{
+    engine_request_delete(self, name_path, callback, data);
+}
+
+void
 engine_swap(Engine *self,
             const char *name_path,
             const char *claim,

@@ -5,6 +5,7 @@
 
 #include "entry.h"
 #include "remote.h"
+#include "unused.h"
 
 #define TURN_DEFAULT_SECS 10
 
@@ -17,6 +18,7 @@ struct Gateway {
     Link *link;
     EntryContext context;
     GHashTable *entries; /* path -> Entry; owned */
+    Unused *unused;      /* paths of earlier entries */
     GHashTable *handles; /* guint64 -> Entry */
     gboolean is_ready;   /* the lock service has sent all its demands */
     gboolean has_told_synced;
@@ -41,6 +43,7 @@ get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
 
     if (entry != NULL)
         return entry;
+    unused_remove(gateway->unused, path);
     entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
     g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
     if (session_get_engine(gateway->session) != NULL)
@@ -69,6 +72,7 @@ drop_entry(Gateway *gateway, Entry *entry)
 
     if (handle != 0)
         g_hash_table_remove(gateway->handles, &handle);
+    unused_add(gateway->unused, entry_get_path(entry));
     g_hash_table_remove(gateway->entries, entry_get_path(entry));
 }
 
@@ -347,6 +351,7 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->session =
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
+    gateway->unused = unused_new(gateway->session);
     gateway->context = (EntryContext){
         .session = gateway->session,
         .link = gateway->link,
@@ -365,6 +370,7 @@ gateway_free(Gateway *gateway)
     g_clear_pointer(&gateway->session, session_free);
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
+    g_clear_pointer(&gateway->unused, unused_free);
     g_clear_pointer(&gateway->link, link_free);
     g_free(gateway->context.host);
     g_free(gateway);

@@ -132,6 +132,24 @@ class Names(OneHostCase):
         other.wait_granted(id_)
 
 
+    def test_unused_names(self):
+        """The node of a name that this host does not use any more is deleted, unless others use it."""
+        other = self.engine().joined('beta')
+        self.addCleanup(self.close, other)
+        client = self.host.client()
+        paths = [name_path('/weblocks', 'farm', os.getuid(), name) for name in ('shared', self.lock)]
+        self.ask(other, 'ensure', 'farm', os.getuid(), 'shared')
+        node = self.ask(other, 'create', paths[0], other.prefix(mode='s'), '5 beta').node
+        for name in ('shared', self.lock):
+            id_, token = client.request(name, BUCKET, mode='shared')
+            if not token:
+                client.wait_granted(id_)
+            client.release(id_, BUCKET)
+        wait_for(lambda: other.ask('list', paths[1], 0).result == 'NO_NODE', what='the end of the node')
+        self.assertEqual(self.ask(other, 'list', paths[0], 0).listed, [node])
+        self.hold(self.host)
+
+
 class StateDirectory(OneHostCase):
     def test_of_another_process(self):
         second = self.host.spawn_gateway(self.host.socket)
