@@ -80,7 +80,7 @@ class Locks(HostsCase):
         """A list that is larger than what the connection to the gateway takes is cut short."""
         client = self.hosts[0].client()
         held = self.hold(client)[0]
-        other = EngineClient(self.ensemble.addresses, place=self.hosts[1].place)
+        other = EngineClient(self.ensemble.addresses, timeout_ms=40000, place=self.hosts[1].place)
         self.addCleanup(other.end)
         other.wait_for_state('CONNECTED')
         names = [f'{number}'.ljust(4096, '.') for number in range(1100)]
@@ -88,9 +88,18 @@ class Locks(HostsCase):
             paths = [name_path('/weblocks', 'farm', os.getuid(), name) for name in names[-100:]]
             told = [other.send('ensure', 'farm', os.getuid(), name) for name in names[-100:]]
             told += [other.send('create', path, other.prefix(), '1 many') for path in paths]
-            del names[-100:]
-            self.assertEqual({other.answer(one).result for one in told}, {'OK'})
-        found = [row[2] for row in client.query(BUCKET)[0]]
+            results = {other.answer(one).result for one in told}
+            # On a busy machine the servers may elect another leader: then again.
+            self.assertLessEqual(results, {'OK', 'CONNECTION_LOST'})
+            if results == {'OK'}:
+                del names[-100:]
+
+        def query():
+            rows = client.query(BUCKET)[0]
+            # Only its own: the gateway's list takes longer than a call waits.
+            return [row[2] for row in rows] if len(rows) > 1 else None
+
+        found = self.wait_for(query, what='list')
         self.assertEqual(found[0], client.name)
         self.assertEqual(set(found[1:]), {'host:many'})
         self.assertGreater(len(found), 400)
