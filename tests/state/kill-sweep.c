@@ -9,7 +9,7 @@
  *
  * In TAP. Three commits are single-stepped, and each intermediate state of the file counts as a
  * kill. In addition, instructions are chosen in two ways: by counting them in single steps, which
- * takes long, so it stops after N seconds (3) or a thousand kills; and by time, with the same
+ * takes long, so it stops after N seconds (2) or a thousand kills; and by time, with the same
  * limits, but not before one kill was in a commit. WEBLOCKS_TEST_SEED repeats a run, except for
  * kills by time. */
 
@@ -547,7 +547,7 @@ main(int argc, char **argv)
     const char *seed = g_getenv("WEBLOCKS_TEST_SEED");
     guint seconds = argc > 2 && g_str_equal(argv[1], "--seconds")
                         ? (guint)g_ascii_strtoull(argv[2], NULL, 10)
-                        : 3;
+                        : 2;
     Sweep sweep = {.seed = seed != NULL ? (guint32)g_ascii_strtoull(seed, NULL, 10)
                                         : g_random_int() & 0xffffff};
     pid_t pid;
