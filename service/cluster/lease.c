@@ -11,33 +11,29 @@
 
 #include "boot-time.h"
 
-typedef struct {
-    void (*on_timer)(gpointer data);
-    gpointer data;
-} Timer;
-
 static gboolean
 on_readable(int fd, GIOCondition condition, gpointer data)
 {
-    const Timer *timer = data;
+    const Lease *lease = data;
     guint64 n_expirations;
 
     if (read(fd, &n_expirations, sizeof n_expirations) == sizeof n_expirations)
-        timer->on_timer(timer->data);
+        lease->on_timer(lease->data);
     return G_SOURCE_CONTINUE;
 }
 
 void
 lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data)
 {
-    Timer *timer = g_new(Timer, 1);
-
-    *lease = (Lease){.timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)};
+    *lease = (Lease){
+        .timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+        .on_timer = on_timer,
+        .data = data,
+    };
     if (lease->timer_fd < 0)
         g_error("could not create a timer: %s", g_strerror(errno));
-    *timer = (Timer){.on_timer = on_timer, .data = data};
     lease->timer_id =
-        g_unix_fd_add_full(G_PRIORITY_HIGH, lease->timer_fd, G_IO_IN, on_readable, timer, g_free);
+        g_unix_fd_add_full(G_PRIORITY_HIGH, lease->timer_fd, G_IO_IN, on_readable, lease, NULL);
 }
 
 void

@@ -15,6 +15,8 @@ typedef struct {
     gint64 deadline_us; /* 0: there is no lease, and no permit */
     int timer_fd;
     guint timer_id;
+    void (*on_timer)(gpointer data);
+    gpointer data;
 } Lease;
 
 /* `on_timer` is called some time after the deadline, in the default main context. */
