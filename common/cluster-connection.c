@@ -88,7 +88,7 @@ on_readable(int fd, GIOCondition condition, gpointer data)
     self->refs++;
     while (n_received < PACKETS_PER_TURN && receive(self))
         n_received++;
-    if (n_received > 0 && !self->is_closed)
+    if (n_received > 0 && !self->is_closed && self->handler->end_turn != NULL)
         self->handler->end_turn(self->data);
     unref(self);
     return G_SOURCE_CONTINUE; /* removed by stop() */

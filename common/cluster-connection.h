@@ -18,7 +18,7 @@ typedef struct {
     const ClusterHead *(*read_packet)(const void *packet, gsize size);
     /* `message` is valid until the function returns. */
     void (*received)(const ClusterHead *message, gpointer data);
-    /* Called after one or more messages, unless the connection was closed. */
+    /* Called after one or more messages, unless the connection was closed; may be NULL. */
     void (*end_turn)(gpointer data);
     /* EOF, an error, or a malformed packet: nothing is received or sent any more. Called at most
      * once, and not by cluster_connection_free(). `reason` is for the log. */

@@ -90,16 +90,9 @@ on_received(const ClusterHead *message, gpointer data)
     }
 }
 
-static void
-on_end_turn(gpointer data)
-{
-    /* Everything has been flushed when it was sent. */
-}
-
 static const ClusterConnectionHandler handler = {
     .read_packet = cluster_packet_read_from_service,
     .received = on_received,
-    .end_turn = on_end_turn,
     .closed = on_closed,
 };
 
