@@ -147,15 +147,6 @@ print_text(const Info *info)
 }
 
 static void
-add_list(Json *json, const char *key, const char *const *items)
-{
-    json_open(json, key, '[');
-    for (; *items != NULL; items++)
-        json_string(json, NULL, *items);
-    json_close(json, ']');
-}
-
-static void
 print_json(const Info *info)
 {
     Json json;
@@ -165,8 +156,8 @@ print_json(const Info *info)
     json_string(&json, "state", info->state);
     json_number(&json, "leaseLeft", info->lease_left_ms);
     json_string(&json, "server", info->server);
-    add_list(&json, "hosts", info->hosts);
-    add_list(&json, "buckets", info->buckets);
+    json_strings(&json, "hosts", info->hosts);
+    json_strings(&json, "buckets", info->buckets);
     json_close(&json, '}');
     json_print(&json);
     json_clear(&json);

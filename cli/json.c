@@ -80,6 +80,15 @@ json_string(Json *json, const char *key, const char *value)
 }
 
 void
+json_strings(Json *json, const char *key, const char *const *values)
+{
+    json_open(json, key, '[');
+    for (; values != NULL && *values != NULL; values++)
+        json_string(json, NULL, *values);
+    json_close(json, ']');
+}
+
+void
 json_number(Json *json, const char *key, guint64 value)
 {
     start_value(json, key);

@@ -20,6 +20,8 @@ void json_init(Json *json);
 void json_open(Json *json, const char *key, char bracket);
 void json_close(Json *json, char bracket);
 void json_string(Json *json, const char *key, const char *value);
+/* An array of strings; NULL: an empty one. */
+void json_strings(Json *json, const char *key, const char *const *values);
 void json_number(Json *json, const char *key, guint64 value);
 
 /* Prints the line to standard output and empties the buffer. */

@@ -78,8 +78,6 @@ add_evidence(Json *json, WebLocksLockInfo *info)
 void
 lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
 {
-    const char *const *blocked_by;
-
     json_string(json, "name", web_locks_lock_info_get_name(info));
     json_string(json, "mode", lock_output_mode(web_locks_lock_info_get_mode(info)));
     json_string(json, "clientId", web_locks_lock_info_get_client_id(info));
@@ -97,11 +95,7 @@ lock_output_members(Json *json, WebLocksLockInfo *info, gboolean detailed)
     json_string(json, "host", host_of(info));
     json_string(json, "why", or_empty(web_locks_lock_info_get_why(info)));
     json_number(json, "position", web_locks_lock_info_get_position(info));
-    json_open(json, "blockedBy", '[');
-    blocked_by = web_locks_lock_info_get_blocked_by(info);
-    for (guint i = 0; blocked_by != NULL && blocked_by[i] != NULL; i++)
-        json_string(json, NULL, blocked_by[i]);
-    json_close(json, ']');
+    json_strings(json, "blockedBy", web_locks_lock_info_get_blocked_by(info));
     add_evidence(json, info);
 }
 
