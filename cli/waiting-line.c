@@ -14,7 +14,7 @@
 #include "common/bus-names.h"
 
 #define DELAY_MS 500
-/* A monitor has the locks of this host only. Those of all hosts are asked for after so many
+/* A monitor has the locks of this host only. Those of all hosts are queried after so many
  * seconds, then after twice as many, and so on. Each time they are read from the servers of the
  * cluster. */
 #define ASK_AGAIN_S     2
@@ -65,7 +65,7 @@ find_first(const WaitingLine *self, GListModel *list, guint *out_count)
     return first;
 }
 
-/* Returns an owned sentence. If nobody holds the lock, which is so while the service restarts,
+/* Returns an owned sentence. If the lock isn't held, as while the service restarts,
  * `first` is NULL, and the sentence has only the name. */
 static char *
 make_text(const WaitingLine *self, WebLocksLockInfo *first, guint count)

@@ -664,7 +664,7 @@ web_locks_claim_get_token(WebLocksClaim *self)
  * web_locks_claim_get_holder:
  * @self: a claim
  *
- * Gets who is in the way: the holder of the lock while the claim waits; if it is shared by several,
+ * Gets the holder of the lock while the claim waits; if it is shared by several,
  * the first of them. It may be this process, by another claim or lock. It is not known before the
  * service has replied.
  *

@@ -27,7 +27,7 @@ guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 /* As web_locks_lock_info_get_since(), by boot_time_get_us(), which is never set. */
 gint64 web_locks_lock_info_get_since_boot(WebLocksLockInfo *self);
 
-/* What is kept about the process between looks at it; owned by the info. */
+/* The data about the process from the previous looks at it; owned by the info. */
 ProcessLook *web_locks_lock_info_get_look(WebLocksLockInfo *self);
 
 /* Sets the properties, and emits "notify" for what has changed. Takes ownership of `text`; NULL:

@@ -327,7 +327,7 @@ web_locks_request_get_options(WebLocksRequest *self)
  * Gets who holds the lock, while the request is pending: its first holder, if it is shared. It may
  * be this process.
  *
- * Returns: (transfer none) (nullable): the lock that is in the way; %NULL if the request is not
+ * Returns: (transfer none) (nullable): the lock that the request waits for; %NULL if it is not
  *   pending, or nobody holds the lock, or that is not known yet
  * Since: 0.1
  */

@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     char *key;
-    WebLocksLockInfo *info;  /* as it is now; NULL: it has ended */
+    WebLocksLockInfo *info;  /* the current entry; NULL: it has ended */
     WebLocksLockInfo *shown; /* as the lists have it; NULL: they don't have it */
     gboolean is_changed;
 } Entry;
@@ -150,7 +150,7 @@ set_info(WatchedBucket *self, Entry *entry, WebLocksLockInfo *info)
         self->n_live++;
     }
     if (self->n_live == 0)
-        self->after = 0; /* the cursors of an empty bucket begin anew */
+        self->after = 0; /* the cursors of an empty bucket restart */
     note_changed(self, entry);
 }
 

@@ -26,7 +26,7 @@ ViewerBus *viewer_bus_new(GBusType type);
 void viewer_bus_connect(ViewerBus *self);
 GBusType viewer_bus_get_bus_type(ViewerBus *self);
 ViewerBusState viewer_bus_get_state(ViewerBus *self);
-/* Why the state is what it is, for people; "" if there is nothing to say. */
+/* The reason for the state, to be displayed; "" if there is none. */
 const char *viewer_bus_get_reason(ViewerBus *self);
 /* NULL until the lists are filled for the first time after viewer_bus_connect(). */
 WebLocksMonitor *viewer_bus_get_monitor(ViewerBus *self);

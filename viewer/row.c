@@ -45,7 +45,7 @@ get_item_widget(ViewerRow *self)
     return GTK_ACCESSIBLE(gtk_widget_get_parent(GTK_WIDGET(self)));
 }
 
-/* What is read is what can be seen, without the age, which would be read each second. */
+/* Screen readers read the visible text without the age, which changes each second. */
 static void
 show_label(ViewerRow *self)
 {

@@ -8,7 +8,7 @@
  *   its key, so the service never queues it twice.
  * - When a socket is opened, all entries are compared with the live requests that the service
  *   lists. Live requests with a key of this table but without an entry are released or aborted;
- *   keys of other agents that use the same bus connection are left alone.
+ *   keys of other agents that use the same bus connection are ignored.
  * - A release or abort that requests no answer is unacknowledged until a later call is answered.
  *   While anything is unacknowledged, recovery opens another socket.
  *

@@ -51,7 +51,7 @@ typedef enum {
     ENGINE_ENDED, /* expired, or the credential was refused; this is the last state */
 } EngineState;
 
-/* Reattaches to a session after a restart. Secret: who has it can delete what the session made. */
+/* Reattaches to a session after a restart. Secret: with it, the session's nodes can be deleted. */
 typedef struct {
     guint64 id;
     guint8 password[16];
@@ -64,7 +64,7 @@ typedef struct {
     guint32 uid;
     char *name; /* the full lock name */
     char *node; /* the claim's node name */
-    char *text; /* the claim's data; NULL unless asked for */
+    char *text; /* the claim's data; NULL unless requested */
 } EngineClaim;
 
 typedef struct {
@@ -95,7 +95,7 @@ typedef struct {
     const char *servers;          /* "host:port,host:port" */
     const char *root;             /* "/weblocks" */
     const char *credential;       /* "user:password" for the digest scheme; NULL: nodes are open */
-    guint timeout_ms;             /* of the session, as asked for */
+    guint timeout_ms;             /* of the session, as requested */
     const EngineSession *session; /* to reattach to; NULL: a new session */
 } EngineConfig;
 

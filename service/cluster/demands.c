@@ -153,7 +153,7 @@ demands_end_lingering(Demands *self)
 
 /* ---- demands for the gateway */
 
-/* An empty queue keeps its permit until the end of the turn is asked for. */
+/* An empty queue keeps its permit until the end of the turn is requested. */
 static gboolean
 is_turn_over(const LockQueue *queue, const LockDemand *now)
 {

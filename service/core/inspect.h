@@ -42,7 +42,7 @@ typedef struct {
 
 typedef void (*InspectVisit)(const InspectEntry *entry, gpointer data);
 
-/* Whether an entry is one of those that the filter asks for. */
+/* Whether an entry matches the filter. */
 gboolean inspect_filter_matches(const InspectFilter *filter, const LockRequest *request);
 
 /* Visits the entries of one page in the order in which they were requested. Returns TRUE if there

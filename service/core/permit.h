@@ -6,7 +6,7 @@
  * Every queue of a clustered lock manager has a permit; other queues have none, and nothing here
  * concerns them. The caller sets the permit, as the cluster decides, and reports the demand of the
  * queue to the cluster. A turn is the time from permit_set() to permit_return() or permit_revoke().
- * When the cluster asks for the end of a turn (permit_yield), the requests that wait then are still
+ * When the cluster requests the end of a turn (permit_yield), the requests that wait then are still
  * granted in this turn, and later ones are not. A queue grants a request if, in addition to the
  * standard's rules, the permit covers its mode, its sequence is not above the boundary of the turn,
  * and the permit has tokens left.
@@ -62,11 +62,11 @@ typedef struct {
  * notified yet, gets a higher one. */
 void permit_set(LockQueue *queue, PermitMode mode, guint64 first, guint64 last);
 
-/* The cluster asks for the end of the turn: no later request is granted in it; if `now`, none at
+/* The cluster requests the end of the turn: no later request is granted in it; if `now`, none at
  * all. Held locks stay held. Does nothing without a permit. */
 void permit_yield(LockQueue *queue, gboolean now);
 
-/* The permit is given back; LockDemand.turn_over must be TRUE. */
+/* Removes a permit that is returned to the cluster; LockDemand.turn_over must be TRUE. */
 void permit_return(LockQueue *queue);
 
 /* It is not known any more whether the permit is valid: nothing is granted until permit_set(), and

@@ -179,7 +179,7 @@ new_signal(Client *client, const char *path, const char *member)
     return signal;
 }
 
-/* The path by which the client addresses the bucket. `*out_owned` is what has to be freed. */
+/* The path by which the client addresses the bucket. `*out_owned` has to be freed. */
 static const char *
 get_path(const Client *client, const LockManager *manager, char **out_owned)
 {

@@ -255,7 +255,7 @@ seal_ping(sd_bus_message *ping)
 
     if (getrandom(&serial, sizeof serial, 0) != sizeof serial)
         return -errno;
-    /* The lower half, since sd-bus goes on counting from the greatest serial used. */
+    /* The lower half, since sd-bus continues from the greatest serial used. */
     return sd_bus_message_seal(ping, MAX(serial >> 1, 1), UINT64_MAX);
 }
 
@@ -281,7 +281,7 @@ send_ping(FlowControl *self)
 void
 flow_controls_send_pings(FlowControls *all)
 {
-    /* A Ping must not overtake what it asks for. */
+    /* A Ping must not overtake the messages that it is sent for. */
     if (outbox_get_length(all->outbox) > 0 || outbox_is_backed_up(all->outbox))
         return;
     while (!g_queue_is_empty(&all->to_ping)) {

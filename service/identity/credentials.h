@@ -28,7 +28,7 @@ typedef struct {
     PrincipalIdentity identity;
     guint32 pid;              /* for display */
     const char *process_name; /* for display; "" if unknown */
-    const guint32 *gids;      /* its groups when it connected, as the bus knows them */
+    const guint32 *gids;      /* its groups when it connected, as reported by the bus */
     gsize n_gids;
 } Credentials;
 

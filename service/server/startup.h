@@ -9,9 +9,9 @@
  *
  *   1. subscribe to disconnects of clients and to changes of the name's owner (owners.h, which
  *      service.c calls before). Without --replace, the name must be free. If its owner is a process
- * that has ended, wait up to PATIENCE_SECS until the bus has noticed that;
- *   2. with --replace, take the name: that is what makes the other instance leave. A state
- *      directory that can't be used is an error before that;
+ *      that has ended, wait up to PATIENCE_SECS until the bus has noticed that;
+ *   2. with --replace, take the name, which makes the other instance exit. A state directory that
+ *      can't be used is an error before that;
  *   3. take the lock of the state, which the other instance closes last;
  *   4. ask the bus who is connected, and restore the state (recovery.h);
  *   5. without --replace, take the name;

@@ -138,7 +138,7 @@ static void
 put_aside(State *self, const char *why)
 {
     g_warning("%s; starting without it; it is renamed to %s", why, self->aside_path);
-    remove(self->aside_path); /* of another kind, it would be in the way */
+    remove(self->aside_path); /* a file of another type would prevent the renaming */
     if (rename(self->path, self->aside_path) < 0 && remove(self->path) < 0)
         g_warning("%s: %s", self->path, g_strerror(errno));
     g_clear_pointer(&self->contents, state_contents_free);
