@@ -3,10 +3,14 @@
 
 """weblocks-viewer without a pointer, with a screen reader, in a narrow window and from right to left."""
 
+import gettext
 import os
+import signal
+import subprocess
 import unittest
 
 from accessibility import STATE_EXPANDED
+from buses import environment
 from harness import main
 from viewer import ViewerTestCase
 
@@ -69,9 +73,9 @@ class Keyboard(ViewerTestCase):
 
 class Layout(ViewerTestCase):
     def wait_all_within(self, viewer):
-        """Nothing is wider than the window, or get_outside an edge of it."""
+        """Nothing is wider than the window, or outside an edge of it."""
         def get_outside():
-            window_width = viewer.find('window', 'Locks').extents()[2]
+            window_width = viewer.find('window', self.title).extents()[2]
             found = []
             for role, name, shown in viewer.shown():
                 x, _y, width, height = shown.extents()
@@ -81,19 +85,28 @@ class Layout(ViewerTestCase):
         try:
             viewer.wait_for(lambda: not get_outside(), 'all within the window')
         except TimeoutError:
-            raise AssertionError(f'get_outside the window: {get_outside()}') from None
+            raise AssertionError(f'outside the window: {get_outside()}') from None
 
-    def check_narrow(self, **environ):
+    def open_narrow(self, translate=str, **environ):
+        """A window with locks, and the name of the first one, whose holder is stopped."""
         name, why = 'a name that is as long as it is ' * 3, 'because it is so, and for so long ' * 3
-        holder, waiter = self.client(), self.client()
+        holder, waiter = self.process_client(), self.client()
         holder.request(name, mode='shared', why=why)
         waiter.request(name, why=why)
-        viewer = self.open(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address, **environ)
-        viewer.wait_for(lambda: viewer.find('tab', 'System'), 'page of the system bus')
-        viewer.wait_for(lambda: len(viewer.rows()) == 4, 'rows')
+        os.kill(holder.pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, holder.pid, signal.SIGCONT)
+        self.title = translate('Locks')
+        viewer = self.open(DBUS_SYSTEM_BUS_ADDRESS=self.bus.address, translate=translate, **environ)
+        viewer.wait_for(lambda: viewer.find('tab', translate('System')), 'page of the system bus')
+        viewer.wait_text(translate('The process is stopped.'))
         viewer.resize(WIDTH, 640)
-        viewer.wait_for(lambda: viewer.find('window', 'Locks').extents()[2] <= WIDTH, 'narrow window')
+        viewer.wait_for(lambda: viewer.find('window', self.title).extents()[2] <= WIDTH,
+                        'narrow window')
         self.wait_all_within(viewer)
+        return viewer, name
+
+    def is_search_on_the_left(self, **environ):
+        viewer, name = self.open_narrow(**environ)
         search, menu = (viewer.find('button', name).extents()[0]
                         for name in ('Search', 'Main Menu'))
         viewer.open_item(name)
@@ -101,7 +114,7 @@ class Layout(ViewerTestCase):
         return search < menu
 
     def test_narrow(self):
-        self.assertTrue(self.check_narrow(), 'the search is on the left')
+        self.assertTrue(self.is_search_on_the_left())
 
     @unittest.skipUnless(os.path.exists(HEBREW) and os.path.exists(LOCALE),
                          'GTK has no language here that is written from right to left')
@@ -109,8 +122,37 @@ class Layout(ViewerTestCase):
         locales = os.path.join(self.bus.directory, 'locales')
         os.mkdir(locales)
         os.symlink(LOCALE, os.path.join(locales, 'en_IL.UTF-8'))
-        self.assertFalse(self.check_narrow(LOCPATH=locales, LC_ALL='en_IL.UTF-8', LANGUAGE='he'),
-                         'the search is on the right')
+        self.assertFalse(self.is_search_on_the_left(LOCPATH=locales, LC_ALL='en_IL.UTF-8',
+                                                    LANGUAGE='he'))
+
+    def make_translation(self, directory):
+        """The German texts, but with many vowels twice: longer words than in most languages."""
+        file = os.path.join(directory, 'de', 'LC_MESSAGES', 'weblocks.mo')
+        os.makedirs(os.path.dirname(file))
+        texts = subprocess.run(
+            ['msgfilter', '--keep-header', '-i',
+             os.path.join(environment('WEBLOCKS_TRANSLATIONS_DIR'), 'de.po'),
+             'sed', 's/[aeou]/&&/g'], check=True, stdout=subprocess.PIPE).stdout
+        subprocess.run(['msgfmt', '-o', file, '-'], input=texts, check=True)
+        return gettext.translation('weblocks', directory, ['de']).gettext
+
+    def test_narrow_with_long_texts(self):
+        locales = os.path.join(self.bus.directory, 'translations')
+        translate = self.make_translation(locales)
+        viewer, name = self.open_narrow(translate, LANGUAGE='de', WEBLOCKS_TEST_LOCALES=locales)
+        viewer.search()
+        viewer.type('no such name')
+        viewer.wait_text(translate('No Results'))
+        self.wait_all_within(viewer)
+        viewer.key('Escape')
+        self.daemon.signal(signal.SIGKILL)
+        self.daemon.wait_exit()
+        viewer.wait_text(translate('The lock service has stopped. '
+                                   'Locks will appear again when it is back.'))
+        self.wait_all_within(viewer)
+        type(self).daemon = self.start_service()
+        viewer.open_item(name)
+        self.wait_all_within(viewer)
 
 
 if __name__ == '__main__':

@@ -25,10 +25,14 @@ def viewer_environment(display, accessibility, bus):
 
 
 class Viewer(Program):
-    def __init__(self, display, accessibility, bus, **environ):
-        super().__init__([environment('WEBLOCKS_VIEWER')], display, bus,
+    """`translate` returns the translation of a text that it shows, which is in English without it."""
+
+    def __init__(self, display, accessibility, bus, translate=str, **environ):
+        program = environment('WEBLOCKS_VIEWER' + ('' if translate is str else '_TRANSLATED'))
+        super().__init__([program], display, bus,
                          {**viewer_environment(display, accessibility, bus), **environ})
         self.accessibility = accessibility
+        self.translate = translate
         self.application = None
         self.wait_for(self._find, 'accessible application')
 
@@ -82,7 +86,7 @@ class Viewer(Program):
         if not self.accessibility.focused.name().startswith(title + ', '):
             self.walk_by_tab(title + ', ')
         self.key('Return')
-        self.wait_text('Held by')
+        self.wait_text(self.translate('Held by'))
 
     def wait_text(self, *texts):
         def all_there():
