@@ -87,6 +87,13 @@ viewer_resource_is_idle(ViewerResource *self)
            g_list_model_get_n_items(G_LIST_MODEL(self->queue)) == 0;
 }
 
+void
+viewer_resource_clear(ViewerResource *self)
+{
+    g_list_store_remove_all(self->holders);
+    g_list_store_remove_all(self->queue);
+}
+
 guint
 viewer_resource_hash(gconstpointer self)
 {

@@ -32,6 +32,8 @@ const char *viewer_resource_get_place(ViewerResource *self);
 GListModel *viewer_resource_get_holders(ViewerResource *self);
 GListModel *viewer_resource_get_queue(ViewerResource *self);
 gboolean viewer_resource_is_idle(ViewerResource *self);
+/* Removes all entries. Until then, they and the resource refer to each other. */
+void viewer_resource_clear(ViewerResource *self);
 /* For hash tables: by bucket and name. */
 guint viewer_resource_hash(gconstpointer self);
 gboolean viewer_resource_equal(gconstpointer self, gconstpointer other);

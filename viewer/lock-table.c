@@ -247,11 +247,16 @@ static void
 viewer_lock_table_finalize(GObject *object)
 {
     ViewerLockTable *self = VIEWER_LOCK_TABLE(object);
+    GHashTableIter iter;
+    gpointer resource;
 
     if (self->monitor != NULL) {
         g_signal_handlers_disconnect_by_data(self->held.infos, &self->held);
         g_signal_handlers_disconnect_by_data(self->pending.infos, &self->pending);
     }
+    g_hash_table_iter_init(&iter, self->resources);
+    while (g_hash_table_iter_next(&iter, &resource, NULL))
+        viewer_resource_clear(resource);
     g_clear_object(&self->monitor);
     g_clear_object(&self->pinned);
     g_object_unref(self->held.entries);

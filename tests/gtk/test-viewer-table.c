@@ -1,0 +1,70 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The models of the viewer, without a window: what they refer to is freed with them. */
+
+#include "tests/client/fixture.h"
+#include "viewer/application-list.h"
+#include "viewer/lock-table.h"
+
+static gboolean
+is_one_held_and_one_pending(gpointer monitor)
+{
+    return g_list_model_get_n_items(web_locks_monitor_get_held(monitor)) == 1 &&
+           g_list_model_get_n_items(web_locks_monitor_get_pending(monitor)) == 1;
+}
+
+static WebLocksMonitor *
+monitor_new(WebLocksManager *manager)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksMonitor *monitor =
+        web_locks_monitor_new_all_sync(web_locks_manager_get_agent(manager), NULL, &error);
+
+    g_assert_no_error(error);
+    return monitor;
+}
+
+/* As when another monitor takes the place of one whose bus has ended. */
+static void
+test_table_is_freed(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksManager) other = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_auto(Answer) answer = {0};
+    WebLocksMonitor *monitor = monitor_new(manager);
+    ViewerLockTable *table;
+    ViewerApplicationList *list;
+    gpointer entry, resource, application;
+
+    answer_ask(&answer, other, "a");
+    test_wait(is_one_held_and_one_pending, monitor);
+    table = viewer_lock_table_new(monitor);
+    list = viewer_application_list_new(viewer_lock_table_get_held(table));
+    entry = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
+    resource = viewer_entry_get_resource(entry);
+    application = viewer_entry_get_application(entry);
+    g_assert_cmpuint(g_list_model_get_n_items(viewer_resource_get_queue(resource)), ==, 1);
+    g_object_add_weak_pointer(entry, &entry);
+    g_object_add_weak_pointer(resource, &resource);
+    g_object_add_weak_pointer(application, &application);
+    g_object_unref(entry);
+    g_object_unref(list);
+    g_object_unref(table);
+    g_assert_null(entry);
+    g_assert_null(resource);
+    g_assert_null(application);
+    g_assert_finalize_object(monitor);
+    test_release(lock);
+    g_clear_object(&lock);
+    lock = answer_expect_lock(&answer);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/viewer-table/is-freed", test_table_is_freed);
+    return test_run(NULL);
+}
