@@ -111,13 +111,13 @@ class Program:
         with open(self.log_path, encoding='utf-8', errors='replace') as file:
             return file.read()
 
-    def wait_for(self, condition, what):
+    def wait_for(self, condition, what, timeout=PATIENCE):
         def check():
             if self.process.poll() is not None:
                 raise RuntimeError(f'{self.name} ({self.pid}) ended with '
                                    f'{self.process.returncode}, waiting for {what}:\n{self.log()}')
             return condition()
-        return wait_for(check, what=f'{what} of {self.name} ({self.pid})', every=0.2)
+        return wait_for(check, timeout, f'{what} of {self.name} ({self.pid})', every=0.2)
 
     def find_window(self):
         found = self.display.xdotool('search', '--onlyvisible', '--pid', self.pid)

@@ -8,7 +8,7 @@ import os
 import re
 
 from accessibility import CONFIG, REGISTRY, STATE_FOCUSED, AccessibilityBus, Snapshot
-from buses import environment
+from buses import PATIENCE, environment
 from desktop import DisplayTestCase, Program, gtk_environment
 
 AGE = re.compile(r'[0-9]+ (s|min)')
@@ -42,7 +42,8 @@ class Viewer(Program):
 
     def wait_for(self, condition, what):
         try:
-            return super().wait_for(condition, what)
+            # One look at everything that is shown takes hundreds of calls.
+            return super().wait_for(condition, what, 3 * PATIENCE)
         except TimeoutError as error:
             raise TimeoutError(f'{error}; it shows {self.texts()}\n{self.log()}') from None
 
@@ -137,6 +138,8 @@ class Viewer(Program):
 
 
 class ViewerTestCase(DisplayTestCase):
+    time_limit = 300.0
+
     @classmethod
     def missing(cls):
         return super().missing() + [file for file in (CONFIG, REGISTRY) if not os.path.exists(file)]
