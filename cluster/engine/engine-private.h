@@ -23,7 +23,7 @@ struct Engine {
     const struct ACL_vector *acl;
     EngineSession session;
     EngineState state;
-    EngineState told_state;
+    EngineState reported_state;
     gint64 connected_us; /* g_get_monotonic_time(), of the current connection */
     guint n_servers;
     guint n_failed;   /* attempts at a connection, since the last one that lasted */

@@ -240,8 +240,8 @@ on_dispatched(gpointer data)
     answer_refused(self);
     if (!self->is_freed)
         update_state(self);
-    if (!self->is_freed && self->state != self->told_state) {
-        self->told_state = self->state;
+    if (!self->is_freed && self->state != self->reported_state) {
+        self->reported_state = self->state;
         self->events->state_changed(self->state, self->data);
     }
     self->is_notifying = FALSE;
@@ -264,7 +264,7 @@ is_ready(gpointer data)
 {
     Engine *self = data;
 
-    return self->refused.length > 0 || self->state != self->told_state;
+    return self->refused.length > 0 || self->state != self->reported_state;
 }
 
 static gint64

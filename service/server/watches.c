@@ -9,7 +9,7 @@
 #include "principal.h"
 
 /* The maximum size of signals for all watchers together in one turn. */
-#define TOLD_BYTES_MAX (2UL * 1024 * 1024)
+#define SIGNAL_BYTES_MAX (2UL * 1024 * 1024)
 
 Watches *
 watches_new(void)
@@ -126,8 +126,8 @@ get_watches(const Server *server, gconstpointer subject)
 static gboolean
 has_room(const Server *server)
 {
-    return server->session.turn.n_bytes <= TOLD_BYTES_MAX &&
-           server->bus.outbox.n_bytes <= TOLD_BYTES_MAX;
+    return server->session.turn.n_bytes <= SIGNAL_BYTES_MAX &&
+           server->bus.outbox.n_bytes <= SIGNAL_BYTES_MAX;
 }
 
 /* Whether one more signal may be sent to this watcher; if not, it is counted as dropped. */

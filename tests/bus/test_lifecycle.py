@@ -257,7 +257,7 @@ class Replace(OwnServices):
                 self.assertEqual(owner_of(self.control), first.name)
                 self.end_all()
 
-    def test_nobody_to_replace(self):
+    def test_replace_without_another_instance(self):
         self.start('--replace')
         self.control.ping()
 

@@ -17,10 +17,10 @@ from statecase import GONE, StateCase
 from workers import WorkCase
 
 
-class Told(StateCase):
+class OrderlyExit(StateCase):
     """SIGTERM, SIGINT, and the idle exit."""
 
-    def test_nobody_loses_anything(self):
+    def test_locks_and_requests_survive(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(number):
                 service = self.start()

@@ -203,7 +203,7 @@ class Watchers(UnreadCase):
 
     WATCHERS = 100
     # Events for all watchers in one turn, since the messages use much memory.
-    TOLD_MIB = 6
+    SIGNALS_MIB = 6
     # One request is granted, 1023 wait, and all end.
     EVENTS = 2 * 1024
 
@@ -218,7 +218,7 @@ class Watchers(UnreadCase):
         victim.close()
         wait_for(lambda: victim.name not in self.known_names(), what='its end')
         self.control.ping()
-        self.check_grown(f'{self.WATCHERS} watchers', self.TOLD_MIB + SLACK_MIB)
+        self.check_grown(f'{self.WATCHERS} watchers', self.SIGNALS_MIB + SLACK_MIB)
         n_missed = 0
         for listener in listeners:
             listener.answer_pings()

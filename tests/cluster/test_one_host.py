@@ -48,7 +48,7 @@ class OneHostCase(unittest.TestCase):
         return engine
 
     def close(self, engine):
-        """Ends its session, at once."""
+        """Closes the session, so that it ends immediately."""
         engine.send('free', 0)
         engine.wait_for(lambda: engine.is_freed)
 
@@ -58,7 +58,7 @@ class OneHostCase(unittest.TestCase):
         return answer
 
     def hold(self, host):
-        """Waits until it is granted. Returns the client and the id."""
+        """Requests the lock, and waits until it is granted. Returns the client and the id."""
         client = host.client()
         id_, token = client.request(self.lock, BUCKET)
         if not token:
@@ -108,12 +108,12 @@ class Nodes(OneHostCase):
             self.assertEqual(self.other_rows(), rows)
         self.assert_connected()
 
-    def test_hosts(self):
+    def test_hosts_above_the_limit(self):
         for i in range(HOSTS_BYTES // 256 + 1):
             self.ask(self.other, 'create', '/weblocks/hosts', f'{i:0255}-000000', '')
         self.ask(self.other, 'create', '/weblocks/hosts', f'{0:0256}-000000', '')
         self.ask(self.other, 'create', '/weblocks/hosts', '\ufdd0-000000', '')
-        # So it has to read them again.
+        # After the restart, the hosts are read again.
         self.host.kill_service()
         self.host.start_service()
         hosts = wait_for(lambda: self.client.get_property('Cluster')['hosts'], what='hosts')
@@ -130,7 +130,6 @@ class Names(OneHostCase):
         wait_for(lambda: (self.lock, 'exclusive', 'host:alpha') in other.query(BUCKET)[0], what='row')
         client.release(held, BUCKET)
         other.wait_granted(id_)
-
 
     def test_unused_names(self):
         """The node of a name that this host does not use any more is deleted, unless others use it."""
@@ -151,14 +150,14 @@ class Names(OneHostCase):
 
 
 class StateDirectory(OneHostCase):
-    def test_of_another_process(self):
+    def test_locked_by_another_process(self):
         second = self.host.spawn_gateway(self.host.socket)
         self.assertEqual(wait_exit(second), 1)
         self.assertIn('could not lock', self.host.log())
         self.hold(self.host)
 
     def end_session(self):
-        """As after its expiry."""
+        """Ends the session of the gateway in ZooKeeper, as its expiry does."""
         file = configparser.ConfigParser()
         file.read(os.path.join(self.host.gateway_state, 'session'))
         session = file['Session']

@@ -119,7 +119,7 @@ def socket_inputs():
     opened = [[OPEN, 9], [SERVE], [BUCKET, 0, NAME_B]]
     ask, wait = [[REQUEST_LOCK, key, 0, NAME_X, 0] for key in (1, 2)]
     life = [*opened, ask, wait, [RELEASE_OR_ABORT, 2 | ABORTS], [RELEASE_OR_ABORT, 1], [SYNC], [END]]
-    crowd = [*opened, [SEND], ask, [REPEAT, 200], [SEND]]
+    many = [*opened, [SEND], ask, [REPEAT, 200], [SEND]]
     flood = [*opened, [SEND], [SYNC], [REPEAT, 250], [REPEAT, 7], [SEND_OFTEN, 30]]
     yield 'life', steps(*life, [SEND], [SERVE])
     yield 'life-and-death', steps(*life, [SEND], [LEAVE])
@@ -135,8 +135,8 @@ def socket_inputs():
     yield 'granted-while-closed', steps(*opened, ask, [SEND], *of_other(
         *opened, wait, [SEND], [SERVE], [CLOSE]), [RELEASE_OR_ABORT, 1], [SEND], [SERVE],
         *of_other([OPEN, 1]))
-    yield 'crowd', steps(*crowd, [SERVE], [LOOK, 0], [LOOK, 4])
-    yield 'crowd-opens-again', steps(*crowd, [SERVE], [CLOSE], [OPEN, 1])
+    yield 'many', steps(*many, [SERVE], [LOOK, 0], [LOOK, 4])
+    yield 'many-opens-again', steps(*many, [SERVE], [CLOSE], [OPEN, 1])
     yield 'opens-twice', steps(*life, [SEND], [OPEN, 1], [SERVE], [SYNC], [SEND])
     yield 'flood', steps(*flood, [SERVE])
     yield 'flood-unread', steps(*flood[:3], [DEAF], *flood[3:], [SERVE], [DEAF], [SERVE])
