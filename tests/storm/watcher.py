@@ -14,15 +14,21 @@ import json
 import os
 import selectors
 import sys
+import time
 
 from gi.repository import Gio, GLib
 
+from buses import FACTOR
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path, other_path, variants, FILTER_TYPES
 from observer import BUCKETS, RULE
 from rawbus import DRIVER, DRIVER_PATH, RawClient, method_call, unpack
 
 # The maximum that Inspect returns; a storm has far fewer requests.
 LIMIT = 1000
+# How long, and for how many replies to Query, a difference may last before it is an error: `Missed` follows
+# the reply to a Ping, which the service sends only when its queue to the bus is empty.
+DOUBT_SECONDS = 3 * FACTOR
+DOUBT_REPLIES = 20
 
 
 class Model:
@@ -58,6 +64,20 @@ def difference(expected, actual):
         if of_name[0] != of_name[1]:
             return f'{name}: expected (Query: held, pending) {of_name[0]}, actual {of_name[1]}'
     return None
+
+
+class Doubt:
+    """A difference that only a `Missed`, which replaces the model, can explain."""
+
+    def __init__(self, text):
+        self.text = text
+        self.deadline = time.monotonic() + DOUBT_SECONDS
+        self.n_replies = 0
+
+    def may_last(self):
+        """Counts the replies, too: this process may have been stopped until after the deadline."""
+        self.n_replies += 1
+        return time.monotonic() < self.deadline or self.n_replies < DOUBT_REPLIES
 
 
 class Watcher(RawClient):
@@ -166,15 +186,14 @@ class Watcher(RawClient):
                 return
             found = difference(values, model.rows())
             doubt = self._doubts.get(path)
-            if found is not None and doubt is None:
-                # Missed may follow. Before the service reads the next call, it has read that
-                # everything up to here has been received.
-                self._doubts[path] = found
-                self._query(path)
-                return
+            if found is not None:
+                doubt = doubt or self._doubts.setdefault(path, Doubt(found))
+                if doubt.may_last():
+                    self._query(path)
+                    return
             if doubt is not None:
                 kind = 'the service' if len(self.watches) == 1 else 'each bucket'
-                self.differences.append(f'watch of {kind}, {path}, {doubt}')
+                self.differences.append(f'watch of {kind}, {path}, {doubt.text}')
             self.watched_states += 1
             self.watched_signals += model.n_applied
             model.n_applied = 0
