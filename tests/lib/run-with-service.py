@@ -21,7 +21,8 @@ from tap import diagnostic
 
 # What a process without faults never writes.
 COMPLAINTS = ('Unhandled promise rejection', '-CRITICAL', '-WARNING', '-ERROR', 'JS ERROR',
-              'GLib-GObject', 'Fatal glibc', 'corrupted', 'AddressSanitizer', 'runtime error:')
+              'GLib-GObject', 'Fatal glibc', 'corrupted', 'AddressSanitizer', 'ThreadSanitizer',
+              'runtime error:')
 TIME_LIMIT = 90.0
 
 
