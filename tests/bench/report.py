@@ -8,6 +8,7 @@ import json
 from figures import CORES
 
 # The licence header of the generated page; that of this file is above.
+# REUSE-IgnoreStart
 SPDX = ('<!-- SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors -->\n'
         '<!-- SPDX-License-Identifier: LGPL-2.1-or-later -->\n')
 # REUSE-IgnoreEnd
