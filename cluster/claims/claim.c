@@ -33,6 +33,7 @@ struct Claim {
     ClaimName own;
     ClaimName next;
     gboolean is_spent;     /* the permit of `own` was returned */
+    gboolean is_unsettled; /* see claim_is_settled() */
     gboolean is_uncertain; /* the outcome of the last operation is unknown */
 
     /* The permit. */
@@ -303,6 +304,7 @@ give_permit(Claim *claim, guint64 block)
     action->block = block;
     claim->block = block;
     claim->turn = TURN_OPEN;
+    claim->is_unsettled = FALSE;
     /* With this permit the lock service decides the request by itself. */
     if (claim->own.mode == PERMIT_EXCLUSIVE)
         claim->demand.has_steal = FALSE;
@@ -357,6 +359,7 @@ step_waiting(Claim *claim)
         steal(claim);
         return;
     }
+    claim->is_unsettled = FALSE;
     if (claim->demand.has_if_available && !claim->has_told_busy) {
         append_message(claim, CLAIM_BUSY);
         claim->has_told_busy = TRUE;
@@ -425,6 +428,7 @@ lose_own(Claim *claim)
 {
     claim->has_own = FALSE;
     claim->is_spent = FALSE;
+    claim->is_unsettled = FALSE;
     claim->is_list_valid = FALSE;
     end_permit(claim, FALSE);
 }
@@ -477,6 +481,8 @@ take_list(Claim *claim, const ClaimResult *result)
     take_children(claim, claim->is_missing ? none : result->children);
     if (claim->is_uncertain)
         find_next(claim);
+    if (!claim->has_own)
+        claim->is_unsettled = FALSE;
     claim->is_uncertain = FALSE;
     claim->needs_sync = FALSE;
     claim->has_next = FALSE;
@@ -490,6 +496,7 @@ take_new_node(Claim *claim, gint32 sequence)
 
     name.sequence = sequence;
     claim->has_next = FALSE;
+    claim->is_unsettled = FALSE;
     set_own(claim, &name);
 }
 
@@ -513,8 +520,10 @@ take_deletion(Claim *claim)
 {
     const ClaimName *leftover = find_leftover(claim);
 
-    if (leftover == NULL)
+    if (leftover == NULL) {
         claim->has_own = FALSE;
+        claim->is_unsettled = FALSE;
+    }
     claim->is_spent = FALSE;
     claim->is_list_valid = FALSE;
     g_array_set_size(claim->others, 0);
@@ -599,6 +608,7 @@ claim_service_restarted(Claim *claim)
     claim->is_demand_known = FALSE;
     claim->turn = TURN_NONE;
     claim->is_list_valid = FALSE;
+    claim->is_unsettled = claim_has_node(claim);
 }
 
 void
@@ -628,6 +638,7 @@ claim_session_ended(Claim *claim, gint64 now_us)
     claim->has_own = FALSE;
     claim->has_next = FALSE;
     claim->is_spent = FALSE;
+    claim->is_unsettled = FALSE;
     claim->is_uncertain = FALSE;
     claim->is_list_valid = FALSE;
     claim->is_watching = FALSE;
@@ -643,6 +654,7 @@ claim_adopt(Claim *claim, const ClaimName *name)
         g_array_append_val(claim->others, *name);
     else
         set_own(claim, name);
+    claim->is_unsettled = TRUE;
     claim->needs_sync = TRUE;
 }
 
@@ -681,8 +693,5 @@ claim_has_node(const Claim *claim)
 gboolean
 claim_is_settled(const Claim *claim)
 {
-    if (!claim_has_node(claim) || claim->turn != TURN_NONE)
-        return TRUE;
-    return claim->has_own && claim->is_list_valid && !claim->is_busy &&
-           find_nearest_blocker(claim) != NULL;
+    return !claim->is_unsettled;
 }

@@ -154,5 +154,6 @@ gboolean claim_is_busy(const Claim *claim);
 gboolean claim_has_node(const Claim *claim);
 
 /* Whether it is known if an adopted node, or one from before claim_service_restarted(), gives a
- * permit. */
+ * permit. What happens to later nodes does not change that: under contention there is always an
+ * operation in progress. */
 gboolean claim_is_settled(const Claim *claim);

@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* claim: when it is known whether a node from before a restart gives a permit. Until then the
+ * gateway doesn't send SYNCED, by which locks without a permit are lost. */
+
+#include "cluster/claims/claim.h"
+
+#define TURN_US  1000
+#define MINE     1
+#define OTHER    2
+#define SEQUENCE 7
+
+typedef struct {
+    guint32 last_turn;
+    Claim *claim;
+} Fixture;
+
+static const ClaimName own = {PERMIT_EXCLUSIVE, MINE, 1, SEQUENCE};
+static const ClaimName before_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE - 1};
+static const ClaimName after_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE + 1};
+
+/* A process of the gateway that has found the node `own` of an earlier one; weblocksd has a lock.
+ */
+static void
+set_up(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand demand = {.held = PERMIT_EXCLUSIVE};
+
+    fixture->last_turn = 0;
+    fixture->claim = claim_new(TURN_US, &fixture->last_turn);
+    claim_set_demand(fixture->claim, &demand, 0);
+    claim_adopt(fixture->claim, &own);
+    claim_connected(fixture->claim, MINE, 0);
+    g_assert_false(claim_is_settled(fixture->claim));
+}
+
+static void
+tear_down(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    claim_free(fixture->claim);
+}
+
+static void
+expect_operation(Fixture *fixture, ClaimOperation operation)
+{
+    g_auto(ClaimAction) action = {0};
+
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.operation, ==, operation);
+}
+
+static void
+expect_message(Fixture *fixture, ClaimMessage message)
+{
+    g_auto(ClaimAction) action = {0};
+
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.message, ==, message);
+}
+
+static void
+answer(Fixture *fixture, ClaimOperation operation, ClaimResult result)
+{
+    expect_operation(fixture, operation);
+    claim_result(fixture->claim, &result, 0);
+}
+
+static void
+answer_list(Fixture *fixture, const ClaimName *first, const ClaimName *second)
+{
+    g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+
+    if (first != NULL)
+        g_array_append_vals(children, first, 1);
+    if (second != NULL)
+        g_array_append_vals(children, second, 1);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+}
+
+/* The turn goes on, and ends, with operations all the time, as under contention. */
+static void
+test_permit(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand returned = {.want = PERMIT_EXCLUSIVE, .is_returned = TRUE, .block = 5};
+
+    answer_list(fixture, &own, &after_own);
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    g_assert_true(claim_is_settled(fixture->claim));
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, &after_own);
+    expect_message(fixture, CLAIM_YIELD);
+    claim_set_demand(fixture->claim, &returned, 0);
+    g_assert_true(claim_is_settled(fixture->claim));
+    answer(fixture, CLAIM_SWAP, (ClaimResult){.sequence = SEQUENCE + 2});
+    g_assert_true(claim_is_settled(fixture->claim));
+    expect_operation(fixture, CLAIM_LIST);
+}
+
+static void
+test_conflict(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    answer_list(fixture, &before_own, &own);
+    g_assert_true(claim_is_settled(fixture->claim));
+    expect_operation(fixture, CLAIM_WATCH);
+}
+
+static void
+test_deleted(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    answer_list(fixture, &after_own, NULL);
+    g_assert_true(claim_is_settled(fixture->claim));
+}
+
+/* The answer to the grant is lost: it may have been committed. */
+static void
+test_unknown(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    answer_list(fixture, &own, NULL);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.outcome = CLAIM_UNKNOWN});
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer_list(fixture, &own, NULL);
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 6});
+    g_assert_true(claim_is_settled(fixture->claim));
+}
+
+static void
+test_session_ended(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    claim_session_ended(fixture->claim, 0);
+    g_assert_true(claim_is_settled(fixture->claim));
+}
+
+/* weblocksd connects again, and has nothing any more. */
+static void
+test_service_restarted(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand none = {.want = PERMIT_NONE};
+
+    answer_list(fixture, &own, NULL);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, NULL);
+    claim_service_restarted(fixture->claim);
+    g_assert_false(claim_is_settled(fixture->claim));
+    claim_set_demand(fixture->claim, &none, 0);
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer(fixture, CLAIM_DELETE, (ClaimResult){.outcome = CLAIM_OK});
+    g_assert_true(claim_is_settled(fixture->claim));
+}
+
+int
+main(int argc, char *argv[])
+{
+    g_test_init(&argc, &argv, NULL);
+#define ADD(path, function) g_test_add("/settled/" path, Fixture, NULL, set_up, function, tear_down)
+    ADD("permit", test_permit);
+    ADD("conflict", test_conflict);
+    ADD("deleted", test_deleted);
+    ADD("unknown", test_unknown);
+    ADD("session-ended", test_session_ended);
+    ADD("service-restarted", test_service_restarted);
+    return g_test_run();
+}
