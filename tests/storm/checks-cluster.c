@@ -109,8 +109,9 @@ check_outcomes(Checker *self, const StoryRequest *request)
         return;
     if (request->lost_outcome == HISTORY_GONE)
         self->power.losses++;
-    if (request->lost_outcome == HISTORY_GONE ? !has_reason(self->story, request)
-                                              : request->stolen > request->lost)
+    /* A host that has been killed since the steal finds that its permit has ended, but not why. */
+    if (request->stolen > request->lost &&
+        (request->lost_outcome != HISTORY_GONE || !has_reason(self->story, request)))
         checker_report(self, CHECK_NOT_LOST, request->enter, request->lost, request, NULL,
                        "its client was notified that it is lost, without a reason");
 }

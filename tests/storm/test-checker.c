@@ -431,6 +431,9 @@ static const Case cases[] = {
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1\n5 A lost 1 gone"},
     {"cluster/lost-by-a-fault-of-another-host", "not-lost",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 2 loses\n5 A lost 1 gone"},
+    {"cluster/stolen-before-a-fault-that-loses-nothing", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1 steal\n4 C enter 1 11\n"
+     "5 C leave 1\n6 C release 1\n7 S fault 1 1\n8 A lost 1 gone"},
     {"cluster/waits-without-a-fault", "progress",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 C request 1\n10 A leave 1\n"
      "11 A release 1\n1102 C enter 1 11"},
