@@ -156,6 +156,8 @@ class BusesCase(ViewerTestCase):
     def run_copied_command(self, viewer):
         """Copies it on the page of a lock, pastes it into the search, and runs it."""
         viewer.press('Copy as Command')
+        # GTK activates a button some time after the call, and not if it is hidden by then.
+        viewer.wait_text('Command copied')
         viewer.search()
         viewer.key('ctrl+v')
         viewer.wait_text('No Results')
