@@ -35,8 +35,9 @@ get_turn_us(const Gateway *gateway, const char *bucket)
     return (gint64)(config != NULL ? config->turn_secs : TURN_DEFAULT_SECS) * G_USEC_PER_SEC;
 }
 
+/* `is_adopted`: a new one gets the session later, with all others. */
 static Entry *
-get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
+get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name, gboolean is_adopted)
 {
     g_autofree char *path = engine_path_name(gateway->options->config->root, bucket, uid, name);
     Entry *entry = g_hash_table_lookup(gateway->entries, path);
@@ -46,7 +47,7 @@ get_entry(Gateway *gateway, const char *bucket, guint32 uid, const char *name)
     unused_remove(gateway->unused, path);
     entry = entry_new(&gateway->context, path, bucket, uid, name, get_turn_us(gateway, bucket));
     g_hash_table_insert(gateway->entries, (gpointer)entry_get_path(entry), entry);
-    if (session_get_engine(gateway->session) != NULL)
+    if (!is_adopted && session_get_engine(gateway->session) != NULL)
         entry_session_ready(entry, session_get_id(gateway->session));
     return entry;
 }
@@ -117,13 +118,14 @@ drop_unwanted(Gateway *gateway)
 
 /* ---- the session */
 
+/* Entries get the session when all claims are adopted: before, SYNCED might be sent too early. */
 static void
 adopt(Gateway *gateway, const EngineClaim *claim)
 {
     ClaimName name;
 
     if (claim_name_parse(claim->node, &name) && name.session == session_get_id(gateway->session))
-        entry_adopt(get_entry(gateway, claim->bucket, claim->uid, claim->name), &name);
+        entry_adopt(get_entry(gateway, claim->bucket, claim->uid, claim->name, TRUE), &name);
 }
 
 static void send_status(Gateway *gateway);
@@ -257,7 +259,7 @@ on_demand(const ClusterDemand *message, gpointer data)
         guint64 *handle = g_memdup2(&message->handle, sizeof message->handle);
 
         entry = get_entry(gateway, cluster_demand_get_bucket(message), message->uid,
-                          cluster_demand_get_name(message));
+                          cluster_demand_get_name(message), FALSE);
         g_hash_table_insert(gateway->handles, handle, entry);
     }
     entry_set_demand(entry, message);
