@@ -106,9 +106,9 @@ def commands(build):
     """The commands that compile and link everything in a build, without its location and its degree of
     optimisation."""
     text = meson('compile', '-C', build, '--ninja-args=-t,commands')
-    for path, name in ((re.escape(build), 'BUILD'), (re.escape(SOURCE), 'SOURCE'),
-                       (re.escape(os.path.relpath(SOURCE, build)) + '(?=/| |$)', 'SOURCE')):
-        text = re.sub(path, name, text, flags=re.MULTILINE)
+    # A relative path may end as the absolute one does.
+    for path, name in ((os.path.relpath(SOURCE, build), 'SOURCE'), (build, 'BUILD'), (SOURCE, 'SOURCE')):
+        text = re.sub(rf'(?<![/.]){re.escape(path)}(?=/| |$)', name, text, flags=re.MULTILINE)
     text = re.sub(r' -(O\w|g|Werror)(?= )', '', text)
     return {line for line in text.splitlines() if not line.startswith(('INFO:', 'ninja:'))}
 

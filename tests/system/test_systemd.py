@@ -115,7 +115,7 @@ class SystemUnit(UnitChecks):
         """With a lock, it stays; without, it exits successfully, and is started again by the next
         call."""
         self.unit.change(f'{KILL}\nExecStart=\n' + self.start_line('0.2'))
-        self.addCleanup(self.unit.change, self.otherwise)
+        self.addCleanup(self.unit.change, self.drop_in)
         client = self.user(self.users[0])
         held, _ = client.request('x')
         pid = self.unit.pid()

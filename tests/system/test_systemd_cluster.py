@@ -31,7 +31,7 @@ def write(path, text):
 
 
 class Gateway(MachineCase):
-    otherwise = KILL
+    drop_in = KILL
 
     def setUp(self):
         super().setUp()

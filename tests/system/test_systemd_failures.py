@@ -14,7 +14,7 @@ class Failures(UnitChecks):
     def end_service(self):
         self.unit.systemctl('stop', UNIT)
         self.unit.systemctl('reset-failed')
-        self.unit.change(self.otherwise)
+        self.unit.change(self.drop_in)
 
     def wait_logged(self, words):
         wait_for(lambda: words in self.unit.journal(self.begin_of_journal), every=0.05, what=words)
