@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+/* A turn that another host waits for is not ended before: handing over takes a few commits, and a
+ * turn in which one process got one lock would spend most of its time on them. */
+#define MIN_TURN_US (1 * G_TIME_SPAN_MILLISECOND)
+
 typedef enum {
     TURN_NONE,    /* no permit */
     TURN_OPEN,    /* a permit */
@@ -39,7 +43,7 @@ struct Claim {
     /* The permit. */
     Turn turn;
     guint64 block;
-    gint64 turn_ends_us; /* in TURN_ENDING */
+    gint64 turn_ends_us; /* in TURN_OPEN at the earliest, in TURN_ENDING at the latest */
 
     /* What the last LIST has found. */
     gboolean is_list_valid;
@@ -292,7 +296,7 @@ end_permit(Claim *claim, gboolean is_lost)
 }
 
 static void
-give_permit(Claim *claim, guint64 block)
+give_permit(Claim *claim, guint64 block, gint64 now_us)
 {
     ClaimAction *action;
 
@@ -304,6 +308,7 @@ give_permit(Claim *claim, guint64 block)
     action->block = block;
     claim->block = block;
     claim->turn = TURN_OPEN;
+    claim->turn_ends_us = now_us + MIN_TURN_US;
     claim->is_unsettled = FALSE;
     /* With this permit the lock service decides the request by itself. */
     if (claim->own.mode == PERMIT_EXCLUSIVE)
@@ -314,11 +319,17 @@ give_permit(Claim *claim, guint64 block)
 
 /* ---- what to do next */
 
-/* Ends the turn if another host waits. */
+/* Whether another host waits for the end of the turn, and the lock service doesn't know it. */
+static gboolean
+has_to_end(const Claim *claim)
+{
+    return claim->turn == TURN_OPEN && claim->is_list_valid && is_awaited(claim);
+}
+
 static void
 step_turn(Claim *claim, gint64 now_us)
 {
-    if (claim->turn == TURN_OPEN && claim->is_list_valid && is_awaited(claim)) {
+    if (has_to_end(claim) && now_us >= claim->turn_ends_us) {
         ask_to_yield(claim, FALSE);
         claim->turn_ends_us = now_us + claim->turn_us;
     }
@@ -530,7 +541,7 @@ take_deletion(Claim *claim)
 }
 
 static void
-take_success(Claim *claim, const ClaimResult *result)
+take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
 {
     switch (claim->operation) {
     case CLAIM_ENSURE:
@@ -545,10 +556,10 @@ take_success(Claim *claim, const ClaimResult *result)
         /* The own locks, if any, are ended by the lock service, whose steal this is. */
         claim->turn = TURN_NONE;
         take_new_node(claim, claim->next.sequence);
-        give_permit(claim, result->block);
+        give_permit(claim, result->block, now_us);
         break;
     case CLAIM_GRANT:
-        give_permit(claim, result->block);
+        give_permit(claim, result->block, now_us);
         break;
     case CLAIM_WATCH:
         break;
@@ -574,7 +585,7 @@ claim_result(Claim *claim, const ClaimResult *result, gint64 now_us)
         take_list(claim, result);
     else if (result->outcome == CLAIM_OK ||
              (claim->operation == CLAIM_DELETE && result->outcome == CLAIM_NO_NODE))
-        take_success(claim, result);
+        take_success(claim, result, now_us);
     else
         take_refusal(claim, result->outcome);
     step(claim, now_us);
@@ -675,7 +686,7 @@ claim_tick(Claim *claim, gint64 now_us)
 gint64
 claim_get_next_tick_us(const Claim *claim)
 {
-    return claim->turn == TURN_ENDING ? claim->turn_ends_us : -1;
+    return claim->turn == TURN_ENDING || has_to_end(claim) ? claim->turn_ends_us : -1;
 }
 
 gboolean

@@ -6,9 +6,9 @@
  * The lock service states what it wants of the name (its demand), and grants locks by itself while
  * it has a permit. A claim gets the permit from the engine: it creates a node, waits until no
  * conflicting claim that was made before is left, and commits the grant. When another host has a
- * claim that waits, the lock service is asked to end its turn (yield); when it has done so, the
- * node is deleted, and the next one created in the same commit if there is still a demand. So a
- * request waits for at most one turn of every other host.
+ * claim that waits, the lock service is asked to end its turn (yield), though not in the first
+ * millisecond; when it has done so, the node is deleted, and the next one created in the same
+ * commit if there is still a demand. So a request waits for at most one turn of every other host.
  *
  * This is a state machine without I/O or clock. Its inputs are the functions below; each appends
  * actions to a queue, which the caller takes and carries out in order: operations of the engine, of

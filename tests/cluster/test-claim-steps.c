@@ -1,12 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* claim: when it is known whether a node from before a restart gives a permit. Until then the
- * gateway doesn't send SYNCED, by which locks without a permit are lost. */
+/* claim, step by step.
+ *
+ * settled: when it is known whether a node from before a restart gives a permit. Until then the
+ * gateway doesn't send SYNCED, by which locks without a permit are lost.
+ * turn: when the lock service is asked to end its turn. */
 
 #include "cluster/claims/claim.h"
 
-#define TURN_US  1000
+#define TURN_US 1000000
+/* The shortest turn. */
+#define SHORT_US 1000
 #define MINE     1
 #define OTHER    2
 #define SEQUENCE 7
@@ -90,8 +95,9 @@ test_permit(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     g_assert_true(claim_is_settled(fixture->claim));
     expect_message(fixture, CLAIM_PERMIT);
     answer_list(fixture, &own, &after_own);
+    claim_tick(fixture->claim, SHORT_US);
     expect_message(fixture, CLAIM_YIELD);
-    claim_set_demand(fixture->claim, &returned, 0);
+    claim_set_demand(fixture->claim, &returned, SHORT_US);
     g_assert_true(claim_is_settled(fixture->claim));
     answer(fixture, CLAIM_SWAP, (ClaimResult){.sequence = SEQUENCE + 2});
     g_assert_true(claim_is_settled(fixture->claim));
@@ -151,16 +157,66 @@ test_service_restarted(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     g_assert_true(claim_is_settled(fixture->claim));
 }
 
+static void
+expect_yield(Fixture *fixture, gint64 at_us, gboolean now)
+{
+    g_auto(ClaimAction) action = {0};
+
+    g_assert_cmpint(claim_get_next_tick_us(fixture->claim), ==, at_us);
+    claim_tick(fixture->claim, at_us - 1);
+    g_assert_false(claim_take_action(fixture->claim, &action));
+    claim_tick(fixture->claim, at_us);
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.message, ==, CLAIM_YIELD);
+    g_assert_cmpint(action.now, ==, now);
+}
+
+/* Another host waits from the beginning. */
+static void
+test_turn_awaited(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    answer_list(fixture, &own, &after_own);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, &after_own);
+    expect_yield(fixture, SHORT_US, FALSE);
+    expect_yield(fixture, SHORT_US + TURN_US, TRUE);
+    g_assert_cmpint(claim_get_next_tick_us(fixture->claim), ==, -1);
+}
+
+/* Another host begins to wait when the turn has been longer than the shortest. */
+static void
+test_turn_awaited_later(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    g_autoptr(GArray) children = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    const ClaimName claims[] = {own, after_own};
+    const ClaimResult listed = {.children = children};
+
+    g_array_append_vals(children, claims, G_N_ELEMENTS(claims));
+    answer_list(fixture, &own, NULL);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, NULL);
+    g_assert_cmpint(claim_get_next_tick_us(fixture->claim), ==, -1);
+    claim_changed(fixture->claim, 5 * SHORT_US);
+    expect_operation(fixture, CLAIM_LIST);
+    claim_result(fixture->claim, &listed, 5 * SHORT_US);
+    expect_message(fixture, CLAIM_YIELD);
+    expect_yield(fixture, 5 * SHORT_US + TURN_US, TRUE);
+}
+
 int
 main(int argc, char *argv[])
 {
     g_test_init(&argc, &argv, NULL);
-#define ADD(path, function) g_test_add("/settled/" path, Fixture, NULL, set_up, function, tear_down)
-    ADD("permit", test_permit);
-    ADD("conflict", test_conflict);
-    ADD("deleted", test_deleted);
-    ADD("unknown", test_unknown);
-    ADD("session-ended", test_session_ended);
-    ADD("service-restarted", test_service_restarted);
+#define ADD(path, function) g_test_add(path, Fixture, NULL, set_up, function, tear_down)
+    ADD("/settled/permit", test_permit);
+    ADD("/settled/conflict", test_conflict);
+    ADD("/settled/deleted", test_deleted);
+    ADD("/settled/unknown", test_unknown);
+    ADD("/settled/session-ended", test_session_ended);
+    ADD("/settled/service-restarted", test_service_restarted);
+    ADD("/turn/awaited", test_turn_awaited);
+    ADD("/turn/awaited-later", test_turn_awaited_later);
     return g_test_run();
 }
