@@ -47,9 +47,11 @@ def _handovers(_settings, tables):
 def _throughput(settings, tables):
     table = tables['throughput']
     bound = bounds.rate_of_many(settings, tables['bounds']) if 'bounds' in tables else None
-    for load, limit, most in (((1, throughput.IN_FLIGHT), 3, None),
-                              ((throughput.CLIENTS[-1], 1), 2, bound)):
-        lock, names = (row('dbus-broker', *load) for row in (throughput.weblocks, throughput.names))
+    one, many = (1, throughput.IN_FLIGHT), (throughput.CLIENTS[-1], 1)
+    for row, load, limit, most in ((throughput.weblocks, one, 3, None),
+                                   (throughput.weblocks_sync, many, 2, bound),
+                                   (throughput.weblocks, many, 2, bound)):
+        lock, names = row('dbus-broker', *load), throughput.names('dbus-broker', *load)
         yield Target(f'{lock}, one core: to {names}', table.ratio(lock, names, 'one'), limit,
                      at_least=True, bound=most)
 

@@ -16,6 +16,10 @@ def weblocks(kind, clients, in_flight=1):
     return _row('locks', kind, clients, in_flight)
 
 
+def weblocks_sync(kind, clients, in_flight=1):
+    return weblocks(kind, clients, in_flight) + ', sync calls'
+
+
 def names(kind, clients, in_flight=1):
     return _row('names', kind, clients, in_flight)
 
@@ -42,18 +46,25 @@ def ways_of(settings, scene):
                       scene.address, clients, in_flight, count)
         yield rate_of(names(scene.kind, clients, in_flight), settings, 'name-load', scene.address,
                       clients, in_flight, count)
+        if in_flight == 1:
+            yield rate_of(weblocks_sync(scene.kind, clients), settings, 'bounds-load',
+                          scene.address, 'sync', clients, count)
 
 
 def declare(settings):
     table = Table('throughput', 'Throughput',
                   'Pairs per second, of all clients together; each client is a process, uses '
                   'separate names, and has one pair in flight, or 64. Locks by asynchronous '
-                  'calls; bus names by clients on bare sockets. The ratio is that of locks to '
+                  'calls unless it says sync calls; bus names by clients on bare sockets, which '
+                  'wait for each reply. The ratio is that of locks by asynchronous calls to '
                   'names: higher is better.',
                   'pairs/s', 'WebLocks / it')
     for kind in settings.kinds:
         for load in loads(settings):
             table.row(weblocks(kind, *load))
+        for clients, in_flight in loads(settings):
+            if in_flight == 1:
+                table.row(weblocks_sync(kind, clients))
         for load in loads(settings):
             table.row(names(kind, *load), (weblocks(kind, *load), 'self'))
     return table
