@@ -12,16 +12,6 @@
 /* The time limit for recovery after a fault: sessions end, servers elect a leader. */
 #define AFTER_FAULT (20 * SECOND)
 
-static guint64
-find_fault_end(const Story *story, guint begin)
-{
-    for (guint i = begin + 1; i < story->n_supervisor; i++)
-        if (story->supervisor[i].kind == HISTORY_FAULT_END &&
-            story->supervisor[i].request == story->supervisor[begin].request)
-            return story->supervisor[i].time;
-    return story->end;
-}
-
 static gboolean
 may_lose(const HistoryRecord *record, guint32 bus)
 {
@@ -37,7 +27,7 @@ has_reason(const Story *story, const StoryRequest *request)
 
         if (record->kind == HISTORY_FAULT && record->time <= request->lost &&
             may_lose(record, request->client->header.bus) &&
-            find_fault_end(story, i) + AFTER_LOSS >= request->lost)
+            story_find_fault_end(story, i) + AFTER_LOSS >= request->lost)
             return TRUE;
     }
     return FALSE;
@@ -50,7 +40,7 @@ find_faults(const Story *story)
 
     for (guint i = 0; i < story->n_supervisor; i++) {
         const HistoryRecord *record = &story->supervisor[i];
-        const Span span = {record->time, find_fault_end(story, i) + AFTER_FAULT};
+        const Span span = {record->time, story_find_fault_end(story, i) + AFTER_FAULT};
 
         if (record->kind == HISTORY_FAULT)
             g_array_append_val(spans, span);

@@ -182,6 +182,25 @@ somebody_is_dying(const Story *story, const StoryRequest *asker, guint64 time)
     return FALSE;
 }
 
+/* Whether a client that can't be notified may still believe that it has the lock. */
+static gboolean
+somebody_is_unnotified(const Story *story, const StoryRequest *asker, guint64 time)
+{
+    for (guint i = 0; i < story->locks->len; i++) {
+        const StoryLock *lock = story->locks->pdata[i];
+
+        if (lock->principal != asker->client->header.principal || lock->name != asker->name)
+            continue;
+        for (guint j = 0; j < lock->requests->len; j++) {
+            const StoryRequest *request = lock->requests->pdata[j];
+
+            if (request->unnoticed.from < time && time < request->unnoticed.to + ORACLE_RETRY)
+                return TRUE;
+        }
+    }
+    return FALSE;
+}
+
 void
 check_record(Checker *self, const StoryClient *client, const HistoryRecord *record)
 {
@@ -198,7 +217,8 @@ check_record(Checker *self, const StoryClient *client, const HistoryRecord *reco
                        "it is inside alone, and the resource has seen the higher token "
                        "%" G_GUINT64_FORMAT,
                        record->detail);
-    if (record->kind == HISTORY_ORACLE && !somebody_is_dying(self->story, request, record->time))
+    if (record->kind == HISTORY_ORACLE && !somebody_is_dying(self->story, request, record->time) &&
+        !somebody_is_unnotified(self->story, request, record->time))
         checker_report(self, CHECK_ORACLE, request->enter, record->time, request, NULL,
                        "the kernel has another holder of it");
 }

@@ -90,6 +90,7 @@ typedef enum {
     HISTORY_FAULT_PARTITION,
     HISTORY_FAULT_KILL,
     HISTORY_FAULT_STOP,
+    HISTORY_FAULT_STOP_SERVICE, /* weblocksd can't notify its clients */
 } HistoryFault;
 
 /* Of HISTORY_LEFT: detail is the number found, token the number that is right. */

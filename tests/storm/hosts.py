@@ -31,7 +31,7 @@ TIME_LIMIT = 30.0 * FACTOR
 # Seconds between the end of a fault and the next of its lane.
 CALM = {Fault.PARTITION: (0.2, 2), Fault.KILL: (0.5, 4), Fault.STOP: (1, 10), None: (0.2, 2)}
 # For so long after a fault of a host has ended, another one may cost it locks that each alone would not.
-RECOVERY = {Fault.PARTITION: 10.0, Fault.KILL: 3.0, Fault.STOP: 10.0}
+RECOVERY = {Fault.PARTITION: 10.0, Fault.KILL: 3.0, Fault.STOP: 10.0, Fault.STOP_SERVICE: 10.0}
 # Faults that are longer end the lease of a host that they cut off, and some of them its session.
 LONG = (11.0, 20.0)
 SHORT = (0.1, 4.0)
@@ -145,7 +145,7 @@ class HostsStorm:
         """A fault of a host (0: of all) for so long."""
         self.n_faults += 1
         fault = self.n_faults
-        self.watched[f'{kind.name.lower()}_{name}'] += 1
+        self.watched[f'{kind.name.split("_")[0].lower()}_{name}'] += 1
         if kind == Fault.PARTITION and seconds > LONG[0]:
             self.watched['partitions_long'] += 1
         flags = FLAG_KILL if may_lose or self.may_lose(number) else 0
@@ -275,7 +275,7 @@ class HostsStorm:
         yield from self.kill_processes('host', self.random.uniform(*SHORT), begin,
                                        host.start_processes, number, host)
 
-    def stop(self, name, target, begin, end, number):
+    def stop(self, name, target, begin, end, number, kind=Fault.STOP):
         def begin_it():
             self.absent.add(target)
             begin()
@@ -283,7 +283,7 @@ class HostsStorm:
         def end_it():
             end()
             self.absent.discard(target)
-        yield from self.during(Fault.STOP, name, self.lasting(), begin_it, end_it, number, True)
+        yield from self.during(kind, name, self.lasting(), begin_it, end_it, number, True)
 
     def stop_server(self):
         server = self.choose_server()
@@ -295,7 +295,8 @@ class HostsStorm:
 
     def stop_service(self):
         number, host = self.choose_host()
-        yield from self.stop('weblocksd', host, host.service.pause, host.service.resume, number)
+        yield from self.stop('weblocksd', host, host.service.pause, host.service.resume, number,
+                             Fault.STOP_SERVICE)
 
     def of_servers(self, fault):
         """It, and until all servers serve again."""

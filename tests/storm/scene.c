@@ -101,6 +101,8 @@ read_option(HistoryRecord *record, char **words)
         record->name = HISTORY_FAULT_PARTITION;
     else if (strcmp(word, "killed") == 0)
         record->name = HISTORY_FAULT_KILL;
+    else if (strcmp(word, "stopped") == 0)
+        record->name = HISTORY_FAULT_STOP_SERVICE;
     else if (strcmp(word, "pending") != 0)
         return 0;
     return 1;

@@ -46,6 +46,7 @@ class Fault(enum.IntEnum):
     PARTITION = 1
     KILL = 2
     STOP = 3
+    STOP_SERVICE = 4
 
 
 class Left(enum.IntEnum):

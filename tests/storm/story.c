@@ -12,9 +12,6 @@
 /* How long after its time-out the library ends a request if the service has not. */
 #define OWN_TIMEOUT_GRACE (250 * MS)
 
-/* The maximum time from a steal until another host is notified. */
-#define STEAL_NOTICE (20000 * MS)
-
 /* ---- creation and destruction */
 
 static void
@@ -466,6 +463,16 @@ story_has_kill(const Story *self, guint64 from, guint64 to)
     return FALSE;
 }
 
+guint64
+story_find_fault_end(const Story *self, guint begin)
+{
+    for (guint i = begin + 1; i < self->n_supervisor; i++)
+        if (self->supervisor[i].kind == HISTORY_FAULT_END &&
+            self->supervisor[i].request == self->supervisor[begin].request)
+            return self->supervisor[i].time;
+    return self->end;
+}
+
 /* ---- conclusions about each request */
 
 /* Whether the library may have ended the request, without the service. */
@@ -495,8 +502,8 @@ find_possible_end(const Story *self, const StoryRequest *request)
     return MIN(end, request->client->gone);
 }
 
-static gboolean
-has_kill_while_waiting(const Story *self, const StoryRequest *request)
+gboolean
+story_has_kill_while_waiting(const Story *self, const StoryRequest *request)
 {
     return story_has_kill(self, request->call, MIN(request->enter, request->possible_end));
 }
@@ -511,7 +518,7 @@ find_ends(const Story *self, StoryRequest *request)
     request->possible_end = find_possible_end(self, request);
     deadline = request->call + request->timeout - MIN(request->timeout, TIMEOUT_SLACK);
     request->is_anew = request->timeout != 0 && MIN(request->enter, request->end) > deadline &&
-                       has_kill_while_waiting(self, request);
+                       story_has_kill_while_waiting(self, request);
     if (request->enter != HISTORY_NEVER) {
         request->inside_end = MAX(request->enter, MIN(end, request->leave));
         request->live_end = request->inside_end;
@@ -682,81 +689,6 @@ sort_into_locks(Story *self)
     }
 }
 
-/* ---- steals */
-
-/* The last call of a request whose lock this steal may end. A host that is cut off goes
- * on granting until it is notified or its lease is over. */
-static guint64
-steal_end(const Story *self, const StoryRequest *steal)
-{
-    const guint64 end = MIN(steal->enter, steal->end);
-
-    if (!self->is_cluster)
-        return MIN(end, steal->client->gone);
-    return MIN(end, MIN(steal->client->reaped, self->end)) + STEAL_NOTICE;
-}
-
-/* Since when the lock with that token may have been stolen; 0: with any token. */
-static guint64
-first_steal(const Story *self,
-            const GPtrArray *steals,
-            const GArray *latest,
-            const StoryRequest *request,
-            guint64 token)
-{
-    guint low = 0;
-    guint high = steals->len;
-
-    while (low < high) {
-        const guint middle = low + (high - low) / 2;
-
-        if (g_array_index(latest, guint64, middle) < request->call)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < steals->len; low++) {
-        const StoryRequest *steal = steals->pdata[low];
-        const gboolean came_before = steal->token != 0 && token != 0 && steal->token < token;
-
-        if (steal->call >= request->possible_end)
-            break;
-        if (steal != request && !came_before && steal_end(self, steal) >= request->call)
-            return steal->call;
-    }
-    return HISTORY_NEVER;
-}
-
-static void
-reckon_with_steals(const Story *self, StoryLock *lock)
-{
-    g_autoptr(GPtrArray) steals = g_ptr_array_new();
-    g_autoptr(GArray) latest = g_array_new(FALSE, FALSE, sizeof(guint64));
-    guint64 end = 0;
-
-    for (guint i = 0; i < lock->requests->len; i++) {
-        StoryRequest *request = lock->requests->pdata[i];
-
-        if (request->flags & HISTORY_FLAG_STEAL) {
-            g_ptr_array_add(steals, request);
-            end = MAX(end, steal_end(self, request));
-            g_array_append_val(latest, end);
-        }
-    }
-    for (guint i = 0; steals->len > 0 && i < lock->requests->len; i++) {
-        StoryRequest *request = lock->requests->pdata[i];
-        const guint64 stolen = first_steal(self, steals, latest, request, request->token);
-        /* Its earlier token, if any, is unknown. */
-        const guint64 stolen_before = first_steal(self, steals, latest, request, 0);
-
-        request->stolen = stolen;
-        request->is_anew |= stolen_before < request->enter && has_kill_while_waiting(self, request);
-        request->live_end = MIN(request->live_end, stolen);
-        if (request->enter != HISTORY_NEVER)
-            request->inside_end = MAX(request->enter, MIN(request->inside_end, stolen));
-    }
-}
-
 /* ---- all together */
 
 static void
@@ -790,7 +722,6 @@ story_finish(Story *self)
     for (guint i = 0; i < self->clients->len; i++)
         finish_client(self, self->clients->pdata[i]);
     sort_into_locks(self);
-    for (guint i = 0; i < self->locks->len; i++)
-        reckon_with_steals(self, self->locks->pdata[i]);
+    story_reckon_with_losses(self);
     learn_from_queries(self);
 }

@@ -80,6 +80,7 @@ struct StoryRequest {
     guint64 inside_end;   /* certainly inside from `enter` until then */
     guint64 possible_end; /* possibly live until then */
     guint64 stolen;       /* possibly stolen from then on */
+    Span unnoticed;       /* possibly lost, while its client could not be notified */
     gboolean is_anew; /* it may have been granted and stolen, or have timed out, and its client was
                        * not notified since the service died: then it was requested again, and what
                        * is shown of it before `enter` may be the first request */
@@ -158,6 +159,14 @@ guint story_count_candidates(const StoryQuery *query,
 
 /* Whether the service was killed then. */
 gboolean story_has_kill(const Story *self, guint64 from, guint64 to);
+gboolean story_has_kill_while_waiting(const Story *self, const StoryRequest *request);
+
+/* When the fault ended that begins with this record of the supervisor. */
+guint64 story_find_fault_end(const Story *self, guint begin);
+
+/* Ends what is certain where a client may have lost its lock without knowing it. Called by
+ * story_finish(). */
+void story_reckon_with_losses(Story *self);
 
 static inline gboolean
 story_covers(const StoryQuery *query, guint name)

@@ -419,6 +419,17 @@ static const Case cases[] = {
     {"cluster/lost-too-late", "exclusion",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1 loses\n1 C request 1\n"
      "5 C enter 1 11\n6 A lost 1 gone\n7 C leave 1\n8 C release 1\n9 S fault-end 1"},
+    {"cluster/lost-while-the-service-is-stopped", "",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1 loses stopped\n1 C request 1\n"
+     "5 C enter 1 11\n6 C oracle 1 refused\n7 C leave 1\n8 C release 1\n9 S fault-end 1\n"
+     "10 A lost 1 gone"},
+    {"cluster/released-after-the-service-was-stopped", "exclusion",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 1 loses stopped\n1 C request 1\n"
+     "5 C enter 1 11\n7 C leave 1\n8 C release 1\n9 S fault-end 1\n10 A leave 1\n11 A release 1"},
+    {"cluster/lost-while-the-service-of-another-host-is-stopped", "exclusion",
+     "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 2 loses stopped\n"
+     "4 S fault 2 1 loses\n1 C request 1\n5 C enter 1 11\n7 C leave 1\n8 C release 1\n"
+     "9 S fault-end 2\n10 A lost 1 gone"},
     {"cluster/lost-some-time-after", "",
      "cluster\n" UP "1 A request 1\n2 A enter 1 10\n3 S fault 1 0 loses\n4 S fault-end 1\n"
      "20000 A lost 1 gone"},
