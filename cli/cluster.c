@@ -22,6 +22,7 @@
 typedef struct {
     GVariant *dict;
     const char *state;
+    const char *reason; /* "" if there is none, or the service is too old to send it */
     guint32 lease_left_ms;
     const char *server;
     const char **hosts;
@@ -40,7 +41,8 @@ info_clear(Info *info)
 static gboolean
 info_init(Info *info, GVariant *dict)
 {
-    *info = (Info){.dict = dict};
+    *info = (Info){.dict = dict, .reason = ""};
+    g_variant_lookup(dict, "reason", "&s", &info->reason);
     return g_variant_lookup(dict, "state", "&s", &info->state) &&
            g_variant_lookup(dict, "leaseLeft", "u", &info->lease_left_ms) &&
            g_variant_lookup(dict, "server", "&s", &info->server) &&
@@ -106,15 +108,46 @@ explain_state(const Info *info)
     if (info->buckets[0] == NULL)
         return _("this host is not configured for a cluster");
     if (g_str_equal(info->state, "off"))
-        return _("weblocks-clusterd is not running; see its log");
+        return _("weblocks-clusterd is not running or does not answer; see its log");
     if (g_str_equal(info->state, "connecting"))
-        return _("the servers can't be reached; requests wait");
+        return _("requests wait");
     if (g_str_equal(info->state, "suspect"))
-        return _("the servers don't answer; when the lease ends, held locks are lost");
+        return _("when the lease ends, held locks are lost");
     if (g_str_equal(info->state, "lost"))
-        return _("the session has ended: locks that this host held are lost; see the log of "
-                 "weblocks-clusterd");
+        return _("locks that this host held are lost");
     return NULL;
+}
+
+/* Returns a sentence; "" if there is no reason. */
+static const char *
+explain_reason(const char *reason)
+{
+    static const struct {
+        const char *reason;
+        const char *text;
+    } reasons[] = {
+        {"unreachable", N_("not enough of the servers can be reached")},
+        {"not-renewed", N_("the servers did not confirm the lease in time: they were too slow, or "
+                           "this host did not run")},
+        {"service", N_("weblocksd did not answer weblocks-clusterd in time")},
+        {"expired", N_("the servers have ended the session of this host")},
+        {"denied", N_("the servers deny access: the credential is not that of the other hosts")},
+        {"other-data", N_("the servers have other data than those that this host has used before; "
+                          "see weblocks-clusterd(8)")},
+        {"older-data", N_("the servers have older data than those that this host has used before; "
+                          "see weblocks-clusterd(8)")},
+        {"short-sessions",
+         N_("the servers only allow sessions that are too short: raise maxSessionTimeout there")},
+        {"storage", N_("weblocks-clusterd can't write its state directory")},
+        {"addresses", N_("the names of the servers can't be looked up")},
+    };
+
+    if (*reason == '\0')
+        return "";
+    for (guint i = 0; i < G_N_ELEMENTS(reasons); i++)
+        if (g_str_equal(reason, reasons[i].reason))
+            return _(reasons[i].text);
+    return _("something unexpected: see the log of weblocks-clusterd");
 }
 
 static void
@@ -130,8 +163,11 @@ print_text(const Info *info)
         const char *label;
         const char *text;
     } lines[] = {
-        {_("state:"), state},         {_("lease left:"), info->lease_left_ms > 0 ? lease : ""},
-        {_("server:"), info->server}, {_("hosts:"), hosts},
+        {_("state:"), state},
+        {_("reason:"), explain_reason(info->reason)},
+        {_("lease left:"), info->lease_left_ms > 0 ? lease : ""},
+        {_("server:"), info->server},
+        {_("hosts:"), hosts},
         {_("buckets:"), buckets},
     };
     guint width = 0;
@@ -154,6 +190,7 @@ print_json(const Info *info)
     json_init(&json);
     json_open(&json, NULL, '{');
     json_string(&json, "state", info->state);
+    json_string(&json, "reason", info->reason);
     json_number(&json, "leaseLeft", info->lease_left_ms);
     json_string(&json, "server", info->server);
     json_strings(&json, "hosts", info->hosts);

@@ -190,8 +190,9 @@ check_lease(const ClusterHead *head)
 {
     const ClusterLease *self = (const ClusterLease *)head;
 
-    return head->size == sizeof *self && is_state(self->state) && self->reserved == 0 &&
-           self->deadline_us >= 0;
+    return head->size == sizeof *self && is_state(self->state) && self->deadline_us >= 0 &&
+           self->reason <= CLUSTER_REASON_UNEXPECTED &&
+           (self->reason == CLUSTER_REASON_NONE || self->state != CLUSTER_STATE_ACTIVE);
 }
 
 static gboolean
@@ -456,16 +457,15 @@ cluster_packet_write_break(GByteArray *bytes,
 }
 
 void
-cluster_packet_write_lease(GByteArray *bytes,
-                           guint64 serial,
-                           gint64 deadline_us,
-                           ClusterState state)
+cluster_packet_write_lease(
+    GByteArray *bytes, guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason)
 {
     const ClusterLease message = {
         .head = make_head(CLUSTER_PACKET_LEASE, sizeof message),
         .serial = serial,
         .deadline_us = deadline_us,
         .state = state,
+        .reason = reason,
     };
 
     append(bytes, &message, sizeof message);

@@ -78,6 +78,22 @@ typedef enum {
     CLUSTER_STATE_LOST = 4,    /* the session has ended: no permit is valid */
 } ClusterState;
 
+/* Why the state is not ACTIVE. */
+typedef enum {
+    CLUSTER_REASON_NONE = 0,
+    CLUSTER_REASON_UNREACHABLE = 1,    /* not enough servers can be reached */
+    CLUSTER_REASON_NOT_RENEWED = 2,    /* no write was committed in time */
+    CLUSTER_REASON_SERVICE = 3,        /* weblocksd did not acknowledge the lease in time */
+    CLUSTER_REASON_EXPIRED = 4,        /* the servers have ended the session */
+    CLUSTER_REASON_DENIED = 5,         /* the credential is not the one of the data */
+    CLUSTER_REASON_OTHER_DATA = 6,     /* the data are not those that this host has used */
+    CLUSTER_REASON_OLDER_DATA = 7,     /* the data are older than those that this host has used */
+    CLUSTER_REASON_SHORT_SESSIONS = 8, /* the servers don't allow sessions that are long enough */
+    CLUSTER_REASON_STORAGE = 9,        /* the gateway can't write its state directory */
+    CLUSTER_REASON_ADDRESSES = 10,     /* the names of the servers can't be looked up */
+    CLUSTER_REASON_UNEXPECTED = 11,    /* an answer of the servers that makes no sense */
+} ClusterReason;
+
 typedef enum {
     CLUSTER_REVOKED_STOLEN = 1,
     CLUSTER_REVOKED_LOST = 2,
@@ -167,7 +183,7 @@ typedef struct {
     guint64 serial;
     gint64 deadline_us; /* CLOCK_BOOTTIME; permits are not valid after it. 0: there is no lease */
     guint32 state;      /* a ClusterState, not OFF */
-    guint32 reserved;
+    guint32 reason;     /* a ClusterReason; NONE if the state is ACTIVE */
 } ClusterLease;
 
 typedef struct {
@@ -332,7 +348,8 @@ void cluster_packet_write_break(GByteArray *bytes,
 void cluster_packet_write_lease(GByteArray *bytes,
                                 guint64 serial,
                                 gint64 deadline_us,
-                                ClusterState state);
+                                ClusterState state,
+                                ClusterReason reason);
 void cluster_packet_write_permit(
     GByteArray *bytes, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block);
 void cluster_packet_write_yield(GByteArray *bytes, guint64 handle, gboolean now);

@@ -178,11 +178,12 @@ on_session_changed(const char *name_path, gpointer data)
 }
 
 static void
-on_lease_changed(guint64 serial, gint64 deadline_us, ClusterState state, gpointer data)
+on_lease_changed(
+    guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason, gpointer data)
 {
     const Gateway *gateway = data;
 
-    link_send_lease(gateway->link, serial, deadline_us, state);
+    link_send_lease(gateway->link, serial, deadline_us, state, reason);
 }
 
 static gboolean

@@ -42,6 +42,7 @@ struct Session {
     guint unreachable_source; /* until the engine has ended a session that is interrupted */
     gboolean has_failed;      /* to begin; the reason was logged */
     ClusterState state;
+    ClusterReason reason; /* for the last state that is not ACTIVE */
 };
 
 static void begin(Session *session);
@@ -52,15 +53,17 @@ static void
 tell_lease(Session *session)
 {
     session->functions->lease_changed(lease_next_serial(&session->lease),
-                                      session->lease.deadline_us, session->state, session->data);
+                                      session->lease.deadline_us, session->state, session->reason,
+                                      session->data);
 }
 
 static void
-set_state(Session *session, ClusterState state)
+set_state(Session *session, ClusterState state, ClusterReason reason)
 {
-    if (session->state == state)
+    if (session->state == state && session->reason == reason)
         return;
     session->state = state;
+    session->reason = reason;
     if (session->has_service)
         tell_lease(session);
 }
@@ -72,6 +75,18 @@ static gboolean
 is_service_behind(const Session *session)
 {
     return session->has_service && session->lease.last_ack < session->lease.last_serial;
+}
+
+/* Why the lease was not renewed in time. */
+static ClusterReason
+get_lease_reason(const Session *session, gint64 now_us)
+{
+    /* This process did not run meanwhile. */
+    if (now_us >= session->lease.deadline_us + LEASE_RENEWAL_US)
+        return CLUSTER_REASON_NOT_RENEWED;
+    if (!session->has_service || is_service_behind(session))
+        return CLUSTER_REASON_SERVICE;
+    return session->is_ready ? CLUSTER_REASON_NOT_RENEWED : CLUSTER_REASON_UNREACHABLE;
 }
 
 static gboolean
@@ -101,7 +116,7 @@ retry_later(Session *session)
 /* Ends the use of the session. It is closed a little later, when the lock service has notified its
  * clients that their locks are lost. */
 static void
-end(Session *session)
+end(Session *session, ClusterReason reason)
 {
     g_clear_handle_id(&session->lease_source, g_source_remove);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
@@ -117,6 +132,7 @@ end(Session *session)
     session->lease.is_renewing = FALSE;
     session->functions->ended(session->data);
     session->state = CLUSTER_STATE_LOST;
+    session->reason = reason;
     if (session->has_service)
         tell_lease(session);
     retry_later(session);
@@ -143,16 +159,16 @@ on_lease(gpointer data)
     if (session->lease.deadline_us != 0 && !session->functions->has_nodes(session->data)) {
         session->lease.deadline_us = 0;
         if (!session->is_ready)
-            set_state(session, CLUSTER_STATE_CONNECTING);
+            set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
         return G_SOURCE_REMOVE;
     }
     if (lease_is_over(&session->lease, now_us)) {
         g_warning("the lease is over: all locks of this host are lost");
-        end(session);
+        end(session, get_lease_reason(session, now_us));
         return G_SOURCE_REMOVE;
     }
     if (now_us > session->lease.renewal_us + LEASE_RENEWAL_US)
-        set_state(session, CLUSTER_STATE_SUSPECT);
+        set_state(session, CLUSTER_STATE_SUSPECT, get_lease_reason(session, now_us));
     if (session->is_ready && session->has_service && lease_begin_renewal(&session->lease, now_us))
         engine_renew(session->engine, on_renewed, session);
     arm_lease(session);
@@ -187,18 +203,31 @@ is_first_failure(Session *session)
     return is_first;
 }
 
+/* Why the session ends with this answer. */
+static ClusterReason
+get_answer_reason(const Session *session, const EngineAnswer *answer, gint64 now_us)
+{
+    if (answer->result == ENGINE_DENIED)
+        return CLUSTER_REASON_DENIED;
+    if (answer->result == ENGINE_OTHER)
+        return CLUSTER_REASON_UNEXPECTED;
+    return get_lease_reason(session, now_us);
+}
+
 gboolean
 session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_write)
 {
+    gint64 now_us = boot_time_get_us();
+
     if (answer->result == ENGINE_SESSION_LOST || session->engine == NULL)
         return FALSE;
     if (answer->result == ENGINE_DENIED && is_first_failure(session))
         g_warning("the ZooKeeper servers deny access to %s: the credential is not the one with "
                   "which it was made",
                   session->config->root);
-    if (lease_is_over(&session->lease, boot_time_get_us()) || answer->result == ENGINE_DENIED ||
+    if (lease_is_over(&session->lease, now_us) || answer->result == ENGINE_DENIED ||
         answer->result == ENGINE_OTHER) {
-        end(session);
+        end(session, get_answer_reason(session, answer, now_us));
         return FALSE;
     }
     if (answer->result == ENGINE_CONNECTION_LOST) {
@@ -206,7 +235,10 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
         return TRUE;
     }
     if (lease_answered(&session->lease, answer->sent_us, is_write)) {
-        session->state = CLUSTER_STATE_ACTIVE;
+        if (session->is_ready) {
+            session->state = CLUSTER_STATE_ACTIVE;
+            session->reason = CLUSTER_REASON_NONE;
+        }
         tell_lease(session);
         arm_lease(session);
     }
@@ -221,7 +253,7 @@ become_ready(Session *session, GPtrArray *claims)
     session->is_ready = TRUE;
     session->was_ready = TRUE;
     session->has_failed = FALSE;
-    set_state(session, CLUSTER_STATE_ACTIVE);
+    set_state(session, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     session->functions->ready(session_get_id(session), claims, session->data);
 }
 
@@ -275,7 +307,7 @@ refuse_blocks(Session *session, const char *bucket, guint64 block)
                    "before (bucket '%s': block %" G_GUINT64_FORMAT " after block %" G_GUINT64_FORMAT
                    "); tokens would be issued twice. See weblocks-clusterd(8)",
                    bucket, block, seen_get_block(session->seen, bucket));
-    end(session);
+    end(session, CLUSTER_REASON_OLDER_DATA);
 }
 
 gboolean
@@ -351,13 +383,13 @@ on_joined(const EngineAnswer *answer, gpointer data)
                        "before; tokens might be issued twice. If that is right, delete %s/seen and "
                        "restart weblocks-clusterd",
                        session->directory);
-        end(session);
+        end(session, CLUSTER_REASON_OTHER_DATA);
         return;
     }
     if (!session_check_answer(session, answer, TRUE) || answer->result != ENGINE_OK)
         return;
     if (!take_instance(session, answer->text)) {
-        end(session);
+        end(session, CLUSTER_REASON_STORAGE);
         return;
     }
     session->n_checked = 0;
@@ -375,7 +407,7 @@ on_connected(Session *session)
                 "the ZooKeeper servers allow sessions of only %.1f s, which is too short to keep "
                 "the promises: raise maxSessionTimeout",
                 (double)timeout_us / G_USEC_PER_SEC);
-        end(session);
+        end(session, CLUSTER_REASON_SHORT_SESSIONS);
         return;
     }
     session->lease.duration_us = timeout_us - LEASE_MARGIN_US;
@@ -395,7 +427,7 @@ on_unreachable(gpointer data)
     Session *session = data;
 
     session->unreachable_source = 0;
-    end(session);
+    end(session, CLUSTER_REASON_UNREACHABLE);
     return G_SOURCE_REMOVE;
 }
 
@@ -407,7 +439,7 @@ on_state_changed(EngineState state, gpointer data)
     if (session->engine == NULL) /* it is of the old session */
         return;
     if (state == ENGINE_ENDED) {
-        end(session);
+        end(session, CLUSTER_REASON_EXPIRED);
     } else if (state == ENGINE_CONNECTED) {
         on_connected(session);
     } else if (session->is_ready) {
@@ -416,7 +448,7 @@ on_state_changed(EngineState state, gpointer data)
         session->unreachable_source =
             g_timeout_add_seconds(session->config->session_timeout_secs, on_unreachable, session);
         if (session->lease.deadline_us == 0)
-            set_state(session, CLUSTER_STATE_CONNECTING);
+            set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_UNREACHABLE);
         session->functions->interrupted(session->data);
     }
 }
@@ -450,21 +482,24 @@ begin(Session *session)
         if (is_first_failure(session))
             g_critical("the data of the ZooKeeper servers were older than those that this host has "
                        "used before. See weblocks-clusterd(8)");
-        set_state(session, CLUSTER_STATE_LOST);
+        set_state(session, CLUSTER_STATE_LOST, CLUSTER_REASON_OLDER_DATA);
         return;
     }
     session->is_reattached = !session->has_begun && session_file_load(session->directory, &stored);
     if (session->is_reattached)
         config.session = &stored;
     session->engine = engine_new(&config, &engine_events, session, &error);
-    set_state(session, CLUSTER_STATE_CONNECTING);
     if (session->engine == NULL) {
         if (is_first_failure(session))
             g_warning("could not connect to ZooKeeper: %s", error->message);
+        set_state(session, CLUSTER_STATE_CONNECTING, CLUSTER_REASON_ADDRESSES);
         retry_later(session);
         return;
     }
     session->has_begun = TRUE;
+    /* What an attempt has failed for remains the reason until one succeeds. */
+    set_state(session, CLUSTER_STATE_CONNECTING,
+              session->has_failed ? session->reason : CLUSTER_REASON_UNREACHABLE);
 }
 
 /* ---- */
@@ -488,6 +523,7 @@ session_new(const ClusterConfig *config,
     session->data = data;
     session->seen = seen;
     session->state = CLUSTER_STATE_CONNECTING;
+    session->reason = CLUSTER_REASON_UNREACHABLE;
     lease_init(&session->lease, (gint64)config->session_timeout_secs * G_USEC_PER_SEC);
     session->retry_source = g_idle_add(on_retry, session);
     return session;

@@ -26,7 +26,11 @@ typedef struct {
     void (*ended)(gpointer data);
     void (*changed)(const char *name_path, gpointer data);
     /* A new deadline or state has to be sent to the lock service. */
-    void (*lease_changed)(guint64 serial, gint64 deadline_us, ClusterState state, gpointer data);
+    void (*lease_changed)(guint64 serial,
+                          gint64 deadline_us,
+                          ClusterState state,
+                          ClusterReason reason,
+                          gpointer data);
     /* Whether this host has nodes, or may have some: only then there is a lease. */
     gboolean (*has_nodes)(gpointer data);
 } SessionFunctions;

@@ -278,9 +278,10 @@ end(Link *self)
     G_STMT_END
 
 void
-link_send_lease(Link *self, guint64 serial, gint64 deadline_us, ClusterState state)
+link_send_lease(
+    Link *self, guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason)
 {
-    SEND(self, lease, serial, deadline_us, state);
+    SEND(self, lease, serial, deadline_us, state, reason);
 }
 
 void

@@ -46,7 +46,8 @@ void link_disconnect(Link *link);
 
 /* Send a packet in the order of the calls; without a service, it is dropped. The rest of the name
  * is that of the function of cluster-packet.h that writes it. */
-void link_send_lease(Link *link, guint64 serial, gint64 deadline_us, ClusterState state);
+void link_send_lease(
+    Link *link, guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason);
 void
 link_send_permit(Link *link, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block);
 void link_send_yield(Link *link, guint64 handle, gboolean now);

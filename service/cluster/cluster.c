@@ -27,6 +27,7 @@ struct Cluster {
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
     guint64 last_serial;     /* of LIST and BREAK */
     ClusterState state;
+    ClusterReason reason;
     char *engine;
     char *hosts;
 };
@@ -113,6 +114,7 @@ receive_lease(Cluster *self, const ClusterLease *message)
 
     cluster_packet_write_ack(out, message->serial);
     self->state = message->state;
+    self->reason = message->reason;
     if (message->state == CLUSTER_STATE_LOST) {
         lease_set(&self->lease, 0);
         lose_all(self, FALSE);
@@ -259,6 +261,7 @@ on_disconnected(gpointer data)
 
     self->is_synced = FALSE;
     self->state = CLUSTER_STATE_OFF;
+    self->reason = CLUSTER_REASON_NONE;
     g_clear_pointer(&self->engine, g_free);
     g_clear_pointer(&self->hosts, g_free);
     self->functions->disconnected(self->data);
@@ -452,6 +455,7 @@ cluster_get_info(Cluster *self, ClusterInfo *out_info)
     left_us = self->lease.deadline_us - boot_time_get_us();
     *out_info = (ClusterInfo){
         .state = self->state,
+        .reason = self->reason,
         .lease_left_us = MAX(left_us, 0),
         .engine = self->engine != NULL ? self->engine : "",
         .hosts = self->hosts != NULL ? self->hosts : "",

@@ -135,15 +135,20 @@ static int
 append_cluster(sd_bus_message *reply, const ClusterInfo *info)
 {
     static const char *const states[] = {"off", "connecting", "active", "suspect", "lost"};
+    static const char *const reasons[] = {
+        "",           "unreachable", "not-renewed",    "service", "expired",   "denied",
+        "other-data", "older-data",  "short-sessions", "storage", "addresses", "unexpected",
+    };
     g_auto(GStrv) hosts = split_lines(info->hosts);
     g_auto(GStrv) buckets = get_bucket_names(info->config);
     const guint32 left_ms = (guint32)CLAMP(info->lease_left_us / 1000, 0, G_MAXUINT32);
     int r;
 
-    g_assert(info->state < G_N_ELEMENTS(states));
+    g_assert(info->state < G_N_ELEMENTS(states) && info->reason < G_N_ELEMENTS(reasons));
     if ((r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0 ||
-        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "state", "s", states[info->state],
-                                   "leaseLeft", "u", left_ms, "server", "s", info->engine)) < 0 ||
+        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "state", "s", states[info->state],
+                                   "reason", "s", reasons[info->reason], "leaseLeft", "u", left_ms,
+                                   "server", "s", info->engine)) < 0 ||
         (r = append_strings(reply, "hosts", hosts)) < 0 ||
         (r = append_strings(reply, "buckets", buckets)) < 0)
         return r;

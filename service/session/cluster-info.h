@@ -11,6 +11,7 @@
 /* Everything is borrowed. */
 typedef struct {
     ClusterState state;
+    ClusterReason reason;
     gint64 lease_left_us;        /* 0: there is no lease */
     const char *engine;          /* the server in use; "": none */
     const char *hosts;           /* one a line */

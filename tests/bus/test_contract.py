@@ -152,7 +152,7 @@ class Properties(BusTestCase):
         values = self.client().call(ROOT, 'org.freedesktop.DBus.Properties', 'GetAll',
                                     GLib.Variant('(s)', (ADMIN,)))[0]
         self.assertEqual(set(values), {'Version', 'InterfaceVersion', 'Limits', 'Cluster'})
-        self.assertEqual(values['Cluster'], {'state': 'off', 'leaseLeft': 0, 'server': '',
+        self.assertEqual(values['Cluster'], {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '',
                                              'hosts': [], 'buckets': []})
 
     def test_read_only(self):

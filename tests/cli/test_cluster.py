@@ -36,15 +36,15 @@ Users=nobody
 class Status(ClusterCommandCase):
     def test_not_configured(self):
         StateCase.start(self)
-        self.assertEqual(self.status(), {'state': 'off', 'leaseLeft': 0, 'server': '', 'hosts': [],
+        self.assertEqual(self.status(), {'state': 'off', 'reason': '', 'leaseLeft': 0, 'server': '', 'hosts': [],
                                          'buckets': []})
         self.assertIn('not configured', self.check(0, 'cluster', 'status'))
 
     def test_no_gateway(self):
         self.start()
         text = self.check(0, 'cluster', 'status')
-        self.assertRegex(text, r'^state: +off \(weblocks-clusterd is not running')
-        self.assertRegex(text, rf'lease left: -\nserver: +-\nhosts: +-\nbuckets: +{" ".join(BUCKETS)}\n$')
+        self.assertRegex(text, r'^state: +off \(weblocks-clusterd is not running or')
+        self.assertRegex(text, rf'reason: +-\nlease left: -\nserver: +-\nhosts: +-\nbuckets: +{" ".join(BUCKETS)}\n$')
 
     def test_states(self):
         gateway = self.start_gateway()
@@ -58,7 +58,29 @@ class Status(ClusterCommandCase):
             self.assertEqual(self.status()['state'], name)
         gateway.send(link.status(link.CONNECTING))
         gateway.take(link.Ack, serial=gateway.lease(state=link.CONNECTING))
-        self.assertIn('connecting (the servers', self.check(0, 'cluster', 'status'))
+        self.assertIn('connecting (requests wait)', self.check(0, 'cluster', 'status'))
+
+    def test_reasons(self):
+        """Each has a sentence of its own."""
+        gateway = self.start_gateway()
+        self.start()
+        self.client().get_property('Cluster')
+        gateway.greet()
+        sentences = set()
+        for number, reason in list(enumerate(link.REASONS))[1:]:
+            gateway.take(link.Ack, serial=gateway.lease(state=link.LOST_SESSION, reason=number))
+            self.assertEqual(self.client().get_property('Cluster')['reason'], reason)
+            text = self.check(0, 'cluster', 'status')
+            self.assertRegex(text, r'^state: +lost \(locks that this host held are lost\)\nreason: +\w.* .*\n')
+            sentences.add(text.splitlines()[1])
+        self.assertEqual(len(sentences), len(link.REASONS) - 1)
+        self.assertIn('see the log', text)  # the last
+        gateway.sync()
+        self.assertEqual(self.status()['reason'], '')
+        gateway.take(link.Ack, serial=gateway.lease(state=link.LOST_SESSION, reason=1))
+        gateway.close()
+        wait_for(lambda: self.status()['state'] == 'off', what='state')
+        self.assertEqual(self.status()['reason'], '')
 
     def test_all(self):
         gateway, client, id_, demand = self.hold()
@@ -68,11 +90,12 @@ class Status(ClusterCommandCase):
         status = self.status()
         left = status.pop('leaseLeft')
         self.assertTrue(0 < left <= 30000, left)
-        self.assertEqual(status, {'state': 'active', 'server': '192.0.2.11:2181',
+        self.assertEqual(status, {'state': 'active', 'reason': '', 'server': '192.0.2.11:2181',
                                   'hosts': ['alpha', 'b\u202eta'],
                                   'buckets': BUCKETS})
         text = self.check(0, 'cluster', 'status')
         self.assertRegex(text, r'^state:      active\n'
+                               r'reason:     -\n'
                                r'lease left: \d+\.\d s\n'
                                r'server:     192\.0\.2\.11:2181\n'
                                r'hosts:      alpha b\\u\{202e\}ta\n'

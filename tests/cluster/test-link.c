@@ -252,7 +252,7 @@ test_send(Fixture *fixture, gconstpointer data)
     fd = connect_and_greet(fixture);
     expect(fixture, "hello\n");
     cluster_packet_begin_rows(rows, 1);
-    link_send_lease(link, 1, 2, CLUSTER_STATE_ACTIVE);
+    link_send_lease(link, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     link_send_permit(link, 1, PERMIT_SHARED, 2, 3);
     link_send_yield(link, 1, FALSE);
     link_send_revoked(link, 1, CLUSTER_REVOKED_LOST);
@@ -364,7 +364,7 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
         link_send_status(fixture->link, CLUSTER_STATE_ACTIVE, "", text);
-        link_send_lease(fixture->link, i, 0, CLUSTER_STATE_ACTIVE);
+        link_send_lease(fixture->link, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {
         g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATE);

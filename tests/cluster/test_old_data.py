@@ -53,7 +53,12 @@ class OldData(unittest.TestCase):
     def assert_refused(self):
         """Returns a client and the id of its request, which waits."""
         client = self.host.client()
-        wait_for(lambda: client.get_property('Cluster')['state'] == 'lost', what='state')
+
+        def status():
+            found = client.get_property('Cluster')
+            return found['state'], found['reason']
+
+        wait_for(lambda: status() == ('lost', 'older-data'), what='state')
         id_, token = client.request('x', BUCKET)
         self.assertEqual(token, 0)
         return client, id_

@@ -131,9 +131,9 @@ class Gateway:
     def send(self, data):
         self.connection.sendall(data)
 
-    def lease(self, seconds=30, state=link.ACTIVE):
+    def lease(self, seconds=30, state=link.ACTIVE, reason=0):
         self.serial += 1
-        self.send(link.lease(self.serial, in_seconds(seconds), state))
+        self.send(link.lease(self.serial, in_seconds(seconds), state, reason))
         return self.serial
 
     def permit(self, demand, mode=link.EXCLUSIVE, seconds=30, block=None):

@@ -12,6 +12,9 @@ NONE, SHARED, EXCLUSIVE = range(3)
 IF_AVAILABLE, STEAL = 1, 2
 TURN_OVER = 1
 CONNECTING, ACTIVE, SUSPECT, LOST_SESSION = range(1, 5)
+# The reason of a state, with the word of the property Cluster.
+REASONS = ('', 'unreachable', 'not-renewed', 'service', 'expired', 'denied', 'other-data', 'older-data',
+           'short-sessions', 'storage', 'addresses', 'unexpected')
 STOLEN, LOST = 1, 2
 HOLDS, WAITS = 1, 2
 MAX_PACKET = 65536
@@ -64,8 +67,8 @@ def break_(serial, name, host='', bucket='b', uid=0):
 
 # ---- from the gateway
 
-def lease(serial, deadline, state=ACTIVE):
-    return packet(LEASE, struct.pack('=QqII', serial, deadline, state, 0))
+def lease(serial, deadline, state=ACTIVE, reason=0):
+    return packet(LEASE, struct.pack('=QqII', serial, deadline, state, reason))
 
 
 def permit(handle, mode, deadline, block):

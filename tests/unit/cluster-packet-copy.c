@@ -64,7 +64,8 @@ copy_from_gateway(GByteArray *bytes, const ClusterHead *head)
 
     switch (head->kind) {
     case CLUSTER_PACKET_LEASE:
-        cluster_packet_write_lease(bytes, lease->serial, lease->deadline_us, lease->state);
+        cluster_packet_write_lease(bytes, lease->serial, lease->deadline_us, lease->state,
+                                   lease->reason);
         break;
     case CLUSTER_PACKET_PERMIT:
         cluster_packet_write_permit(bytes, permit->handle, permit->mode, permit->deadline_us,

@@ -48,7 +48,8 @@ make_message(ClusterPacketKind kind)
         cluster_packet_write_break(bytes, 7, 1000, "render", "x", "e-1-2-3");
         break;
     case CLUSTER_PACKET_LEASE:
-        cluster_packet_write_lease(bytes, 7, 5000000, CLUSTER_STATE_ACTIVE);
+        cluster_packet_write_lease(bytes, 7, 5000000, CLUSTER_STATE_SUSPECT,
+                                   CLUSTER_REASON_SERVICE);
         break;
     case CLUSTER_PACKET_PERMIT:
         cluster_packet_write_permit(bytes, 9, PERMIT_EXCLUSIVE, 5000000, 12);
@@ -150,7 +151,8 @@ static const Field fields[] = {
     {CLUSTER_PACKET_LEASE, 0, 2, 65},
     {CLUSTER_PACKET_LEASE, 8, 8, 7},
     {CLUSTER_PACKET_LEASE, 16, 8, 5000000},
-    {CLUSTER_PACKET_LEASE, 24, 4, 2},
+    {CLUSTER_PACKET_LEASE, 24, 4, 3},
+    {CLUSTER_PACKET_LEASE, 28, 4, 3},
     {CLUSTER_PACKET_LEASE, 32, 0, 0},
     {CLUSTER_PACKET_PERMIT, 0, 2, 66},
     {CLUSTER_PACKET_PERMIT, 8, 8, 9},
@@ -379,7 +381,10 @@ static const Case cases[] = {
     {CLUSTER_PACKET_LEASE, "state off", 24, 4, 0},
     {CLUSTER_PACKET_LEASE, "state lost", 24, 4, 4, TRUE},
     {CLUSTER_PACKET_LEASE, "an unknown state", 24, 4, 5},
-    {CLUSTER_PACKET_LEASE, "reserved", 28, 4, 1},
+    {CLUSTER_PACKET_LEASE, "no reason", 28, 4, 0, TRUE},
+    {CLUSTER_PACKET_LEASE, "the last reason", 28, 4, 11, TRUE},
+    {CLUSTER_PACKET_LEASE, "an unknown reason", 28, 4, 12},
+    {CLUSTER_PACKET_LEASE, "a reason of the state active", 24, 4, 2},
     {CLUSTER_PACKET_PERMIT, "handle 0", 8, 8, 0},
     {CLUSTER_PACKET_PERMIT, "mode none", 16, 4, 0},
     {CLUSTER_PACKET_PERMIT, "mode shared", 16, 4, 1, TRUE},

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""The reasons why a host can use no lock, as the gateway sends them: the test is weblocksd."""
+
+import base64
+import configparser
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import time
+import unittest
+
+import clusterlink as link
+import tap
+from buses import PATIENCE
+from clustergateway import boottime
+from clusterhosts import Host
+from engines import EngineClient
+from ensemble import Ensemble, Place, why_no_servers
+from harness import wait_for
+
+# Nothing listens there.
+NOWHERE = '127.0.0.1:1'
+STATES = ('off', 'connecting', 'active', 'suspect', 'lost')
+
+
+class Service:
+    """weblocksd's connection to a gateway. `states` are those of the leases that were received."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(path)
+        self.socket.sendall(link.hello())
+        self.socket.sendall(link.packet(link.READY))
+        self.acknowledges = True
+        self.states = []
+        self.deadline = 0
+        self.n_permits = 0
+
+    def receive(self, timeout):
+        if not select.select([self.socket], [], [], timeout)[0]:
+            return
+        data = self.socket.recv(link.MAX_PACKET)
+        if not data:
+            raise EOFError('the gateway has disconnected')
+        kind = struct.unpack_from('=H', data)[0]
+        self.n_permits += kind == link.PERMIT
+        if kind != link.LEASE:
+            return
+        serial, self.deadline, state, reason = struct.unpack_from('=QqII', data, 8)
+        if self.acknowledges:
+            self.socket.sendall(link.ack(serial))
+        found = (STATES[state], link.REASONS[reason])
+        if self.states[-1:] != [found]:
+            self.states.append(found)
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f'{what}: not within {PATIENCE} s; {self.states}')
+            self.receive(left)
+
+    def wait_for_state(self, state, reason=''):
+        """One of the states from now on. Returns those that were received before it."""
+        before = self.states[:-1]
+        del self.states[:-1]
+        self.wait_for(lambda: (state, reason) in self.states, f'{state} {reason}')
+        return before + self.states[:self.states.index((state, reason))]
+
+    def hold(self, handle, name):
+        """Gets a permit."""
+        n_permits = self.n_permits
+        self.socket.sendall(link.demand(handle, name, bucket='farm', want=link.EXCLUSIVE, n_waiting=1))
+        self.wait_for(lambda: self.n_permits > n_permits, 'permit')
+
+
+@unittest.skipIf(why_no_servers(), why_no_servers())
+class Reasons(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.ensemble = cls.enterClassContext(Ensemble())
+        cls.server = cls.ensemble.servers[0]
+
+    def setUp(self):
+        self.root = f'/{self.id().rpartition(".")[2]}'
+        self.hosts = []
+
+    def tearDown(self):
+        self.ensemble.restore()
+
+    def report(self):
+        return '\n'.join([self.ensemble.log(), *(host.log() for host in self.hosts)])
+
+    def start(self, name='alpha', servers=None):
+        """Starts the gateway of a host. Returns both, with a connection to it."""
+        host = Host(name, Place(), servers or self.ensemble.addresses, timeout=10)
+        self.hosts.append(host)
+        self.addCleanup(host.stop)
+        with open(host.config, encoding='utf-8') as file:
+            text = file.read()
+        with open(host.config, 'w', encoding='utf-8') as file:
+            file.write(text.replace('Servers=', f'Root={self.root}\nServers='))
+        return host, self.start_gateway(host)
+
+    def start_gateway(self, host):
+        host.start_gateway()
+        wait_for(lambda: os.path.exists(host.socket), what='socket')
+        service = Service(host.socket)
+        self.addCleanup(service.socket.close)
+        return service
+
+    def engine(self, **options):
+        engine = EngineClient(self.ensemble.addresses, root=self.root, **options)
+        self.addCleanup(engine.end)
+        return engine
+
+    def test_unreachable(self):
+        _, service = self.start(servers=NOWHERE)
+        self.assertEqual(service.wait_for_state('connecting', 'unreachable'), [])
+        _, service = self.start()
+        service.wait_for_state('active')
+        self.server.kill()
+        service.wait_for_state('connecting', 'unreachable')
+        self.ensemble.restore()
+        service.wait_for_state('active')
+
+    def test_denied(self):
+        self.engine(credential='a:b').joined()
+        _, service = self.start()
+        service.wait_for_state('lost', 'denied')
+        service.wait_for_state('connecting', 'denied')
+
+    def test_other_data(self):
+        host, service = self.start()
+        service.wait_for_state('active')
+        host.end_gateway()
+        seen = os.path.join(host.gateway_state, 'seen')
+        with open(seen, encoding='utf-8') as file:
+            text = file.read()
+        with open(seen, 'w', encoding='utf-8') as file:
+            file.write(re.sub('[0-9a-f]{32}', '0' * 32, text))
+        service = self.start_gateway(host)
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'other-data'))
+
+    def test_short_sessions(self):
+        ensemble = Ensemble()
+        config = ensemble.servers[0].config
+        with open(config, encoding='ascii') as file:
+            text = file.read()
+        with open(config, 'w', encoding='ascii') as file:
+            file.write(text.replace('maxSessionTimeout=60000', 'maxSessionTimeout=8000'))
+        self.enterContext(ensemble)
+        _, service = self.start(servers=ensemble.addresses)
+        service.wait_for_state('lost', 'short-sessions')
+
+    def test_storage(self):
+        """The identity of the data can't be stored."""
+        self.server.pause()
+        host, service = self.start()
+        service.wait_for_state('connecting', 'unreachable')
+        os.makedirs(os.path.join(host.gateway_state, 'seen', 'other'))
+        self.server.resume()
+        self.assertNotIn(('active', ''), service.wait_for_state('lost', 'storage'))
+
+    def test_addresses(self):
+        """A name that is refused without asking any other machine."""
+        _, service = self.start(servers=f'{"x" * 64}:2181')
+        service.wait_for_state('connecting', 'addresses')
+
+    def session_of(self, host):
+        file = configparser.ConfigParser()
+        file.read(os.path.join(host.gateway_state, 'session'))
+        return file['Session']
+
+    def test_expired(self):
+        host, service = self.start()
+        service.wait_for_state('active')
+        session = self.session_of(host)
+        engine = self.engine(session=(f'{int(session["Id"]):x}',
+                                      base64.b64decode(session['Password']).hex()))
+        engine.wait_for_state('CONNECTED')
+        engine.send('free', 0)
+        service.wait_for_state('lost', 'expired')
+        service.wait_for_state('active')
+
+    def test_unexpected(self):
+        """The node of the host was deleted, which proves in each grant that the session lives."""
+        host, service = self.start()
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        engine = self.engine()
+        engine.wait_for_state('CONNECTED')
+        node = f'alpha-{int(self.session_of(host)["Id"]):016x}'
+        self.assertEqual(engine.ask('delete', f'{self.root}/hosts', node).result, 'OK')
+        service.wait_for_state('lost', 'unexpected')
+        service.wait_for_state('active')
+
+    def test_lease(self):
+        """It ends because weblocksd doesn't answer; or because the gateway itself was stopped."""
+        (_, behind), (stopped_host, stopped) = self.start('behind'), self.start('stopped')
+        for number, service in enumerate((behind, stopped)):
+            service.wait_for_state('active')
+            service.hold(1, f'lock {number}')
+        behind.acknowledges = False
+        stopped_host.pause_gateway()
+        behind.wait_for_state('lost', 'service')
+        wait_for(lambda: boottime() > stopped.deadline + 2_000_000, what='the end of the lease')
+        stopped_host.gateway.send_signal(signal.SIGCONT)
+        stopped.wait_for_state('lost', 'not-renewed')
+        stopped.wait_for_state('active')
+
+
+if __name__ == '__main__':
+    tap.main()
