@@ -20,7 +20,8 @@
 #define KEY_GROUPS          "Groups"
 #define KEY_TURN            "Turn"
 
-#define ROOT_DEFAULT "/weblocks"
+#define ROOT_DEFAULT   "/weblocks"
+#define ROOT_BYTES_MAX 255
 
 /* The lower limit of the time-out is the time in which holders can be notified before another host
  * is granted a lock; the upper one is what ZooKeeper accepts with its default tick of 2 s. */
@@ -162,7 +163,7 @@ is_root(const char *path)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
 
-    if (path[0] != '/' || path[1] == '\0')
+    if (path[0] != '/' || path[1] == '\0' || strlen(path) > ROOT_BYTES_MAX)
         return FALSE;
     for (guint i = 1; parts[i] != NULL; i++)
         if (parts[i][0] == '\0' || g_str_equal(parts[i], ".") || g_str_equal(parts[i], "..") ||

@@ -75,3 +75,24 @@ claim_name_blocks(const ClaimName *other, const ClaimName *own)
         return FALSE;
     return own->mode == PERMIT_EXCLUSIVE || other->mode == PERMIT_EXCLUSIVE;
 }
+
+void
+claim_order_init(ClaimOrder *order)
+{
+    *order = (ClaimOrder){G_MAXINT32, G_MAXINT32};
+}
+
+void
+claim_order_add(ClaimOrder *order, const ClaimName *name)
+{
+    order->lowest = MIN(order->lowest, name->sequence);
+    if (name->mode == PERMIT_EXCLUSIVE)
+        order->lowest_exclusive = MIN(order->lowest_exclusive, name->sequence);
+}
+
+gboolean
+claim_order_is_first(const ClaimOrder *order, const ClaimName *name)
+{
+    return name->sequence <=
+           (name->mode == PERMIT_EXCLUSIVE ? order->lowest : order->lowest_exclusive);
+}

@@ -39,3 +39,16 @@ gboolean claim_name_equal(const ClaimName *a, const ClaimName *b);
 /* Whether `other` was made before `own` and their modes exclude each other, so that `own` has to
  * wait for its end. */
 gboolean claim_name_blocks(const ClaimName *other, const ClaimName *own);
+
+/* The lowest sequence numbers of some claims of one name. */
+typedef struct {
+    gint32 lowest;
+    gint32 lowest_exclusive;
+} ClaimOrder;
+
+/* Begins without claims. */
+void claim_order_init(ClaimOrder *order);
+void claim_order_add(ClaimOrder *order, const ClaimName *name);
+
+/* Whether none of the claims blocks `name`, which may be one of them. */
+gboolean claim_order_is_first(const ClaimOrder *order, const ClaimName *name);

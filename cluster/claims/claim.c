@@ -178,15 +178,22 @@ is_awaited(const Claim *claim)
     return FALSE;
 }
 
-static gboolean
-is_first(const Claim *claim, const ClaimName *name)
+/* Returns the claims of others that have or can get a permit, owned. */
+static GArray *
+find_victims(const Claim *claim)
 {
-    if (claim->has_own && claim_name_blocks(&claim->own, name))
-        return FALSE;
+    GArray *victims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    ClaimOrder order;
+
+    claim_order_init(&order);
+    if (claim->has_own)
+        claim_order_add(&order, &claim->own);
     for (guint i = 0; i < claim->others->len; i++)
-        if (claim_name_blocks(get_other(claim, i), name))
-            return FALSE;
-    return TRUE;
+        claim_order_add(&order, get_other(claim, i));
+    for (guint i = 0; i < claim->others->len; i++)
+        if (claim_order_is_first(&order, get_other(claim, i)))
+            g_array_append_val(victims, *get_other(claim, i));
+    return victims;
 }
 
 /* ---- operations */
@@ -252,14 +259,9 @@ steal(Claim *claim)
     ClaimAction *action = begin_operation(claim, CLAIM_STEAL);
     gint32 lowest = 0;
 
-    action->victims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
-    for (guint i = 0; i < claim->others->len; i++) {
-        const ClaimName *other = get_other(claim, i);
-
-        lowest = MIN(lowest, other->sequence);
-        if (is_first(claim, other))
-            g_array_append_val(action->victims, *other);
-    }
+    action->victims = find_victims(claim);
+    for (guint i = 0; i < claim->others->len; i++)
+        lowest = MIN(lowest, get_other(claim, i)->sequence);
     if (claim->has_own) {
         lowest = MIN(lowest, claim->own.sequence);
         g_array_append_val(action->victims, claim->own);
@@ -400,6 +402,18 @@ step_with_node(Claim *claim)
         steal(claim);
 }
 
+/* Whether a steal is wanted that has to end too many claims. */
+static gboolean
+has_too_many_victims(const Claim *claim)
+{
+    g_autoptr(GArray) victims = NULL;
+
+    if (!claim->demand.has_steal || !claim->is_list_valid || claim->is_uncertain)
+        return FALSE;
+    victims = find_victims(claim);
+    return victims->len > CLAIM_VICTIMS_MAX;
+}
+
 static void
 step(Claim *claim, gint64 now_us)
 {
@@ -409,6 +423,8 @@ step(Claim *claim, gint64 now_us)
     if (claim->is_busy || !claim->is_connected || claim->session == 0 || !claim->is_demand_known)
         return;
 
+    if (has_too_many_victims(claim))
+        claim->demand.has_steal = FALSE;
     leftover = find_leftover(claim);
     if (claim->is_uncertain)
         list(claim);

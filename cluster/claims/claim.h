@@ -27,6 +27,10 @@
 
 #include "claim-name.h"
 
+/* A steal ends at most so many claims, since the engine takes no request of more than 1 MB. With
+ * more of them, a request that steals waits like any other. */
+#define CLAIM_VICTIMS_MAX 1000
+
 typedef struct Claim Claim;
 
 /* What the lock service wants of the name. While it has a permit, it need not report what it can
@@ -75,7 +79,8 @@ typedef struct {
     gint32 version;
     gboolean sync;   /* of LIST: see all commits of all sessions so far */
     gboolean watch;  /* of LIST: call claim_changed() when the children change */
-    GArray *victims; /* of ClaimName; owned; NULL except in STEAL */
+    GArray *victims; /* of ClaimName; owned; NULL except in STEAL. CLAIM_VICTIMS_MAX and the own
+                        claim at most */
     PermitMode mode;
     guint64 block;
     gboolean now;

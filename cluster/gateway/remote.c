@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bus-string.h"
-#include "claim-name.h"
+#include "claim.h"
 
 /* The most claims that a list has, and about how many bytes; and bytes of host names. Further ones
  * are left out. The lock service asks for one list at a time, and the connection takes twice as
@@ -44,22 +44,6 @@ compare_rows(gconstpointer a, gconstpointer b)
            (first->name.sequence < second->name.sequence);
 }
 
-static gboolean
-is_blocked(const GArray *rows, guint i)
-{
-    const Row *row = &g_array_index(rows, Row, i);
-
-    while (i-- > 0) {
-        const Row *before = &g_array_index(rows, Row, i);
-
-        if (strcmp(before->claim->name_path, row->claim->name_path) != 0)
-            return FALSE;
-        if (claim_name_blocks(&before->name, &row->name))
-            return TRUE;
-    }
-    return FALSE;
-}
-
 /* Parses the data of a claim, "MICROSECONDS HOST". */
 static const char *
 parse_text(const char *text, gint64 *out_since_us)
@@ -79,15 +63,34 @@ is_lock_name(const char *name)
 }
 
 static void
-add_row(GByteArray *bytes, guint *offset, const GArray *rows, guint i)
+add_row(GByteArray *bytes, guint *offset, const Row *row, gboolean is_first)
 {
-    const Row *row = &g_array_index(rows, Row, i);
     gint64 since_us;
     const char *host = parse_text(row->claim->text, &since_us);
 
     cluster_packet_add_row(bytes, offset, row->name.mode,
-                           is_blocked(rows, i) ? CLUSTER_ROW_WAITS : CLUSTER_ROW_HOLDS, since_us,
-                           host, row->claim->name);
+                           is_first ? CLUSTER_ROW_HOLDS : CLUSTER_ROW_WAITS, since_us, host,
+                           row->claim->name);
+}
+
+/* The sorted rows of other sessions than `own`. */
+static void
+add_rows(GByteArray *bytes, guint *offset, const GArray *rows, guint64 own)
+{
+    const char *path = ""; /* of the name */
+    ClaimOrder order;
+
+    claim_order_init(&order);
+    for (guint i = 0; i < rows->len && bytes->len < ROWS_BYTES_MAX; i++) {
+        const Row *row = &g_array_index(rows, Row, i);
+
+        if (strcmp(path, row->claim->name_path) != 0)
+            claim_order_init(&order);
+        path = row->claim->name_path;
+        claim_order_add(&order, &row->name);
+        if (row->name.session != own)
+            add_row(bytes, offset, row, claim_order_is_first(&order, &row->name));
+    }
 }
 
 static void
@@ -105,9 +108,7 @@ on_scanned(const EngineAnswer *answer, gpointer data)
             g_array_append_val(rows, row);
     }
     g_array_sort(rows, compare_rows);
-    for (guint i = 0; i < rows->len && bytes->len < ROWS_BYTES_MAX; i++)
-        if (g_array_index(rows, Row, i).name.session != list->session)
-            add_row(bytes, &offset, rows, i);
+    add_rows(bytes, &offset, rows, list->session);
     list->callback(bytes, list->data);
     g_free(list);
 }
@@ -138,15 +139,19 @@ typedef struct {
     char *host; /* "": all */
     guint n_attempts;
     GPtrArray *sessions; /* of guint64, owned: of the host; NULL: of all */
-    GPtrArray *victims;  /* node names, owned, and a final NULL */
+    GPtrArray *victims;  /* node names, owned */
+    guint n_ended;       /* of them */
+    guint n_in_progress;
+    gint32 version;
+    guint count; /* of all that have ended */
     RemoteBroken callback;
     gpointer data;
 } Break;
 
 static void
-finish_break(Break *self, guint count, gboolean failed)
+finish_break(Break *self, gboolean failed)
 {
-    self->callback(self->serial, count, failed, self->data);
+    self->callback(self->serial, self->count, failed, self->data);
     g_clear_pointer(&self->sessions, g_ptr_array_unref);
     g_clear_pointer(&self->victims, g_ptr_array_unref);
     g_free(self->name_path);
@@ -156,6 +161,7 @@ finish_break(Break *self, guint count, gboolean failed)
 }
 
 static void find_victims(Break *self);
+static void end_victims(Break *self);
 
 static void
 on_ended(const EngineAnswer *answer, gpointer data)
@@ -163,12 +169,35 @@ on_ended(const EngineAnswer *answer, gpointer data)
     Break *self = data;
     gboolean is_outdated = answer->result == ENGINE_BAD_VERSION || answer->result == ENGINE_NO_NODE;
 
-    if (is_outdated && ++self->n_attempts < BREAK_ATTEMPTS)
+    if (answer->result == ENGINE_OK) {
+        self->count += self->n_in_progress;
+        self->n_ended += self->n_in_progress;
+        self->version = answer->version;
+        end_victims(self);
+    } else if (is_outdated && ++self->n_attempts < BREAK_ATTEMPTS) {
         find_victims(self);
-    else if (answer->result == ENGINE_OK)
-        finish_break(self, self->victims->len - 1, FALSE);
-    else
-        finish_break(self, 0, TRUE);
+    } else {
+        finish_break(self, TRUE);
+    }
+}
+
+/* Ends those that are left, as many at a time as one request to the engine takes. */
+static void
+end_victims(Break *self)
+{
+    Engine *engine = session_get_engine(self->session);
+    g_autoptr(GPtrArray) batch = g_ptr_array_new();
+
+    if (self->n_ended == self->victims->len || engine == NULL) {
+        finish_break(self, engine == NULL);
+        return;
+    }
+    self->n_in_progress = MIN(self->victims->len - self->n_ended, CLAIM_VICTIMS_MAX);
+    for (guint i = 0; i < self->n_in_progress; i++)
+        g_ptr_array_add(batch, self->victims->pdata[self->n_ended + i]);
+    g_ptr_array_add(batch, NULL);
+    engine_steal(engine, self->name_path, self->name, self->version,
+                 (const char *const *)batch->pdata, NULL, NULL, on_ended, self);
 }
 
 static gboolean
@@ -184,44 +213,31 @@ is_of_host(const Break *self, guint64 session)
     return FALSE;
 }
 
-static gboolean
-has_claim_before(const char *const *children, const ClaimName *name)
-{
-    for (; *children != NULL; children++) {
-        ClaimName other;
-
-        if (claim_name_parse(*children, &other) && claim_name_blocks(&other, name))
-            return TRUE;
-    }
-    return FALSE;
-}
-
 static void
 on_listed(const EngineAnswer *answer, gpointer data)
 {
     Break *self = data;
-    Engine *engine = session_get_engine(self->session);
+    const char *const *child;
+    ClaimOrder order;
+    ClaimName name;
 
-    if (answer->result != ENGINE_OK || engine == NULL) {
-        finish_break(self, 0, answer->result != ENGINE_NO_NODE);
+    if (answer->result != ENGINE_OK || session_get_engine(self->session) == NULL) {
+        finish_break(self, answer->result != ENGINE_NO_NODE);
         return;
     }
+    claim_order_init(&order);
+    for (child = answer->children; *child != NULL; child++)
+        if (claim_name_parse(*child, &name))
+            claim_order_add(&order, &name);
     g_clear_pointer(&self->victims, g_ptr_array_unref);
     self->victims = g_ptr_array_new_with_free_func(g_free);
-    for (const char *const *child = answer->children; *child != NULL; child++) {
-        ClaimName name;
-
-        if (claim_name_parse(*child, &name) && is_of_host(self, name.session) &&
-            !has_claim_before(answer->children, &name))
+    for (child = answer->children; *child != NULL; child++)
+        if (claim_name_parse(*child, &name) && claim_order_is_first(&order, &name) &&
+            is_of_host(self, name.session))
             g_ptr_array_add(self->victims, g_strdup(*child));
-    }
-    if (self->victims->len == 0) {
-        finish_break(self, 0, FALSE);
-        return;
-    }
-    g_ptr_array_add(self->victims, NULL);
-    engine_steal(engine, self->name_path, self->name, answer->version,
-                 (const char *const *)self->victims->pdata, NULL, NULL, on_ended, self);
+    self->n_ended = 0;
+    self->version = answer->version;
+    end_victims(self);
 }
 
 static void
@@ -232,7 +248,7 @@ find_victims(Break *self)
     if (engine != NULL)
         engine_list(engine, self->name_path, FALSE, on_listed, self);
     else
-        finish_break(self, 0, TRUE);
+        finish_break(self, TRUE);
 }
 
 static void
@@ -241,7 +257,7 @@ on_hosts_of_break(const EngineAnswer *answer, gpointer data)
     Break *self = data;
 
     if (answer->result != ENGINE_OK) {
-        finish_break(self, 0, TRUE);
+        finish_break(self, TRUE);
         return;
     }
     self->sessions = g_ptr_array_new_with_free_func(g_free);

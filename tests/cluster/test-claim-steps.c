@@ -5,7 +5,8 @@
  *
  * settled: when it is known whether a node from before a restart gives a permit. Until then the
  * gateway doesn't send SYNCED, by which locks without a permit are lost.
- * turn: when the lock service is asked to end its turn. */
+ * turn: when the lock service is asked to end its turn.
+ * steal: how many claims it ends. */
 
 #include "cluster/claims/claim.h"
 
@@ -21,6 +22,7 @@ typedef struct {
     Claim *claim;
 } Fixture;
 
+static const ClaimDemand steal = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE};
 static const ClaimName own = {PERMIT_EXCLUSIVE, MINE, 1, SEQUENCE};
 static const ClaimName before_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE - 1};
 static const ClaimName after_own = {PERMIT_EXCLUSIVE, OTHER, 1, SEQUENCE + 1};
@@ -205,6 +207,65 @@ test_turn_awaited_later(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     expect_yield(fixture, 5 * SHORT_US + TURN_US, TRUE);
 }
 
+/* A steal from this number of hosts, which share the lock. */
+static GArray *
+begin_steal(Fixture *fixture, gint32 n_hosts)
+{
+    GArray *children = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+
+    for (gint32 i = 0; i < n_hosts; i++) {
+        const ClaimName name = {PERMIT_SHARED, OTHER + (guint64)i, 1, i};
+
+        g_array_append_val(children, name);
+    }
+    g_clear_pointer(&fixture->claim, claim_free);
+    fixture->claim = claim_new(TURN_US, &fixture->last_turn);
+    claim_set_demand(fixture->claim, &steal, 0);
+    claim_connected(fixture->claim, MINE, 0);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+    return children;
+}
+
+static void
+expect_steal(Fixture *fixture)
+{
+    g_auto(ClaimAction) action = {0};
+
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.operation, ==, CLAIM_STEAL);
+    /* And the own one, if there is one. */
+    g_assert_cmpuint(action.victims->len - (action.name.turn > 1), ==, CLAIM_VICTIMS_MAX);
+}
+
+static void
+test_steal(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_VICTIMS_MAX);
+
+    expect_steal(fixture);
+}
+
+/* It waits as any other request does, also if the lock service repeats it. */
+static void
+test_steal_from_too_many(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimName mine = {PERMIT_EXCLUSIVE, MINE, 1, CLAIM_VICTIMS_MAX + 1};
+    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_VICTIMS_MAX + 1);
+
+    answer(fixture, CLAIM_CREATE, (ClaimResult){.sequence = mine.sequence});
+    g_array_append_val(children, mine);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+    answer(fixture, CLAIM_WATCH, (ClaimResult){.outcome = CLAIM_OK});
+    claim_set_demand(fixture->claim, &steal, 0);
+    g_assert_false(claim_is_busy(fixture->claim));
+    /* One of them ends. */
+    g_array_remove_index(children, 0);
+    claim_changed(fixture->claim, 0);
+    claim_set_demand(fixture->claim, &steal, 0);
+    answer(fixture, CLAIM_LIST, (ClaimResult){.children = children});
+    expect_steal(fixture);
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -218,5 +279,7 @@ main(int argc, char *argv[])
     ADD("/settled/service-restarted", test_service_restarted);
     ADD("/turn/awaited", test_turn_awaited);
     ADD("/turn/awaited-later", test_turn_awaited_later);
+    ADD("/steal/limit", test_steal);
+    ADD("/steal/too-many", test_steal_from_too_many);
     return g_test_run();
 }

@@ -14,6 +14,7 @@ import unittest
 
 import tap
 from buses import wait_exit
+from calls import DBusError
 from clusterhosts import BUCKET, Host
 from engines import EngineClient, name_path
 from ensemble import Ensemble, Place, run, why_no_networks, why_no_servers
@@ -22,6 +23,8 @@ from harness import wait_for
 CLONE_NEWNS = 0x20000
 # A list of more hosts than that does not fit into a packet.
 HOSTS_BYTES = 65536
+# A steal ends at most so many claims.
+VICTIMS = 1000
 
 
 @unittest.skipIf(why_no_servers(), why_no_servers())
@@ -119,6 +122,49 @@ class Nodes(OneHostCase):
         hosts = wait_for(lambda: self.client.get_property('Cluster')['hosts'], what='hosts')
         self.assertEqual({len(host) for host in hosts} - {len('alpha'), len('beta')}, {255})
         self.assertLess(sum(len(host) + 1 for host in hosts), HOSTS_BYTES)
+
+
+class ManyHolders(OneHostCase):
+    """More hosts share a lock than one request to a server can end."""
+
+    def setUp(self):
+        super().setUp()
+        # On a busy machine, a shorter one might not last until the answers to many requests.
+        self.other = self.engine(timeout_ms=40000).joined('beta')
+        self.addCleanup(self.close, self.other)
+        self.ask(self.other, 'ensure', 'farm', os.getuid(), self.lock)
+        self.path = name_path('/weblocks', 'farm', os.getuid(), self.lock)
+
+    def share(self, count):
+        """Makes claims of so many hosts. Returns their nodes."""
+        nodes = []
+        while len(nodes) < count:
+            sent = [self.other.send('create', self.path, f's-{number:016x}-00000001-', '5 beta')
+                    for number in range(len(nodes) + 1, min(len(nodes) + 100, count) + 1)]
+            nodes += [self.other.answer(one).node for one in sent]
+        self.assertNotIn('', nodes)
+        return nodes
+
+    def test_steal(self):
+        nodes = self.share(VICTIMS + 1)
+        client = self.host.client()
+        with self.assertRaises(DBusError) as raised:
+            client.steal(self.lock, BUCKET)
+        self.assertEqual(raised.exception.short, 'Unavailable')
+        wait_for(lambda: sorted(self.ask(self.other, 'list', self.path, 0).listed) == sorted(nodes),
+                 what='the end of the request')
+        self.ask(self.other, 'delete', self.path, nodes[0])
+        self.assertGreater(client.steal(self.lock, BUCKET)[1], 0)
+        self.assertEqual(len(self.ask(self.other, 'list', self.path, 0).listed), 1)
+
+    def test_break(self):
+        """Ends all of them, by several requests."""
+        count = 2 * VICTIMS + 1
+        self.share(count)
+        waiting = self.other.claim(self.path)
+        # 0: it took longer than the call waits.
+        self.assertIn(self.host.client().break_locks(self.lock, BUCKET), (count, 0))
+        wait_for(lambda: self.ask(self.other, 'list', self.path, 0).listed == [waiting], what='their end')
 
 
 class Names(OneHostCase):

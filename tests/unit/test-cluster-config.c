@@ -10,6 +10,7 @@
 
 #define SERVERS "[Cluster]\nServers=a:1\n"
 #define BUCKET  "[Bucket b]\n"
+#define A64     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 typedef struct {
     char *path;
@@ -140,6 +141,8 @@ static const Mistake mistakes[] = {
      "[Cluster] Root: '/zookeeper' is not a path such as /weblocks"},
     {SERVERS "Root=/zookeeper/a\n" BUCKET,
      "[Cluster] Root: '/zookeeper/a' is not a path such as /weblocks"},
+    {SERVERS "Root=/" A64 A64 A64 A64 "\n" BUCKET,
+     "[Cluster] Root: '/" A64 A64 A64 A64 "' is not a path such as /weblocks"},
     {SERVERS "Root=/a/../b\n" BUCKET, "[Cluster] Root: '/a/../b' is not a path such as /weblocks"},
     {SERVERS "CredentialFile=secret\n" BUCKET,
      "[Cluster] CredentialFile: 'secret' is not an absolute path"},
