@@ -123,6 +123,7 @@ finish(AskedCall *asked, guint32 n_remote)
     g_ptr_array_remove(calls->asked, asked);
 }
 
+/* At the end of the lease clock_tick() disconnects the gateway, which finishes all calls. */
 static gboolean
 on_timeout(gpointer data)
 {
@@ -131,7 +132,8 @@ on_timeout(gpointer data)
 
     asked->timeout_id = 0;
     clock_tick(server);
-    finish(asked, 0);
+    if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
+        finish(asked, 0);
     server_end_turn(server);
     return G_SOURCE_REMOVE;
 }

@@ -5,12 +5,14 @@
 Inspect and Break do with locks of other machines."""
 
 import os
+import time
 
 import clusterlink as link
 from buses import can_be_others
 from calls import BREAK_TYPES, FILTER_TYPES, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
 from harness import GLib, main, wait_for
+from packetclient import SYNC
 from rawbus import lock_call
 from sandboxcase import Sandboxes
 
@@ -198,6 +200,24 @@ class OtherHosts(ClusterCase):
         gateway.close()
         self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
         self.assertEqual(client.query(BUCKET), local)
+
+    def test_no_reply_and_no_lease(self):
+        """A call has waited for long enough, and the lease ends while its reply is being made."""
+        gateway, client, held, _ = self.hold()
+        busy = self.socket_client()
+        gateway.lease(2.3)
+        end = time.monotonic() + 2.3
+        query = Call(client, 'Query')
+        gateway.take(link.List)
+        wait_for(lambda: time.monotonic() > end - 0.4, what='time')
+        self.current.pause()
+        # The service waits for another packet after this one, for ten milliseconds.
+        packet, _ = busy.socket.encode(SYNC)
+        busy.socket.send(packet)
+        wait_for(lambda: time.monotonic() > end - 0.006, what='time', every=0.001)
+        self.current.resume()
+        client.wait_released(held, 'lost')
+        query.result()
 
     def test_one_list_at_a_time(self):
         """Calls that come while a list is under way share the next one, which begins after them."""
