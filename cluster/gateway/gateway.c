@@ -257,11 +257,15 @@ on_demand(const ClusterDemand *message, gpointer data)
     Entry *entry = g_hash_table_lookup(gateway->handles, &message->handle);
 
     if (entry == NULL) {
-        guint64 *handle = g_memdup2(&message->handle, sizeof message->handle);
-
         entry = get_entry(gateway, cluster_demand_get_bucket(message), message->uid,
                           cluster_demand_get_name(message), FALSE);
-        g_hash_table_insert(gateway->handles, handle, entry);
+        if (entry_get_handle(entry) != 0) {
+            g_warning("weblocksd has used two handles for one name");
+            link_disconnect(gateway->link);
+            return;
+        }
+        g_hash_table_insert(gateway->handles, g_memdup2(&message->handle, sizeof message->handle),
+                            entry);
     }
     entry_set_demand(entry, message);
 }

@@ -9,11 +9,13 @@ import configparser
 import ctypes
 import os
 import shutil
+import socket
 import subprocess
 import unittest
 
+import clusterlink as link
 import tap
-from buses import wait_exit
+from buses import PATIENCE, wait_exit
 from calls import DBusError
 from clusterhosts import BUCKET, Host
 from engines import EngineClient, name_path
@@ -192,6 +194,24 @@ class Names(OneHostCase):
             client.release(id_, BUCKET)
         wait_for(lambda: other.ask('list', paths[1], 0).result == 'NO_NODE', what='the end of the node')
         self.assertEqual(self.ask(other, 'list', paths[0], 0).listed, [node])
+        self.hold(self.host)
+
+
+class Handles(OneHostCase):
+    def test_two_of_one_name(self):
+        """The gateway closes the connection, and serves the next one."""
+        self.host.kill_service()
+        service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(service.close)
+        service.settimeout(PATIENCE)
+        service.connect(self.host.socket)
+        service.send(link.hello())
+        for handle in (1, 2):
+            service.send(link.demand(handle, self.lock, bucket='farm', want=link.EXCLUSIVE))
+        while service.recv(link.MAX_PACKET):
+            pass
+        self.assertIsNone(self.host.gateway.poll())
+        self.host.start_service()
         self.hold(self.host)
 
 
