@@ -428,12 +428,6 @@ cluster_needs_groups(const Cluster *self)
     return FALSE;
 }
 
-guint
-cluster_get_n_demands(const Cluster *self)
-{
-    return demands_get_size(&self->demands);
-}
-
 const ClusterBucketConfig *
 cluster_find_bucket(const Cluster *self, const char *bucket)
 {

@@ -61,9 +61,6 @@ const ClusterBucketConfig *cluster_find_bucket(const Cluster *cluster, const cha
 /* Whether a bucket is for the members of a group. */
 gboolean cluster_needs_groups(const Cluster *cluster);
 
-/* Returns the number of queues that this host has demands for, or has had until recently. */
-guint cluster_get_n_demands(const Cluster *cluster);
-
 /* Returns whether locks have ended. */
 gboolean cluster_check_lease(Cluster *cluster);
 

@@ -12,11 +12,18 @@
 
 #define LINGER_MS 1000
 
+static LimitsAccount *
+get_account(const Demand *demand)
+{
+    return demand->queue->manager->principal->account;
+}
+
 static void
 demand_free(gpointer data)
 {
     Demand *demand = data;
 
+    limits_discharge(get_account(demand), CHARGE_DEMAND, 1);
     lock_queue_unref(demand->queue);
     g_free(demand);
 }
@@ -63,6 +70,7 @@ demands_get(Demands *self, LockQueue *queue)
     demand = g_new0(Demand, 1);
     demand->handle = ++self->last_handle;
     demand->queue = lock_queue_ref(queue);
+    limits_charge(get_account(demand), CHARGE_DEMAND, 1);
     g_hash_table_insert(self->by_queue, queue, demand);
     g_hash_table_insert(self->by_handle, &demand->handle, demand);
     return demand;

@@ -40,6 +40,7 @@ typedef enum {
     CHARGE_REQUEST,   /* held or pending */
     CHARGE_TEXT_BYTE, /* of the requests' names, buckets and `why` */
     CHARGE_WATCH,
+    CHARGE_DEMAND, /* names for which the gateway to a cluster has a handle; limited as requests */
     N_CHARGES,
 } ChargeKind;
 

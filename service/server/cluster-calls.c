@@ -16,17 +16,19 @@
 #include "packet-socket.h"
 #include "principal.h"
 
-/* How long a reply waits, how many do so at a time, and how many bytes of rows are kept for all of
- * them; further rows are left out. */
-#define PATIENCE_MS   2000
-#define CALLS_MAX     256
-#define ROW_BYTES_MAX (16UL * 1024 * 1024)
+/* How long a reply waits, how many do so at a time, in total and of one user, and how many bytes of
+ * rows are kept for all of them; further rows are left out. */
+#define PATIENCE_MS    2000
+#define CALLS_MAX      256
+#define CALLS_OF_A_UID 64
+#define ROW_BYTES_MAX  (16UL * 1024 * 1024)
 
 /* A call that waits for the gateway. */
 typedef struct {
     Server *server;
     guint64 serial; /* of LIST or BREAK; 0: LIST has not been sent */
     guint32 uid;    /* whose bucket it is about */
+    guint32 caller_uid;
     char *unique_name;
     LockCall *call;
     GPtrArray *rows; /* of ClusterRow */
@@ -53,18 +55,29 @@ is_clustered(const LockCall *call)
            strncmp(call->bucket, BUS_CLUSTER_PREFIX, strlen(BUS_CLUSTER_PREFIX)) == 0;
 }
 
-/* A name that has a queue, or for which there is room in the gateway. */
-static LockResult
-check_name(const Server *server, const LockCall *call)
+static gboolean
+has_queue(const Principal *principal, const LockCall *call)
 {
-    const Limits *limits = &server->session.user_agent.limits;
+    const LockManager *manager = lock_manager_find(principal, call->bucket);
+
+    return manager != NULL && g_hash_table_contains(manager->queues, call->name);
+}
+
+/* A name that has a queue, or for which there is room in the gateway: that may keep a name for a
+ * while when its requests have ended. */
+static LockResult
+check_name(const Client *client, const LockCall *call)
+{
+    const Principal *principal = client->agent->principal;
+    LimitId limit;
 
     if (call->name == NULL)
         return LOCK_RESULT_OK;
     if (strlen(call->name) > CLUSTER_NAME_BYTES_MAX)
         return lock_result_limit(LIMIT_NAME_BYTES);
-    if (cluster_get_n_demands(server->cluster) >= limits->max[LIMIT_REQUESTS_TOTAL])
-        return lock_result_limit(LIMIT_REQUESTS_TOTAL);
+    if (!has_queue(principal, call) && !limits_admit(&client->session->user_agent.limits,
+                                                     principal->account, CHARGE_DEMAND, 1, &limit))
+        return lock_result_limit(limit);
     return LOCK_RESULT_OK;
 }
 
@@ -89,7 +102,7 @@ cluster_calls_check(const Client *client, const LockCall *call)
     if (!call->owner.is_other &&
         !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))
         return LOCK_RESULT_NO_ACCESS;
-    return call->kind == LOCK_CALL_REQUEST ? check_name(server, call) : LOCK_RESULT_OK;
+    return call->kind == LOCK_CALL_REQUEST ? check_name(client, call) : LOCK_RESULT_OK;
 }
 
 /* ---- calls that wait for other hosts */
@@ -198,10 +211,21 @@ ask_gateway(
     return calls->list_serial != 0;
 }
 
+static gboolean
+has_room(const ClusterCalls *calls, guint32 caller_uid)
+{
+    guint n = 0;
+
+    for (guint i = 0; i < calls->asked->len; i++)
+        n += ((const AskedCall *)calls->asked->pdata[i])->caller_uid == caller_uid ? 1 : 0;
+    return n < CALLS_OF_A_UID && calls->asked->len < CALLS_MAX;
+}
+
 gboolean
 cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
 {
     Server *server = server_of(client);
+    const guint32 caller_uid = client->agent->principal->identity.uid;
     const char *host;
     AskedCall *asked;
     guint64 serial;
@@ -209,13 +233,14 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
 
     if (!is_clustered(call) || !get_host(call, &host) ||
         server->lifecycle->state != LIFECYCLE_RUNNING ||
-        server->cluster_calls->asked->len >= CALLS_MAX ||
+        !has_room(server->cluster_calls, caller_uid) ||
         !ask_gateway(server, call, uid, host, &serial))
         return FALSE;
     asked = g_new0(AskedCall, 1);
     asked->server = server;
     asked->serial = serial;
     asked->uid = uid;
+    asked->caller_uid = caller_uid;
     asked->unique_name = g_strdup(client->unique_name);
     asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
     asked->rows = g_ptr_array_new_with_free_func(g_free);

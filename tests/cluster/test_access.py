@@ -95,12 +95,24 @@ Groups=nogroup
             client.abort(id_, BUCKET)
             demand = gateway.take_demand(name, want=link.NONE)
         self.assert_error('LimitsExceeded', client.request, 'z', BUCKET, mentions='requestsTotal')
+        client.abort(client.request('x', BUCKET)[0], BUCKET)
         self.assertNotEqual(client.request('z')[1], 0)
         gateway.gone(demand)
         gateway.sync()
         self.assertEqual(client.request('n' * 4096, BUCKET)[1], 0)
         gateway.take_demand('n' * 4096)
         self.assert_error('LimitsExceeded', client.request, 'n' * 4097, BUCKET, mentions='nameBytes')
+
+    def test_names_of_one_user(self):
+        """Names without requests, too, are counted for each user, so that others can use theirs."""
+        gateway = self.start_gateway()
+        self.start('--limit=requestsPerUid=2')
+        root, nobody = self.client(), self.other_uid_client(NOBODY)
+        for name in ('x', 'y'):
+            root.abort(root.request(name, BUCKET)[0], BUCKET)
+        self.assert_error('LimitsExceeded', root.request, 'z', BUCKET, mentions='requestsPerUid')
+        nobody.request('z', BUCKET)
+        gateway.take_demand('z', uid=NOBODY)
 
     def test_observed(self):
         """Root may observe other users' buckets of a cluster, as all others."""
@@ -261,6 +273,16 @@ class OtherHosts(ClusterCase):
         again = Call(client, 'Query')
         gateway.send(link.rows(gateway.take(link.List, uid=0).serial))
         self.assertEqual(again.result(), first.result())
+
+    def test_calls_of_one_user(self):
+        """A user can't prevent another's calls from waiting for the other hosts."""
+        gateway, client, _, _ = self.hold()
+        nobody = self.other_uid_client(NOBODY)
+        for _ in range(256):
+            break_locks(client, 'y')
+        client.sync()
+        nobody.send(lock_call('Query', None, BUCKET))
+        gateway.take(link.List, uid=NOBODY)
 
     def test_other_calls_go_on(self):
         gateway, client, id_, _ = self.hold()

@@ -20,6 +20,7 @@
 #define N_AGENTS     36
 #define N_APPS       3 /* of a uid; the first is the user's unsandboxed processes */
 #define N_WATCHES    6 /* of one agent */
+#define N_DEMANDS    8 /* the same */
 #define AUDIT_EVERY  100
 
 typedef struct {
@@ -34,6 +35,7 @@ static const struct {
     guint n_max;
 } server_charges[] = {
     {CHARGE_WATCH, "watch", N_WATCHES},
+    {CHARGE_DEMAND, "demand", N_DEMANDS},
 };
 
 typedef struct {
@@ -111,6 +113,7 @@ count_of(const Slot *slot, ChargeKind kind)
             n += lock_request_get_text_bytes(link->data);
         return n;
     case CHARGE_WATCH:
+    case CHARGE_DEMAND:
         return slot->n[kind];
     case N_CHARGES:
     default:
