@@ -29,7 +29,6 @@ static const MethodCallKind available_kind = {
     .build = build_call,
     .read = read_reply,
     .result_free = free_nothing,
-    .fails_if_absent = TRUE,
 };
 
 /* Takes the error of the call. */

@@ -16,7 +16,6 @@ typedef enum {
     WAIT_READY,  /* until all earlier lock operations have been sent */
     WAIT_ANSWER, /* for the reply */
     WAIT_CHANGE, /* until the owner of the service's name changes */
-    WAIT_OWNER,  /* until the service's name has an owner */
 } Wait;
 
 struct MethodCalls {
@@ -36,7 +35,6 @@ typedef struct {
     Wait wait;
     BusCall *call;
     SessionTimer timer;
-    gboolean was_served; /* the service's name had an owner at one of the attempts */
     guint n_attempts;
 } MethodCall;
 
@@ -153,12 +151,6 @@ on_answered(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpoint
         method_call_wait(self, WAIT_CHANGE, error);
         break;
     case BUS_ABSENT:
-        if (self->was_served && !self->kind->fails_if_absent) {
-            method_call_wait(self, WAIT_OWNER, error);
-            break;
-        }
-        method_call_fail(self, g_error_copy(error));
-        break;
     case BUS_REFUSED:
     case BUS_TIMED_OUT:
     case BUS_ENDED:
@@ -176,7 +168,6 @@ method_call_try(MethodCall *self)
 
     if (!owner->funcs->is_ready(owner->data))
         return;
-    self->was_served = self->was_served || bus_get_owner(owner->bus) != NULL;
     self->wait = WAIT_ANSWER;
     call = self->kind->build(self->data);
     self->call = bus_call(owner->bus, call.path, call.interface, call.method, call.body, 0,
@@ -220,12 +211,6 @@ method_calls_try(MethodCalls *self)
     }
 }
 
-static gboolean
-is_for_owner(const MethodCalls *self, Wait wait)
-{
-    return wait == WAIT_CHANGE || (wait == WAIT_OWNER && bus_get_owner(self->bus) != NULL);
-}
-
 /* Calls wait until lock operations that have to be sent again have been sent. */
 void
 method_calls_owner_changed(MethodCalls *self)
@@ -233,7 +218,7 @@ method_calls_owner_changed(MethodCalls *self)
     for (GList *link = self->method_calls.head; link != NULL; link = link->next) {
         MethodCall *call = link->data;
 
-        if (is_for_owner(self, call->wait))
+        if (call->wait == WAIT_CHANGE)
             call->wait = WAIT_READY;
     }
     method_calls_try(self);

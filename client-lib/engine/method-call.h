@@ -4,8 +4,9 @@
 /* Method calls on the bus that the application waits for: Query, Inspect, Buckets, Watch.
  *
  * A call is sent when all earlier lock operations have been sent to the service, so that the reply
- * includes their effects. It is sent again if the service ends before it has replied. All functions
- * are called with the session lock held. */
+ * includes their effects. It is sent again if the service ends before it has replied; the bus then
+ * starts the next instance. If the bus can't start one, the call fails. All functions are called
+ * with the session lock held. */
 
 #pragma once
 
@@ -29,9 +30,6 @@ typedef struct {
     /* Like `read`, for the bytes of a large reply; may be NULL. If it returns NULL without an
      * error, `read` is called instead. */
     gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
-    /* Whether the call fails immediately if the service has just left. Other calls wait for the
-     * next one then, until they time out. */
-    gboolean fails_if_absent;
 } MethodCallKind;
 
 typedef struct MethodCalls MethodCalls;

@@ -199,24 +199,13 @@ test_service_quick_restart(void)
     }
 }
 
-/* A call that is sent before the library has noticed the end would wait for the next service. */
-static void
-stop_service_for(WebLocksAgent *agent)
-{
-    g_autoptr(GError) error = NULL;
-
-    test_service_stop();
-    g_assert_false(web_locks_agent_is_available_sync(agent, NULL, &error));
-    g_assert_no_error(error);
-}
-
 static void
 test_service_missing(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new();
     g_autoptr(GError) error = NULL;
 
-    stop_service_for(web_locks_manager_get_agent(watcher));
+    test_service_stop();
     g_assert_null(web_locks_monitor_new_sync(watcher, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     test_service_start();
@@ -547,7 +536,7 @@ test_all_without_service(void)
     g_autoptr(WebLocksAgent) agent = test_agent_new();
     g_autoptr(GError) error = NULL;
 
-    stop_service_for(agent);
+    test_service_stop();
     g_assert_null(web_locks_monitor_new_all_sync(agent, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
     g_clear_error(&error);

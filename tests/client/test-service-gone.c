@@ -268,6 +268,32 @@ test_missing(void)
     lock = test_lock(manager, "a");
 }
 
+/* The bus replies to calls that a killed service has not answered. As it can't start another one,
+ * they fail, and not only after the library's time-out of 25 seconds. */
+static void
+test_killed_and_missing(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    const gint64 begin_us = g_get_monotonic_time();
+    g_autoptr(WebLocksSnapshot) snapshot = NULL;
+    g_autoptr(WebLocksLock) lock = NULL;
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) query = {0}, request = {0};
+
+    test_service_pause();
+    web_locks_manager_query_async(manager, NULL, answer_take, &query);
+    answer_ask(&request, manager, "a");
+    test_bus_settle();
+    test_service_kill();
+    snapshot = web_locks_manager_query_finish(manager, answer_wait(&query), &error);
+    g_assert_null(snapshot);
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    answer_expect_error(&request, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_cmpint(g_get_monotonic_time() - begin_us, <, 25 * G_TIME_SPAN_SECOND);
+    test_service_start();
+    lock = test_lock(manager, "a");
+}
+
 /* Dropped and cancelled requests are not sent again. */
 static void
 test_killed_with_dropped(void)
@@ -300,6 +326,7 @@ main(int argc, char **argv)
     g_test_add_func("/service-gone/stopped-without-state", test_stopped_without_state);
     g_test_add_func("/service-gone/replaced", test_replaced);
     g_test_add_func("/service-gone/missing", test_missing);
+    g_test_add_func("/service-gone/killed-and-missing", test_killed_and_missing);
     g_test_add_func("/service-gone/killed-with-dropped-ones", test_killed_with_dropped);
     return test_run(NULL);
 }
