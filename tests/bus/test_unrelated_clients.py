@@ -17,7 +17,7 @@ import time
 import unittest
 import unittest.mock
 
-from buses import FULL_SIZE, Bus, environment, full_size, status_kib
+from buses import FULL_SIZE, Bus, environment, full_size, processor_us, status_kib
 from harness import FACTOR, PATIENCE, Service, service_with, wait_for
 from rawbus import DRIVER, DRIVER_PATH, RawClient, lock_call, method_call, path_of
 from tap import diagnostic, main
@@ -38,12 +38,6 @@ STEPS_MAX = 5
 SPARE_KIB = 1024
 # With sanitizers freed memory is kept, and the service is slower, but not the bus.
 SANITIZED = FACTOR > 1
-
-
-def processor_us(pid):
-    """The processor time of a process without threads, from the scheduler."""
-    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
-        return int(file.read().split()[0]) / 1000
 
 
 class Place:

@@ -186,6 +186,12 @@ def process_stat(pid):
         return file.read().rpartition(')')[2].split()
 
 
+def processor_us(pid):
+    """The processor time of a process without threads, from the scheduler."""
+    with open(f'/proc/{pid}/schedstat', encoding='ascii') as file:
+        return int(file.read().split()[0]) / 1000
+
+
 def status_kib(pid, key):
     """A line of /proc/PID/status, such as `VmRSS:`."""
     with open(f'/proc/{pid}/status', encoding='ascii') as file:

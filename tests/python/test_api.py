@@ -108,13 +108,13 @@ class Classes(PythonTestCase):
     def test_huge_names(self):
         """Refused before they are converted, which takes a second."""
         name = 'ä' * 10**8
-        begin = time.monotonic()
+        begin = time.process_time()
         for call in (lambda: self.manager.request_sync(name),
                      lambda: self.manager.request_many_sync(['x', name]),
                      lambda: self.manager.inspect_sync(name),
                      lambda: self.manager.lock(name).__enter__()):
             self.assert_fails(Errors.LIMITS, call)
-        self.assertLess(time.monotonic() - begin, 0.5 * FACTOR)
+        self.assertLess(time.process_time() - begin, 0.5 * FACTOR)
         self.assert_nothing_left()
 
     def test_bucket_names(self):
