@@ -237,7 +237,7 @@ class Sessions(EngineCase):
         self.assert_ok(one.ask('renew'))
 
     def test_expiry(self):
-        one, two = self.client(timeout_ms=1000).joined(), self.client().joined('beta')
+        one, two = self.client(timeout_ms=3000).joined(), self.client().joined('beta')
         path = self.name_path(one)
         claim = one.claim(path)
         self.assert_ok(two.ask('watch', path, claim))
