@@ -646,6 +646,27 @@ test_service_missing(void)
     g_assert_cmpstr(notified_two.states->str, ==, "waiting failed waiting held ");
 }
 
+/* What an application has set. */
+static void
+test_settings(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), same = NULL;
+    g_autoptr(WebLocksClaim) claim =
+        g_object_new(WEB_LOCKS_TYPE_CLAIM, "manager", manager, "name", "a", "mode",
+                     WEB_LOCKS_MODE_SHARED, "why", "to edit", "reclaim", TRUE, NULL);
+    g_autofree char *name = NULL, *why = NULL;
+    WebLocksMode mode = WEB_LOCKS_MODE_EXCLUSIVE;
+    gboolean reclaim = FALSE;
+
+    g_object_get(claim, "manager", &same, "name", &name, "mode", &mode, "why", &why, "reclaim",
+                 &reclaim, NULL);
+    g_assert_true(same == manager);
+    g_assert_cmpstr(name, ==, "a");
+    g_assert_cmpint(mode, ==, WEB_LOCKS_MODE_SHARED);
+    g_assert_cmpstr(why, ==, "to edit");
+    g_assert_true(reclaim);
+}
+
 /* ---- freed in a handler */
 
 typedef struct {
@@ -785,6 +806,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/claim/settings", test_settings);
     g_test_add_func("/claim/hold", test_hold);
     g_test_add_func("/claim/lock-outlives", test_lock_outlives);
     g_test_add_func("/claim/released-by-lock", test_released_by_lock);

@@ -6,7 +6,8 @@
  * settled: when it is known whether a node from before a restart gives a permit. Until then the
  * gateway doesn't send SYNCED, by which locks without a permit are lost.
  * turn: when the lock service is asked to end its turn.
- * steal: how many claims it ends. */
+ * steal: how many claims it ends.
+ * leftover: an earlier process has left two nodes of the same name. */
 
 #include "cluster/claims/claim.h"
 
@@ -266,6 +267,31 @@ test_steal_from_too_many(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     expect_steal(fixture);
 }
 
+/* The second one is deleted. */
+static void
+test_leftover(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand demand = {.held = PERMIT_EXCLUSIVE};
+    const ClaimName second = {PERMIT_EXCLUSIVE, MINE, 2, SEQUENCE + 1};
+    g_auto(ClaimAction) action = {0};
+
+    g_clear_pointer(&fixture->claim, claim_free);
+    fixture->claim = claim_new(TURN_US, &fixture->last_turn);
+    claim_set_demand(fixture->claim, &demand, 0);
+    claim_adopt(fixture->claim, &own);
+    claim_adopt(fixture->claim, &second);
+    claim_connected(fixture->claim, MINE, 0);
+    g_assert_true(claim_take_action(fixture->claim, &action));
+    g_assert_cmpint(action.operation, ==, CLAIM_DELETE);
+    g_assert_true(claim_name_equal(&action.name, &second));
+    claim_result(fixture->claim, &(ClaimResult){.outcome = CLAIM_OK}, 0);
+    g_assert_false(claim_is_settled(fixture->claim));
+    answer_list(fixture, &own, NULL);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    g_assert_true(claim_is_settled(fixture->claim));
+}
+
 int
 main(int argc, char *argv[])
 {
@@ -281,5 +307,6 @@ main(int argc, char *argv[])
     ADD("/turn/awaited-later", test_turn_awaited_later);
     ADD("/steal/limit", test_steal);
     ADD("/steal/too-many", test_steal_from_too_many);
+    ADD("/leftover/deleted", test_leftover);
     return g_test_run();
 }
