@@ -3,7 +3,8 @@
 
 /* Reads claims from the whole tree or a part of it: buckets, their users, their names, the names'
  * claims. Several reads run at the same time, but no more than READS_MAX, since all operations that
- * are started meanwhile are carried out after them. Nodes that disappear are skipped. */
+ * are started meanwhile are carried out after them: a renewal of the lease waits for so many reads
+ * at most. Nodes that disappear are skipped. */
 
 #include <string.h>
 
@@ -116,6 +117,10 @@ send_reads(Scan *scan)
     while (scan->n_sent < READS_MAX && scan->waiting.length > 0) {
         Read *read = g_queue_pop_head(&scan->waiting);
 
+        if (!read->is_of_data && scan->claims->len >= scan->limit) {
+            read_free(read); /* it would only find more claims */
+            continue;
+        }
         scan->n_sent++;
         if (read->is_of_data)
             engine_request_get(scan->engine, read->path, FALSE, read->callback, read);

@@ -19,6 +19,7 @@ struct Gateway {
     EntryContext context;
     GHashTable *entries; /* path -> Entry; owned */
     Unused *unused;      /* paths of earlier entries */
+    ListCache *lists;
     GHashTable *handles; /* guint64 -> Entry */
     gboolean is_ready;   /* the lock service has sent all its demands */
     gboolean has_told_synced;
@@ -137,6 +138,7 @@ on_session_ready(guint64 id, GPtrArray *claims, gpointer data)
     g_autoptr(GPtrArray) entries = NULL;
 
     g_message("connected to ZooKeeper, session 0x%" G_GINT64_MODIFIER "x", id);
+    list_cache_clear(gateway->lists);
     for (guint i = 0; claims != NULL && i < claims->len; i++)
         adopt(gateway, claims->pdata[i]);
     entries = copy_entries(gateway);
@@ -303,7 +305,7 @@ on_list(const ClusterList *message, gpointer data)
 {
     Gateway *gateway = data;
 
-    remote_list(gateway->session, message, on_rows, gateway);
+    remote_list(gateway->session, gateway->lists, message, on_rows, gateway);
 }
 
 static void
@@ -311,6 +313,7 @@ on_broken(guint64 serial, guint count, gboolean failed, gpointer data)
 {
     const Gateway *gateway = data;
 
+    list_cache_clear(gateway->lists);
     link_send_broken(gateway->link, serial, count, failed);
 }
 
@@ -359,6 +362,7 @@ gateway_new(const GatewayOptions *options, GError **error)
         session_new(options->config, options->credential, options->host, options->state_directory,
                     options->seen, &session_functions, gateway);
     gateway->unused = unused_new(gateway->session);
+    gateway->lists = list_cache_new();
     gateway->context = (EntryContext){
         .session = gateway->session,
         .link = gateway->link,
@@ -378,6 +382,7 @@ gateway_free(Gateway *gateway)
     g_hash_table_unref(gateway->handles);
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->unused, unused_free);
+    g_clear_pointer(&gateway->lists, list_cache_free);
     g_clear_pointer(&gateway->link, link_free);
     g_free(gateway->context.host);
     g_free(gateway);

@@ -22,6 +22,10 @@
 typedef struct {
     guint64 serial;
     guint64 session;
+    ListCache *cache;
+    char *bucket;
+    guint32 uid;
+    gint64 begin_us;
     RemoteRows callback;
     gpointer data;
 } List;
@@ -109,18 +113,41 @@ on_scanned(const EngineAnswer *answer, gpointer data)
     }
     g_array_sort(rows, compare_rows);
     add_rows(bytes, &offset, rows, list->session);
+    if (answer->result == ENGINE_OK)
+        list_cache_add(list->cache, list->bucket, list->uid, bytes, list->begin_us,
+                       g_get_monotonic_time());
     list->callback(bytes, list->data);
+    g_free(list->bucket);
     g_free(list);
 }
 
 void
-remote_list(Session *session, const ClusterList *message, RemoteRows callback, gpointer data)
+remote_list(Session *session,
+            ListCache *cache,
+            const ClusterList *message,
+            RemoteRows callback,
+            gpointer data)
 {
     static const EngineAnswer unreachable = {.result = ENGINE_CONNECTION_LOST};
     Engine *engine = session_get_engine(session);
-    List *list = g_new0(List, 1);
+    const GByteArray *rows = list_cache_find(cache, message->text, message->uid, message->serial,
+                                             g_get_monotonic_time());
+    List *list;
 
-    *list = (List){message->serial, 0, callback, data};
+    if (engine != NULL && rows != NULL) {
+        callback(rows, data);
+        return;
+    }
+    list = g_new0(List, 1);
+    *list = (List){
+        .serial = message->serial,
+        .cache = cache,
+        .bucket = g_strdup(message->text),
+        .uid = message->uid,
+        .begin_us = g_get_monotonic_time(),
+        .callback = callback,
+        .data = data,
+    };
     if (engine == NULL) {
         on_scanned(&unreachable, list);
         return;

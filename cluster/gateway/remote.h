@@ -9,11 +9,17 @@
 #pragma once
 
 #include "cluster-packet.h"
+#include "list-cache.h"
 #include "session.h"
 
-/* `rows` are one or more ROWS packets for the serial of the message. */
+/* `rows` are one or more ROWS packets for the serial of the message. They are from `cache` if it
+ * has them, and are added to it otherwise. */
 typedef void (*RemoteRows)(const GByteArray *rows, gpointer data);
-void remote_list(Session *session, const ClusterList *message, RemoteRows callback, gpointer data);
+void remote_list(Session *session,
+                 ListCache *cache,
+                 const ClusterList *message,
+                 RemoteRows callback,
+                 gpointer data);
 
 typedef void (*RemoteBroken)(guint64 serial, guint count, gboolean failed, gpointer data);
 void remote_break(Session *session,

@@ -189,7 +189,9 @@ arm_lease(Session *session)
     delay_us = next_us - boot_time_get_us();
     if (delay_us <= 0 && !lease_is_over(&session->lease, boot_time_get_us()))
         delay_us = G_USEC_PER_SEC / 2;
-    session->lease_source = g_timeout_add((guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session);
+    /* Before answers of the engine, each of which may begin further reads. */
+    session->lease_source = g_timeout_add_full(
+        G_PRIORITY_HIGH, (guint)(MAX(delay_us, 0) / 1000 + 1), on_lease, session, NULL);
 }
 
 /* Attempts to begin a session are repeated indefinitely; the reason why they fail is logged once.

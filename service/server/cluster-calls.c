@@ -38,8 +38,8 @@ typedef struct {
 } AskedCall;
 
 /* A list costs the engine some reads for each name, so there is one LIST at a time. Calls that come
- * meanwhile wait for the next one, which shows all that was committed before they came; those about
- * the same bucket share it. */
+ * meanwhile wait for the next one; those about the same bucket share it. The gateway limits how
+ * often it reads (cluster/gateway/list-cache.h). */
 struct ClusterCalls {
     GPtrArray *asked;    /* of AskedCall, owned, in the order of the calls */
     guint64 list_serial; /* of the LIST that has not been replied to; 0: none, and no call waits */

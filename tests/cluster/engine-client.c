@@ -75,6 +75,41 @@ or_null(const char *word)
     return word[0] != '\0' ? word : NULL;
 }
 
+/* ---- renewals, one after the other, during a scan; `version` is the number of those that were
+ * answered before the scan */
+
+static gint32 n_renewals;
+static gboolean is_scanning;
+
+static void
+on_renewed(const EngineAnswer *answer, gpointer data)
+{
+    if (!is_scanning || answer->result != ENGINE_OK)
+        return;
+    n_renewals++;
+    engine_renew(engine, on_renewed, NULL);
+}
+
+static void
+on_scanned(const EngineAnswer *answer, gpointer data)
+{
+    EngineAnswer counted = *answer;
+
+    is_scanning = FALSE;
+    counted.version = n_renewals;
+    on_answer(&counted, data);
+}
+
+static void
+begin_renewals(void)
+{
+    is_scanning = TRUE;
+    n_renewals = 0;
+    engine_renew(engine, on_renewed, NULL);
+}
+
+/* ---- commands */
+
 /* Returns whether the command was one of those about a name. */
 static gboolean
 run_name_command(char **words, gpointer id)
@@ -127,6 +162,9 @@ run_command(char **words)
     } else if (g_str_equal(command, "scan")) {
         engine_scan(engine, or_null(words[2]), number(words[3]), or_null(words[4]),
                     number(words[5]) != 0, (guint)number(words[6]), on_answer, id);
+    } else if (g_str_equal(command, "scan-renewing")) {
+        engine_scan(engine, words[2], -1, NULL, TRUE, G_MAXUINT, on_scanned, id);
+        begin_renewals();
     } else if (g_str_equal(command, "free")) {
         engine_free(g_steal_pointer(&engine), number(words[2]) != 0);
         g_print("freed\n");

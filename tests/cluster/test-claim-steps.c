@@ -243,6 +243,7 @@ test_steal(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
     g_autoptr(GArray) children = begin_steal(fixture, CLAIM_VICTIMS_MAX);
 
+    g_assert_cmpuint(children->len, ==, CLAIM_VICTIMS_MAX);
     expect_steal(fixture);
 }
 

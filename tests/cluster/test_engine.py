@@ -187,6 +187,28 @@ class Operations(EngineCase):
         self.assertEqual(len(one.ask('scan', '', -1, '', 0, 3).listed), 3)
         self.assertEqual(one.ask('scan', 'none', -1, '', 0, 3).listed, [])
 
+    def test_a_renewal_waits_for_few_reads(self):
+        """While a scan is in progress, it is carried out after 64 reads at most."""
+        one = self.client(timeout_ms=40000).joined()
+        for number in range(200):
+            one.claim(self.name_path(one, name=str(number)))
+        found = one.ask('scan-renewing', 'builds')
+        self.assertEqual(len(found.listed), 200)
+        # Of the bucket's users, the user's names; for each name, its claims, its text, the claim's text.
+        n_reads = 2 + 3 * 200
+        self.assertGreaterEqual(found.version, n_reads // 64 - 1)
+
+    def test_a_scan_ends_with_the_limit(self):
+        """Names that are not needed any more are not read."""
+        one = self.client(timeout_ms=40000).joined()
+        for number in range(200):
+            one.claim(self.name_path(one, name=str(number)))
+        server = self.ensemble.servers[0]
+        before = server.n_received()
+        self.assertEqual(len(one.ask('scan', 'builds', -1, '', 1, 3).listed), 3)
+        # Those of names that were under way, and of three names and claims.
+        self.assertLess(server.n_received() - before, 100)
+
     def test_other_credentials_are_denied(self):
         one = self.client(credential='gateway:secret').joined()
         path = self.name_path(one)

@@ -232,6 +232,11 @@ class Server:
         return next((line.split()[1] for line in ask(self.place.address, self.port).splitlines()
                      if line.startswith('Mode: ')), None)
 
+    def n_received(self):
+        """How many packets it has received since it was started."""
+        return next(int(line.split()[1]) for line in ask(self.place.address, self.port).splitlines()
+                    if line.startswith('Received: '))
+
     def log(self):
         try:
             with open(os.path.join(self.directory, 'log'), encoding='utf-8',

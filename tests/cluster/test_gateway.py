@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
-"""The reasons why a host can use no lock, as the gateway sends them: the test is weblocksd."""
+"""A gateway with a real server, while the test is weblocksd: the reasons why a host can use no lock, and how
+often the gateway reads the claims of other hosts."""
 
 import base64
 import configparser
+import itertools
 import os
 import re
 import select
@@ -19,7 +21,7 @@ import tap
 from buses import PATIENCE
 from clustergateway import boottime
 from clusterhosts import Host
-from engines import EngineClient
+from engines import EngineClient, name_path
 from ensemble import Ensemble, Place, why_no_servers
 from harness import wait_for
 
@@ -40,6 +42,10 @@ class Service:
         self.states = []
         self.deadline = 0
         self.n_permits = 0
+        self.n_rows = {}  # of each list
+        self.complete = set()
+        self.broken = {}
+        self.serials = itertools.count(1)
 
     def receive(self, timeout):
         if not select.select([self.socket], [], [], timeout)[0]:
@@ -49,8 +55,16 @@ class Service:
             raise EOFError('the gateway has disconnected')
         kind = struct.unpack_from('=H', data)[0]
         self.n_permits += kind == link.PERMIT
-        if kind != link.LEASE:
-            return
+        if kind == link.ROWS:
+            serial, n_rows, more = struct.unpack_from('=QII', data, 8)
+            self.n_rows[serial] = self.n_rows.get(serial, 0) + n_rows
+            self.complete.update([] if more else [serial])
+        if kind == link.BROKEN:
+            serial, self.broken[serial], _ = struct.unpack_from('=QII', data, 8)
+        if kind == link.LEASE:
+            self.take_lease(data)
+
+    def take_lease(self, data):
         serial, self.deadline, state, reason = struct.unpack_from('=QqII', data, 8)
         if self.acknowledges:
             self.socket.sendall(link.ack(serial))
@@ -73,6 +87,19 @@ class Service:
         self.wait_for(lambda: (state, reason) in self.states, f'{state} {reason}')
         return before + self.states[:self.states.index((state, reason))]
 
+    def list(self):
+        """The number of rows that others have in the bucket."""
+        serial = next(self.serials)
+        self.socket.sendall(link.list_(serial, 'farm', os.getuid()))
+        self.wait_for(lambda: serial in self.complete, 'list')
+        return self.n_rows[serial]
+
+    def break_(self, name):
+        serial = next(self.serials)
+        self.socket.sendall(link.break_(serial, name, bucket='farm', uid=os.getuid()))
+        self.wait_for(lambda: serial in self.broken, 'reply to a break')
+        return self.broken[serial]
+
     def hold(self, handle, name):
         """Gets a permit."""
         n_permits = self.n_permits
@@ -81,7 +108,7 @@ class Service:
 
 
 @unittest.skipIf(why_no_servers(), why_no_servers())
-class Reasons(unittest.TestCase):
+class GatewayCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.ensemble = cls.enterClassContext(Ensemble())
@@ -120,6 +147,8 @@ class Reasons(unittest.TestCase):
         self.addCleanup(engine.end)
         return engine
 
+
+class Reasons(GatewayCase):
     def test_unreachable(self):
         _, service = self.start(servers=NOWHERE)
         self.assertEqual(service.wait_for_state('connecting', 'unreachable'), [])
@@ -214,6 +243,29 @@ class Reasons(unittest.TestCase):
         stopped_host.gateway.send_signal(signal.SIGCONT)
         stopped.wait_for_state('lost', 'not-renewed')
         stopped.wait_for_state('active')
+
+
+class Lists(GatewayCase):
+    N_NAMES = 300
+
+    def test_used_again(self):
+        """However often weblocksd asks, the servers are read for a part of the time only."""
+        other = self.engine(timeout_ms=40000).joined('beta')
+        for number in range(self.N_NAMES):
+            self.assertEqual(other.ask('ensure', 'farm', os.getuid(), str(number)).result, 'OK')
+            other.claim(name_path(self.root, 'farm', os.getuid(), str(number)), text='5 beta')
+        _, service = self.start()
+        service.wait_for_state('active')
+        before = self.server.n_received()
+        self.assertEqual(service.list(), self.N_NAMES)
+        reads_of_one = self.server.n_received() - before
+        self.assertGreater(reads_of_one, 3 * self.N_NAMES)
+        for _ in range(20):
+            self.assertEqual(service.list(), self.N_NAMES)
+        self.assertLess(self.server.n_received() - before, 10 * reads_of_one)
+        # What this host has changed is seen.
+        self.assertEqual(service.break_('0'), 1)
+        self.assertEqual(service.list(), self.N_NAMES - 1)
 
 
 if __name__ == '__main__':
