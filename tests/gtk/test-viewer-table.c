@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The models of the viewer, without a window: what they refer to is freed with them. */
+/* The models of the viewer, without a window: what they refer to is freed with them; the order of
+ * a queue. */
 
 #include "tests/client/fixture.h"
 #include "viewer/application-list.h"
@@ -61,10 +62,67 @@ test_table_is_freed(void)
     lock = answer_expect_lock(&answer);
 }
 
+static gboolean
+are_two_pending(gpointer monitor)
+{
+    return g_list_model_get_n_items(web_locks_monitor_get_pending(monitor)) == 2;
+}
+
+static gboolean
+is_one_pending(gpointer monitor)
+{
+    return g_list_model_get_n_items(web_locks_monitor_get_pending(monitor)) == 1;
+}
+
+static void
+on_changed(ViewerEntry *entry, gpointer n_changes)
+{
+    ++*(guint *)n_changes;
+}
+
+/* The entry of a request stays the same when its position changes. */
+static void
+test_queue(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new();
+    g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
+    g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
+    g_autoptr(WebLocksMonitor) monitor = monitor_new(manager);
+    g_autoptr(GCancellable) cancellable = g_cancellable_new();
+    g_auto(Answer) aborted = {0}, answer = {0};
+    g_autoptr(ViewerLockTable) table = NULL;
+    g_autoptr(ViewerEntry) holder = NULL, last = NULL, left = NULL;
+    GListModel *queue;
+    guint n_changes = 0;
+
+    web_locks_manager_request_async(one, "a", NULL, cancellable, answer_take, &aborted);
+    test_wait(is_one_pending, monitor);
+    answer_ask(&answer, two, "a");
+    test_wait(are_two_pending, monitor);
+    table = viewer_lock_table_new(monitor);
+    holder = g_list_model_get_item(viewer_lock_table_get_held(table), 0);
+    queue = viewer_resource_get_queue(viewer_entry_get_resource(holder));
+    last = g_list_model_get_item(queue, 1);
+    g_assert_cmpuint(web_locks_lock_info_get_position(viewer_entry_get_info(last)), ==, 2);
+    g_signal_connect(last, "changed", G_CALLBACK(on_changed), &n_changes);
+    g_cancellable_cancel(cancellable);
+    answer_expect_error(&aborted, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    test_wait(is_one_pending, monitor);
+    left = g_list_model_get_item(queue, 0);
+    g_assert_true(left == last);
+    g_assert_cmpuint(g_list_model_get_n_items(queue), ==, 1);
+    g_assert_cmpuint(web_locks_lock_info_get_position(viewer_entry_get_info(last)), ==, 1);
+    g_assert_cmpuint(n_changes, >, 0);
+    test_release(lock);
+    g_clear_object(&lock);
+    lock = answer_expect_lock(&answer);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/viewer-table/is-freed", test_table_is_freed);
+    g_test_add_func("/viewer-table/queue", test_queue);
     return test_run(NULL);
 }
