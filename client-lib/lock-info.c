@@ -70,10 +70,10 @@ enum {
 };
 static GParamSpec *properties[N_PROPS];
 
-/* ---- from the wire */
+/* ---- from D-Bus messages */
 
 static WebLocksMode
-mode_from_wire(const char *word)
+mode_from_word(const char *word)
 {
     LockMode mode = LOCK_MODE_EXCLUSIVE;
 
@@ -92,7 +92,7 @@ web_locks_lock_info_new_from_query(const char *name,
     g_free(self->name);
     g_free(self->client_id);
     self->name = g_strdup(name);
-    self->mode = mode_from_wire(mode);
+    self->mode = mode_from_word(mode);
     self->client_id = g_strdup(client_id);
     self->held = held;
     return self;
@@ -172,7 +172,7 @@ web_locks_lock_info_new_from_inspect(GVariant *entry)
     g_variant_lookup(entry, "position", "u", &self->position);
     g_variant_lookup(entry, "cursor", "t", &self->cursor);
     if (g_variant_lookup(entry, "mode", "&s", &word))
-        self->mode = mode_from_wire(word);
+        self->mode = mode_from_word(word);
     if (g_variant_lookup(entry, "state", "&s", &word))
         self->held = strcmp(word, BUS_STATE_HELD) == 0;
     return self;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* weblocksd: options, connection, signals, exit status; everything else is in server/ and the rooms
- * below it.
+/* weblocksd: options, connection, signals, exit status; everything else is in server/ and the
+ * libraries below it.
  *
  * Exit status: 0 after a clean shutdown, 1 if there is no connection to the bus, it is lost, or the
  * name is taken, 2 for invalid usage. */

@@ -18,8 +18,8 @@ struct LockTable {
     GQueue calls; /* of LockEntry, by number */
     guint64 last_number;
     guint64 last_serial;
-    guint64 unconfirmed; /* serial of the last unacknowledged message; 0: none */
-    gboolean is_ending;  /* END has to be sent */
+    guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
+    gboolean is_ending;     /* END has to be sent */
 
     GRefString *buckets[PACKET_N_BUCKETS]; /* as bound on the current socket */
     guint n_buckets;
@@ -207,11 +207,11 @@ write_release(LockTable *self, guint64 key, gboolean is_held)
     if (!is_held)
         packet_write_key(queue, PACKET_ABORT, PACKET_FLAG_NO_ANSWER, 0, key);
     packet_write_key(queue, PACKET_RELEASE, PACKET_FLAG_NO_ANSWER, 0, key);
-    self->unconfirmed = ++self->last_serial;
+    self->unacknowledged = ++self->last_serial;
 }
 
 static void
-give_back(LockTable *self, guint64 key, gboolean is_held)
+send_release(LockTable *self, guint64 key, gboolean is_held)
 {
     PacketSocket *socket = recovery_get_socket(self->recovery);
 
@@ -219,7 +219,7 @@ give_back(LockTable *self, guint64 key, gboolean is_held)
         write_release(self, key, is_held);
         packet_socket_send(socket);
     } else {
-        self->unconfirmed = ++self->last_serial;
+        self->unacknowledged = ++self->last_serial;
     }
 }
 
@@ -232,7 +232,7 @@ lock_table_give_up(LockTable *self, LockEntry *entry)
 
     leave(self, entry);
     if (is_known)
-        give_back(self, entry->key, FALSE);
+        send_release(self, entry->key, FALSE);
     settle(entry);
 }
 
@@ -240,7 +240,7 @@ void
 lock_table_drop(LockTable *self, LockEntry *entry)
 {
     take_out(self, entry);
-    give_back(self, entry->key, TRUE);
+    send_release(self, entry->key, TRUE);
     settle(entry);
 }
 
@@ -248,7 +248,7 @@ void
 lock_table_abandon(LockTable *self, LockEntry *entry)
 {
     leave(self, entry);
-    self->unconfirmed = ++self->last_serial;
+    self->unacknowledged = ++self->last_serial;
     settle(entry);
 }
 
@@ -308,8 +308,8 @@ take_answer(LockTable *self, const PacketAnswer *answer)
         g_debug("the lock service has sent an unexpected answer");
         return;
     }
-    if (self->unconfirmed < answer->head.serial)
-        self->unconfirmed = 0;
+    if (self->unacknowledged < answer->head.serial)
+        self->unacknowledged = 0;
     entry = link->data;
     take_out_call(self, entry);
     if (entry->is_live)
@@ -380,7 +380,7 @@ gboolean
 lock_table_is_needed(const LockTable *self)
 {
     return g_hash_table_size(self->entries) > 0 || self->calls.length > 0 ||
-           self->unconfirmed != 0 || self->is_ending;
+           self->unacknowledged != 0 || self->is_ending;
 }
 
 gboolean
@@ -416,7 +416,7 @@ is_ours(const LockTable *self, guint64 key)
 
 /* Releases and aborts live requests whose release or abort the service has not received. */
 static void
-give_back_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
+release_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
 {
     for (guint i = 0; i < n_live; i++)
         if (is_ours(self, live[i].key) && find_entry(self, live[i].key) == NULL)
@@ -432,11 +432,11 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
     for (guint i = 0; i < n_live; i++)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
     clear_buckets(self);
-    self->unconfirmed = 0;
+    self->unacknowledged = 0;
     if (self->is_ending)
         write_end(self);
     compare(self, by_key);
-    give_back_unwanted(self, live, n_live);
+    release_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
     send_all(self);
@@ -451,7 +451,7 @@ on_ended(gboolean was_read, gpointer data)
     const guint64 n_sent = recovery_count_sent(self->recovery);
 
     if (was_read)
-        self->unconfirmed = 0;
+        self->unacknowledged = 0;
     for (GList *link = self->calls.head, *next; link != NULL; link = next) {
         LockEntry *entry = link->data;
 
@@ -517,7 +517,7 @@ lock_table_finish(LockTable *self, PacketReason reason, const GError *error)
 {
     g_autoptr(GArray) keys = list_keys(self);
 
-    self->unconfirmed = 0;
+    self->unacknowledged = 0;
     for (guint i = 0; i < keys->len; i++) {
         LockEntry *entry = find_entry(self, g_array_index(keys, guint64, i));
 

@@ -13,7 +13,7 @@ import WebLocks from 'gi://WebLocks?version=1';
 
 import {isAbortSignal, onAbort} from './abort.js';
 import {DOMException, exceptionFor, lossException} from './dom-exception.js';
-import {fromWireName, toWireName, toWireText} from './names.js';
+import {fromDBusName, toDBusName, toDBusText} from './names.js';
 import {
     defineInterface, toCallback, toDictionary, toDOMString, toEnum, toInteger,
 } from './webidl.js';
@@ -30,7 +30,7 @@ const LOCK_OPTIONS = {
     steal: Boolean,
     // Not of the standard.
     timeout: value => toInteger(value, 0xffffffff, 'The timeout'),
-    why: value => toWireText(toDOMString(value, 'The option why')),
+    why: value => toDBusText(toDOMString(value, 'The option why')),
 };
 
 function toAbortSignal(value) {
@@ -157,7 +157,7 @@ function requestLock(manager, request) {
             cancellable.cancel();
         else if (signal)
             forgetSignal = onAbort(signal, () => cancellable.cancel());
-        call(manager, 'request', toWireName(name), libraryOptions(request), cancellable).then(
+        call(manager, 'request', toDBusName(name), libraryOptions(request), cancellable).then(
             lock => {
                 forgetSignal();
                 if (signal?.aborted)
@@ -222,7 +222,7 @@ function lockInfos(list) {
     for (let i = 0; i < list.get_n_items(); i++) {
         const info = list.get_item(i);
         infos.push({
-            name: fromWireName(info.name),
+            name: fromDBusName(info.name),
             mode: modeName(info.mode),
             clientId: info.clientId,
         });

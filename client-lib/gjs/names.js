@@ -33,7 +33,7 @@ function cut(string) {
     return string.length > LONGEST ? string.slice(0, LONGEST + 1) : string;
 }
 
-export function toWireName(name) {
+export function toDBusName(name) {
     return cut(name).replace(SPECIAL, match => {
         if (match.length === 2 && !isNoncharacter(match))
             return match;
@@ -43,14 +43,14 @@ export function toWireName(name) {
 
 // Reverses the escaping. Names from other clients that are not the result of escaping are returned
 // unchanged.
-export function fromWireName(wireName) {
-    const name = wireName.replace(/\u0010(?:e|u([0-9a-f]{4}))/g,
+export function fromDBusName(dbusName) {
+    const name = dbusName.replace(/\u0010(?:e|u([0-9a-f]{4}))/g,
         (_match, hex) => hex === undefined ? ESCAPE : String.fromCharCode(parseInt(hex, 16)));
-    return toWireName(name) === wireName ? name : wireName;
+    return toDBusName(name) === dbusName ? name : dbusName;
 }
 
 // Converts a string for display: characters that are not valid in D-Bus become U+FFFD.
-export function toWireText(text) {
+export function toDBusText(text) {
     return cut(text).replace(SPECIAL, match => {
         if (match === ESCAPE || (match.length === 2 && !isNoncharacter(match)))
             return match;
@@ -60,5 +60,5 @@ export function toWireText(text) {
 
 // Whether a string is valid in D-Bus, as far as it is checked.
 export function isCarriable(string) {
-    return toWireText(string) === cut(string);
+    return toDBusText(string) === cut(string);
 }

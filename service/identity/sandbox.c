@@ -14,8 +14,9 @@
 #define ROOT_PATH "/"
 #define INFO_PATH "/" FLATPAK_INFO_NAME
 
+/* Whether it is the root of the service itself. */
 static gboolean
-is_our_root(const MountPoint *root)
+is_own_root(const MountPoint *root)
 {
     g_autofree char *text = process_read_own_mounts();
     g_auto(MountPoint) own_root = {0};
@@ -24,8 +25,9 @@ is_our_root(const MountPoint *root)
            mount_point_is_same(root, &own_root);
 }
 
+/* Whether the service's own root has no file .flatpak-info, so that it is not that of a sandbox. */
 static gboolean
-is_our_root_bare(void)
+is_own_root_without_info(void)
 {
     g_autofree char *app_id = NULL;
     int root = open(ROOT_PATH, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -42,14 +44,14 @@ conclude(const MountPoint *root, const MountPoint *info, gboolean is_snap)
 {
     if (info->n > 0)
         return FLATPAK_INFO_BAD;
-    return is_snap || (is_our_root(root) && is_our_root_bare()) ? FLATPAK_INFO_NONE
-                                                                : FLATPAK_INFO_BAD;
+    return is_snap || (is_own_root(root) && is_own_root_without_info()) ? FLATPAK_INFO_NONE
+                                                                        : FLATPAK_INFO_BAD;
 }
 
 /* The kernel lists only mounts that are reachable from the process's root. After a chroot to a
  * directory that is not a mount point, the mount of the root itself is not listed. */
 static gboolean
-is_in_mount_of_ours(const char *mount_id)
+is_in_own_mount(const char *mount_id)
 {
     g_autofree char *text = process_read_own_mounts();
     g_auto(MountPoint) mount = {0};
@@ -69,8 +71,8 @@ may_look_into(int root, const char *text)
     if (mount_id == NULL || !mountinfo_find_id(text, mount_id, &mount))
         return FALSE;
     if (mount.n == 0)
-        return is_in_mount_of_ours(mount_id);
-    return !mount.may_hang || is_our_root(&mount);
+        return is_in_own_mount(mount_id);
+    return !mount.may_hang || is_own_root(&mount);
 }
 
 static FlatpakInfo

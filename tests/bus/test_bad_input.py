@@ -176,9 +176,9 @@ class BadInput(BusTestCase):
 
     def setUp(self):
         super().setUp()
-        self.observer, self.victim, self.evil = self.client(), self.client(), self.client()
-        self.held, _ = self.victim.request('x', BUCKET, mode='shared', why='to be left alone')
-        self.waiting, _ = self.victim.request('x', BUCKET)
+        self.observer, self.holder, self.evil = self.client(), self.client(), self.client()
+        self.held, _ = self.holder.request('x', BUCKET, mode='shared', why='to be left alone')
+        self.waiting, _ = self.holder.request('x', BUCKET)
         self.before = self.snapshot()
         self.lines = self.daemon.stderr().count('\n')
         self.addCleanup(self.check_untouched)
@@ -192,7 +192,7 @@ class BadInput(BusTestCase):
     def check_untouched(self):
         self.assertIsNone(self.daemon.process.poll(), 'the service died')
         self.assertEqual(self.snapshot(), self.before)
-        self.assertEqual(self.victim.events, [])
+        self.assertEqual(self.holder.events, [])
         grown = self.daemon.stderr().count('\n') - self.lines
         self.assertLess(grown, 5, 'bad calls must not flood the log')
 
@@ -382,16 +382,16 @@ class BadInput(BusTestCase):
 
     def test_forged_signals(self):
         """Only signals of the bus itself report disconnects and owners of names."""
-        victim, own = self.victim.name, 'org.w3.WebLocks'
+        holder, own = self.holder.name, 'org.w3.WebLocks'
         for path in ('/org/freedesktop/DBus', PATH):
             for interface in ('org.freedesktop.DBus', LOCKS):
                 for member, body in (
-                        ('NameOwnerChanged', V('(sss)', (victim, victim, ''))),
+                        ('NameOwnerChanged', V('(sss)', (holder, holder, ''))),
                         ('NameOwnerChanged', V('(sss)', (own, self.daemon.name, ''))),
                         ('NameOwnerChanged', V('(s)', ('',))),
                         ('NameLost', V('(s)', (own,))),
                         ('NameAcquired', V('(s)', (own,))),
-                        ('Released', V('(tssss)', (1, 'x', 'shared', victim, 'lost')))):
+                        ('Released', V('(tssss)', (1, 'x', 'shared', holder, 'lost')))):
                     with self.subTest(path=path, interface=interface, member=member):
                         self.check_forged(path, interface, member, body)
 

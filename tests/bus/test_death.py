@@ -165,13 +165,13 @@ class LastWords(BusTestCase):
                                                 ('Released', 'y', 'terminated')])
 
     def test_steal_of_a_known_client(self):
-        victim = self.client()
-        held, _ = victim.request('x', self.bucket)
+        holder = self.client()
+        held, _ = holder.request('x', self.bucket)
         received = self.send_and_die(('steal', self.bucket, 'x'), before=[('y', self.bucket)])
         self.assertEqual(received[:2], [('Released', 'x', 'stolen'), ('Granted', 'x', '')])
         self.assertEqual(sorted(received[2:]), [('Released', 'x', 'terminated'),
                                             ('Released', 'y', 'terminated')])
-        victim.wait_released(held, 'stolen')
+        holder.wait_released(held, 'stolen')
 
     def test_many(self):
         """100 requests and their releases. On a busy machine dbus-daemon drops some messages of a

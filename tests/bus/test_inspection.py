@@ -152,7 +152,7 @@ class Entries(BusTestCase):
         self.assertEqual([entry['position'] for entry in self.inspect(state='pending')],
                          [1, 2, 3, 4])
 
-    def test_position_of_a_thief(self):
+    def test_position_after_a_steal(self):
         self.a.request('x', self.bucket)
         self.b.request('x', self.bucket)
         self.c.steal('x', self.bucket)

@@ -562,7 +562,7 @@ class IdleExitRace(unittest.TestCase):
                 self.client.pump(0.0003)
             answers = [self.served(*pair) for pair in zip(calls, serials)]
             owners.add(owner_of(self.client))
-            self.give_back([answer[0] for call, answer in zip(calls, answers) if call == request])
+            self.release_all([answer[0] for call, answer in zip(calls, answers) if call == request])
             due = time.monotonic() + self.IDLE
         diagnostic(f'{self.ROUNDS * (3 + self.LATER)} calls, {len(owners)} instances of the service, '
                    f'{self.refused} refusals')
@@ -571,7 +571,7 @@ class IdleExitRace(unittest.TestCase):
         self.assertEqual([line for line in self.bus.log().splitlines()
                           if any(report in line for report in REPORTS)], [])
 
-    def give_back(self, ids):
+    def release_all(self, ids):
         """Locks of an earlier instance are lost."""
         for id_ in ids:
             try:

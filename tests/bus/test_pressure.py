@@ -146,9 +146,9 @@ class ABusThatDoesNotRead(OwnBus):
         """Each watcher is notified of everything: by signals, or by the number in Missed."""
         self.assertGreater(self.WATCHERS * (self.HELD + self.WAITING), 393_216)
         service = self.start()
-        innocent, waiter, victim = [self.client() for _ in range(3)]
+        innocent, waiter, holder = [self.client() for _ in range(3)]
         innocent.request('held', 'other')
-        self.request_all(victim, self.HELD)
+        self.request_all(holder, self.HELD)
         waiting = self.request_all(waiter, self.WAITING)
         watchers = [self.client() for _ in range(self.WATCHERS)]
         for watcher in watchers:
@@ -157,8 +157,8 @@ class ABusThatDoesNotRead(OwnBus):
 
         # The disconnect and the calls are queued together, so there is no recipient left.
         service.pause()
-        victim.close()
-        wait_for(lambda: victim.name not in self.known_names(), what='end of the victim')
+        holder.close()
+        wait_for(lambda: holder.name not in self.known_names(), what='end of the holder')
         peer, introspectable = [f'org.freedesktop.DBus.{name}'
                                 for name in ('Peer', 'Introspectable')]
         serials = self.control.send_all(

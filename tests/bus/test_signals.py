@@ -227,12 +227,12 @@ class Order(SignalCase):
         """As a monitor receives them, with the watchers' signals in between."""
         held = {client.name: client.request('x', self.bucket, mode='shared')[0]
                 for client in (self.a, self.b, self.c)}
-        thief = self.raw_client()
+        stealer = self.raw_client()
         watcher = self.client()
         watcher.watch(bucket=self.bucket)
         start = self.monitor.position()
-        thief.steal('x', self.bucket)
-        thief.ping()
+        stealer.steal('x', self.bucket)
+        stealer.ping()
         stop = self.monitor.position()
         own, watched, reply = [], [], None
         for index, message in enumerate(self.monitor.messages(start, stop)):

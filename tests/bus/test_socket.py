@@ -388,14 +388,14 @@ class Operations(SocketCase):
         self.assertNotEqual(self.sock.request('y', self.bucket, key=5, ifAvailable=True)[1], 0)
 
     def test_steal(self):
-        victim = self.lock_socket()
-        lost, before = victim.request('x', self.bucket)
+        holder = self.lock_socket()
+        lost, before = holder.request('x', self.bucket)
         own, _ = self.sock.request('y', self.bucket)
         waiting, _ = self.sock.request('x', self.bucket)
         key, token = self.sock.steal('x', self.bucket, why='stuck')
         self.assertGreater(token, before)
-        self.assertEqual(victim.wait_ended(lost), 'stolen')
-        self.assert_error('NotHeld', victim.release, lost)
+        self.assertEqual(holder.wait_ended(lost), 'stolen')
+        self.assert_error('NotHeld', holder.release, lost)
         again, _ = self.sock.steal('y', self.bucket)
         self.assertEqual(self.sock.wait_ended(own), 'stolen')
         self.sock.release(key)

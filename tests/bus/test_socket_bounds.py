@@ -157,8 +157,8 @@ class DoesNotRead(BoundsCase):
         self.fill(sock)
         before = self.rss_kib()
         holder.release_without_answer(*held)
-        thief = self.lock_socket()
-        thief.request_all(names, self.bucket, steal=True)
+        stealer = self.lock_socket()
+        stealer.request_all(names, self.bucket, steal=True)
         wait_quiet(self.daemon)
         self.assert_grown(before, 1024)
         return keys

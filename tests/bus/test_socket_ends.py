@@ -286,14 +286,14 @@ class ByTheService(StateCase):
             self.assertEqual(self.current.wait_exit(), 0)
 
     def test_the_exit_is_not_delayed_by_a_client_that_does_not_read(self):
-        thief = self.lock_socket()
+        stealer = self.lock_socket()
         self.sock.request_all((f'{number}' for number in range(500)), 'b')
         while True:
             try:
                 self.sock.socket.send(SYNC * 4000)
             except BlockingIOError:
                 break
-        thief.request_all((f'{number}' for number in range(500)), 'b', steal=True)
+        stealer.request_all((f'{number}' for number in range(500)), 'b', steal=True)
         self.current.signal(signal.SIGTERM)
         self.assertEqual(self.current.wait_exit(), 0, self.current.stderr())
 

@@ -187,17 +187,17 @@ class Rows(SocketCase):
         self.check_all(texts())
 
     def test_earlier_messages_of_the_packet_are_served(self):
-        victim = self.lock_socket()
-        lost, _ = victim.request('victim', self.bucket)
-        steal = packets.request(77, 70, 1, 'victim', options=packets.STEAL)
+        holder = self.lock_socket()
+        lost, _ = holder.request('holder', self.bucket)
+        steal = packets.request(77, 70, 1, 'holder', options=packets.STEAL)
         self.check_ends(packets.bucket(1, self.bucket) + steal + head(0, 16), served=[77])
-        self.assertEqual(victim.wait_ended(lost), 'stolen')
+        self.assertEqual(holder.wait_ended(lost), 'stolen')
 
     def test_later_messages_are_not_served(self):
         sock = self.lock_socket(self.raw)
-        victim = self.lock_socket()
-        kept, _ = victim.request('victim', self.bucket)
-        steal = packets.request(77, 70, 0, 'victim', options=packets.STEAL)
+        holder = self.lock_socket()
+        kept, _ = holder.request('holder', self.bucket)
+        steal = packets.request(77, 70, 0, 'holder', options=packets.STEAL)
         bound = packets.bucket(0, self.bucket)
         self.daemon.pause()
         try:
@@ -206,8 +206,8 @@ class Rows(SocketCase):
         finally:
             self.daemon.resume()
         self.assertEqual(sock.read_to_end(), 'malformed')
-        victim.sync()
-        self.assertIsNone(victim.ended(kept))
+        holder.sync()
+        self.assertIsNone(holder.ended(kept))
         self.assert_nothing_live().sync()
 
     def test_its_calls_on_the_bus_are_served(self):

@@ -94,26 +94,26 @@ class Slot:
 
     def __init__(self, case, number):
         self.bucket = f'{case.id()}.{number}'
-        self.victim = case.raw_client()
+        self.holder = case.raw_client()
 
     def reasons_of(self, reason):
         """Returns the names of these events, in order."""
-        self.victim.ping()
-        return [event.args[1] for event in self.victim.signals('Released', reason=reason)]
+        self.holder.ping()
+        return [event.args[1] for event in self.holder.signals('Released', reason=reason)]
 
     def clean(self):
-        self.victim.answer_pings()
-        self.victim.events.clear()
-        self.victim.forget()
+        self.holder.answer_pings()
+        self.holder.events.clear()
+        self.holder.forget()
 
 
 class Steals(Slot):
-    """The speaker steals from the victim, which is notified of each."""
+    """The speaker steals from the holder, which is notified of each."""
 
     def prepare(self, sock):
-        for serial in self.victim.send_all([lock_call('Request', name, self.bucket)
+        for serial in self.holder.send_all([lock_call('Request', name, self.bucket)
                                             for name in NAMES]):
-            self.victim.result(serial)
+            self.holder.result(serial)
         _, binding = sock.bind(self.bucket)
         sock.send(binding)
 
@@ -126,11 +126,11 @@ class Steals(Slot):
 
 class Releases(Slot):
     """The speaker releases its locks, without requesting an answer. If that is processed too late,
-    the watching victim receives `terminated` instead of `released`."""
+    the watching holder receives `terminated` instead of `released`."""
 
     def __init__(self, case, number):
         super().__init__(case, number)
-        self.victim.watch(bucket=self.bucket)
+        self.holder.watch(bucket=self.bucket)
 
     def prepare(self, sock):
         self.keys = [key for key, _ in sock.request_all(NAMES, self.bucket)]
@@ -201,7 +201,7 @@ class LastWords(BusTestCase):
                 self.assertEqual(done, NAMES[:len(done)])
                 self.assertGreaterEqual(len(done), sent)
                 # And then the disconnect, after which nothing of it remains.
-                left = [entry for entries in slot.victim.query(slot.bucket) for entry in entries
+                left = [entry for entries in slot.holder.query(slot.bucket) for entry in entries
                         if entry[2] == speaker.name]
                 self.assertEqual(left, [])
                 self.release_rest(slot)
@@ -211,9 +211,9 @@ class LastWords(BusTestCase):
         self.assertGreater(n_words, 0)
 
     def release_rest(self, slot):
-        """Releases everything of the victim, for the next round."""
-        for line in slot.victim.resync():
-            slot.victim.release(line[1], slot.bucket)
+        """Releases everything of the holder, for the next round."""
+        for line in slot.holder.resync():
+            slot.holder.release(line[1], slot.bucket)
 
     def test_immediately(self):
         self.race(Steals, 8)
@@ -406,8 +406,8 @@ class BehindMuch(SocketCase):
 
     def check_death(self, closes):
         """It disconnects from the bus while its packets are unread."""
-        victim = self.lock_socket()
-        victim.request_all((f'{name}' for name in range(self.MANY)), self.bucket)
+        holder = self.lock_socket()
+        holder.request_all((f'{name}' for name in range(self.MANY)), self.bucket)
         steals = [self.sock.encode_request(f'{name}', self.bucket, steal=True)[0]
                   for name in range(self.MANY)]
         self.daemon.pause()
@@ -422,8 +422,8 @@ class BehindMuch(SocketCase):
                 what='end of the client', every=0.001)
         finally:
             self.daemon.resume()
-        victim.wait_for(lambda: len(victim.events) == self.MANY, what='losses')
-        wait_for(lambda: self.other.query(self.bucket) == ([], []), what='end of the thief')
+        holder.wait_for(lambda: len(holder.events) == self.MANY, what='losses')
+        wait_for(lambda: self.other.query(self.bucket) == ([], []), what='end of the stealer')
 
     def test_killed(self):
         self.check_death(closes=True)

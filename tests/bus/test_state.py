@@ -254,20 +254,20 @@ class GoesOn(StateCase):
 
     def test_a_steal_is_restored(self):
         self.start()
-        victim, thief, waiter = [self.raw_client() for _ in range(3)]
-        lost, _ = victim.request('x')
+        holder, stealer, waiter = [self.raw_client() for _ in range(3)]
+        lost, _ = holder.request('x')
         waiting, _ = waiter.request('x')
-        stolen, token = thief.steal('x')
+        stolen, token = stealer.steal('x')
         self.restart()
-        victim.wait_released(lost, 'stolen')
-        self.assert_error('NotHeld', victim.release, lost)
-        self.assertEqual(victim.query(), ([('x', 'exclusive', thief.name)],
+        holder.wait_released(lost, 'stolen')
+        self.assert_error('NotHeld', holder.release, lost)
+        self.assertEqual(holder.query(), ([('x', 'exclusive', stealer.name)],
                                           [('x', 'exclusive', waiter.name)]))
-        again, newer = victim.steal('x')
+        again, newer = holder.steal('x')
         self.assertGreater(newer, token)
-        thief.wait_released(stolen, 'stolen')
+        stealer.wait_released(stolen, 'stolen')
         self.restart()
-        victim.release(again)
+        holder.release(again)
         self.wait_granted(waiter, waiting)
 
     def test_watches_are_not_restored(self):

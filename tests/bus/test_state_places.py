@@ -374,10 +374,10 @@ class Poison(StateCase):
 
     def fill(self):
         self.start()
-        self.victim, self.other = self.raw_client(), self.raw_client()
-        self.kept, _ = self.victim.request('good')
+        self.holder, self.other = self.raw_client(), self.raw_client()
+        self.kept, _ = self.holder.request('good')
         self.waiting, _ = self.other.request('good')
-        self.lost, _ = self.victim.request('bad', self.unique('bucket'), mode='shared')
+        self.lost, _ = self.holder.request('bad', self.unique('bucket'), mode='shared')
         self.behind, _ = self.other.request('last')
         self.crash()
 
@@ -390,9 +390,9 @@ class Poison(StateCase):
     def check_left_out(self):
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state', 'BUS.state.aside'])
         self.assertEqual(len(warnings(self.current)), 1, self.current.stderr())
-        event = self.victim.wait_released(self.lost, 'lost')
-        self.assertEqual(event.args, (self.lost, 'bad', 'shared', self.victim.name, 'lost'))
-        self.assertEqual(list(self.see_resync(self.victim)), [self.kept])
+        event = self.holder.wait_released(self.lost, 'lost')
+        self.assertEqual(event.args, (self.lost, 'bad', 'shared', self.holder.name, 'lost'))
+        self.assertEqual(list(self.see_resync(self.holder)), [self.kept])
         self.assertEqual(list(self.see_resync(self.other)), [self.waiting, self.behind])
         self.assertEqual(self.other.events, [])
 
@@ -406,24 +406,24 @@ class Poison(StateCase):
         with open(self.path('state.aside'), 'rb') as file:
             self.assertEqual(file.read(), before)
         self.restart()
-        self.assertEqual(list(self.see_resync(self.victim)), [self.kept])
-        self.victim.release(self.kept)
+        self.assertEqual(list(self.see_resync(self.holder)), [self.kept])
+        self.holder.release(self.kept)
         self.wait_granted(self.other, self.waiting)
-        self.assertEqual([event.signal for event in self.victim.events], ['Released'])
+        self.assertEqual([event.signal for event in self.holder.events], ['Released'])
 
     def test_two_deaths(self):
         """The crashes may have had another cause."""
         self.fill()
         self.die(2)
         self.start()
-        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
+        self.assertEqual(list(self.see_resync(self.holder)), [self.kept, self.lost])
         self.assertEqual(self.files(), ['BUS.lock', 'BUS.state'])
         self.crash()
         # The count begins again.
         self.die(2)
         self.start()
-        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
-        self.assertEqual(self.victim.events, [])
+        self.assertEqual(list(self.see_resync(self.holder)), [self.kept, self.lost])
+        self.assertEqual(self.holder.events, [])
 
     def test_crashes_at_other_requests(self):
         """Crashes at other requests don't count."""
@@ -432,7 +432,7 @@ class Poison(StateCase):
             service = self.start_faulty(name, ready=False)
             self.assertEqual(service.wait_exit(), -signal.SIGTRAP, service.stderr())
         self.start()
-        self.assertEqual(list(self.see_resync(self.victim)), [self.kept, self.lost])
+        self.assertEqual(list(self.see_resync(self.holder)), [self.kept, self.lost])
 
 
 class Many(StateCase):

@@ -209,14 +209,14 @@ class Watchers(UnreadCase):
 
     def check(self, listeners):
         """Each is notified of everything, by signals or by Missed."""
-        victim = self.raw()
-        sock = self.socket(victim)
+        client = self.raw()
+        sock = self.socket(client)
         sock.request_all('x' * 1024, BUCKET)
         self.mark()
         # No client reads meanwhile, so that everything has to be stored.
         sock.close()
-        victim.close()
-        wait_for(lambda: victim.name not in self.known_names(), what='its end')
+        client.close()
+        wait_for(lambda: client.name not in self.known_names(), what='its end')
         self.control.ping()
         self.check_grown(f'{self.WATCHERS} watchers', self.SIGNALS_MIB + SLACK_MIB)
         n_missed = 0

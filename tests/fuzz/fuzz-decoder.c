@@ -422,14 +422,14 @@ expect(const GArray *entries, Member member)
 
 /* ---- results */
 
-/* Decoding needs only its cache of paths. */
-static Bus room;
+/* Decoding uses only the cache of paths of this one. */
+static Bus path_cache;
 
 static LockCall
 decode(sd_bus_message *message, Member member)
 {
     LockCall call;
-    gboolean is_call = decode_call(&room, message, &call);
+    gboolean is_call = decode_call(&path_cache, message, &call);
 
     g_assert_true(is_call);
     g_assert_cmpint(call.kind, ==, members[member].kind);

@@ -7,7 +7,7 @@
 import GLib from 'gi://GLib';
 import Gio from 'gi://Gio';
 
-import {fromWireName, toWireName} from '../../client-lib/gjs/names.js';
+import {fromDBusName, toDBusName} from '../../client-lib/gjs/names.js';
 import {locks} from '../../client-lib/gjs/weblocks.js';
 import {assert, run, show, test} from './testing.js';
 
@@ -78,7 +78,7 @@ test('the encoding on D-Bus', async t => {
         '\u{1F512}': '\u{1F512}',
     };
     for (const [name, dbusName] of Object.entries(forms)) {
-        assert.equal(toWireName(name), dbusName);
+        assert.equal(toDBusName(name), dbusName);
         const request = await t.hold(locks, name);
         assert.equal(await dbusNames(), [dbusName], 'names on D-Bus');
         await request.release();
@@ -89,7 +89,7 @@ test('every code unit is decoded unchanged', () => {
     for (let unit = 0; unit <= 0xffff; unit++) {
         for (const name of [String.fromCharCode(unit), `\uD800${String.fromCharCode(unit)}`,
             `${String.fromCharCode(unit)}\uDFFF`]) {
-            const back = fromWireName(toWireName(name));
+            const back = fromDBusName(toDBusName(name));
             if (back !== name)
                 throw new Error(`${show(name)} came back as ${show(back)}`);
         }
@@ -99,7 +99,7 @@ test('every code unit is decoded unchanged', () => {
 test('names on D-Bus that are not the encoding of a DOMString are decoded unchanged', () => {
     for (const dbusName of ['\u0010', '\u0010x', '\u0010u00', '\u0010u0041', '\u0010uD800',
         '\u0010ud83d\u0010udd12', 'a\u0010'])
-        assert.equal(fromWireName(dbusName), dbusName);
+        assert.equal(fromDBusName(dbusName), dbusName);
 });
 
 test('1,024 bytes on D-Bus are accepted, and one more is refused', async () => {

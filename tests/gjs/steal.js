@@ -35,7 +35,7 @@ test('the promise of the broken holder is rejected, and its callback continues',
     });
     broken.catch(() => events.push('broken'));
     await granted.promise;
-    const thief = await t.hold(locks, name, {steal});
+    const stealer = await t.hold(locks, name, {steal});
     const error = await assert.rejects(broken, 'AbortError');
     assert.instance(error, DOMException);
     assert.equal(error.code, 20);
@@ -45,7 +45,7 @@ test('the promise of the broken holder is rejected, and its callback continues',
     // The end of its callback must not release the stolen lock.
     const {held} = await locks.query();
     assert.equal(held.length, 1, 'held');
-    assert.equal(await thief.release('result'), 'result');
+    assert.equal(await stealer.release('result'), 'result');
 });
 
 test('all shared holders are broken', async t => {
@@ -61,12 +61,12 @@ test('a waiting request continues to wait, and is granted after the stolen lock\
     const name = t.name();
     const holder = await t.hold(locks, name);
     const waiter = t.request(locks, name);
-    const thief = await t.hold(locks, name, {steal});
+    const stealer = await t.hold(locks, name, {steal});
     await assert.rejects(holder.done, 'AbortError');
     const {held, pending} = await locks.query();
     assert.equal([held.length, pending.length], [1, 1], 'held and pending');
     assert.equal(waiter.wasCalled, false, 'waiter granted early');
-    await thief.release();
+    await stealer.release();
     await waiter.granted;
     assert.equal(await waiter.release('waiter'), 'waiter');
 });
@@ -84,10 +84,10 @@ test('the last of several steals holds the lock', async t => {
 test('a lock that was stolen before its callback could run', async t => {
     const name = t.name();
     const holder = t.request(locks, name);
-    const thief = t.request(locks, name, {steal});
+    const stealer = t.request(locks, name, {steal});
     await assert.rejects(holder.done, 'AbortError');
-    await thief.granted;
-    assert.equal(await thief.release('mine'), 'mine');
+    await stealer.granted;
+    assert.equal(await stealer.release('mine'), 'mine');
 });
 
 // The end of the lock can be notified between the end of the library's call and that of the
@@ -96,12 +96,12 @@ test('a lock that was stolen between the grant and the callback', async t => {
     const name = t.name();
     const {prototype} = WebLocks.Manager;
     const {request_finish: finish} = prototype;
-    const thief = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
-    t.cleanup(() => thief.close());
+    const stealer = WebLocks.Agent.new_sync(Gio.BusType.SESSION, null);
+    t.cleanup(() => stealer.close());
     prototype.request_finish = function (result) {
         prototype.request_finish = finish;
         const lock = finish.call(this, result);
-        thief.get_manager('default').request_sync(name, new WebLocks.Options({steal: true}), null);
+        stealer.get_manager('default').request_sync(name, new WebLocks.Options({steal: true}), null);
         while (lock.held)
             this.query_sync(null);
         // After the emission of the signal `lost`.
@@ -117,8 +117,8 @@ test('stolen while it is being released', async t => {
     for (let i = 0; i < 10; i++) {
         const holder = await t.hold(locks, name);
         const done = holder.release('released');
-        const thief = locks.request(name, {steal}, () => 'stolen');
-        assert.equal(await thief, 'stolen');
+        const stealer = locks.request(name, {steal}, () => 'stolen');
+        assert.equal(await stealer, 'stolen');
         const outcome = await done.catch(error => error.name);
         assert.true(['released', 'AbortError'].includes(outcome), outcome);
     }
@@ -126,12 +126,12 @@ test('stolen while it is being released', async t => {
 
 test('a steal by another process', async t => {
     const name = t.name();
-    const thief = await AgentProcess.start(t);
+    const stealer = await AgentProcess.start(t);
     const holder = await t.hold(locks, name);
-    const stolenLock = await thief.hold(name, {steal});
+    const stolenLock = await stealer.hold(name, {steal});
     await assert.rejects(holder.done, 'AbortError');
     const {held} = await locks.query();
-    assert.equal(held.map(info => info.clientId), [thief.clientId]);
+    assert.equal(held.map(info => info.clientId), [stealer.clientId]);
     await stolenLock.release();
 });
 

@@ -422,11 +422,11 @@ class Storm:
                 if not client.stopped:
                     client.stop()
             self.kill_service_now()
-            victims = self.choose_clients(self.random.choice((0, 1, 2, 3)))
-            for client in victims:
+            killed = self.choose_clients(self.random.choice((0, 1, 2, 3)))
+            for client in killed:
                 client.kill()
             self.run_until(lambda: not any(client in self.clients.values()
-                                           for client in victims), TIME_LIMIT)
+                                           for client in killed), TIME_LIMIT)
             self.observer.wait_gone(self.dead_names, TIME_LIMIT)
             self.start_service()
             self.wait_service()

@@ -57,15 +57,15 @@ def options_from(mode, timeout, why, steal, if_available):
 
 # ---- results after a cancellation
 
-def give_back(lock):
+def release_lock(lock):
     """Releases a lock that was granted after the caller stopped waiting."""
     if lock is not None:
         lock.release_async(None, None)
 
 
-def give_all_back(locks):
+def release_locks(locks):
     for lock in locks:
-        give_back(lock)
+        release_lock(lock)
 
 
 # ---- Ctrl-C while waiting
@@ -140,7 +140,7 @@ def request_sync(manager, name, options, cancellable):
         except BaseException:
             linked.cancel()
             job.finished.wait()
-            give_back(job.value)
+            release_lock(job.value)
             raise
         return job.result()
 
@@ -214,7 +214,7 @@ class LockScope:
 def request_on_asyncio(manager, name, options, cancellable):
     return on_asyncio(functools.partial(manager.request_async, name, options),
                       manager.request_finish, cancellable=cancellable,
-                      undo=give_back, undo_with=manager)
+                      undo=release_lock, undo_with=manager)
 
 
 # ---- the classes
@@ -309,7 +309,7 @@ class Manager(WebLocks.Manager):
         options = options_from(mode, timeout, why, steal, if_available)
         locks = await on_asyncio(functools.partial(self.request_many_async, names, options),
                                  self.request_many_finish, cancellable=cancellable,
-                                 undo=give_all_back, undo_with=self)
+                                 undo=release_locks, undo_with=self)
         # PyGObject converts NULL to an empty list.
         return locks if locks or not names else None
 
