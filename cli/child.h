@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The child process of `weblocks run`. */
+/* The child process of `weblocks run`: how it is started, and its exit status. The caller owns the
+ * process, and reaps it after SIGCHLD (signals.h). */
 
 #pragma once
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The shared part of `query` and `inspect`: gets a snapshot of one bucket or of all buckets, and
- * prints it. */
+/* The shared part of `query`, `list` and `inspect`: parses their options, gets a snapshot of one
+ * bucket or of all buckets, and prints it. The strings of a Listing are those of the command line.
+ */
 
 #pragma once
 

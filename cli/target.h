@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The bus and the bucket that a command works on, with the options that set them. */
+/* The bus and the bucket that a command works on, with the options that set them and the error
+ * messages that depend on them. The strings of a Target are those of the command line. */
 
 #pragma once
 

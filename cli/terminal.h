@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Properties of a terminal. */
+/* Properties of a terminal, which may change at any time. */
 
 #pragma once
 

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Changes of the two lists of a monitor. The lists are sorted by web_locks_lock_info_compare(). */
+/* Changes of the two lists of a monitor.
+ *
+ * They are collected with the session lock held, and applied without it in the context of the
+ * monitor, since the lists then emit signals. The lists are sorted by
+ * web_locks_lock_info_compare(). */
 
 #pragma once
 

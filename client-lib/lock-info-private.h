@@ -1,7 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* How the library makes lock infos. */
+/* Functions of WebLocksLockInfo that are private to the library: infos are created from replies or
+ * from other infos, and have details that only monitors use.
+ *
+ * An info that is in a list does not change, except for its evidence: when the lock or request
+ * changes, a new info replaces it. Functions that return a WebLocksLockInfo return a new reference.
+ */
 
 #pragma once
 

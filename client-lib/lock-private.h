@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Functions of WebLocksLock that are private to the library. */
+/* Functions of WebLocksLock that are private to the library.
+ *
+ * A WebLocksLock owns a reference to its Request, which notifies it of a loss by
+ * `web_locks_lock_funcs`. */
 
 #pragma once
 

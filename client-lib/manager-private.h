@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Functions of WebLocksManager that are private to the library. */
+/* Functions of WebLocksManager that are private to the library: the creation of managers, and the
+ * checks and calls that requests, queries and monitors share. A manager owns a reference to its
+ * agent. Returned strings and connections are borrowed from the manager. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Monitors of one resource name, for WebLocksRequest. */
+/* Monitors of one resource name, with which a WebLocksRequest shows what it waits for. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Calling Observable, shared with the monitor. */
+/* The call of Observable and the decoding of its reply, for monitors of all buckets. */
 
 #pragma once
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The options of a request as a plain struct, copied from a WebLocksOptions when the request is
- * made. */
+ * made, so that later changes of the object have no effect. The struct owns its strings. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* One page of Inspect, shared with the monitor. */
+/* The call of one page of Inspect and the decoding of its reply, for monitors. */
 
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Functions of WebLocksRequest that are private to the library. */
+/* Functions of WebLocksRequest that are private to the library, for WebLocksClaim. */
 
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Functions of WebLocksSnapshot that are private to the library. */
+/* Functions of WebLocksSnapshot that are private to the library. A snapshot owns references to its
+ * lists. */
 
 #pragma once
 

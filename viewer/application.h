@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#pragma once
-
-#include <gio/gio.h>
-#include <weblocks/weblocks.h>
-
 /* An application that holds locks or waits for them: a desktop application, recognised by its
  * Flatpak or Snap id or by the systemd scope of its process, or else all processes of one name.
  *
  * One object stands for an application as long as anybody refers to it. `entries` contains what the
  * list shows of it (see application-list.h), in the order of buckets and lock names. */
+
+#pragma once
+
+#include <gio/gio.h>
+#include <weblocks/weblocks.h>
 
 #define VIEWER_TYPE_APPLICATION (viewer_application_get_type())
 G_DECLARE_FINAL_TYPE(ViewerApplication, viewer_application, VIEWER, APPLICATION, GObject)

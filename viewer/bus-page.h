@@ -1,6 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* The part of the window that shows one bus: the list of locks by application, or the reason why
+ * there is none. It owns references to the bus, to the lock table of the bus's monitor, and to the
+ * lists that are derived from it. */
+
 #pragma once
 
 #include <adwaita.h>
@@ -8,8 +12,6 @@
 #include "bus.h"
 #include "entry.h"
 #include "lock-table.h"
-
-/* What the window shows of one bus: the list of locks by application, or why there is none. */
 
 typedef enum {
     VIEWER_SHOW_ALL,

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* Texts of the window about a lock or request. They are translated, and owned by the caller. */
+
 #pragma once
 
 #include <weblocks/weblocks.h>
-
-/* Texts of the window about a lock. The caller owns the results. */
 
 /* "Held", "Held, shared", "Waiting" ... */
 char *viewer_describe_state(WebLocksLockInfo *info);

@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* Lock names of documents, which the window shows as file names. It is the inverse of
+ * web_locks_document_name_for_file(). */
+
 #pragma once
 
 #include <glib.h>

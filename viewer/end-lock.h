@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* Ending the lock of a holder, after the user has confirmed it in a dialog. The dialog owns what it
+ * needs, so the list may change meanwhile. */
+
 #pragma once
 
 #include <gtk/gtk.h>

@@ -1,18 +1,21 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* Resources and entries, of which the lists of the window consist.
+ *
+ * A resource is a lock name in a bucket that somebody holds or waits for; an entry is one held lock
+ * or one pending request for it. Both are created by the lock table (lock-table.h). An entry refers
+ * to its resource, and the resource has its entries in two lists, until viewer_resource_clear().
+ *
+ * An entry exists from the request or grant to the end of it. When its details change, such as the
+ * position in the queue, it emits the signal "changed". */
+
 #pragma once
 
 #include <gio/gio.h>
 #include <weblocks/weblocks.h>
 
 #include "application.h"
-
-/* A resource is a lock name in a bucket that somebody holds or waits for; an entry is one held lock
- * or one pending request for it. The lock table (lock-table.h) makes both.
- *
- * An entry exists from the request or grant to the end of it. Its details change (the position, for
- * one): the signal "changed" is emitted. */
 
 #define VIEWER_TYPE_RESOURCE (viewer_resource_get_type())
 G_DECLARE_FINAL_TYPE(ViewerResource, viewer_resource, VIEWER, RESOURCE, GObject)

@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* What has happened to resources while the window was open.
+ *
+ * The history is a list of events, the latest first. It has a limited length, and owns its events.
+ */
+
 #pragma once
 
 #include "entry.h"
-
-/* What has happened to a resource while the window was open, the latest first. */
 
 typedef enum {
     VIEWER_EVENT_WAITING,  /* a request began to wait */

@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* The page of one lock: its holders, its queue, and what has happened to it. While it shows a
+ * resource, the resource is pinned in its table, so it stays when nobody holds or waits for it any
+ * more. */
+
 #pragma once
 
 #include <adwaita.h>
 
 #include "lock-table.h"
-
-/* The page of one lock: who holds it, who waits for it, and what has happened to it. */
 
 #define VIEWER_TYPE_LOCK_PAGE (viewer_lock_page_get_type())
 G_DECLARE_FINAL_TYPE(ViewerLockPage, viewer_lock_page, VIEWER, LOCK_PAGE, AdwBin)

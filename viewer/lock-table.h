@@ -1,15 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
+/* The locks and requests of a monitor as two lists of entries, each with its resource, and the
+ * history of what has happened since the lists were first filled.
+ *
+ * The table follows the lists of the monitor: each item has one entry, at the same position. It
+ * owns the entries and resources, and frees them with itself. */
+
 #pragma once
 
 #include <weblocks/weblocks.h>
 
 #include "entry.h"
 #include "history.h"
-
-/* The locks and requests of a monitor as a list of entries, each with its resource; and the events
- * that are seen while the table exists. */
 
 #define VIEWER_TYPE_LOCK_TABLE (viewer_lock_table_get_type())
 G_DECLARE_FINAL_TYPE(ViewerLockTable, viewer_lock_table, VIEWER, LOCK_TABLE, GObject)

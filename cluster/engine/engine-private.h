@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* What the files of this library share: pending operations, and ZooKeeper's requests with an answer of
- * our type. */
+/* What the files of this library share: pending operations, and ZooKeeper's requests with an answer
+ * of our type. */
 
 #pragma once
 

@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The client looks names up whenever it connects, which blocks. So it is given addresses. */
+/* Resolves the host names of the ZooKeeper servers.
+ *
+ * ZooKeeper's client would look up host names each time it connects, and block the main loop
+ * meanwhile. So they are looked up before the client is created, and it gets addresses only. */
 
 #pragma once
 

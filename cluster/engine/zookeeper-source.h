@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A GSource that runs a handle of ZooKeeper's single-threaded client on a GMainContext. */
+/* A GSource that runs a handle of ZooKeeper's single-threaded client on a GMainContext: it polls
+ * the handle's descriptor, dispatches what has arrived, and leaves a server that has been silent
+ * for too long. It borrows the handle, and calls all hooks in the thread of the context. */
 
 #pragma once
 

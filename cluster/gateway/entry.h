@@ -1,8 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* One name: its claim (claim.h), with what carries out the claim's actions: operations of the
- * engine, and messages for the lock service. */
+/* One lock name: its claim (claim.h), and what carries out the claim's actions, which are
+ * operations of the engine and messages for the lock service.
+ *
+ * The answer to an operation may arrive after the owner has closed the entry, so an entry is
+ * reference-counted: the owner has one reference, and each operation in progress has one. After
+ * entry_close() an answer changes nothing. */
 
 #pragma once
 

@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection to weblocks-clusterd: connects, also again after a failure, and sends at the end
- * of each turn. */
+/* The connection to weblocks-clusterd, the gateway of this host to the cluster.
+ *
+ * It is established when it is first needed and, as long as it is needed, again after it has ended,
+ * with pauses that grow from attempt to attempt. What was appended to its output is sent at the end
+ * of the turn. The Cluster owns the Gateway, which owns the connection. */
 
 #pragma once
 

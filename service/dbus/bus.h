@@ -1,8 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection to the bus, with its outbox and flow control, and conversions between bucket names
- * and object paths. The Bus owns the connection. */
+/* The connection to the bus: it has the outbox, flow control, and the conversion between bucket
+ * names and object paths.
+ *
+ * bus_send() only queues a message; it is sent at the end of the turn, after the commit. The Bus
+ * owns the connection, and is a part of the Server. */
 
 #pragma once
 

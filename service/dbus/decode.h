@@ -1,7 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Decoding of D-Bus messages into calls. */
+/* Decoding of D-Bus messages into calls.
+ *
+ * Decoding is strict and doesn't depend on the state of the service. Each message that is a call of
+ * one of its interfaces results in a LockCall; if an argument is invalid, in one with a refusal,
+ * which is replied to in its turn like any other call. A LockCall borrows its strings from the
+ * message. */
 
 #pragma once
 

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Encoding of replies, errors and signals as D-Bus messages. Each has one destination; nothing is
- * broadcast. They are sent at the end of the turn. */
+/* Encoding of replies, errors and signals as D-Bus messages.
+ *
+ * Each message has one destination; nothing is broadcast. The functions queue their messages in the
+ * outbox, which sends them at the end of the turn. */
 
 #pragma once
 

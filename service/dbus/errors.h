@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The mapping of core results to D-Bus errors. */
+/* The mapping of core results to the names and texts of D-Bus errors. client-lib/error.c maps the
+ * names to the errors of the library. */
 
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The groups of a user according to the group database. */
+/* The groups of a user according to the group database. They are used after a restart of the
+ * service: the groups that the process had when it connected are not stored. */
 
 #pragma once
 

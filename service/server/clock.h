@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The time of the core, and the time-outs of requests. */
+/* The time of the core, and the time-outs of requests.
+ *
+ * The core has no clock: it uses the time that clock_tick() has set last, which stays the same
+ * during an operation. A timer, owned by the Server, wakes the main loop for the next time-out. */
 
 #pragma once
 

@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Dispatch of decoded calls, from the bus and from lock sockets, to operations of the core; and
- * replies with their results. */
+ * replies with their results.
+ *
+ * This is the only path from a call to the core. The client has been identified, and the scheduler
+ * has determined that it is served now. A call that wants a reply gets exactly one, possibly after
+ * a decision of the cluster (late-replies.h). The call and its strings are borrowed. */
 
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The connection of this host to a cluster, for the property Cluster. */
+/* The connection of this host to a cluster, as the property Cluster shows it. It is a plain struct,
+ * so that dbus/ can encode it without the headers of cluster/. */
 
 #pragma once
 

@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Decodes packets into calls, and encodes replies and events as packets. */
+/* Decodes messages of packets into calls, and encodes replies and events as messages of packets.
+ *
+ * common/packet.h has validated the layout of a message. The result is a LockCall as that of a call
+ * on the bus; it borrows its strings from the packet. Encoding appends to a byte array of the
+ * caller. */
 
 #pragma once
 
