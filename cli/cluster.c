@@ -101,7 +101,7 @@ read_info(GDBusConnection *bus, Info *info, GError **error)
 
 /* ---- output */
 
-/* Returns what a state means, where its name does not say it; otherwise NULL. */
+/* Returns what a state means, where its name does not explain it; otherwise NULL. */
 static const char *
 explain_state(const Info *info)
 {

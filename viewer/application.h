@@ -19,7 +19,7 @@ G_DECLARE_FINAL_TYPE(ViewerApplication, viewer_application, VIEWER, APPLICATION,
 ViewerApplication *viewer_application_of(WebLocksLockInfo *info);
 
 const char *viewer_application_get_name(ViewerApplication *self);
-/* "" unless the application belongs to another user, or there is more to say about it */
+/* "" unless the application belongs to another user, or has further details */
 const char *viewer_application_get_detail(ViewerApplication *self);
 GIcon *viewer_application_get_icon(ViewerApplication *self);
 GListStore *viewer_application_get_entries(ViewerApplication *self);

@@ -313,8 +313,8 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
  * Closing the library's own connection to the bus ends the agent. A borrowed connection stays open,
  * so END has to be sent to the service, which may not be running. Until that is done, the
  * Connection is in the list `lingering`. If a new agent uses the same bus connection meanwhile,
- * that agent takes over: its first message is END. Whoever removes a Connection from the list
- * removes its last session user. */
+ * that agent takes over: its first message is END. The code that removes a Connection from the
+ * list removes its last session user. */
 
 static GMutex lingering_mutex;
 static GPtrArray *lingering; /* of Connection */

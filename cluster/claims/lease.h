@@ -37,8 +37,8 @@ typedef struct {
 void lease_init(Lease *lease, gint64 timeout_us);
 
 /* An operation that was sent at this time was answered: only a write extends the lease. Returns
- * whether the deadline has moved, and has to be told. It moves by LEASE_STEP at least: not with
- * each of many commits. */
+ * whether the deadline has moved, so that the lock service has to be notified. It moves by
+ * LEASE_STEP at least, so not with each of many commits. */
 gboolean lease_answered(Lease *lease, gint64 sent_us, gboolean is_write);
 
 /* Returns a serial number for a message with the deadline, which the lock service acknowledges.

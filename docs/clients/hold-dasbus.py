@@ -80,8 +80,8 @@ class Holder:
             self.end(1, f'lost {reason}')
 
     def on_owner(self, name, _old, _new):
-        """The service was restarted: ask it what it still knows of us. An empty new owner means
-        that there is none; the same call starts the next one."""
+        """The service was restarted: Resync lists our requests that it has. Without a new owner no
+        service is running, and the call starts it."""
         reply = self.call(self.service.Resync) if name == SERVICE else None
         if reply is None:
             return

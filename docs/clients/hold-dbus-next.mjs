@@ -80,8 +80,8 @@ async function request() {
     update(reply[1]);
 }
 
-// The service was restarted: ask it what it still knows of us. Without a new owner there is none;
-// the same call starts the next one.
+// The service was restarted: Resync lists our requests that it has. Without a new owner no service is
+// running, and the call starts it.
 async function onOwner() {
     const reply = await call({destination: SERVICE, path: ROOT, member: 'Resync',
                               interface: 'org.w3.WebLocks.Service'});

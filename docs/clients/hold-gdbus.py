@@ -83,8 +83,8 @@ class Holder:
             self.end(1, f'lost {values[4]}')
 
     def on_owner(self, _bus, _sender, _path, _interface, _member, parameters):
-        """The service was restarted: ask it what it still knows of us. An empty new owner means
-        that there is none; the same call starts the next one."""
+        """The service was restarted: Resync lists our requests that it has. Without a new owner no
+        service is running, and the call starts it."""
         self.call(ROOT, 'org.w3.WebLocks.Service', 'Resync', None, self.on_resync)
 
     def on_resync(self, values):

@@ -154,8 +154,8 @@ on_resynced(sd_bus_message *reply, void *data, sd_bus_error *error)
     return 0;
 }
 
-/* The service was restarted: ask it what it still knows of us. Without a new owner there is none;
- * the same call starts the next one. */
+/* The service was restarted: Resync lists our requests that it has. Without a new owner no
+ * service is running, and the call starts it. */
 static int
 on_owner(sd_bus_message *message, void *data, sd_bus_error *error)
 {

@@ -113,8 +113,8 @@ func (h *holder) release() {
 	}
 }
 
-// The service was restarted: ask it what it still knows of us. Without a new owner there is none;
-// the same call starts the next one.
+// The service was restarted: Resync lists our requests that it has. Without a new owner no service is
+// running, and the call starts it.
 func (h *holder) onOwner(owner string) {
 	var entries []entry
 	h.owner = owner

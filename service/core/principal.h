@@ -44,9 +44,9 @@ void principal_unref(Principal *principal);
 /* The principal of `identity`, if there is one; borrowed. */
 Principal *principal_find(const UserAgent *user_agent, const PrincipalIdentity *identity);
 
-/* Who may look where. What a principal may look at are the accounts below one account: of uid 0,
- * that of all users; of another uid, its own, which has its sandboxed applications below it; of a
- * sandboxed application, its own. */
+/* A principal may observe all principals whose accounts are in one subtree; this returns the root
+ * of that: for uid 0 the account of all users, for another uid its own account, which has those of
+ * its sandboxed applications below it, and for a sandboxed application its own account. */
 const LimitsAccount *principal_get_scope(const Principal *principal);
 gboolean principal_may_observe(const Principal *observer, const Principal *observed);
 

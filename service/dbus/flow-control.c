@@ -231,7 +231,7 @@ on_pong(sd_bus_message *reply, void *userdata, sd_bus_error *error)
     FlowControl *self = userdata;
 
     g_clear_pointer(&self->ping, sd_bus_slot_unref);
-    /* Errors of the bus itself, or of sd-bus, say nothing about what the client has read. */
+    /* Errors of the bus itself, or of sd-bus, do not show what the client has read. */
     if (g_strcmp0(sd_bus_message_get_sender(reply), self->client->unique_name) != 0) {
         self->ping_again_id = g_timeout_add_seconds(PING_AGAIN_SECS, on_ping_again, self);
         return 1;

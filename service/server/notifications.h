@@ -15,7 +15,7 @@
 /* Clears the core's effects and queues their events and signals, in order. */
 void notify_effects(Server *server);
 
-/* The same after a call of `client`, with its reply by `channel`. The reply goes before what it
- * tells, that the client's request was granted or waits; otherwise it goes last. */
+/* The same after a call of `client`, with its reply by `channel`. If the client's request was
+ * granted or waits, the reply is sent before the signals about that; otherwise it is sent last. */
 void
 notify_reply(Client *client, const Channel *channel, const LockCall *call, const LockReply *reply);

@@ -24,7 +24,7 @@
 
 typedef struct {
     pid_t service;
-    WebLocksManager *bulk;  /* whoever holds or waits */
+    WebLocksManager *bulk;  /* holds or waits */
     WebLocksManager *other; /* an agent of its own */
     WebLocksLock *contended;
     guint n_grants_left;

@@ -4,9 +4,9 @@
 /*
  * Starts a private dbus-broker for the tests, without systemd.
  *
- * dbus-broker is only a message broker: who may connect, and where it listens,
- * it is told by a controller over an inherited socket. This is the smallest
- * controller there can be: one listening socket, and a policy that allows all.
+ * dbus-broker only passes messages: a controller sends it the listening sockets
+ * and the policy over an inherited socket. This is a minimal controller: one
+ * listening socket, and a policy that allows everything.
  *
  * Usage: broker-launcher SOCKET-PATH [--refuse-statistics] [DBUS-BROKER-OPTION...]
  *

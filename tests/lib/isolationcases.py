@@ -134,7 +134,7 @@ class Player:
         """What has come meanwhile, one after the other."""
         for each in self.clients:
             each.ping()
-            # Whoever watches is asked whether it reads.
+            # A client that watches gets Pings.
             each.answer_pings()
             for event in each.events:
                 self.story.append(('signal', self.index[each.name], self.event(event)))
@@ -151,7 +151,7 @@ class Player:
         if event.signal == 'Missed':
             return event.signal, event.path, event.args
         id_, name, mode, client, *last = event.args
-        # Of one by socket the test knows the keys.
+        # For a client with a socket, the test has the keys instead.
         assert id_ in self.ids[client] or client in self.by_socket, f'{event}: the id of another principal'
         return (event.signal, event.path, id_, name, mode, self.role_of(client),
                 last if event.signal == 'Released' else [bool(token) for token in last])
@@ -302,8 +302,8 @@ def anonymous(blob, n_values=0):
 
 
 class Guesses(TwoPrincipals):
-    """Whoever names a thing of somebody else's is answered as if it were not there: byte for byte.
-    """
+    """A client that names an object of another principal gets the same reply, byte for byte, as for
+    one that does not exist."""
 
     def setUp(self):
         super().setUp()
