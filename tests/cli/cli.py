@@ -4,15 +4,14 @@
 """What the tests of the command `weblocks` share: running it, and interacting with its commands."""
 
 import os
-import pty
 import subprocess
 import tempfile
-import termios
 import time
 
 from buses import PATIENCE, die_with_parent, end, environment, readable, spawn, wait_exit
 from harness import BusTestCase, wait_for
 from rawbus import RawClient
+from terminal import Terminal
 
 # Prints 'on', waits for a line or EOF on its input, and exits with the status in that line.
 PRINT_AND_WAIT = ('sh', '-c', 'echo on; read status; exit ${status:-0}')
@@ -76,68 +75,6 @@ class Job:
         self._stderr.close()
 
 
-class Terminal:
-    """A terminal, by default of 100 columns and 30 rows, with a program, by default `weblocks`, as
-    the leader of its session."""
-
-    def __init__(self, arguments, env, program=None, columns=100):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            try:
-                die_with_parent()
-                termios.tcsetwinsize(0, (30, columns))
-                command = program or environment('WEBLOCKS_CLI')
-                os.execve(command, [command, *arguments], env)
-            finally:
-                os._exit(99)
-        os.set_blocking(self.fd, False)
-        self.text = ''
-
-    def read(self):
-        """The output so far."""
-        try:
-            while readable(self.fd, 0):
-                chunk = os.read(self.fd, 1 << 16)
-                if not chunk:
-                    break
-                self.text += chunk.decode(errors='replace')
-        except OSError:
-            pass  # EIO: no process has it open any more
-        return self.text
-
-    def wait_for(self, text):
-        wait_for(lambda: text in self.read(), what=f'{text!r} on the terminal')
-
-    def press(self, keys):
-        os.write(self.fd, keys)
-
-    def lines(self):
-        """The visible lines, with carriage returns applied, without trailing spaces."""
-        lines = []
-        for line in self.read().split('\n'):
-            seen = ''
-            for part in line.split('\r'):
-                seen = part + seen[len(part):]
-            lines.append(seen.rstrip())
-        return lines
-
-    def wait(self):
-        """The exit status as in a shell."""
-        def ended():
-            self.read()
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            return (status,) if pid else None
-        status = os.waitstatus_to_exitcode(wait_for(ended, what='end of weblocks')[0])
-        self.pid = None
-        return status if status >= 0 else 128 - status
-
-    def end(self):
-        if self.pid is not None:
-            os.kill(self.pid, 9)
-            os.waitpid(self.pid, 0)
-        os.close(self.fd)
-
-
 class CliTestCase(BusTestCase):
     """A class with a bus, a service, and `weblocks` processes on that bus only."""
 
@@ -176,7 +113,9 @@ class CliTestCase(BusTestCase):
         return job
 
     def terminal(self, *arguments, program=None, columns=100, **env):
-        terminal = Terminal(arguments, self.env(TERM='xterm', **env), program, columns)
+        """Runs `weblocks`, by default, on a terminal of its own."""
+        terminal = Terminal([program or environment('WEBLOCKS_CLI'), *arguments],
+                            self.env(TERM='xterm', **env), columns=columns)
         self.addCleanup(terminal.end)
         return terminal
 

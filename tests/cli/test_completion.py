@@ -4,14 +4,14 @@
 """The Tab key in real shells, on a terminal, with names from a live bus."""
 
 import os
-import pty
 import shutil
 import tempfile
 import time
 
-from buses import PATIENCE, die_with_parent, environment, readable
+from buses import PATIENCE, environment, readable
 from cli import CliTestCase
 from harness import main
+from terminal import Terminal
 
 BASH_COMPLETION = '/usr/share/bash-completion/bash_completion'
 
@@ -58,41 +58,31 @@ class Shell:
         os.mkfifo(fifo)
         # Open for writing too, so that there is no EOF.
         self.lines = os.open(fifo, os.O_RDWR)
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            try:
-                die_with_parent()
-                os.execve(shutil.which(argv[0]), argv, {**env, 'LINES_TO': fifo})
-            finally:
-                os._exit(99)
-        self.shown = b''
+        self.terminal = Terminal(argv, {**env, 'LINES_TO': fifo})
         self._data = b''
         line = self.line()
         if line != 'ready':
             raise RuntimeError(f'{argv[0]} wrote {line!r}')
 
     def line(self):
-        """The next line that it writes; its terminal output is stored for failure messages."""
+        """The next line that it writes to the FIFO. Its terminal is read meanwhile."""
         deadline = time.monotonic() + PATIENCE
         while b'\n' not in self._data:
             if readable(self.lines, 0.01):
                 self._data += os.read(self.lines, 1 << 16)
-            if readable(self.fd, 0):
-                self.shown += os.read(self.fd, 1 << 16)
+            self.terminal.read()
             if time.monotonic() > deadline:
-                raise TimeoutError(f'the shell shows only {self.shown!r}')
+                raise TimeoutError(f'the shell shows only {self.terminal.text!r}')
         line, _, self._data = self._data.partition(b'\n')
         return line.decode()
 
     def complete(self, text):
         """The command line after Tab was pressed."""
-        os.write(self.fd, b'\x15' + text.encode() + b'\t\x14')
+        self.terminal.press(b'\x15' + text.encode() + b'\t\x14')
         return self.line()
 
     def end(self):
-        os.kill(self.pid, 9)
-        os.waitpid(self.pid, 0)
-        os.close(self.fd)
+        self.terminal.end()
         os.close(self.lines)
 
 
@@ -121,7 +111,7 @@ class Completion:
         self.addClassCleanup(self.shell.end)
 
     def check_completed(self, text, expected):
-        self.assertEqual(self.shell.complete(text).rstrip(), expected, self.shell.shown)
+        self.assertEqual(self.shell.complete(text).rstrip(), expected, self.shell.terminal.text)
 
     def test_commands(self):
         for begin, verb in (('r', 'run'), ('q', 'query'), ('ins', 'inspect'), ('w', 'watch'),

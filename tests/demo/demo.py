@@ -13,7 +13,6 @@ commands to try are printed.
 import argparse
 import os
 import pathlib
-import pty
 import shlex
 import shutil
 import signal
@@ -23,6 +22,8 @@ import tempfile
 import time
 
 from gi.repository import Gio, GLib
+
+from terminal import Terminal
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUCKET = "/org/w3/WebLocks/bucket/default"
@@ -255,22 +256,14 @@ def show_service_crash(stage, readers, hugo):
 def show(stage, *arguments):
     """Prints a command line and its output on a terminal."""
     print(f"     $ weblocks {shlex.join(arguments)}")
-    controller, terminal = pty.openpty()
-    with subprocess.Popen([stage.weblocks, *arguments], env=stage.environment,
-                          stdout=terminal, stderr=terminal) as command:
-        os.close(terminal)
-        output = b""
-        try:
-            while data := os.read(controller, 4096):
-                output += data
-        except OSError:
-            pass  # EIO: the EOF of a terminal
-    os.close(controller)
-    for line in output.decode().replace("\r", "\n").splitlines():
+    terminal = Terminal([stage.weblocks, *arguments], stage.environment)
+    status = terminal.wait()
+    terminal.end()
+    for line in terminal.text.replace("\r", "\n").splitlines():
         # Lines of spaces, which overwrite others on a terminal, are not shown.
         if line.strip():
             print("       " + line)
-    return command.returncode
+    return status
 
 
 def show_command(stage):

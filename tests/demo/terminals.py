@@ -8,73 +8,46 @@
 The commands are run on a private bus and private terminals; only the prompts are added to their
 output. The environment is that of the tests (see tests/README.md), with WEBLOCKS_CLI_DIR."""
 
-import fcntl
 import html
 import os
-import pty
 import re
-import signal
-import struct
 import sys
-import termios
 
-from buses import Bus, environment, readable
+from buses import Bus, environment
 from harness import Client, Service, wait_for
+from terminal import Terminal
 
 COLUMNS, ROWS = 88, 9
 CHARACTER, LINE, PADDING, HEAD = 7.85, 19, 14, 32
 PROMPT = '$ '
 AGE_MS = 3000  # of the lock, in the picture
+ESCAPE = re.compile(r'\x1b\[[0-9;?]*[a-zA-Z]')
 
 
-class Terminal:
+class Session:
     """A terminal in which one command after the other is run, and the lines on its screen."""
 
     def __init__(self, env):
         self.env = env
-        self.lines = []
-        self.is_overwritten = False  # the next text replaces the last line
-        self.fd = self.pid = None
+        self.lines = []  # of the commands before the last one
+        self.terminal = None
 
     def start(self, command):
-        self.lines += [PROMPT + command, '']
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execvpe('sh', ['sh', '-c', command], self.env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack('HHHH', ROWS, COLUMNS, 0, 0))
+        self.lines.append(PROMPT + command)
+        self.terminal = Terminal(['sh', '-c', command], self.env, ROWS, COLUMNS)
 
-    def read(self):
-        """Processes the command's output. Returns False at its end."""
-        while readable(self.fd, 0):
-            try:
-                data = os.read(self.fd, 4096).decode()
-            except OSError:
-                return False
-            if not data:
-                return False
-            for part in re.findall(r'\x1b\[[0-9;?]*[a-zA-Z]|\r|\n|[^\x1b\r\n]+', data):
-                self._write(part)
-        return True
-
-    def _write(self, part):
-        if part == '\n':
-            self.lines.append('')
-            self.is_overwritten = False
-        elif part == '\r':
-            self.is_overwritten = True
-        elif not part.startswith('\x1b'):
-            self.lines[-1] = part if self.is_overwritten else self.lines[-1] + part
-            self.is_overwritten = False
-
-    def wait_for(self, text):
-        wait_for(lambda: (self.read(), text in '\n'.join(self.lines))[1], what=text)
+    def screen(self):
+        return self.lines + [ESCAPE.sub('', line) for line in self.terminal.lines()]
 
     def wait_end(self):
-        wait_for(lambda: not self.read(), what='end of the command')
-        os.waitpid(self.pid, 0)
-        self.pid = None
-        if self.lines[-1] == '':
-            self.lines.pop()
+        self.terminal.wait()
+        self.lines = self.screen()[:-1]
+        self.end()
+
+    def end(self):
+        if self.terminal is not None:
+            self.terminal.end()
+        self.terminal = None
 
 
 def draw(terminals):
@@ -112,7 +85,7 @@ def main():
            'PATH': environment('WEBLOCKS_CLI_DIR') + ':/usr/bin:/bin'}
     if 'LD_LIBRARY_PATH' in os.environ:
         env['LD_LIBRARY_PATH'] = os.environ['LD_LIBRARY_PATH']
-    one, other = Terminal(env), Terminal(env)
+    one, other = Session(env), Session(env)
     try:
         one.start("weblocks run --why 'nightly copy' backup sleep 1000")
         wait_for(lambda: control.query()[0], what='held lock')
@@ -120,16 +93,16 @@ def main():
         other.start('weblocks list')
         other.wait_end()
         other.start('weblocks run backup echo checked')
-        other.wait_for('Waiting for')
+        other.terminal.wait_for('Waiting for')
+        screens = [('one terminal', one.screen()), ('another', other.screen())]
     finally:
-        for terminal in (one, other):
-            if terminal.pid is not None:
-                os.kill(terminal.pid, signal.SIGTERM)
+        for session in (one, other):
+            session.end()
         service.end()
         control.close()
         bus.stop()
     with open(sys.argv[1], 'w', encoding='utf-8') as file:
-        file.write(draw([('one terminal', one.lines), ('another', other.lines)]))
+        file.write(draw(screens))
 
 
 if __name__ == '__main__':
