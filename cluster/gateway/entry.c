@@ -316,7 +316,7 @@ start_operation(Entry *entry, const ClaimAction *action)
 static void
 send_message(Entry *entry, const ClaimAction *action)
 {
-    Link *link = entry->context->link;
+    ServiceSocket *service = entry->context->service;
 
     if (action->message == CLAIM_GONE)
         entry->has_ended = TRUE;
@@ -324,21 +324,22 @@ send_message(Entry *entry, const ClaimAction *action)
         return;
     switch (action->message) {
     case CLAIM_PERMIT:
-        link_send_permit(link, entry->handle, action->mode,
-                         session_get_deadline_us(entry->context->session), action->block);
+        service_socket_send_permit(service, entry->handle, action->mode,
+                                   session_get_deadline_us(entry->context->session), action->block);
         break;
     case CLAIM_YIELD:
-        link_send_yield(link, entry->handle, action->now);
+        service_socket_send_yield(service, entry->handle, action->now);
         break;
     case CLAIM_REVOKED:
-        link_send_revoked(link, entry->handle,
-                          action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
+        service_socket_send_revoked(service, entry->handle,
+                                    action->is_lost ? CLUSTER_REVOKED_LOST
+                                                    : CLUSTER_REVOKED_STOLEN);
         break;
     case CLAIM_BUSY:
-        link_send_busy(link, entry->handle, entry->number);
+        service_socket_send_busy(service, entry->handle, entry->number);
         break;
     case CLAIM_GONE:
-        link_send_gone(link, entry->handle, entry->number);
+        service_socket_send_gone(service, entry->handle, entry->number);
         break;
     case CLAIM_NO_MESSAGE:
     default:

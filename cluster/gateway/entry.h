@@ -12,7 +12,7 @@
 
 #include "claim.h"
 #include "cluster-packet.h"
-#include "link.h"
+#include "service-socket.h"
 #include "session.h"
 
 typedef struct Entry Entry;
@@ -20,7 +20,7 @@ typedef struct Entry Entry;
 /* What all entries have in common; borrowed. */
 typedef struct {
     Session *session;
-    Link *link;
+    ServiceSocket *service;
     char *host;        /* the name of this host */
     guint32 last_turn; /* see claim_new() */
     /* The entry has carried out actions; it may have ended. */

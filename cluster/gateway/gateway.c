@@ -15,7 +15,7 @@
 struct Gateway {
     const GatewayOptions *options;
     Session *session;
-    Link *link;
+    ServiceSocket *service;
     EntryContext context;
     GHashTable *entries; /* path -> Entry; owned */
     Unused *unused;      /* paths of earlier entries */
@@ -93,7 +93,7 @@ tell_synced(Gateway *gateway)
         if (!entry_is_settled(entry))
             return;
     gateway->has_told_synced = TRUE;
-    link_send_synced(gateway->link);
+    service_socket_send_synced(gateway->service);
 }
 
 static void
@@ -185,7 +185,7 @@ on_lease_changed(
 {
     const Gateway *gateway = data;
 
-    link_send_lease(gateway->link, serial, deadline_us, state, reason);
+    service_socket_send_lease(gateway->service, serial, deadline_us, state, reason);
 }
 
 static gboolean
@@ -216,14 +216,14 @@ on_hosts(const char *hosts, gpointer data)
     Engine *engine = session_get_engine(gateway->session);
     const char *server = engine != NULL ? engine_get_server(engine) : NULL;
 
-    link_send_status(gateway->link, session_get_state(gateway->session),
-                     server != NULL ? server : "", hosts);
+    service_socket_send_status(gateway->service, session_get_state(gateway->session),
+                               server != NULL ? server : "", hosts);
 }
 
 static void
 send_status(Gateway *gateway)
 {
-    if (!link_is_connected(gateway->link))
+    if (!service_socket_is_connected(gateway->service))
         return;
     if (session_get_engine(gateway->session) != NULL)
         remote_list_hosts(gateway->session, on_hosts, gateway);
@@ -263,7 +263,7 @@ on_demand(const ClusterDemand *message, gpointer data)
                           cluster_demand_get_name(message), FALSE);
         if (entry_get_handle(entry) != 0) {
             g_warning("weblocksd has used two handles for one name");
-            link_disconnect(gateway->link);
+            service_socket_disconnect(gateway->service);
             return;
         }
         g_hash_table_insert(gateway->handles, g_memdup2(&message->handle, sizeof message->handle),
@@ -297,7 +297,7 @@ on_rows(const GByteArray *rows, gpointer data)
 {
     const Gateway *gateway = data;
 
-    link_send_rows(gateway->link, rows);
+    service_socket_send_rows(gateway->service, rows);
 }
 
 static void
@@ -314,7 +314,7 @@ on_broken(guint64 serial, guint count, gboolean failed, gpointer data)
     const Gateway *gateway = data;
 
     list_cache_clear(gateway->lists);
-    link_send_broken(gateway->link, serial, count, failed);
+    service_socket_send_broken(gateway->service, serial, count, failed);
 }
 
 static void
@@ -339,7 +339,7 @@ on_closed(gpointer data)
         entry_service_disconnected(entries->pdata[i]);
 }
 
-static const LinkFunctions link_functions = {
+static const ServiceSocketFunctions service_functions = {
     on_hello, on_demand, on_ready, on_ack, on_list, on_break, on_closed,
 };
 
@@ -354,9 +354,9 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->entries =
         g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)entry_close);
     gateway->handles = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-    gateway->link =
-        link_new(options->socket_path, options->service_uid, &link_functions, gateway, error);
-    if (gateway->link == NULL)
+    gateway->service = service_socket_new(options->socket_path, options->service_uid,
+                                          &service_functions, gateway, error);
+    if (gateway->service == NULL)
         return NULL;
     gateway->session =
         session_new(options->config, options->credential, options->host, options->state_directory,
@@ -365,7 +365,7 @@ gateway_new(const GatewayOptions *options, GError **error)
     gateway->lists = list_cache_new();
     gateway->context = (EntryContext){
         .session = gateway->session,
-        .link = gateway->link,
+        .service = gateway->service,
         .host = g_strdup(options->host),
         .last_turn = g_random_int(),
         .entry_changed = on_entry_changed,
@@ -383,7 +383,7 @@ gateway_free(Gateway *gateway)
     g_hash_table_unref(gateway->entries);
     g_clear_pointer(&gateway->unused, unused_free);
     g_clear_pointer(&gateway->lists, list_cache_free);
-    g_clear_pointer(&gateway->link, link_free);
+    g_clear_pointer(&gateway->service, service_socket_free);
     g_free(gateway->context.host);
     g_free(gateway);
 }

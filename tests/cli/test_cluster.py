@@ -7,7 +7,7 @@ is the gateway and the other host."""
 import json
 import time
 
-import clusterlink as link
+import clusterpackets as packets
 from cli import CliTestCase
 from clustercase import BUCKET, CONFIG, ClusterCase
 from harness import main, wait_for
@@ -15,8 +15,8 @@ from statecase import StateCase
 
 BUCKETS = ['cluster:farm', 'cluster:other', 'cluster:closed']
 HERE = ['--system', '--bucket', BUCKET]
-OTHERS = [link.row(link.EXCLUSIVE, link.HOLDS, 'beta', 'x', 1_700_000_000_000_000),
-          link.row(link.SHARED, link.WAITS, 'gamma\x1b[2J', 'x', 1_700_000_001_000_000)]
+OTHERS = [packets.row(packets.EXCLUSIVE, packets.HOLDS, 'beta', 'x', 1_700_000_000_000_000),
+          packets.row(packets.SHARED, packets.WAITS, 'gamma\x1b[2J', 'x', 1_700_000_001_000_000)]
 
 
 class ClusterCommandCase(ClusterCase, CliTestCase):
@@ -51,13 +51,13 @@ class Status(ClusterCommandCase):
         self.start()
         self.client().get_property('Cluster')  # makes weblocksd connect
         gateway.greet()
-        for state, name in ((link.ACTIVE, 'active'), (link.SUSPECT, 'suspect'),
-                            (link.LOST_SESSION, 'lost')):
-            gateway.send(link.status(state, '192.0.2.11:2181', ['alpha', 'beta']))
-            gateway.take(link.Ack, serial=gateway.lease(state=state))
+        for state, name in ((packets.ACTIVE, 'active'), (packets.SUSPECT, 'suspect'),
+                            (packets.LOST_SESSION, 'lost')):
+            gateway.send(packets.status(state, '192.0.2.11:2181', ['alpha', 'beta']))
+            gateway.take(packets.Ack, serial=gateway.lease(state=state))
             self.assertEqual(self.status()['state'], name)
-        gateway.send(link.status(link.CONNECTING))
-        gateway.take(link.Ack, serial=gateway.lease(state=link.CONNECTING))
+        gateway.send(packets.status(packets.CONNECTING))
+        gateway.take(packets.Ack, serial=gateway.lease(state=packets.CONNECTING))
         self.assertIn('connecting (requests wait)', self.check(0, 'cluster', 'status'))
 
     def test_reasons(self):
@@ -67,17 +67,17 @@ class Status(ClusterCommandCase):
         self.client().get_property('Cluster')
         gateway.greet()
         sentences = set()
-        for number, reason in list(enumerate(link.REASONS))[1:]:
-            gateway.take(link.Ack, serial=gateway.lease(state=link.LOST_SESSION, reason=number))
+        for number, reason in list(enumerate(packets.REASONS))[1:]:
+            gateway.take(packets.Ack, serial=gateway.lease(state=packets.LOST_SESSION, reason=number))
             self.assertEqual(self.client().get_property('Cluster')['reason'], reason)
             text = self.check(0, 'cluster', 'status')
             self.assertRegex(text, r'^state: +lost \(locks that this host held are lost\)\nreason: +\w.* .*\n')
             sentences.add(text.splitlines()[1])
-        self.assertEqual(len(sentences), len(link.REASONS) - 1)
+        self.assertEqual(len(sentences), len(packets.REASONS) - 1)
         self.assertIn('see the log', text)  # the last
         gateway.sync()
         self.assertEqual(self.status()['reason'], '')
-        gateway.take(link.Ack, serial=gateway.lease(state=link.LOST_SESSION, reason=1))
+        gateway.take(packets.Ack, serial=gateway.lease(state=packets.LOST_SESSION, reason=1))
         gateway.close()
         wait_for(lambda: self.status()['state'] == 'off', what='state')
         self.assertEqual(self.status()['reason'], '')
@@ -85,7 +85,7 @@ class Status(ClusterCommandCase):
     def test_all(self):
         gateway, client, id_, demand = self.hold()
         # The last line may end with a newline, or not.
-        gateway.send(link.status(link.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', '']))
+        gateway.send(packets.status(packets.ACTIVE, '192.0.2.11:2181', ['alpha', 'b\u202eta', '']))
         gateway.sync()
         status = self.status()
         left = status.pop('leaseLeft')
@@ -112,8 +112,8 @@ class Commands(ClusterCommandCase):
     def ask(self, gateway, *line):
         """Runs a command that queries the locks of other hosts. Returns its output."""
         job = self.job(*line)
-        asked = gateway.take(link.List)
-        gateway.send(link.rows(asked.serial, *OTHERS))
+        asked = gateway.take(packets.List)
+        gateway.send(packets.rows(asked.serial, *OTHERS))
         self.assertEqual(job.wait(), 0, job.stderr())
         return job.process.stdout.read().decode()
 
@@ -134,9 +134,9 @@ class Commands(ClusterCommandCase):
         """Also of another host; only that host's, if it is given."""
         gateway, client, id_, demand = self.hold()
         job = self.job('break', 'x', '--client', 'host:beta', *HERE)
-        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
-        asked = gateway.take(link.Break, name='x', host='beta')
-        gateway.send(link.broken(asked.serial, 1))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, *OTHERS))
+        asked = gateway.take(packets.Break, name='x', host='beta')
+        gateway.send(packets.broken(asked.serial, 1))
         self.assertEqual(job.wait(), 0, job.stderr())
         self.assertRegex(job.line(), r'^x: broken, was held by host:beta for \w+$')
         self.assertIsNone(job.line())
@@ -149,8 +149,8 @@ class Commands(ClusterCommandCase):
         self.client().get_property('Cluster')
         gateway.greet()
         job = self.job('steal', 'x', *HERE)
-        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
-        gateway.take_demand('x', undecided=link.STEAL)
+        gateway.send(packets.rows(gateway.take(packets.List).serial, *OTHERS))
+        gateway.take_demand('x', undecided=packets.STEAL)
         self.assertEqual(job.wait(), 69, job.stderr())
         self.assertIn('weblocks: ', job.stderr())
 
@@ -174,7 +174,7 @@ class Commands(ClusterCommandCase):
         job = self.job('run', '-nv', *HERE, 'x', 'true')
         gateway.greet()
         gateway.busy(gateway.last['x'])
-        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, *OTHERS))
         self.assertEqual(job.wait(), 1)
         self.assertRegex(job.stderr(), "'x' is held by host:beta for ")
 
@@ -186,8 +186,8 @@ class Commands(ClusterCommandCase):
         gateway.greet()
         for host in ('beta', 'ga\x1bmma'):
             # The second time it asks by itself.
-            held = link.row(link.EXCLUSIVE, link.HOLDS, host, 'x', time.time_ns() // 1000)
-            gateway.send(link.rows(gateway.take(link.List).serial, held, OTHERS[1]))
+            held = packets.row(packets.EXCLUSIVE, packets.HOLDS, host, 'x', time.time_ns() // 1000)
+            gateway.send(packets.rows(gateway.take(packets.List).serial, held, OTHERS[1]))
         wait_for(lambda: 'ga' in job.stderr(), what='the second holder')
         gateway.permit(gateway.last['x'])
         self.assertEqual(job.wait(), 0, job.stderr())
@@ -208,7 +208,7 @@ class Commands(ClusterCommandCase):
         """It shows the locks of this host only."""
         gateway, client, id_, demand = self.hold()
         job = self.job('watch', *HERE)
-        gateway.send(link.rows(gateway.take(link.List).serial, *OTHERS))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, *OTHERS))
         self.assertEqual(job.line().split('\t')[:5], ['added', 'held', 'x', 'exclusive', client.name])
         client.release(id_, BUCKET)
         self.assertEqual(job.line().split('\t')[:3], ['removed', 'held', 'x'])

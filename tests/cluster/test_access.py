@@ -7,7 +7,7 @@ Inspect and Break do with locks of other machines."""
 import os
 import time
 
-import clusterlink as link
+import clusterpackets as packets
 from buses import can_be_others
 from calls import BREAK_TYPES, FILTER_TYPES, other_path, variants
 from clustercase import BUCKET, CONFIG, Call, ClusterCase
@@ -49,8 +49,8 @@ Groups=nogroup
             self.assert_error('Security', method, *args, mentions='cluster')
         self.assertEqual(root.request('x', 'cluster:roots')[1], 0)
         self.assertEqual(nobody.request('x', BUCKET)[1], 0)
-        self.assertEqual(gateway.take(link.Demand).uid, 0)
-        self.assertEqual(gateway.take(link.Demand).uid, NOBODY)
+        self.assertEqual(gateway.take(packets.Demand).uid, 0)
+        self.assertEqual(gateway.take(packets.Demand).uid, NOBODY)
 
     def test_on_a_socket(self):
         self.start()
@@ -93,7 +93,7 @@ Groups=nogroup
             id_ = client.request(name, BUCKET)[0]
             demand = gateway.take_demand(name)
             client.abort(id_, BUCKET)
-            demand = gateway.take_demand(name, want=link.NONE)
+            demand = gateway.take_demand(name, want=packets.NONE)
         self.assert_error('LimitsExceeded', client.request, 'z', BUCKET, mentions='requestsTotal')
         client.abort(client.request('x', BUCKET)[0], BUCKET)
         self.assertNotEqual(client.request('z')[1], 0)
@@ -123,8 +123,8 @@ Groups=nogroup
         gateway.greet()
         path = other_path(BUCKET, uid=NOBODY)
         query = Call(root, 'Query', path=path)
-        asked = gateway.take(link.List, uid=NOBODY, bucket='farm')
-        gateway.send(link.rows(asked.serial))
+        asked = gateway.take(packets.List, uid=NOBODY, bucket='farm')
+        gateway.send(packets.rows(asked.serial))
         self.assertEqual(query.result(), ([], [('x', 'exclusive', nobody.name)]))
         self.assert_error('NotSupported', root.query, other_path('cluster:far', uid=NOBODY))
         self.assert_error('NotSupported', root.query, other_path(BUCKET, app='org.example.App'))
@@ -138,18 +138,18 @@ def break_locks(client, name, **kw):
     return Call(client, 'Break', GLib.Variant('(sa{sv})', (name, variants(BREAK_TYPES, kw))))
 
 
-HELD = link.row(link.EXCLUSIVE, link.HOLDS, 'node1', 'y', 1)
-SHARES = link.row(link.SHARED, link.HOLDS, 'node2', 'z', 2)
-WAITS = link.row(link.EXCLUSIVE, link.WAITS, 'node2', 'x', 3)
+HELD = packets.row(packets.EXCLUSIVE, packets.HOLDS, 'node1', 'y', 1)
+SHARES = packets.row(packets.SHARED, packets.HOLDS, 'node2', 'z', 2)
+WAITS = packets.row(packets.EXCLUSIVE, packets.WAITS, 'node2', 'x', 3)
 
 
 class OtherHosts(ClusterCase):
     def test_query(self):
         gateway, client, _, _ = self.hold()
         query = Call(client, 'Query')
-        asked = gateway.take(link.List, uid=0, bucket='farm')
-        gateway.send(link.rows(asked.serial, HELD, more=1))
-        gateway.send(link.rows(asked.serial, SHARES, WAITS))
+        asked = gateway.take(packets.List, uid=0, bucket='farm')
+        gateway.send(packets.rows(asked.serial, HELD, more=1))
+        gateway.send(packets.rows(asked.serial, SHARES, WAITS))
         self.assertEqual(query.result(), (
             [('x', 'exclusive', client.name), ('y', 'exclusive', 'host:node1'),
              ('z', 'shared', 'host:node2')],
@@ -158,7 +158,7 @@ class OtherHosts(ClusterCase):
     def test_inspect(self):
         gateway, client, id_, _ = self.hold()
         found = inspect(client)
-        gateway.send(link.rows(gateway.take(link.List).serial, HELD, WAITS))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, WAITS))
         (own, other, waits), more = found.result()
         self.assertFalse(more)
         self.assertEqual((own['id'], own['clientId'], own['state']), (id_, client.name, 'held'))
@@ -179,7 +179,7 @@ class OtherHosts(ClusterCase):
                           ({'clientId': 'host:node3'}, []), ({'limit': 1}, ['node1', 'node2', 'node2'])):
             with self.subTest(kw):
                 found = inspect(client, **kw)
-                gateway.send(link.rows(gateway.take(link.List).serial, HELD, SHARES, WAITS))
+                gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, SHARES, WAITS))
                 self.assertEqual([entry['host'] for entry in found.result()[0] if 'host' in entry], hosts)
         # Only locks of this host can match, so the others are not asked.
         for kw in ({'clientId': client.name}, {'id': 1}, {'after': 2 ** 64 - 1}):
@@ -190,11 +190,11 @@ class OtherHosts(ClusterCase):
         gateway, client, _, _ = self.hold()
         client.request('x', BUCKET)
         first = inspect(client, limit=1)
-        gateway.send(link.rows(gateway.take(link.List).serial, HELD))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD))
         [entry], more = first.result()
         self.assertTrue(more)
         last = inspect(client, limit=1, after=entry['cursor'])
-        gateway.send(link.rows(gateway.take(link.List).serial, HELD))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD))
         entries, more = last.result()
         self.assertEqual([entry['clientId'] for entry in entries], [client.name, 'host:node1'])
         self.assertFalse(more)
@@ -204,11 +204,11 @@ class OtherHosts(ClusterCase):
         gateway, client, _, _ = self.hold()
         local = ([('x', 'exclusive', client.name)], [])
         query = Call(client, 'Query')
-        serial = gateway.take(link.List).serial
+        serial = gateway.take(packets.List).serial
         self.assertEqual(query.result(), local)
-        gateway.send(link.rows(serial, HELD))  # too late
+        gateway.send(packets.rows(serial, HELD))  # too late
         query = Call(client, 'Query')
-        gateway.send(link.rows(gateway.take(link.List).serial, HELD, more=1))
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD, more=1))
         gateway.close()
         self.assertEqual(query.result()[0][1:], [('y', 'exclusive', 'host:node1')])
         self.assertEqual(client.query(BUCKET), local)
@@ -220,7 +220,7 @@ class OtherHosts(ClusterCase):
         gateway.lease(2.3)
         end = time.monotonic() + 2.3
         query = Call(client, 'Query')
-        gateway.take(link.List)
+        gateway.take(packets.List)
         wait_for(lambda: time.monotonic() > end - 0.4, what='time')
         self.current.pause()
         # The service waits for another packet after this one, for ten milliseconds.
@@ -240,38 +240,38 @@ class OtherHosts(ClusterCase):
 
         def lists():
             serial = gateway.lease()
-            wait_for(lambda: link.Ack(serial) in gateway.packets, what='ACK')
-            return [packet for packet in gateway.packets if isinstance(packet, link.List)]
+            wait_for(lambda: packets.Ack(serial) in gateway.packets, what='ACK')
+            return [packet for packet in gateway.packets if isinstance(packet, packets.List)]
 
         first = Call(client, 'Query')
-        asked = gateway.take(link.List, uid=0)
+        asked = gateway.take(packets.List, uid=0)
         of_nobody = [Call(root, 'Query', path=nobodys)]
         root.sync()
         later = [Call(client, 'Query'), Call(root, 'Query'), inspect(client)]
         client.sync()
         root.sync()
         self.assertEqual(lists(), [])
-        gateway.send(link.rows(asked.serial))
+        gateway.send(packets.rows(asked.serial))
         self.assertEqual(first.result()[0], [('x', 'exclusive', client.name)])
-        asked = gateway.take(link.List, uid=NOBODY)
+        asked = gateway.take(packets.List, uid=NOBODY)
         of_nobody.append(Call(client, 'Query', path=nobodys))
         client.sync()
         self.assertEqual(lists(), [])
-        gateway.send(link.rows(asked.serial))
+        gateway.send(packets.rows(asked.serial))
         self.assertEqual(of_nobody[0].result(), ([], []))
-        asked = gateway.take(link.List, uid=0)
+        asked = gateway.take(packets.List, uid=0)
         self.assertEqual(lists(), [])
-        gateway.send(link.rows(asked.serial, HELD, more=1))
+        gateway.send(packets.rows(asked.serial, HELD, more=1))
         self.assertEqual(lists(), [])
-        gateway.send(link.rows(asked.serial))
+        gateway.send(packets.rows(asked.serial))
         for call in later[:2]:
             self.assertEqual(call.result()[0], [('x', 'exclusive', client.name), other])
         self.assertEqual([entry['name'] for entry in later[2].result()[0]], ['x', 'y'])
-        gateway.send(link.rows(gateway.take(link.List, uid=NOBODY).serial, HELD))
+        gateway.send(packets.rows(gateway.take(packets.List, uid=NOBODY).serial, HELD))
         self.assertEqual(of_nobody[1].result()[0], [other])
         self.assertEqual(lists(), [])
         again = Call(client, 'Query')
-        gateway.send(link.rows(gateway.take(link.List, uid=0).serial))
+        gateway.send(packets.rows(gateway.take(packets.List, uid=0).serial))
         self.assertEqual(again.result(), first.result())
 
     def test_calls_of_one_user(self):
@@ -282,48 +282,48 @@ class OtherHosts(ClusterCase):
             break_locks(client, 'y')
         client.sync()
         nobody.send(lock_call('Query', None, BUCKET))
-        gateway.take(link.List, uid=NOBODY)
+        gateway.take(packets.List, uid=NOBODY)
 
     def test_other_calls_go_on(self):
         gateway, client, id_, _ = self.hold()
         query = Call(client, 'Query')
-        serial = gateway.take(link.List).serial
+        serial = gateway.take(packets.List).serial
         client.release(id_, BUCKET)
         self.assertNotEqual(client.request('z', 'default')[1], 0)
         self.assertEqual(query.replies, [])
-        gateway.send(link.rows(serial))
+        gateway.send(packets.rows(serial))
         self.assertEqual(query.result(), ([], []))
 
     def test_caller_disconnects(self):
         gateway, _, _, _ = self.hold()
         other = self.raw_client()
         other.send(lock_call('Query', None, BUCKET))
-        serial = gateway.take(link.List).serial
+        serial = gateway.take(packets.List).serial
         other.close()
         self.wait_gone(other.name)
-        gateway.send(link.rows(serial, HELD))
+        gateway.send(packets.rows(serial, HELD))
         gateway.sync()
 
     def test_shutdown(self):
         gateway, client, _, _ = self.hold()
         query = Call(client, 'Query')
-        gateway.take(link.List)
+        gateway.take(packets.List)
         self.assertEqual(self.current.stop(), 0)
         self.assertEqual(query.result(), ([('x', 'exclusive', client.name)], []))
 
     def test_break(self):
         gateway, client, id_, _ = self.hold()
         broken = break_locks(client, 'x')
-        asked = gateway.take(link.Break, uid=0, bucket='farm', name='x', host='')
+        asked = gateway.take(packets.Break, uid=0, bucket='farm', name='x', host='')
         client.wait_released(id_, 'stolen')
-        gateway.send(link.broken(asked.serial, 2))
+        gateway.send(packets.broken(asked.serial, 2))
         self.assertEqual(broken.result(), (3,))
 
     def test_break_of_one_host(self):
         gateway, client, id_, _ = self.hold()
         broken = break_locks(client, 'x', clientId='host:node1')
-        asked = gateway.take(link.Break, name='x', host='node1')
-        gateway.send(link.broken(asked.serial, 1))
+        asked = gateway.take(packets.Break, name='x', host='node1')
+        gateway.send(packets.broken(asked.serial, 1))
         self.assertEqual(broken.result(), (1,))
         self.assertEqual(client.signals('Released'), [])
         self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name, id=id_), 1)

@@ -7,7 +7,7 @@ packets."""
 import struct
 import time
 
-import clusterlink as link
+import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
 from harness import main, wait_for
@@ -33,7 +33,7 @@ class Gateways(ClusterCase):
         begin = time.monotonic()
         client.request('x', BUCKET)
         for _ in range(5):
-            gateway.take(link.Ready)
+            gateway.take(packets.Ready)
             gateway.sync()
             gateway.disconnect()
         self.assertGreater(time.monotonic() - begin, 0.05 + 0.1 + 0.2 + 0.4)
@@ -56,15 +56,15 @@ class Gateways(ClusterCase):
         client.sync()
         self.assertEqual(client.signals('Released'), [])
         gateway.open()
-        gateway.take(link.Hello)
-        gateway.take(link.Ready)
+        gateway.take(packets.Hello)
+        gateway.take(packets.Ready)
         demand, other = gateway.last['x'], gateway.last['y']
         self.assertEqual((demand.held, demand.want, demand.block, demand.number),
-                         (link.EXCLUSIVE, link.EXCLUSIVE, 0, 1))
-        self.assertEqual((other.held, other.want), (link.NONE, link.EXCLUSIVE))
+                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0, 1))
+        self.assertEqual((other.held, other.want), (packets.NONE, packets.EXCLUSIVE))
         gateway.lease()
         block = gateway.permit(demand)
-        gateway.send(link.packet(link.SYNCED))
+        gateway.send(packets.packet(packets.SYNCED))
         client.release(held, BUCKET)
         self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
         self.assertFalse(client.granted(also_waiting))
@@ -75,15 +75,15 @@ class Gateways(ClusterCase):
         waiting = client.request('x', BUCKET)[0]
         gateway.close()
         gateway.open()
-        gateway.take(link.Hello)
-        gateway.take(link.Ready)
+        gateway.take(packets.Hello)
+        gateway.take(packets.Ready)
         gateway.lease()
         # The state of the name is unknown, so nothing is granted.
         client.release(held, BUCKET)
         client.sync()
         self.assertFalse(client.granted(waiting))
         second = gateway.last['x']
-        gateway.send(link.packet(link.SYNCED))
+        gateway.send(packets.packet(packets.SYNCED))
         gateway.permit(second)
         client.wait_granted(waiting)
         gateway.disconnect()
@@ -99,7 +99,7 @@ class Gateways(ClusterCase):
 
     def test_lease_over_without_a_gateway(self):
         gateway, client, held, _ = self.hold()
-        gateway.take(link.Ack, serial=gateway.lease(0.2))
+        gateway.take(packets.Ack, serial=gateway.lease(0.2))
         gateway.close()
         client.wait_released(held, 'lost')
         self.assertEqual(client.request('x', BUCKET)[1], 0)
@@ -108,9 +108,9 @@ class Gateways(ClusterCase):
         """A confirmed permit weaker than a held lock: the lock is lost."""
         gateway, client, held, _ = self.hold()
         gateway.disconnect()
-        gateway.take(link.Hello)
-        gateway.take(link.Ready)
-        gateway.permit(gateway.last['x'], link.SHARED)
+        gateway.take(packets.Hello)
+        gateway.take(packets.Ready)
+        gateway.permit(gateway.last['x'], packets.SHARED)
         client.wait_released(held, 'lost')
 
 
@@ -121,14 +121,14 @@ class Services(ClusterCase):
         gateway, client, held, _ = self.hold()
         waiting = client.request('x', BUCKET)[0]
         self.restart()
-        gateway.take(link.Hello)
-        gateway.take(link.Ready)
+        gateway.take(packets.Hello)
+        gateway.take(packets.Ready)
         demand = gateway.last['x']
         self.assertEqual((demand.held, demand.want, demand.block),
-                         (link.EXCLUSIVE, link.EXCLUSIVE, 0))
+                         (packets.EXCLUSIVE, packets.EXCLUSIVE, 0))
         block = gateway.permit(demand)
         gateway.lease()
-        gateway.send(link.packet(link.SYNCED))
+        gateway.send(packets.packet(packets.SYNCED))
         self.assertEqual([entry[1] for entry in client.resync()], [held, waiting])
         client.release(held, BUCKET)
         self.assertEqual(client.wait_granted(waiting).args[4], block << 20)
@@ -151,8 +151,8 @@ class Services(ClusterCase):
         gateway, client, held, _ = self.hold()
         deadline = in_seconds(0.2)
         gateway.serial += 1
-        gateway.send(link.lease(gateway.serial, deadline))
-        gateway.take(link.Ack, serial=gateway.serial)
+        gateway.send(packets.lease(gateway.serial, deadline))
+        gateway.take(packets.Ack, serial=gateway.serial)
         self.crash()
         wait_for(lambda: in_seconds(0) > deadline, what='the deadline')
         gateway.close()
@@ -189,24 +189,24 @@ class Malformed(ClusterCase):
     def test_packets(self):
         """The connection is closed, the lock stays held, and the next connection works."""
         gateway, client, held, demand = self.hold()
-        good = link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 7)
+        good = packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 7)
         for name, data in (
                 ('one byte', b'x'), ('zeros', bytes(64)), ('cut off', good[:-8]), ('longer', good + bytes(8)),
-                ('what only weblocksd sends', link.packet(link.READY)), ('no kind', link.packet(0)),
-                ('no mode', link.permit(demand.handle, 0, in_seconds(30), 7)),
-                ('no block', link.permit(demand.handle, link.EXCLUSIVE, in_seconds(30), 0)),
-                ('too many rows', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0))),
-                ('an unknown handle', link.permit(2 ** 63, link.EXCLUSIVE, in_seconds(30), 7)),
-                ('too long', bytes(link.MAX_PACKET + 8))):
+                ('what only weblocksd sends', packets.packet(packets.READY)), ('no kind', packets.packet(0)),
+                ('no mode', packets.permit(demand.handle, 0, in_seconds(30), 7)),
+                ('no block', packets.permit(demand.handle, packets.EXCLUSIVE, in_seconds(30), 0)),
+                ('too many rows', packets.packet(packets.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0))),
+                ('an unknown handle', packets.permit(2 ** 63, packets.EXCLUSIVE, in_seconds(30), 7)),
+                ('too long', bytes(packets.MAX_PACKET + 8))):
             with self.subTest(name):
                 connections = gateway.n_connections
                 gateway.send(data)
-                gateway.take(link.Hello)
+                gateway.take(packets.Hello)
                 self.assertEqual(gateway.n_connections, connections + 1)
-                gateway.take(link.Ready)
+                gateway.take(packets.Ready)
                 gateway.lease()
                 gateway.permit(gateway.last['x'])
-                gateway.send(link.packet(link.SYNCED))
+                gateway.send(packets.packet(packets.SYNCED))
         gateway.sync()
         client.release(held, BUCKET)
         self.assertEqual(client.signals('Released'), [])
@@ -214,10 +214,10 @@ class Malformed(ClusterCase):
     def test_late_packets(self):
         """Replies and decisions that come too late are ignored."""
         gateway, client, held, demand = self.hold()
-        for data in (link.revoked(99, link.LOST), link.yield_(99), link.reply(link.GONE, 99, 1),
-                     link.reply(link.BUSY, 99, 1), link.reply(link.GONE, demand.handle, 1),
-                     link.reply(link.BUSY, demand.handle, 1), link.rows(5), link.broken(5, 1),
-                     link.packet(link.SYNCED), link.status(link.ACTIVE, 'a:1', ('node1',))):
+        for data in (packets.revoked(99, packets.LOST), packets.yield_(99), packets.reply(packets.GONE, 99, 1),
+                     packets.reply(packets.BUSY, 99, 1), packets.reply(packets.GONE, demand.handle, 1),
+                     packets.reply(packets.BUSY, demand.handle, 1), packets.rows(5), packets.broken(5, 1),
+                     packets.packet(packets.SYNCED), packets.status(packets.ACTIVE, 'a:1', ('node1',))):
             gateway.send(data)
         gateway.sync()
         client.release(held, BUCKET)

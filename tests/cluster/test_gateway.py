@@ -16,7 +16,7 @@ import struct
 import time
 import unittest
 
-import clusterlink as link
+import clusterpackets as packets
 import tap
 from buses import PATIENCE
 from clustergateway import boottime
@@ -36,8 +36,8 @@ class Service:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(path)
-        self.socket.sendall(link.hello())
-        self.socket.sendall(link.packet(link.READY))
+        self.socket.sendall(packets.hello())
+        self.socket.sendall(packets.packet(packets.READY))
         self.acknowledges = True
         self.states = []
         self.deadline = 0
@@ -50,25 +50,25 @@ class Service:
     def receive(self, timeout):
         if not select.select([self.socket], [], [], timeout)[0]:
             return
-        data = self.socket.recv(link.MAX_PACKET)
+        data = self.socket.recv(packets.MAX_PACKET)
         if not data:
             raise EOFError('the gateway has disconnected')
         kind = struct.unpack_from('=H', data)[0]
-        self.n_permits += kind == link.PERMIT
-        if kind == link.ROWS:
+        self.n_permits += kind == packets.PERMIT
+        if kind == packets.ROWS:
             serial, n_rows, more = struct.unpack_from('=QII', data, 8)
             self.n_rows[serial] = self.n_rows.get(serial, 0) + n_rows
             self.complete.update([] if more else [serial])
-        if kind == link.BROKEN:
+        if kind == packets.BROKEN:
             serial, self.broken[serial], _ = struct.unpack_from('=QII', data, 8)
-        if kind == link.LEASE:
+        if kind == packets.LEASE:
             self.take_lease(data)
 
     def take_lease(self, data):
         serial, self.deadline, state, reason = struct.unpack_from('=QqII', data, 8)
         if self.acknowledges:
-            self.socket.sendall(link.ack(serial))
-        found = (STATES[state], link.REASONS[reason])
+            self.socket.sendall(packets.ack(serial))
+        found = (STATES[state], packets.REASONS[reason])
         if self.states[-1:] != [found]:
             self.states.append(found)
 
@@ -90,20 +90,20 @@ class Service:
     def list(self):
         """The number of rows that others have in the bucket."""
         serial = next(self.serials)
-        self.socket.sendall(link.list_(serial, 'farm', os.getuid()))
+        self.socket.sendall(packets.list_(serial, 'farm', os.getuid()))
         self.wait_for(lambda: serial in self.complete, 'list')
         return self.n_rows[serial]
 
     def break_(self, name):
         serial = next(self.serials)
-        self.socket.sendall(link.break_(serial, name, bucket='farm', uid=os.getuid()))
+        self.socket.sendall(packets.break_(serial, name, bucket='farm', uid=os.getuid()))
         self.wait_for(lambda: serial in self.broken, 'reply to a break')
         return self.broken[serial]
 
     def hold(self, handle, name):
         """Gets a permit."""
         n_permits = self.n_permits
-        self.socket.sendall(link.demand(handle, name, bucket='farm', want=link.EXCLUSIVE, n_waiting=1))
+        self.socket.sendall(packets.demand(handle, name, bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
         self.wait_for(lambda: self.n_permits > n_permits, 'permit')
 
 

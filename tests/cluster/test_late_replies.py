@@ -6,7 +6,7 @@
 import signal
 import time
 
-import clusterlink as link
+import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from harness import main, wait_for
 from rawbus import lock_call
@@ -73,7 +73,7 @@ class IfAvailable(LateCase):
     def test_granted(self):
         name = self.unique()
         raw, serial, demand = self.ask_and_wait(name, ifAvailable=True)
-        self.assertEqual((demand.want, demand.held, demand.n_waiting), (link.EXCLUSIVE, link.NONE, 1))
+        self.assertEqual((demand.want, demand.held, demand.n_waiting), (packets.EXCLUSIVE, packets.NONE, 1))
         self.assertEqual(live(raw), [name])
         block = self.gateway.permit(demand)
         id_, token = self.result(raw, serial)
@@ -98,7 +98,7 @@ class IfAvailable(LateCase):
         """Without an answer of the gateway."""
         raw, serial, _ = self.ask_and_wait('x', ifAvailable=True)
         self.assertEqual(self.result(raw, serial), (0, 0))
-        self.gateway.take_demand('x', want=link.NONE, undecided=0)
+        self.gateway.take_demand('x', want=packets.NONE, undecided=0)
 
 
 class Steal(LateCase):
@@ -138,12 +138,12 @@ class Ends(LateCase):
         self.start_and_greet()
         raw, _, _ = self.ask_and_wait('x', 'Steal', STEAL)
         raw.close()
-        self.gateway.take_demand('x', want=link.NONE, undecided=0)
+        self.gateway.take_demand('x', want=packets.NONE, undecided=0)
 
     def check_aborted(self, raw, name):
         [entry] = raw.resync()
         self.assertTrue(raw.abort(entry[1], BUCKET))
-        self.gateway.take_demand(name, want=link.NONE, undecided=0)
+        self.gateway.take_demand(name, want=packets.NONE, undecided=0)
 
     @in_time
     def test_aborted(self):
@@ -251,7 +251,7 @@ class Sockets(LateCase):
         key, _ = client.steal('x', BUCKET)
         self.assert_error('NotHeld', client.release, key, BUCKET)
         self.assertTrue(client.abort(key, BUCKET))
-        self.gateway.take_demand('x', want=link.NONE, undecided=0)
+        self.gateway.take_demand('x', want=packets.NONE, undecided=0)
         self.assertEqual(client.events, [])
 
     def test_opened_meanwhile(self):

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import unittest
 
-import clusterlink as link
+import clusterpackets as packets
 import tap
 from buses import PATIENCE, wait_exit
 from calls import DBusError
@@ -233,10 +233,10 @@ class Handles(OneHostCase):
         self.addCleanup(service.close)
         service.settimeout(PATIENCE)
         service.connect(self.host.socket)
-        service.send(link.hello())
+        service.send(packets.hello())
         for handle in (1, 2):
-            service.send(link.demand(handle, self.lock, bucket='farm', want=link.EXCLUSIVE))
-        while service.recv(link.MAX_PACKET):
+            service.send(packets.demand(handle, self.lock, bucket='farm', want=packets.EXCLUSIVE))
+        while service.recv(packets.MAX_PACKET):
             pass
         self.assertIsNone(self.host.gateway.poll())
         self.host.start_service()

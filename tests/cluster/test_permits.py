@@ -5,7 +5,7 @@
 
 import time
 
-import clusterlink as link
+import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from clustergateway import in_seconds
 from harness import Gio, GLib, main, wait_for
@@ -18,7 +18,7 @@ class Permits(ClusterCase):
         gateway, client, id_, demand = self.start_all()
         self.assertEqual((demand.bucket, demand.name, demand.uid, demand.want, demand.held,
                           demand.number, demand.block, demand.n_waiting),
-                         ('farm', 'x', 0, link.EXCLUSIVE, link.NONE, 1, 0, 1))
+                         ('farm', 'x', 0, packets.EXCLUSIVE, packets.NONE, 1, 0, 1))
         gateway.sync()
         self.assertEqual(client.signals(), [])
         block = gateway.permit(demand)
@@ -60,14 +60,14 @@ class Permits(ClusterCase):
 
     def test_shared(self):
         gateway, client, id_, demand = self.start_all()
-        gateway.permit(demand, link.SHARED)  # weaker than required: no effect
-        returned = gateway.take_demand('x', flags=link.TURN_OVER)
-        self.assertEqual((returned.want, returned.held, returned.block), (link.EXCLUSIVE, link.NONE, 1))
+        gateway.permit(demand, packets.SHARED)  # weaker than required: no effect
+        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
         client.abort(id_, BUCKET)
-        gateway.gone(gateway.take_demand('x', want=link.NONE))
+        gateway.gone(gateway.take_demand('x', want=packets.NONE))
         first = client.request('x', BUCKET, mode='shared')
-        demand = gateway.take_demand('x', want=link.SHARED)
-        gateway.permit(demand, link.SHARED)
+        demand = gateway.take_demand('x', want=packets.SHARED)
+        gateway.permit(demand, packets.SHARED)
         client.wait_granted(first[0])
         self.assertNotEqual(client.request('x', BUCKET, mode='shared')[1], 0)
         self.assertEqual(client.request('x', BUCKET)[1], 0)
@@ -82,8 +82,8 @@ class Permits(ClusterCase):
         client.release(first, BUCKET)
         client.wait_granted(second)
         client.release(second, BUCKET)
-        returned = gateway.take_demand('x', flags=link.TURN_OVER)
-        self.assertEqual((returned.want, returned.held, returned.block), (link.EXCLUSIVE, link.NONE, 1))
+        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        self.assertEqual((returned.want, returned.held, returned.block), (packets.EXCLUSIVE, packets.NONE, 1))
         self.assertFalse(client.granted(third))
         gateway.permit(demand)
         client.wait_granted(third)
@@ -94,7 +94,7 @@ class Permits(ClusterCase):
         gateway.yield_(demand, now=1)
         gateway.sync()
         client.release(first, BUCKET)
-        gateway.take_demand('x', flags=link.TURN_OVER, want=link.EXCLUSIVE, held=link.NONE)
+        gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.EXCLUSIVE, held=packets.NONE)
         client.sync()
         self.assertFalse(client.granted(second))
 
@@ -102,10 +102,10 @@ class Permits(ClusterCase):
         gateway, client, id_, demand = self.hold()
         client.release(id_, BUCKET)
         gateway.yield_(demand)
-        returned = gateway.take_demand('x', flags=link.TURN_OVER, want=link.NONE)
+        returned = gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.NONE)
         gateway.gone(returned)
         self.assertEqual(client.request('x', BUCKET)[1], 0)
-        gateway.take_demand('x', want=link.EXCLUSIVE)
+        gateway.take_demand('x', want=packets.EXCLUSIVE)
 
     def test_unused_permit_is_returned(self):
         """An unused name's permit is returned after a time."""
@@ -115,16 +115,16 @@ class Permits(ClusterCase):
         self.assertNotEqual(token, 0)
         client.release(id_, BUCKET)
         returned = gateway.take_demand('x')
-        self.assertEqual((returned.flags, returned.want, returned.block), (link.TURN_OVER, link.NONE, 1))
+        self.assertEqual((returned.flags, returned.want, returned.block), (packets.TURN_OVER, packets.NONE, 1))
         # A handle is valid until the GONE for its last demand.
         waiter = client.request('x', BUCKET)[0]
-        again = gateway.take_demand('x', want=link.EXCLUSIVE)
+        again = gateway.take_demand('x', want=packets.EXCLUSIVE)
         self.assertEqual(again.handle, demand.handle)
         gateway.gone(returned)
         gateway.permit(again)
         client.wait_granted(waiter)
         client.release(waiter, BUCKET)
-        gateway.gone(gateway.take_demand('x', flags=link.TURN_OVER))
+        gateway.gone(gateway.take_demand('x', flags=packets.TURN_OVER))
         gateway.sync()
         client.request('x', BUCKET)
         self.assertNotEqual(gateway.take_demand('x').handle, demand.handle)
@@ -134,17 +134,17 @@ class Permits(ClusterCase):
         second = client.request('x', BUCKET)[0]
         gateway.revoke(demand, reason)
         client.wait_released(first, name)
-        demand = gateway.take_demand('x', want=link.EXCLUSIVE, held=link.NONE, flags=0)
+        demand = gateway.take_demand('x', want=packets.EXCLUSIVE, held=packets.NONE, flags=0)
         self.assertFalse(client.granted(second))
         self.assert_error('NotHeld', client.release, first, BUCKET)
         gateway.permit(demand)
         client.wait_granted(second)
 
     def test_stolen(self):
-        self.check_revoked(link.STOLEN, 'stolen')
+        self.check_revoked(packets.STOLEN, 'stolen')
 
     def test_lost(self):
-        self.check_revoked(link.LOST, 'lost')
+        self.check_revoked(packets.LOST, 'lost')
 
     def test_several_names_and_buckets(self):
         gateway, client, _, demand = self.hold()
@@ -186,7 +186,7 @@ class Lease(ClusterCase):
         gateway.lease(0.1)
         client.wait_released(first, 'lost')
         [demand] = gateway.greet()
-        self.assertEqual((demand.want, demand.held, demand.block), (link.EXCLUSIVE, link.NONE, 0))
+        self.assertEqual((demand.want, demand.held, demand.block), (packets.EXCLUSIVE, packets.NONE, 0))
         gateway.permit(demand)
         client.wait_granted(second)
         signals = [(event.signal, event.id) for event in client.signals()]
@@ -213,8 +213,8 @@ class Lease(ClusterCase):
         client.request('x', BUCKET)
         deadline = in_seconds(0.3)
         gateway.serial += 1
-        gateway.send(link.lease(gateway.serial, deadline))
-        gateway.take(link.Ack, serial=gateway.serial)
+        gateway.send(packets.lease(gateway.serial, deadline))
+        gateway.take(packets.Ack, serial=gateway.serial)
         self.current.pause()
         wait_for(lambda: in_seconds(0) > deadline, what='the deadline')
         client.connection.call(
@@ -229,22 +229,22 @@ class Lease(ClusterCase):
     def test_acknowledged(self):
         gateway, _, _, _ = self.hold()
         for _ in range(3):
-            gateway.take(link.Ack, serial=gateway.lease())
+            gateway.take(packets.Ack, serial=gateway.lease())
 
     def test_late_permit(self):
         """A permit that has expired on arrival is returned."""
         gateway, client, id_, demand = self.start_all()
         block = gateway.permit(demand, seconds=-0.001)
-        returned = gateway.take_demand('x', flags=link.TURN_OVER)
-        self.assertEqual((returned.block, returned.want), (block, link.EXCLUSIVE))
+        returned = gateway.take_demand('x', flags=packets.TURN_OVER)
+        self.assertEqual((returned.block, returned.want), (block, packets.EXCLUSIVE))
         client.sync()
         self.assertFalse(client.granted(id_))
 
     def test_session_lost(self):
         gateway, client, id_, _ = self.hold()
-        gateway.lease(30, link.LOST_SESSION)
+        gateway.lease(30, packets.LOST_SESSION)
         client.wait_released(id_, 'lost')
-        gateway.take_demand('x', flags=link.TURN_OVER, want=link.NONE)
+        gateway.take_demand('x', flags=packets.TURN_OVER, want=packets.NONE)
 
 
 if __name__ == '__main__':

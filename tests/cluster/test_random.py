@@ -7,7 +7,7 @@ lock is granted only under a permit, and only once."""
 import os
 import random
 
-import clusterlink as link
+import clusterpackets as packets
 from clustercase import BUCKET, ClusterCase
 from harness import DBusError, diagnostic, full_size, main
 
@@ -101,7 +101,7 @@ class Random(ClusterCase):
         demand = self.demand()
         if demand is None:
             return
-        mode = self.random.choice((link.SHARED, link.EXCLUSIVE))
+        mode = self.random.choice((packets.SHARED, packets.EXCLUSIVE))
         self.blocks[demand.name].add(self.gateway.block + 1)
         self.gateway.permit(demand, mode, seconds=self.random.choice((60, 60, 60, -1)))
 
@@ -110,14 +110,14 @@ class Random(ClusterCase):
         if demand is None:
             return
         self.gateway.send(self.random.choice((
-            link.yield_(demand.handle, 0), link.yield_(demand.handle, 1),
-            link.revoked(demand.handle, link.LOST), link.revoked(demand.handle, link.STOLEN),
-            link.reply(link.BUSY, demand.handle, demand.number),
-            link.reply(link.GONE, demand.handle, self.random.randint(1, demand.number)),
-            link.packet(link.SYNCED))))
+            packets.yield_(demand.handle, 0), packets.yield_(demand.handle, 1),
+            packets.revoked(demand.handle, packets.LOST), packets.revoked(demand.handle, packets.STOLEN),
+            packets.reply(packets.BUSY, demand.handle, demand.number),
+            packets.reply(packets.GONE, demand.handle, self.random.randint(1, demand.number)),
+            packets.packet(packets.SYNCED))))
 
     def lease(self):
-        self.gateway.lease(60, self.random.choice((link.ACTIVE,) * 8 + (link.LOST_SESSION,)))
+        self.gateway.lease(60, self.random.choice((packets.ACTIVE,) * 8 + (packets.LOST_SESSION,)))
 
     def reconnect(self):
         if self.gateway.connection is not None and self.random.random() < 0.2:

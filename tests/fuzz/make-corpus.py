@@ -16,7 +16,7 @@ import gi
 gi.require_version('Gio', '2.0')
 from gi.repository import Gio, GLib
 
-import clusterlink as link
+import clusterpackets as cluster
 import packetclient as packets
 from calls import ADMIN, LOCKS, ROOT, SERVICE, bucket_path
 from rawbus import lock_call, method_call
@@ -74,15 +74,15 @@ def packet_inputs():
 
 
 def cluster_packet_inputs():
-    one = link.demand(1, 'frame 1', want=link.EXCLUSIVE, undecided=link.STEAL, n_waiting=3)
-    row = link.row(link.SHARED, link.HOLDS, 'node1', 'x', 17)
+    one = cluster.demand(1, 'frame 1', want=cluster.EXCLUSIVE, undecided=cluster.STEAL, n_waiting=3)
+    row = cluster.row(cluster.SHARED, cluster.HOLDS, 'node1', 'x', 17)
     for number, data in enumerate((
-            link.hello(), one, link.packet(link.READY), link.ack(7), link.list_(7),
-            link.break_(7, 'x', 'e-1'), link.lease(7, 5000000), link.permit(1, 2, 5000000, 12),
-            link.yield_(1, 1), link.revoked(1, link.LOST), link.reply(link.BUSY, 1, 2),
-            link.reply(link.GONE, 1, 2), link.packet(link.SYNCED),
-            link.rows(7, row, link.row(link.EXCLUSIVE, link.WAITS, 'node2', '', 18)),
-            link.status(link.SUSPECT, 'zk1:2181', ('node1', 'node2')), link.broken(7, 2, 1))):
+            cluster.hello(), one, cluster.packet(cluster.READY), cluster.ack(7), cluster.list_(7),
+            cluster.break_(7, 'x', 'e-1'), cluster.lease(7, 5000000), cluster.permit(1, 2, 5000000, 12),
+            cluster.yield_(1, 1), cluster.revoked(1, cluster.LOST), cluster.reply(cluster.BUSY, 1, 2),
+            cluster.reply(cluster.GONE, 1, 2), cluster.packet(cluster.SYNCED),
+            cluster.rows(7, row, cluster.row(cluster.EXCLUSIVE, cluster.WAITS, 'node2', '', 18)),
+            cluster.status(cluster.SUSPECT, 'zk1:2181', ('node1', 'node2')), cluster.broken(7, 2, 1))):
         yield f'message-{number}', data
     yield 'empty', b''
     yield 'half', one[:-8]
@@ -91,11 +91,11 @@ def cluster_packet_inputs():
     yield 'padding', one[:-1] + b'\1'
     yield 'no-nul', one.replace(b'b\0', b'bb')
     yield 'not-utf-8', one.replace(b'frame', b'fr\xc3me')
-    yield 'noncharacter', link.demand(1, '\uffff')
-    yield 'long', link.demand(2 ** 64 - 1, 'n' * 4096, bucket='b' * 64)
-    yield 'rows-wrap', link.packet(link.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
-    yield 'turn-over', link.demand(1, 'x', block=7, flags=link.TURN_OVER)
-    yield 'turn-over-while-held', link.demand(1, 'x', block=7, held=link.SHARED, flags=link.TURN_OVER)
+    yield 'noncharacter', cluster.demand(1, '\uffff')
+    yield 'long', cluster.demand(2 ** 64 - 1, 'n' * 4096, bucket='b' * 64)
+    yield 'rows-wrap', cluster.packet(cluster.ROWS, struct.pack('=QII', 1, 2 ** 32 - 1, 0) + row)
+    yield 'turn-over', cluster.demand(1, 'x', block=7, flags=cluster.TURN_OVER)
+    yield 'turn-over-while-held', cluster.demand(1, 'x', block=7, held=cluster.SHARED, flags=cluster.TURN_OVER)
 
 
 # The steps of fuzz-socket.c, in their order there, and some arguments.

@@ -12,7 +12,7 @@ import time
 
 from gi.repository import GLib
 
-import clusterlink as link
+import clusterpackets as packets
 from buses import PATIENCE
 from harness import wait_for
 
@@ -64,15 +64,15 @@ class Gateway:
 
     def _receive(self, *_args):
         try:
-            data = self.connection.recv(link.MAX_PACKET + 8)
+            data = self.connection.recv(packets.MAX_PACKET + 8)
         except (BlockingIOError, ConnectionResetError):
             data = b''
         if not data:
             self._watch = 0
             self.disconnect()
             return False
-        packet = link.read(data)
-        if isinstance(packet, link.Demand):
+        packet = packets.read(data)
+        if isinstance(packet, packets.Demand):
             self.last[packet.name] = packet
         self.packets.append(packet)
         return True
@@ -111,19 +111,19 @@ class Gateway:
             raise TimeoutError(f'{error}; the gateway has {self.packets}') from None
 
     def take_demand(self, name, **fields):
-        return self.take(link.Demand, name=name, **fields)
+        return self.take(packets.Demand, name=name, **fields)
 
     def greet(self, seconds=30):
         """The beginning of a connection, up to SYNCED; the lease is valid for that time. Returns
         the initial demands."""
-        self.take(link.Hello)
+        self.take(packets.Hello)
         found = []
-        wait_for(lambda: any(isinstance(packet, link.Ready) for packet in self.packets), what='READY')
-        while not isinstance(self.packets[0], link.Ready):
+        wait_for(lambda: any(isinstance(packet, packets.Ready) for packet in self.packets), what='READY')
+        while not isinstance(self.packets[0], packets.Ready):
             found.append(self.packets.pop(0))
         del self.packets[0]
         self.lease(seconds)
-        self.send(link.packet(link.SYNCED))
+        self.send(packets.packet(packets.SYNCED))
         return found
 
     # ---- sending
@@ -131,29 +131,29 @@ class Gateway:
     def send(self, data):
         self.connection.sendall(data)
 
-    def lease(self, seconds=30, state=link.ACTIVE, reason=0):
+    def lease(self, seconds=30, state=packets.ACTIVE, reason=0):
         self.serial += 1
-        self.send(link.lease(self.serial, in_seconds(seconds), state, reason))
+        self.send(packets.lease(self.serial, in_seconds(seconds), state, reason))
         return self.serial
 
-    def permit(self, demand, mode=link.EXCLUSIVE, seconds=30, block=None):
+    def permit(self, demand, mode=packets.EXCLUSIVE, seconds=30, block=None):
         """Sends a permit for the handle of this demand. Returns its block."""
         self.block = block or self.block + 1
-        self.send(link.permit(demand.handle, mode, in_seconds(seconds), self.block))
+        self.send(packets.permit(demand.handle, mode, in_seconds(seconds), self.block))
         return self.block
 
     def yield_(self, demand, now=0):
-        self.send(link.yield_(demand.handle, now))
+        self.send(packets.yield_(demand.handle, now))
 
     def revoke(self, demand, reason):
-        self.send(link.revoked(demand.handle, reason))
+        self.send(packets.revoked(demand.handle, reason))
 
     def busy(self, demand):
-        self.send(link.reply(link.BUSY, demand.handle, demand.number))
+        self.send(packets.reply(packets.BUSY, demand.handle, demand.number))
 
     def gone(self, demand):
-        self.send(link.reply(link.GONE, demand.handle, demand.number))
+        self.send(packets.reply(packets.GONE, demand.handle, demand.number))
 
     def sync(self):
         """Waits until weblocksd has served everything that was sent: it acknowledges a lease."""
-        self.take(link.Ack, serial=self.lease())
+        self.take(packets.Ack, serial=self.lease())

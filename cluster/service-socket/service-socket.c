@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "link.h"
+#include "service-socket.h"
 
 #include <errno.h>
 #include <gio/gio.h>
@@ -16,9 +16,9 @@
 /* The first descriptor that systemd passes. */
 #define LISTEN_FDS_START 3
 
-struct Link {
+struct ServiceSocket {
     uid_t uid;
-    const LinkFunctions *functions;
+    const ServiceSocketFunctions *functions;
     gpointer data;
     char *path; /* of a socket that this process has made; otherwise NULL */
     int listen_fd;
@@ -30,7 +30,7 @@ struct Link {
 /* ---- the connection */
 
 static void
-drop_connection(Link *self)
+drop_connection(ServiceSocket *self)
 {
     const gboolean was_greeted = self->is_greeted;
 
@@ -48,7 +48,7 @@ on_closed(const char *reason, gpointer data)
 }
 
 static void
-receive_hello(Link *self, const ClusterHead *message)
+receive_hello(ServiceSocket *self, const ClusterHead *message)
 {
     const ClusterHello *hello = (const ClusterHello *)message;
 
@@ -63,7 +63,7 @@ receive_hello(Link *self, const ClusterHead *message)
 static void
 on_received(const ClusterHead *message, gpointer data)
 {
-    Link *self = data;
+    ServiceSocket *self = data;
 
     if (!self->is_greeted) {
         receive_hello(self, message);
@@ -99,7 +99,7 @@ static const ClusterConnectionHandler handler = {
 /* ---- listening */
 
 static gboolean
-is_allowed(const Link *self, int fd)
+is_allowed(const ServiceSocket *self, int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -115,7 +115,7 @@ is_allowed(const Link *self, int fd)
 static gboolean
 on_connection(int listen_fd, GIOCondition condition, gpointer data)
 {
-    Link *self = data;
+    ServiceSocket *self = data;
     const int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0)
@@ -186,7 +186,7 @@ bind_to(int fd, const char *path, GError **error)
 }
 
 static gboolean
-open_socket(Link *self, const char *path, GError **error)
+open_socket(ServiceSocket *self, const char *path, GError **error)
 {
     if (path == NULL) {
         self->listen_fd = get_inherited_socket(error);
@@ -201,22 +201,26 @@ open_socket(Link *self, const char *path, GError **error)
     return TRUE;
 }
 
-Link *
-link_new(const char *path, uid_t uid, const LinkFunctions *functions, gpointer data, GError **error)
+ServiceSocket *
+service_socket_new(const char *path,
+                   uid_t uid,
+                   const ServiceSocketFunctions *functions,
+                   gpointer data,
+                   GError **error)
 {
-    Link *self = g_new0(Link, 1);
+    ServiceSocket *self = g_new0(ServiceSocket, 1);
 
     self->uid = uid;
     self->functions = functions;
     self->data = data;
     self->listen_fd = -1;
     if (!open_socket(self, path, error)) {
-        link_free(self);
+        service_socket_free(self);
         return NULL;
     }
     if (listen(self->listen_fd, SOMAXCONN) < 0) {
         set_errno(error, "listen");
-        link_free(self);
+        service_socket_free(self);
         return NULL;
     }
     g_unix_set_fd_nonblocking(self->listen_fd, TRUE, NULL);
@@ -225,7 +229,7 @@ link_new(const char *path, uid_t uid, const LinkFunctions *functions, gpointer d
 }
 
 void
-link_free(Link *self)
+service_socket_free(ServiceSocket *self)
 {
     if (self == NULL)
         return;
@@ -240,13 +244,13 @@ link_free(Link *self)
 }
 
 gboolean
-link_is_connected(const Link *self)
+service_socket_is_connected(const ServiceSocket *self)
 {
     return self->is_greeted;
 }
 
 void
-link_disconnect(Link *self)
+service_socket_disconnect(ServiceSocket *self)
 {
     drop_connection(self);
 }
@@ -255,13 +259,13 @@ link_disconnect(Link *self)
 
 /* Returns the output to write to; NULL if there is no service. */
 static GByteArray *
-begin(Link *self)
+begin(ServiceSocket *self)
 {
     return self->is_greeted ? cluster_connection_get_output(self->connection) : NULL;
 }
 
 static void
-end(Link *self)
+end(ServiceSocket *self)
 {
     cluster_connection_flush(self->connection);
 }
@@ -278,62 +282,69 @@ end(Link *self)
     G_STMT_END
 
 void
-link_send_lease(
-    Link *self, guint64 serial, gint64 deadline_us, ClusterState state, ClusterReason reason)
+service_socket_send_lease(ServiceSocket *self,
+                          guint64 serial,
+                          gint64 deadline_us,
+                          ClusterState state,
+                          ClusterReason reason)
 {
     SEND(self, lease, serial, deadline_us, state, reason);
 }
 
 void
-link_send_permit(Link *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
+service_socket_send_permit(
+    ServiceSocket *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block)
 {
     SEND(self, permit, handle, mode, deadline_us, block);
 }
 
 void
-link_send_yield(Link *self, guint64 handle, gboolean now)
+service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now)
 {
     SEND(self, yield, handle, now);
 }
 
 void
-link_send_revoked(Link *self, guint64 handle, ClusterRevokedReason reason)
+service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason)
 {
     SEND(self, revoked, handle, reason);
 }
 
 void
-link_send_busy(Link *self, guint64 handle, guint32 number)
+service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number)
 {
     SEND(self, reply, CLUSTER_PACKET_BUSY, handle, number);
 }
 
 void
-link_send_gone(Link *self, guint64 handle, guint32 number)
+service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number)
 {
     SEND(self, reply, CLUSTER_PACKET_GONE, handle, number);
 }
 
 void
-link_send_synced(Link *self)
+service_socket_send_synced(ServiceSocket *self)
 {
     SEND(self, head, CLUSTER_PACKET_SYNCED);
 }
 
 void
-link_send_status(Link *self, ClusterState state, const char *engine, const char *hosts)
+service_socket_send_status(ServiceSocket *self,
+                           ClusterState state,
+                           const char *engine,
+                           const char *hosts)
 {
     SEND(self, status, state, engine, hosts);
 }
 
 void
-link_send_broken(Link *self, guint64 serial, guint32 count, gboolean failed)
+service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed)
 {
     SEND(self, broken, serial, count, failed);
 }
 
 void
-link_send_rows(Link *self, const GByteArray *rows)
+service_socket_send_rows(ServiceSocket *self, const GByteArray *rows)
 {
     GByteArray *out = begin(self);
 

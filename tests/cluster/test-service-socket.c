@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* cluster/link: the gateway's end of the connection to weblocksd, over real sockets. The peer is
- * this test; each callback of the link is recorded as a line. */
+/* cluster/service-socket: the gateway's end of the connection to weblocksd, over real sockets. The
+ * peer is this test; each callback is recorded as a line. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cluster/link/link.h"
+#include "cluster/service-socket/service-socket.h"
 
 typedef struct {
     char *directory;
     char *path;
-    Link *link;
+    ServiceSocket *socket;
     GString *calls;
 } Fixture;
 
@@ -49,7 +49,7 @@ on_demand(const ClusterDemand *message, gpointer data)
 
     record(fixture, "demand %u %s/%s", (guint)message->handle, cluster_demand_get_bucket(message),
            cluster_demand_get_name(message));
-    link_send_permit(fixture->link, message->handle, message->want, 5000000, 7);
+    service_socket_send_permit(fixture->socket, message->handle, message->want, 5000000, 7);
 }
 
 static void
@@ -75,7 +75,7 @@ on_break(const ClusterBreak *message, gpointer data)
 {
     record(data, "break %s %s", cluster_break_get_name(message), cluster_break_get_host(message));
     if (g_str_equal(cluster_break_get_name(message), "disconnect"))
-        link_disconnect(((Fixture *)data)->link);
+        service_socket_disconnect(((Fixture *)data)->socket);
 }
 
 static void
@@ -84,7 +84,7 @@ on_closed(gpointer data)
     record(data, "closed");
 }
 
-static const LinkFunctions functions = {
+static const ServiceSocketFunctions functions = {
     .hello = on_hello,
     .demand = on_demand,
     .ready = on_ready,
@@ -99,18 +99,18 @@ set_up(Fixture *fixture, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
 
-    fixture->directory = g_dir_make_tmp("weblocks-link-XXXXXX", &error);
+    fixture->directory = g_dir_make_tmp("weblocks-socket-XXXXXX", &error);
     g_assert_no_error(error);
     fixture->path = g_build_filename(fixture->directory, "socket", NULL);
     fixture->calls = g_string_new(NULL);
-    fixture->link = link_new(fixture->path, getuid(), &functions, fixture, &error);
+    fixture->socket = service_socket_new(fixture->path, getuid(), &functions, fixture, &error);
     g_assert_no_error(error);
 }
 
 static void
 tear_down(Fixture *fixture, gconstpointer data)
 {
-    link_free(fixture->link);
+    service_socket_free(fixture->socket);
     g_assert_cmpint(g_access(fixture->path, F_OK), <, 0);
     g_rmdir(fixture->directory);
     g_string_free(fixture->calls, TRUE);
@@ -217,7 +217,7 @@ test_packets(Fixture *fixture, gconstpointer data)
 
     g_assert_cmpint(g_stat(fixture->path, &status), ==, 0);
     g_assert_cmpint(status.st_mode & 07777, ==, 0600);
-    g_assert_false(link_is_connected(fixture->link));
+    g_assert_false(service_socket_is_connected(fixture->socket));
     cluster_packet_write_demand(bytes, &demand, "render", "x");
     cluster_packet_write_head(bytes, CLUSTER_PACKET_READY);
     cluster_packet_write_ack(bytes, 3);
@@ -226,14 +226,14 @@ test_packets(Fixture *fixture, gconstpointer data)
     send_all(fd, bytes);
     expect(fixture, "hello\ndemand 9 render/x\nready\nack 3\nlist 4 render\n"
                     "break x e-1\n");
-    g_assert_true(link_is_connected(fixture->link));
+    g_assert_true(service_socket_is_connected(fixture->socket));
     permit = (const ClusterPermit *)receive(fd);
     g_assert_cmpuint(permit->head.kind, ==, CLUSTER_PACKET_PERMIT);
     g_assert_cmpuint(permit->handle, ==, 9);
     g_assert_cmpuint(permit->mode, ==, PERMIT_SHARED);
     close(fd);
     expect(fixture, "closed\n");
-    g_assert_false(link_is_connected(fixture->link));
+    g_assert_false(service_socket_is_connected(fixture->socket));
 }
 
 static void
@@ -245,23 +245,23 @@ test_send(Fixture *fixture, gconstpointer data)
         CLUSTER_PACKET_STATE, CLUSTER_PACKET_BROKEN,
     };
     g_autoptr(GByteArray) rows = g_byte_array_new();
-    Link *link = fixture->link;
+    ServiceSocket *socket = fixture->socket;
     int fd;
 
-    link_send_synced(link); /* dropped, since no service is connected */
+    service_socket_send_synced(socket); /* dropped, since no service is connected */
     fd = connect_and_greet(fixture);
     expect(fixture, "hello\n");
     cluster_packet_begin_rows(rows, 1);
-    link_send_lease(link, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
-    link_send_permit(link, 1, PERMIT_SHARED, 2, 3);
-    link_send_yield(link, 1, FALSE);
-    link_send_revoked(link, 1, CLUSTER_REVOKED_LOST);
-    link_send_busy(link, 1, 2);
-    link_send_gone(link, 1, 2);
-    link_send_rows(link, rows);
-    link_send_synced(link);
-    link_send_status(link, CLUSTER_STATE_LOST, "zk1:2181", "node1");
-    link_send_broken(link, 1, 2, FALSE);
+    service_socket_send_lease(socket, 1, 2, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
+    service_socket_send_permit(socket, 1, PERMIT_SHARED, 2, 3);
+    service_socket_send_yield(socket, 1, FALSE);
+    service_socket_send_revoked(socket, 1, CLUSTER_REVOKED_LOST);
+    service_socket_send_busy(socket, 1, 2);
+    service_socket_send_gone(socket, 1, 2);
+    service_socket_send_rows(socket, rows);
+    service_socket_send_synced(socket);
+    service_socket_send_status(socket, CLUSTER_STATE_LOST, "zk1:2181", "node1");
+    service_socket_send_broken(socket, 1, 2, FALSE);
     for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
         g_assert_cmpuint(receive(fd)->kind, ==, kinds[i]);
     close(fd);
@@ -279,7 +279,7 @@ test_replaced(Fixture *fixture, gconstpointer data)
     second = connect_and_greet(fixture);
     expect(fixture, "closed\nhello\n");
     expect_eof(fixture, first);
-    link_disconnect(fixture->link);
+    service_socket_disconnect(fixture->socket);
     expect(fixture, "closed\n");
     expect_eof(fixture, second);
 }
@@ -341,8 +341,8 @@ test_unread(Fixture *fixture, gconstpointer data)
     guint n_sent = 0;
 
     expect(fixture, "hello\n");
-    while (link_is_connected(fixture->link)) {
-        link_send_status(fixture->link, CLUSTER_STATE_ACTIVE, "", text);
+    while (service_socket_is_connected(fixture->socket)) {
+        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text);
         while (g_main_context_iteration(NULL, FALSE))
             ;
         g_assert_cmpuint(n_sent++, <, 1000); /* 30 MB */
@@ -363,8 +363,8 @@ test_slow_reader(Fixture *fixture, gconstpointer data)
 
     expect(fixture, "hello\n");
     for (guint64 i = 1; i <= 60; i++) {
-        link_send_status(fixture->link, CLUSTER_STATE_ACTIVE, "", text);
-        link_send_lease(fixture->link, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
+        service_socket_send_status(fixture->socket, CLUSTER_STATE_ACTIVE, "", text);
+        service_socket_send_lease(fixture->socket, i, 0, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     }
     while (n_received < 60) {
         g_assert_cmpuint(receive(fd)->kind, ==, CLUSTER_PACKET_STATE);
@@ -386,8 +386,8 @@ test_other_user(Fixture *fixture, gconstpointer data)
     g_autoptr(GError) error = NULL;
     int fd;
 
-    link_free(fixture->link);
-    fixture->link = link_new(fixture->path, getuid() + 1, &functions, fixture, &error);
+    service_socket_free(fixture->socket);
+    fixture->socket = service_socket_new(fixture->path, getuid() + 1, &functions, fixture, &error);
     g_assert_no_error(error);
     g_assert_cmpint(g_chmod(fixture->path, 0666), ==, 0);
     g_assert_cmpint(g_chmod(fixture->directory, 0755), ==, 0);
@@ -398,7 +398,7 @@ test_other_user(Fixture *fixture, gconstpointer data)
         g_assert_cmpint(seteuid(0), ==, 0);
     expect_eof(fixture, fd);
     expect(fixture, "");
-    g_assert_false(link_is_connected(fixture->link));
+    g_assert_false(service_socket_is_connected(fixture->socket));
 }
 
 static void
@@ -407,14 +407,14 @@ test_bad_path(void)
     g_autofree char *long_path = g_strnfill(200, 'x');
     g_autoptr(GError) error = NULL;
 
-    g_assert_null(link_new("/no/such/directory", 0, &functions, NULL, &error));
+    g_assert_null(service_socket_new("/no/such/directory", 0, &functions, NULL, &error));
     g_assert_nonnull(error);
     g_clear_error(&error);
-    g_assert_null(link_new(long_path, 0, &functions, NULL, &error));
+    g_assert_null(service_socket_new(long_path, 0, &functions, NULL, &error));
     g_assert_nonnull(error);
     g_clear_error(&error);
     g_unsetenv("LISTEN_FDS");
-    g_assert_null(link_new(NULL, 0, &functions, NULL, &error));
+    g_assert_null(service_socket_new(NULL, 0, &functions, NULL, &error));
     g_assert_nonnull(error);
 }
 
@@ -434,8 +434,8 @@ test_inherited(Fixture *fixture, gconstpointer data)
     g_assert_cmpint(listen(inherited_fd, 1), ==, 0);
     g_setenv("LISTEN_PID", pid, TRUE);
     g_setenv("LISTEN_FDS", "1", TRUE);
-    link_free(fixture->link);
-    fixture->link = link_new(NULL, getuid(), &functions, fixture, &error);
+    service_socket_free(fixture->socket);
+    fixture->socket = service_socket_new(NULL, getuid(), &functions, fixture, &error);
     g_assert_no_error(error);
     g_assert_null(g_getenv("LISTEN_FDS"));
     fd = connect_to(path);
@@ -457,15 +457,16 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     /* The warning about a refused peer is not fatal. */
     g_log_set_always_fatal(G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL);
-    g_test_add("/link/packets", Fixture, NULL, set_up, test_packets, tear_down);
-    g_test_add("/link/send", Fixture, NULL, set_up, test_send, tear_down);
-    g_test_add("/link/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
-    g_test_add("/link/disconnect-within", Fixture, NULL, set_up, test_disconnect_within, tear_down);
-    g_test_add("/link/malformed", Fixture, NULL, set_up, test_malformed, tear_down);
-    g_test_add("/link/unread", Fixture, NULL, set_up, test_unread, tear_down);
-    g_test_add("/link/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
-    g_test_add("/link/other-user", Fixture, NULL, set_up, test_other_user, tear_down);
-    g_test_add_func("/link/bad-path", test_bad_path);
-    g_test_add("/link/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
+    g_test_add("/service-socket/packets", Fixture, NULL, set_up, test_packets, tear_down);
+    g_test_add("/service-socket/send", Fixture, NULL, set_up, test_send, tear_down);
+    g_test_add("/service-socket/replaced", Fixture, NULL, set_up, test_replaced, tear_down);
+    g_test_add("/service-socket/disconnect-within", Fixture, NULL, set_up, test_disconnect_within,
+               tear_down);
+    g_test_add("/service-socket/malformed", Fixture, NULL, set_up, test_malformed, tear_down);
+    g_test_add("/service-socket/unread", Fixture, NULL, set_up, test_unread, tear_down);
+    g_test_add("/service-socket/slow-reader", Fixture, NULL, set_up, test_slow_reader, tear_down);
+    g_test_add("/service-socket/other-user", Fixture, NULL, set_up, test_other_user, tear_down);
+    g_test_add_func("/service-socket/bad-path", test_bad_path);
+    g_test_add("/service-socket/inherited", Fixture, NULL, set_up, test_inherited, tear_down);
     return g_test_run();
 }

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+/* The gateway's end of the connection to weblocksd: listens on a socket, and passes the packets of
+ * the service to the functions of a table. common/cluster-packet.h has their meaning.
+ *
+ * There is one service at a time, which must have the uid that the socket was created for (or uid
+ * 0). When another process of that uid connects, it replaces the earlier one: that is a service
+ * that has been restarted. A peer of another uid is disconnected immediately, and so is a service
+ * that sends a malformed packet, or one out of order. */
+
+#pragma once
+
+#include <glib.h>
+#include <sys/types.h>
+
+#include "cluster-connection.h"
+#include "cluster-packet.h"
+
+/* The functions may send, and may call service_socket_disconnect(). Messages are valid until they
+ * return. */
+typedef struct {
+    void (*hello)(gpointer data);
+    void (*demand)(const ClusterDemand *message, gpointer data);
+    void (*ready)(gpointer data);
+    void (*ack)(guint64 serial, gpointer data);
+    void (*list)(const ClusterList *message, gpointer data);
+    void (*break_claims)(const ClusterBreak *message, gpointer data);
+    /* The service that sent `hello` has disconnected. Not called by service_socket_free(). */
+    void (*closed)(gpointer data);
+} ServiceSocketFunctions;
+
+typedef struct ServiceSocket ServiceSocket;
+
+/* Listens on a socket that systemd has passed or, if `path` is not NULL, on a new socket with mode
+ * 0600 at that path, which replaces an existing one. `functions` must stay valid. */
+ServiceSocket *service_socket_new(const char *path,
+                                  uid_t uid,
+                                  const ServiceSocketFunctions *functions,
+                                  gpointer data,
+                                  GError **error);
+void service_socket_free(ServiceSocket *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceSocket, service_socket_free)
+
+/* Whether a service is connected, and has sent `hello`. */
+gboolean service_socket_is_connected(const ServiceSocket *self);
+
+/* Disconnects the service, if there is one; `closed` is called. */
+void service_socket_disconnect(ServiceSocket *self);
+
+/* Send a packet in the order of the calls; without a service, it is dropped. The rest of the name
+ * is that of the function of cluster-packet.h that writes it. */
+void service_socket_send_lease(ServiceSocket *self,
+                               guint64 serial,
+                               gint64 deadline_us,
+                               ClusterState state,
+                               ClusterReason reason);
+void service_socket_send_permit(
+    ServiceSocket *self, guint64 handle, PermitMode mode, gint64 deadline_us, guint64 block);
+void service_socket_send_yield(ServiceSocket *self, guint64 handle, gboolean now);
+void service_socket_send_revoked(ServiceSocket *self, guint64 handle, ClusterRevokedReason reason);
+void service_socket_send_busy(ServiceSocket *self, guint64 handle, guint32 number);
+void service_socket_send_gone(ServiceSocket *self, guint64 handle, guint32 number);
+void service_socket_send_synced(ServiceSocket *self);
+void service_socket_send_status(ServiceSocket *self,
+                                ClusterState state,
+                                const char *engine,
+                                const char *hosts);
+void
+service_socket_send_broken(ServiceSocket *self, guint64 serial, guint32 count, gboolean failed);
+
+/* Sends ROWS, which were written by cluster_packet_begin_rows() and cluster_packet_add_row(). */
+void service_socket_send_rows(ServiceSocket *self, const GByteArray *rows);
