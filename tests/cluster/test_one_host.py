@@ -120,7 +120,7 @@ class Nodes(OneHostCase):
         self.assert_connected()
 
     def test_data_of_names(self):
-        path = self.make_name('n')
+        path = self.make_name('names')
         node = self.other.claim(path, text='5 h')
         valid = ('x', [('x', 'exclusive', 'host:h')])
         for version, (name, rows) in enumerate((('x' * 4097, []), valid, ('\ufdd0', []), valid)):
@@ -139,7 +139,6 @@ class Nodes(OneHostCase):
         hosts = wait_for(lambda: self.client.get_property('Cluster')['hosts'], what='hosts')
         self.assertEqual({len(host) for host in hosts} - {len('alpha'), len('beta')}, {255})
         self.assertLess(sum(len(host) + 1 for host in hosts), HOSTS_BYTES)
-
 
     def test_break_of_one_host(self):
         """It ends what that host holds, and nothing else."""
