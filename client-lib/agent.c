@@ -55,7 +55,7 @@ web_locks_agent_get_connection(WebLocksAgent *self)
 typedef struct {
     GWeakRef agent;
     Session *session;
-    int is_told; /* a notification is queued; atomic */
+    int is_queued; /* whether a notification is queued; atomic */
 } AgentRef;
 
 static void
@@ -84,7 +84,7 @@ change_run(SessionDelivery *delivery)
     AgentRef *ref = ((Change *)delivery)->ref;
     g_autoptr(GObject) self = g_weak_ref_get(&ref->agent);
 
-    g_atomic_int_set(&ref->is_told, FALSE);
+    g_atomic_int_set(&ref->is_queued, FALSE);
     if (self == NULL)
         return;
     g_object_freeze_notify(self);
@@ -106,7 +106,7 @@ on_connection_changed(gpointer data)
     AgentRef *ref = data;
     Change *change;
 
-    if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
+    if (!g_atomic_int_compare_and_exchange(&ref->is_queued, FALSE, TRUE))
         return;
     change = g_new0(Change, 1);
     change->delivery.run = change_run;

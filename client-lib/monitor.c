@@ -107,7 +107,7 @@ struct MonitorRef {
     Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
     GMainContext *context;
-    int is_told; /* atomic: a change was reported, and the timer will run */
+    int is_reported; /* atomic: a change was reported, and the timer will run */
 };
 
 static MonitorRef *
@@ -143,7 +143,7 @@ refresh_if_alive(MonitorRef *ref)
 {
     g_autoptr(WebLocksMonitor) self = g_weak_ref_get(&ref->monitor);
 
-    g_atomic_int_set(&ref->is_told, FALSE);
+    g_atomic_int_set(&ref->is_reported, FALSE);
     if (self == NULL)
         return;
     /* The result is to be delivered in the current context. */
@@ -201,7 +201,7 @@ on_changed(GDBusMessage *signal, gpointer data)
         survey_signal(ref->survey, signal);
     else
         survey_invalidate(ref->survey);
-    if (!g_atomic_int_compare_and_exchange(&ref->is_told, FALSE, TRUE))
+    if (!g_atomic_int_compare_and_exchange(&ref->is_reported, FALSE, TRUE))
         return;
     change = g_new0(Change, 1);
     change->delivery.run = change_run;
@@ -269,7 +269,7 @@ free_nothing(gpointer data)
 static const MethodCallKind refresh_kind = {build_refresh, read_refresh, free_nothing};
 
 static void
-tell_looked(WebLocksMonitor *self)
+call_looked(WebLocksMonitor *self)
 {
     if (self->looked != NULL)
         self->looked(self->looked_data);
@@ -306,7 +306,7 @@ on_refresh_failed(WebLocksMonitor *self, const GError *error)
     session_leave(session);
     update_lists(self);
     end_look(self, 0);
-    tell_looked(self);
+    call_looked(self);
 }
 
 static void
@@ -314,7 +314,7 @@ take_in(WebLocksMonitor *self)
 {
     update_lists(self);
     end_look(self, 0);
-    tell_looked(self);
+    call_looked(self);
 }
 
 static void

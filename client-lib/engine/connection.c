@@ -145,7 +145,7 @@ is_of_all_buckets(const ConnectionWatch *watch)
 
 /* `signal` and the resource name that it is about; NULL: it concerns all. */
 static void
-tell_watches(Connection *self, GDBusMessage *signal, const char *name)
+notify_watches(Connection *self, GDBusMessage *signal, const char *name)
 {
     const char *path = signal != NULL ? g_dbus_message_get_path(signal) : NULL;
 
@@ -305,7 +305,7 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     recovery_close(lock_table_get_recovery(self->table));
     finish_all(self, reason, error);
     bus_close(self->bus, error);
-    tell_watches(self, NULL, NULL);
+    notify_watches(self, NULL, NULL);
 }
 
 /* ---- closing by the application
@@ -390,7 +390,7 @@ close_connection(Connection *self)
     }
     set_state(self, STATE_CLOSED);
     finish_all(self, PACKET_REASON_TERMINATED, error);
-    tell_watches(self, NULL, NULL);
+    notify_watches(self, NULL, NULL);
     start_to_linger(self);
 }
 
@@ -435,7 +435,7 @@ on_owner_changed(gpointer data)
     self->n_owner_changes++;
     recovery_owner_changed(lock_table_get_recovery(self->table));
     method_calls_owner_changed(self->method_calls);
-    tell_watches(self, NULL, NULL);
+    notify_watches(self, NULL, NULL);
 }
 
 static void
@@ -457,7 +457,7 @@ on_signal(GDBusMessage *signal, gpointer data)
         name = g_variant_get_child_value(body, 1);
     if (name != NULL && !g_variant_is_of_type(name, G_VARIANT_TYPE_STRING))
         g_clear_pointer(&name, g_variant_unref);
-    tell_watches(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
+    notify_watches(data, signal, name != NULL ? g_variant_get_string(name, NULL) : NULL);
 }
 
 /* If it was never connected, the next operation tries again. */

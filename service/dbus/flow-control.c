@@ -129,7 +129,7 @@ flow_control_add_descriptor(FlowControl *self)
 gboolean
 flow_control_admit_watched(FlowControl *self)
 {
-    gboolean is_admitted = flow_control_may_tell_missed(self);
+    gboolean is_admitted = flow_control_may_send_missed(self);
 
     if (is_admitted)
         self->watched.n_sent++;
@@ -138,7 +138,7 @@ flow_control_admit_watched(FlowControl *self)
 }
 
 gboolean
-flow_control_may_tell_missed(const FlowControl *self)
+flow_control_may_send_missed(const FlowControl *self)
 {
     return count_unacknowledged(&self->watched) < WATCHED_MAX;
 }

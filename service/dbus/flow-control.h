@@ -75,7 +75,7 @@ void flow_control_add_descriptor(FlowControl *self);
 gboolean flow_control_admit_watched(FlowControl *self);
 
 /* Whether enough is acknowledged for the signal `Missed`. */
-gboolean flow_control_may_tell_missed(const FlowControl *self);
+gboolean flow_control_may_send_missed(const FlowControl *self);
 
 /* Whether too much is unacknowledged, regardless of exemptions. */
 gboolean flow_control_is_behind(const FlowControl *self);

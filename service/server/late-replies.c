@@ -96,7 +96,7 @@ late_replies_send(Server *server, const Effect *effect)
 }
 
 void
-late_replies_tell_id(Server *server, const LockRequest *request)
+late_replies_send_id(Server *server, const LockRequest *request)
 {
     const LateReply *late = find(server, request);
 

@@ -29,7 +29,7 @@ gboolean late_replies_keep(Client *client,
 gboolean late_replies_send(Server *server, const Effect *effect);
 
 /* Sends the reply of a request that waits, if it is a late one: with the id, as pending. */
-void late_replies_tell_id(Server *server, const LockRequest *request);
+void late_replies_send_id(Server *server, const LockRequest *request);
 
 /* At shutdown: aborts the requests. The effects of this refuse the calls. */
 void late_replies_abort_all(Server *server);

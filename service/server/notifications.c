@@ -27,7 +27,7 @@ send_reply(PendingReply *pending)
 }
 
 /* Effects that the reply to the client's own call reports, so that no event is sent. */
-static const gboolean owner_knows[N_EFFECT_KINDS] = {
+static const gboolean is_in_reply[N_EFFECT_KINDS] = {
     [EFFECT_WAITING] = TRUE,
     [EFFECT_RELEASED] = TRUE,
     [EFFECT_ABORTED] = TRUE,
@@ -69,7 +69,7 @@ notify_owner(Server *server, const Effect *effect)
 {
     Client *owner = effect->request->agent->server_data;
 
-    if (late_replies_send(server, effect) || owner == NULL || owner_knows[effect->kind])
+    if (late_replies_send(server, effect) || owner == NULL || is_in_reply[effect->kind])
         return NULL;
     owner->channel->event(owner, effect);
     return owner->channel == owner->default_channel ? owner : NULL;
@@ -93,7 +93,7 @@ notify(Server *server, PendingReply *pending)
         watches_notify(server, effect, notified);
     }
     if (pending->client != NULL && reply != NULL && reply->request != NULL)
-        late_replies_tell_id(server, reply->request);
+        late_replies_send_id(server, reply->request);
     send_reply(pending);
     effects_clear(effects);
 }

@@ -174,7 +174,7 @@ watches_notify(Server *server, const Effect *effect, const Client *notified)
 void
 watches_notify_missed(Client *client)
 {
-    if (!flow_control_may_tell_missed(client->flow))
+    if (!flow_control_may_send_missed(client->flow))
         return;
     for (GList *link = client->watches.head; link != NULL; link = link->next) {
         Watch *watch = link->data;
