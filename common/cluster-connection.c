@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <glib-unix.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define OUTPUT_BYTES_MAX (4u * 1024 * 1024)
@@ -160,6 +161,22 @@ cluster_connection_get_output(ClusterConnection *self)
 }
 
 /* ---- */
+
+int
+cluster_connection_open(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (g_strlcpy(address.sun_path, path, sizeof address.sun_path) >= sizeof address.sun_path)
+        return -1;
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
 
 ClusterConnection *
 cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer data)

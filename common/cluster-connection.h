@@ -27,6 +27,10 @@ typedef struct {
 
 typedef struct ClusterConnection ClusterConnection;
 
+/* Returns a socket that is connected to the one at `path`, or -1. A local socket is connected
+ * immediately, or not at all. */
+int cluster_connection_open(const char *path);
+
 /* Takes `fd`, a connected socket, and makes it non-blocking. `handler` must stay valid. */
 ClusterConnection *
 cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer data);

@@ -9,7 +9,7 @@
 #include "bus-names.h"
 #include "demands.h"
 #include "gateway.h"
-#include "lease.h"
+#include "lease-timer.h"
 #include "lock-manager.h"
 #include "permit.h"
 #include "principal.h"
@@ -22,7 +22,7 @@ struct Cluster {
     gpointer data;
     Gateway gateway;
     Demands demands;
-    Lease lease;
+    LeaseTimer lease;
     gboolean is_synced;      /* the gateway has confirmed what is valid */
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
     guint64 last_serial;     /* of LIST and BREAK */
@@ -79,14 +79,14 @@ cluster_check_lease(Cluster *self)
 {
     gboolean has_lost;
 
-    if (!lease_is_over(&self->lease))
+    if (!lease_timer_is_over(&self->lease))
         return FALSE;
     if (!self->is_synced && self->next_deadline_us > boot_time_get_us()) {
         /* The gateway has a new lease, and has confirmed some permits. */
-        lease_set(&self->lease, self->next_deadline_us);
+        lease_timer_set(&self->lease, self->next_deadline_us);
         return lose_all(self, TRUE);
     }
-    lease_set(&self->lease, 0);
+    lease_timer_set(&self->lease, 0);
     has_lost = lose_all(self, FALSE);
     if (has_lost) {
         g_message("the lease of the cluster is over: locks are lost");
@@ -100,7 +100,7 @@ static void
 set_deadline(Cluster *self, gint64 deadline_us)
 {
     if (self->is_synced || self->lease.deadline_us == 0)
-        lease_set(&self->lease, deadline_us);
+        lease_timer_set(&self->lease, deadline_us);
     else
         self->next_deadline_us = deadline_us;
 }
@@ -116,7 +116,7 @@ receive_lease(Cluster *self, const ClusterLease *message)
     self->state = message->state;
     self->reason = message->reason;
     if (message->state == CLUSTER_STATE_LOST) {
-        lease_set(&self->lease, 0);
+        lease_timer_set(&self->lease, 0);
         lose_all(self, FALSE);
     } else if (message->deadline_us != 0) {
         set_deadline(self, message->deadline_us);
@@ -153,7 +153,7 @@ receive_synced(Cluster *self)
     lose_all(self, TRUE);
     self->is_synced = TRUE;
     if (self->next_deadline_us != 0)
-        lease_set(&self->lease, self->next_deadline_us);
+        lease_timer_set(&self->lease, self->next_deadline_us);
     self->next_deadline_us = 0;
 }
 
@@ -348,7 +348,7 @@ cluster_new(Session *session,
     self->last_serial = (guint64)g_random_int() << 32;
     gateway_init(&self->gateway, socket_path, &session->turn, &gateway_functions, self);
     demands_init(&self->demands, on_linger, self);
-    lease_init(&self->lease, on_lease_timer, self);
+    lease_timer_init(&self->lease, on_lease_timer, self);
     return self;
 }
 
@@ -359,7 +359,7 @@ cluster_free(Cluster *self)
         return;
     gateway_fini(&self->gateway);
     demands_fini(&self->demands);
-    lease_fini(&self->lease);
+    lease_timer_fini(&self->lease);
     cluster_config_free(self->config);
     g_free(self->engine);
     g_free(self->hosts);
@@ -409,7 +409,7 @@ cluster_begin(Cluster *self, gint64 deadline_us)
     if (demands_get_size(&self->demands) == 0)
         return;
     /* Without a stored deadline, it is over immediately. */
-    lease_set(&self->lease, CLAMP(deadline_us, 1, limit_us));
+    lease_timer_set(&self->lease, CLAMP(deadline_us, 1, limit_us));
     cluster_check_lease(self);
     gateway_connect(&self->gateway);
 }

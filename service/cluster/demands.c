@@ -79,7 +79,7 @@ demands_get(Demands *self, LockQueue *queue)
 void
 demands_foreach(Demands *self, void (*visit)(Demand *demand, gpointer data), gpointer data)
 {
-    g_autoptr(GList) demands = g_hash_table_get_values(self->by_queue);
+    g_autoptr(GList) demands = g_hash_table_get_values(self->by_handle);
 
     for (const GList *link = demands; link != NULL; link = link->next)
         visit(link->data, data);

@@ -4,9 +4,6 @@
 #include "gateway.h"
 
 #include <errno.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define DELAY_MIN_MS 50
 #define DELAY_MAX_MS 1000
@@ -68,23 +65,6 @@ static const ClusterConnectionHandler handler = {
 
 /* ---- connecting */
 
-/* Returns a connected socket, or -1. A local socket is connected immediately, or not at all. */
-static int
-open_socket(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd;
-
-    if (g_strlcpy(address.sun_path, path, sizeof address.sun_path) >= sizeof address.sun_path)
-        return -1;
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 static gboolean
 on_retry(gpointer data)
 {
@@ -113,7 +93,7 @@ gateway_connect(Gateway *self)
 
     if (self->connection != NULL || self->retry_id != 0)
         return;
-    fd = open_socket(self->path);
+    fd = cluster_connection_open(self->path);
     if (fd < 0) {
         g_debug("%s: no gateway to the cluster: %s", self->path, g_strerror(errno));
         connect_later(self);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-#include "lease.h"
+#include "lease-timer.h"
 
 #include <errno.h>
 #include <glib-unix.h>
@@ -14,7 +14,7 @@
 static gboolean
 on_readable(int fd, GIOCondition condition, gpointer data)
 {
-    const Lease *lease = data;
+    const LeaseTimer *lease = data;
     guint64 n_expirations;
 
     if (read(fd, &n_expirations, sizeof n_expirations) == sizeof n_expirations)
@@ -23,9 +23,9 @@ on_readable(int fd, GIOCondition condition, gpointer data)
 }
 
 void
-lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data)
+lease_timer_init(LeaseTimer *lease, void (*on_timer)(gpointer data), gpointer data)
 {
-    *lease = (Lease){
+    *lease = (LeaseTimer){
         .timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
         .on_timer = on_timer,
         .data = data,
@@ -37,14 +37,14 @@ lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data)
 }
 
 void
-lease_fini(Lease *lease)
+lease_timer_fini(LeaseTimer *lease)
 {
     g_clear_handle_id(&lease->timer_id, g_source_remove);
     close(lease->timer_fd);
 }
 
 void
-lease_set(Lease *lease, gint64 deadline_us)
+lease_timer_set(LeaseTimer *lease, gint64 deadline_us)
 {
     /* A time of 0 stops the timer. */
     const struct itimerspec value = {
@@ -59,7 +59,7 @@ lease_set(Lease *lease, gint64 deadline_us)
 }
 
 gboolean
-lease_is_over(const Lease *lease)
+lease_timer_is_over(const LeaseTimer *lease)
 {
     return lease->deadline_us != 0 && boot_time_get_us() >= lease->deadline_us;
 }

@@ -5,7 +5,7 @@
  * granted the same locks.
  *
  * It is a time of CLOCK_BOOTTIME, which continues while the machine is suspended. The owner calls
- * lease_is_over() before it looks at any event; a timer makes sure that there is one. */
+ * lease_timer_is_over() before it looks at any event; a timer makes sure that there is one. */
 
 #pragma once
 
@@ -17,14 +17,14 @@ typedef struct {
     guint timer_id;
     void (*on_timer)(gpointer data);
     gpointer data;
-} Lease;
+} LeaseTimer;
 
 /* `on_timer` is called some time after the deadline, in the default main context. */
-void lease_init(Lease *lease, void (*on_timer)(gpointer data), gpointer data);
-void lease_fini(Lease *lease);
+void lease_timer_init(LeaseTimer *lease, void (*on_timer)(gpointer data), gpointer data);
+void lease_timer_fini(LeaseTimer *lease);
 
 /* Sets the deadline; 0: there is no lease any more. */
-void lease_set(Lease *lease, gint64 deadline_us);
+void lease_timer_set(LeaseTimer *lease, gint64 deadline_us);
 
 /* Whether there is a lease, and its deadline has passed. */
-gboolean lease_is_over(const Lease *lease);
+gboolean lease_timer_is_over(const LeaseTimer *lease);
