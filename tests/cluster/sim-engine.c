@@ -6,7 +6,7 @@
 /* A node of a claim. */
 typedef struct {
     ClaimName name;
-    gint64 created_us;
+    gint64 created_us; /* or granted */
 } Node;
 
 /* The state of a name after a commit. */
@@ -74,8 +74,8 @@ struct SimEngine {
     GPtrArray *connections; /* all, also closed ones */
     GHashTable *operations; /* in progress */
     GArray *created;        /* of Node: all, also deleted ones */
+    GArray *granted;        /* of Node: for each block of tokens, from block 1 on */
     GArray *stolen;         /* of ClaimName */
-    guint64 last_block;
     guint n_wrong_grants;
 };
 
@@ -219,6 +219,7 @@ sim_engine_new(SimLoop *loop)
     engine->connections = g_ptr_array_new_with_free_func(connection_free);
     engine->operations = g_hash_table_new_full(NULL, NULL, operation_free, NULL);
     engine->created = g_array_new(FALSE, FALSE, sizeof(Node));
+    engine->granted = g_array_new(FALSE, FALSE, sizeof(Node));
     engine->stolen = g_array_new(FALSE, FALSE, sizeof(ClaimName));
     for (guint i = 0; i < SIM_SERVERS; i++)
         engine->stalled[i] = g_ptr_array_new();
@@ -236,6 +237,7 @@ sim_engine_free(SimEngine *engine)
     g_ptr_array_unref(engine->snapshots);
     g_ptr_array_unref(engine->sessions);
     g_array_unref(engine->created);
+    g_array_unref(engine->granted);
     g_array_unref(engine->stolen);
     g_free(engine);
 }
@@ -497,6 +499,7 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
 {
     const ClaimAction *action = &operation->action;
     ClaimName name = action->name;
+    Node node = {name, engine->loop->now_us};
 
     switch (action->operation) {
     case CLAIM_ENSURE:
@@ -524,7 +527,8 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
         /* fall through */
     case CLAIM_GRANT:
         state->version++;
-        operation->value.block = ++engine->last_block;
+        g_array_append_val(engine->granted, node);
+        operation->value.block = engine->granted->len;
         check_first(engine, state, &name);
         break;
     case CLAIM_LIST:
@@ -712,6 +716,15 @@ sim_engine_scan(const SimEngine *engine, guint name, guint64 session)
         if (g_array_index(claims, ClaimName, i).session == session)
             g_array_append_val(own, g_array_index(claims, ClaimName, i));
     return own;
+}
+
+const ClaimName *
+sim_engine_get_granted(const SimEngine *engine, guint64 block, gint64 *out_committed_us)
+{
+    const Node *node = &g_array_index(engine->granted, Node, block - 1);
+
+    *out_committed_us = node->created_us;
+    return &node->name;
 }
 
 gboolean

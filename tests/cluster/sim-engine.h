@@ -70,6 +70,10 @@ const GArray *sim_engine_get_claims(const SimEngine *engine, guint name);
 /* The names of a session's own claims. The caller owns the array of ClaimName. */
 GArray *sim_engine_scan(const SimEngine *engine, guint name, guint64 session);
 
+/* The claim whose grant or steal got this block of tokens, and when. Borrowed. */
+const ClaimName *
+sim_engine_get_granted(const SimEngine *engine, guint64 block, gint64 *out_committed_us);
+
 /* Whether the claim was deleted by a steal; when it was created. */
 gboolean sim_engine_was_stolen(const SimEngine *engine, const ClaimName *name);
 gint64 sim_engine_get_oldest_rival_us(const SimEngine *engine, guint name, const ClaimName *own);

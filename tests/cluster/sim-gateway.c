@@ -11,65 +11,66 @@ static void begin_connecting(SimHost *host);
 
 /* ---- messages for the lock service */
 
+/* Sends what was written to the output. */
 static void
-send_lease(SimHost *host)
+flush(SimHost *host)
 {
-    if (host->is_linked)
-        sim_service_send_lease(host, lease_next_serial(&host->lease), host->lease.deadline_us);
+    if (host->gateway_link != 0)
+        sim_host_send(host, FALSE, host->output);
+    g_byte_array_set_size(host->output, 0);
+}
+
+static void
+send_lease(SimHost *host, ClusterState state)
+{
+    if (host->gateway_link == 0)
+        return;
+    cluster_packet_write_lease(host->output, lease_next_serial(&host->lease),
+                               host->lease.deadline_us, state, CLUSTER_REASON_NONE);
+    flush(host);
 }
 
 static void
 settle(SimHost *host)
 {
-    if (!host->is_ready || host->has_sent_synced || !host->is_linked)
-        return;
-    if (host->connection == NULL)
+    if (!host->is_ready || host->has_sent_synced || host->connection == NULL)
         return;
     for (guint i = 0; i < SIM_NAMES; i++)
         if (host->parts[i].claim != NULL && !claim_is_settled(host->parts[i].claim))
             return;
     host->has_sent_synced = TRUE;
-    sim_service_send_synced(host);
+    cluster_packet_write_head(host->output, CLUSTER_PACKET_SYNCED);
+    flush(host);
 }
 
 /* ---- messages from the lock service */
 
-typedef struct {
-    SimMessage head;
-    guint name;
-    guint64 handle;
-    ClaimDemand demand;
-} DemandMessage;
-
 static void
-on_demand(gpointer data)
+take_demand(SimHost *host, const ClusterDemand *message)
 {
-    DemandMessage *message = data;
-    SimHost *host = message->head.host;
-    SimPart *part = &host->parts[message->name];
+    guint name = (guint)(cluster_demand_get_name(message)[0] - '0');
+    SimPart *part = &host->parts[name];
+    const ClaimDemand demand = {
+        .want = message->want,
+        .held = message->held,
+        .has_if_available = message->undecided == CLUSTER_UNDECIDED_IF_AVAILABLE,
+        .has_steal = message->undecided == CLUSTER_UNDECIDED_STEAL,
+        .is_returned = (message->flags & CLUSTER_DEMAND_TURN_OVER) != 0,
+        .block = message->block,
+    };
 
     if (part->claim == NULL) {
         part->claim = claim_new(TURN_US, &host->last_turn);
         if (host->connection != NULL)
             claim_connected(part->claim, host->session, host->loop->now_us);
     }
-    sim_trace(host->loop, "host %u: name %u: demand want %d held %d returned %d", host->number,
-              message->name, message->demand.want, message->demand.held,
-              message->demand.is_returned);
+    sim_trace(host->loop, "host %u: name %u: demand %u of %u: want %d held %d returned %d",
+              host->number, name, message->number, (guint)message->handle, demand.want, demand.held,
+              demand.is_returned);
     part->handle = message->handle;
-    claim_set_demand(part->claim, &message->demand, host->loop->now_us);
-    run_part(host, message->name);
-}
-
-void
-sim_gateway_send_demand(SimHost *host, guint name, guint64 handle, const ClaimDemand *demand)
-{
-    DemandMessage *message = g_new0(DemandMessage, 1);
-
-    message->name = name;
-    message->handle = handle;
-    message->demand = *demand;
-    sim_host_send_up(host, on_demand, message);
+    part->number = message->number;
+    claim_set_demand(part->claim, &demand, host->loop->now_us);
+    run_part(host, name);
 }
 
 /* Once the lock service has sent all its demands, claims without a handle are not needed. */
@@ -86,50 +87,35 @@ drop_unwanted(SimHost *host)
     }
 }
 
-static void
-on_ready(gpointer data)
+void
+sim_gateway_receive(SimHost *host, const ClusterHead *message)
 {
-    SimHost *host = ((SimMessage *)data)->host;
-
-    host->is_ready = TRUE;
-    drop_unwanted(host);
-    settle(host);
+    switch (message->kind) {
+    case CLUSTER_PACKET_HELLO:
+        host->is_ready = FALSE;
+        host->has_sent_synced = FALSE;
+        send_lease(host, CLUSTER_STATE_ACTIVE);
+        break;
+    case CLUSTER_PACKET_DEMAND:
+        take_demand(host, (const ClusterDemand *)message);
+        break;
+    case CLUSTER_PACKET_READY:
+        host->is_ready = TRUE;
+        drop_unwanted(host);
+        settle(host);
+        break;
+    case CLUSTER_PACKET_ACK:
+        lease_acknowledge(&host->lease, ((const ClusterAck *)message)->serial);
+        break;
+    default:
+        g_assert_not_reached();
+    }
 }
 
 void
-sim_gateway_send_ready(SimHost *host)
-{
-    sim_host_send_up(host, on_ready, g_new0(SimMessage, 1));
-}
-
-typedef struct {
-    SimMessage head;
-    guint64 serial;
-} AckMessage;
-
-static void
-on_ack(gpointer data)
-{
-    AckMessage *message = data;
-
-    lease_acknowledge(&message->head.host->lease, message->serial);
-}
-
-void
-sim_gateway_send_ack(SimHost *host, guint64 serial)
-{
-    AckMessage *message = g_new0(AckMessage, 1);
-
-    message->serial = serial;
-    sim_host_send_up(host, on_ack, message);
-}
-
-void
-sim_gateway_connected(SimHost *host)
+sim_gateway_closed(SimHost *host)
 {
     host->is_ready = FALSE;
-    host->has_sent_synced = FALSE;
-    host->lease.last_ack = host->lease.last_serial; /* packets in transit are lost */
     for (guint i = 0; i < SIM_NAMES; i++) {
         host->parts[i].handle = 0;
         if (host->parts[i].claim != NULL)
@@ -147,7 +133,8 @@ end_session(SimHost *host)
         sim_connection_drop(host->connection);
     host->connection = NULL;
     host->session = 0;
-    lease_init(&host->lease, SESSION_US);
+    host->lease.deadline_us = 0;
+    host->lease.is_renewing = FALSE;
     for (guint i = 0; i < SIM_NAMES; i++) {
         host->parts[i].generation++;
         if (host->parts[i].claim != NULL) {
@@ -155,6 +142,7 @@ end_session(SimHost *host)
             run_part(host, i);
         }
     }
+    send_lease(host, CLUSTER_STATE_LOST);
     begin_connecting(host);
 }
 
@@ -189,7 +177,7 @@ on_result(gpointer data, const ClaimResult *result)
         pending->generation != part->generation)
         return;
     if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
-        send_lease(host);
+        send_lease(host, CLUSTER_STATE_ACTIVE);
     claim_result(part->claim, result, host->loop->now_us);
     run_part(host, pending->name);
 }
@@ -197,11 +185,34 @@ on_result(gpointer data, const ClaimResult *result)
 static void
 send_to_service(SimHost *host, guint name, const ClaimAction *action)
 {
-    SimPart *part = &host->parts[name];
+    const SimPart *part = &host->parts[name];
+    GByteArray *out = host->output;
 
-    if (host->is_linked && part->handle != 0)
-        sim_service_send_action(host, name, part->handle, action, &part->granted,
-                                host->lease.deadline_us);
+    if (part->handle == 0)
+        return;
+    switch (action->message) {
+    case CLAIM_PERMIT:
+        cluster_packet_write_permit(out, part->handle, action->mode, host->lease.deadline_us,
+                                    action->block);
+        break;
+    case CLAIM_YIELD:
+        cluster_packet_write_yield(out, part->handle, action->now);
+        break;
+    case CLAIM_REVOKED:
+        cluster_packet_write_revoked(
+            out, part->handle, action->is_lost ? CLUSTER_REVOKED_LOST : CLUSTER_REVOKED_STOLEN);
+        break;
+    case CLAIM_BUSY:
+    case CLAIM_GONE:
+        cluster_packet_write_reply(
+            out, action->message == CLAIM_BUSY ? CLUSTER_PACKET_BUSY : CLUSTER_PACKET_GONE,
+            part->handle, part->number);
+        break;
+    case CLAIM_NO_MESSAGE:
+    default:
+        g_assert_not_reached();
+    }
+    flush(host);
 }
 
 static void
@@ -211,8 +222,6 @@ send_to_engine(SimHost *host, guint name, const ClaimAction *action)
     SimPart *part = &host->parts[name];
     Pending *pending;
 
-    if (action->operation == CLAIM_GRANT || action->operation == CLAIM_STEAL)
-        part->granted = action->name;
     if (host->connection == NULL) {
         claim_result(part->claim, &unknown, host->loop->now_us);
         return;
@@ -335,6 +344,57 @@ adopt_nodes(SimHost *host)
     }
 }
 
+/* ---- the lease */
+
+static void
+on_answered(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
+{
+    g_autofree Pending *pending = data;
+    SimHost *host = pending->host;
+
+    if (pending->life != host->gateway_life || check_lease(host))
+        return;
+    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
+        send_lease(host, CLUSTER_STATE_ACTIVE);
+}
+
+/* Writes the host node; or reads, as a connection's pings: a server that is cut off from the others
+ * still answers. */
+static void
+ask_server(SimHost *host, gboolean is_write)
+{
+    static const ClaimAction list = {.operation = CLAIM_LIST};
+    Pending *pending = g_new0(Pending, 1);
+
+    *pending = (Pending){.host = host,
+                         .life = host->gateway_life,
+                         .sent_us = host->loop->now_us,
+                         .is_write = is_write};
+    sim_connection_send(host->connection, 0, is_write ? NULL : &list, on_answered, pending);
+}
+
+static void
+on_lease_tick(gpointer data)
+{
+    SimTimer *timer = data;
+    SimHost *host = timer->host;
+    gboolean has_nodes = FALSE;
+
+    if (timer->id != host->gateway_life)
+        return;
+    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
+    for (guint i = 0; i < SIM_NAMES; i++)
+        has_nodes |= host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim);
+    if (!has_nodes && host->connection != NULL)
+        host->lease.deadline_us = 0;
+    if (check_lease(host) || !has_nodes || host->connection == NULL)
+        return;
+    if (sim_chance(host->loop, 0.05))
+        ask_server(host, FALSE);
+    if (host->gateway_link != 0 && lease_begin_renewal(&host->lease, host->loop->now_us))
+        ask_server(host, TRUE);
+}
+
 static void
 on_connect(gpointer data)
 {
@@ -355,11 +415,11 @@ on_connect(gpointer data)
         end_session(host);
         return;
     }
-    if (host->session == 0)
-        lease_init(&host->lease, SESSION_US);
     host->session = sim_connection_get_session(host->connection);
-    if (is_new_process)
+    if (is_new_process) {
+        ask_server(host, TRUE);
         adopt_nodes(host);
+    }
     drop_unwanted(host);
     for (guint i = 0; i < SIM_NAMES; i++) {
         if (host->parts[i].claim == NULL)
@@ -375,58 +435,6 @@ begin_connecting(SimHost *host)
 {
     sim_host_timer_in(host, 0, host->gateway_life, sim_range(host->loop, 1 * MS, 300 * MS),
                       on_connect);
-}
-
-/* ---- the lease */
-
-static void
-on_renewed(gpointer data, G_GNUC_UNUSED const ClaimResult *result)
-{
-    g_autofree Pending *pending = data;
-    SimHost *host = pending->host;
-
-    if (pending->life != host->gateway_life || check_lease(host))
-        return;
-    if (lease_answered(&host->lease, pending->sent_us, pending->is_write))
-        send_lease(host);
-}
-
-/* Any read, as a connection's pings: a server that is cut off from the others still answers it. */
-static void
-ask_server(SimHost *host)
-{
-    static const ClaimAction list = {.operation = CLAIM_LIST};
-    Pending *pending = g_new0(Pending, 1);
-
-    *pending = (Pending){.host = host, .life = host->gateway_life, .sent_us = host->loop->now_us};
-    sim_connection_send(host->connection, 0, &list, on_renewed, pending);
-}
-
-static void
-on_lease_tick(gpointer data)
-{
-    SimTimer *timer = data;
-    SimHost *host = timer->host;
-    gboolean has_nodes = FALSE;
-    Pending *pending;
-
-    if (timer->id != host->gateway_life)
-        return;
-    sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
-    for (guint i = 0; i < SIM_NAMES; i++)
-        has_nodes |= host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim);
-    if (!has_nodes && host->connection != NULL)
-        lease_init(&host->lease, SESSION_US);
-    if (check_lease(host) || !has_nodes || host->connection == NULL)
-        return;
-    if (sim_chance(host->loop, 0.05))
-        ask_server(host);
-    if (!lease_begin_renewal(&host->lease, host->loop->now_us))
-        return;
-    pending = g_new0(Pending, 1);
-    *pending = (Pending){
-        .host = host, .life = host->gateway_life, .sent_us = host->loop->now_us, .is_write = TRUE};
-    sim_connection_send(host->connection, 0, NULL, on_renewed, pending);
 }
 
 /* ---- */
@@ -451,12 +459,12 @@ on_gateway_start(gpointer data)
     if (host->has_gateway)
         return;
     host->has_gateway = TRUE;
+    host->is_ready = FALSE;
     host->gateway_life++;
     host->last_turn = g_rand_int(host->loop->rand);
     lease_init(&host->lease, SESSION_US);
     sim_host_timer_in(host, 1, host->gateway_life, 30 * MS, on_connect);
     sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
-    sim_host_connect(host);
 }
 
 void
@@ -466,8 +474,7 @@ sim_host_kill_gateway(SimHost *host)
         return;
     host->has_gateway = FALSE;
     host->gateway_life++;
-    host->is_linked = FALSE;
-    host->link++;
+    sim_host_close_gateway_link(host);
     sim_gateway_clear(host);
     sim_host_timer_in(host, 0, 0, sim_range(host->loop, 10 * MS, 3 * S), on_gateway_start);
 }
@@ -493,12 +500,15 @@ sim_gateway_init(SimHost *host)
     sim_host_timer_in(host, 0, 0, 0, on_gateway_start);
 }
 
+/* Until the lock service connects again, a claim without a node stays for the demand that it may
+ * have. */
 guint
 sim_host_get_n_claims(const SimHost *host)
 {
     guint n = 0;
 
     for (guint i = 0; i < SIM_NAMES; i++)
-        n += host->parts[i].claim != NULL;
+        n += host->parts[i].claim != NULL &&
+             (host->gateway_link != 0 || claim_has_node(host->parts[i].claim));
     return n;
 }

@@ -6,31 +6,24 @@
 
 #pragma once
 
+#include "cluster-connection.h"
 #include "lease.h"
 #include "sim-host.h"
 
-/* The lock service's queue of one name. */
+typedef struct SimService SimService;
+
+/* What the client of the lock service has requested. */
 typedef struct {
-    SimHost *host;
-    guint name;
-    GPtrArray *pending; /* of requests, owned */
-    GPtrArray *held;
-    PermitMode permit;
-    ClaimName claim; /* the owner of the permit */
-    guint64 block;
-    guint n_uses; /* the number of grants */
-    gint64 permit_us;
-    guint64 boundary;
-    guint64 next_token, end_token;
-    guint64 handle; /* 0: not yet reported to the gateway */
-} SimQueue;
+    gint64 asked_us;
+    gint64 hold_us;
+} SimAsked;
 
 /* The gateway's part of one name. */
 typedef struct {
     Claim *claim; /* NULL: none */
     guint64 handle;
-    ClaimName granted; /* the node of the last grant or steal that was sent */
-    guint generation;  /* of operations; results of earlier generations are ignored */
+    guint32 number;   /* of the last demand */
+    guint generation; /* of operations; results of earlier generations are ignored */
 } SimPart;
 
 struct SimHost {
@@ -40,18 +33,14 @@ struct SimHost {
     gpointer world;
     guint number;
 
-    /* The lock service. */
-    guint last_id;
-    guint64 last_sequence;
-    SimQueue queues[SIM_NAMES];
-    gint64 deadline_us;
-    guint64 last_handle;
-    gboolean is_synced;
+    SimService *service;
+    GArray *asked; /* of SimAsked: for the ids of requests from 1 on */
 
-    /* Messages between both. */
-    guint link; /* incremented for each connection; messages of earlier ones are dropped */
+    /* The connection between both. */
+    ClusterConnection *link; /* the lock service's end, or NULL */
+    guint last_link;         /* connections are counted */
+    guint gateway_link;      /* the one that the gateway has; 0: none */
     gint64 last_up_us, last_down_us;
-    gboolean is_linked;
 
     /* The gateway. */
     gboolean has_gateway;
@@ -59,6 +48,7 @@ struct SimHost {
     gboolean is_partitioned;
     gboolean is_ready; /* the lock service has sent all its demands */
     gboolean has_sent_synced;
+    GByteArray *output; /* packets for the lock service */
     SimConnection *connection;
     guint64 session;
     guint32 last_turn;
@@ -77,50 +67,23 @@ typedef struct {
 
 void sim_host_timer_in(SimHost *host, guint name, guint id, gint64 delay_us, SimFunc func);
 
-/* The beginning of each message; `func` is called with the message when it arrives, unless the
- * connection on which it was sent has ended. */
-typedef struct {
-    SimHost *host;
-    guint link;
-    SimFunc func;
-} SimMessage;
+/* Sends packets to the gateway (`is_up`) or to the lock service, and empties the array. They arrive
+ * in order, unless the receiver's end of the connection is closed before. */
+void sim_host_send(SimHost *host, gboolean is_up, GByteArray *packets);
 
-/* Take ownership of `message`; messages to the gateway and to the lock service arrive in the order
- * of the calls. */
-void sim_host_send_up(SimHost *host, SimFunc func, gpointer message);
-void sim_host_send_down(SimHost *host, SimFunc func, gpointer message);
-
-/* The lock service connects to the gateway, and sends its demands. */
-void sim_host_connect(SimHost *host);
+/* Closes the gateway's end of the connection. */
+void sim_host_close_gateway_link(SimHost *host);
 
 /* ---- sim-service.c */
 
-void sim_service_init(SimHost *host);
-void sim_service_clear(SimHost *host);
-
-/* A connection begins: before the gateway is known to exist, and when it does. */
-void sim_service_begin_connection(SimHost *host);
-void sim_service_connected(SimHost *host);
-
-/* Messages from the gateway. `claim` is the owner of the permit. */
-void sim_service_send_action(SimHost *host,
-                             guint name,
-                             guint64 handle,
-                             const ClaimAction *action,
-                             const ClaimName *claim,
-                             gint64 deadline_us);
-void sim_service_send_lease(SimHost *host, guint64 serial, gint64 deadline_us);
-void sim_service_send_synced(SimHost *host);
+SimService *sim_service_new(SimHost *host, guint64 last_id);
+void sim_service_free(SimService *service);
 
 /* ---- sim-gateway.c */
 
 void sim_gateway_init(SimHost *host);
 void sim_gateway_clear(SimHost *host);
 
-/* The lock service has connected. */
-void sim_gateway_connected(SimHost *host);
-
-/* Messages from the lock service. */
-void sim_gateway_send_demand(SimHost *host, guint name, guint64 handle, const ClaimDemand *demand);
-void sim_gateway_send_ready(SimHost *host);
-void sim_gateway_send_ack(SimHost *host, guint64 serial);
+/* A packet of the lock service; the end of the connection. */
+void sim_gateway_receive(SimHost *host, const ClusterHead *message);
+void sim_gateway_closed(SimHost *host);

@@ -3,6 +3,12 @@
 
 #include "sim-host-private.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+/* The path of a gateway's socket is the number of its host, and so is the file descriptor. */
+static SimHost *hosts[SIM_HOSTS_MAX];
+
 void
 sim_host_timer_in(SimHost *host, guint name, guint id, gint64 delay_us, SimFunc func)
 {
@@ -12,49 +18,148 @@ sim_host_timer_in(SimHost *host, guint name, guint id, gint64 delay_us, SimFunc 
     sim_loop_in(host->loop, delay_us, func, timer);
 }
 
-/* ---- messages between the lock service and the gateway */
+/* ---- packets between the lock service and the gateway */
+
+/* In place of common/cluster-connection.c. */
+struct ClusterConnection {
+    SimHost *host;
+    const ClusterConnectionHandler *handler;
+    gpointer data;
+    GByteArray *output;
+};
+
+typedef struct {
+    SimHost *host;
+    guint link;
+    gboolean is_up;
+    guint32 size; /* 0: the end of the connection */
+    guint64 packet[];
+} Message;
+
+static void
+receive_up(SimHost *host, const Message *message)
+{
+    if (message->link != host->gateway_link)
+        return;
+    if (message->size > 0) {
+        sim_gateway_receive(host, cluster_packet_read_from_service(message->packet, message->size));
+    } else {
+        host->gateway_link = 0;
+        sim_gateway_closed(host);
+    }
+}
+
+static void
+receive_down(SimHost *host, const Message *message)
+{
+    const ClusterConnection *link = host->link;
+
+    if (link == NULL || message->link != host->last_link)
+        return;
+    if (message->size == 0) {
+        link->handler->closed("the peer has closed it", link->data);
+        return;
+    }
+    link->handler->received(link->handler->read_packet(message->packet, message->size), link->data);
+    if (host->link == link)
+        link->handler->end_turn(link->data);
+}
 
 static void
 on_message(gpointer data)
 {
-    SimMessage *head = data;
+    const Message *message = data;
 
-    if (head->host->is_linked && head->link == head->host->link)
-        head->func(data);
+    sim_trace(message->host->loop, "host %u: packet %u for the %s", message->host->number,
+              message->size > 0 ? ((const ClusterHead *)message->packet)->kind : 0,
+              message->is_up ? "gateway" : "service");
+    if (message->is_up)
+        receive_up(message->host, message);
+    else
+        receive_down(message->host, message);
 }
 
 static void
-send_message(SimHost *host, gint64 *last_us, SimFunc func, gpointer message)
+send_one(SimHost *host, gboolean is_up, gconstpointer packet, guint32 size)
 {
+    gint64 *last_us = is_up ? &host->last_up_us : &host->last_down_us;
     gint64 arrival_us = host->loop->now_us + sim_range(host->loop, 0, 5 * MS);
+    Message *message = g_malloc(sizeof(Message) + size);
 
-    *(SimMessage *)message = (SimMessage){host, host->link, func};
+    message->host = host;
+    message->link = is_up ? host->last_link : host->gateway_link;
+    message->is_up = is_up;
+    message->size = size;
+    if (size > 0)
+        memcpy(message->packet, packet, size);
     *last_us = MAX(*last_us, arrival_us);
     sim_loop_at(host->loop, *last_us, on_message, message);
 }
 
 void
-sim_host_send_up(SimHost *host, SimFunc func, gpointer message)
+sim_host_send(SimHost *host, gboolean is_up, GByteArray *packets)
 {
-    send_message(host, &host->last_up_us, func, message);
+    guint32 size;
+
+    for (guint i = 0; i < packets->len; i += size) {
+        size = ((const ClusterHead *)(packets->data + i))->size;
+        send_one(host, is_up, packets->data + i, size);
+    }
+    g_byte_array_set_size(packets, 0);
+}
+
+int
+cluster_connection_open(const char *path)
+{
+    int number = atoi(path);
+
+    errno = ECONNREFUSED;
+    return hosts[number]->has_gateway ? number : -1;
+}
+
+ClusterConnection *
+cluster_connection_new(int fd, const ClusterConnectionHandler *handler, gpointer data)
+{
+    ClusterConnection *self = g_new0(ClusterConnection, 1);
+    SimHost *host = hosts[fd];
+
+    *self = (ClusterConnection){host, handler, data, g_byte_array_new()};
+    if (host->gateway_link != 0)
+        sim_gateway_closed(host);
+    host->link = self;
+    host->gateway_link = ++host->last_link;
+    return self;
 }
 
 void
-sim_host_send_down(SimHost *host, SimFunc func, gpointer message)
+cluster_connection_free(ClusterConnection *self)
 {
-    send_message(host, &host->last_down_us, func, message);
-}
-
-void
-sim_host_connect(SimHost *host)
-{
-    host->link++;
-    host->is_linked = host->has_gateway;
-    sim_service_begin_connection(host);
-    if (!host->has_gateway)
+    if (self == NULL)
         return;
-    sim_gateway_connected(host);
-    sim_service_connected(host);
+    send_one(self->host, TRUE, NULL, 0);
+    self->host->link = NULL;
+    g_byte_array_unref(self->output);
+    g_free(self);
+}
+
+GByteArray *
+cluster_connection_get_output(ClusterConnection *self)
+{
+    return self->output;
+}
+
+void
+cluster_connection_flush(ClusterConnection *self)
+{
+    sim_host_send(self->host, TRUE, self->output);
+}
+
+void
+sim_host_close_gateway_link(SimHost *host)
+{
+    if (host->gateway_link != 0)
+        send_one(host, FALSE, NULL, 0);
+    host->gateway_link = 0;
 }
 
 /* ---- the host */
@@ -65,12 +170,16 @@ sim_host_new(
 {
     SimHost *host = g_new0(SimHost, 1);
 
+    g_assert(number < SIM_HOSTS_MAX);
+    hosts[number] = host;
     host->loop = loop;
     host->engine = engine;
     host->number = number;
     host->class = class;
     host->world = world;
-    sim_service_init(host);
+    host->asked = g_array_new(FALSE, FALSE, sizeof(SimAsked));
+    host->output = g_byte_array_new();
+    host->service = sim_service_new(host, 0);
     sim_gateway_init(host);
     return host;
 }
@@ -79,6 +188,8 @@ void
 sim_host_free(SimHost *host)
 {
     sim_gateway_clear(host);
-    sim_service_clear(host);
+    sim_service_free(host->service);
+    g_byte_array_unref(host->output);
+    g_array_unref(host->asked);
     g_free(host);
 }

@@ -1,14 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* A simulated host: a lock service with queues of its own, and a gateway with the real claims and
- * the real lease. Both can be killed; messages between them take time.
+/* A simulated host: the lock service's core and its part for clusters, and a gateway with the real
+ * claims and the real lease. Both processes can be killed; packets between them take time.
  *
  * The host calls functions of the world with what its clients observe; the world checks it. */
 
 #pragma once
 
 #include "sim-engine.h"
+
+#define SIM_HOSTS_MAX 4
 
 typedef struct SimHost SimHost;
 
@@ -39,6 +41,7 @@ typedef struct {
     PermitMode mode;
     gboolean if_available;
     gboolean steal;
+    guint32 timeout_ms; /* 0: none */
     gint64 hold_us;
 } SimRequest;
 void sim_host_request(SimHost *host, const SimRequest *request);

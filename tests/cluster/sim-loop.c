@@ -3,6 +3,13 @@
 
 #include "sim-loop.h"
 
+#include "boot-time.h"
+
+guint __wrap_g_timeout_add(guint interval_ms, GSourceFunc func, gpointer data);
+gboolean __wrap_g_source_remove(guint id);
+
+static SimLoop *the_loop;
+
 typedef struct {
     gint64 at_us;
     guint64 number;
@@ -34,11 +41,15 @@ sim_loop_init(SimLoop *loop, guint32 seed)
 {
     *loop = (SimLoop){.events = g_sequence_new(event_free), .rand = g_rand_new_with_seed(seed)};
     loop->now_us = 1000 * S;
+    loop->timers = g_hash_table_new(NULL, NULL);
+    the_loop = loop;
 }
 
 void
 sim_loop_clear(SimLoop *loop)
 {
+    the_loop = NULL;
+    g_hash_table_unref(loop->timers);
     g_sequence_free(loop->events);
     g_rand_free(loop->rand);
 }
@@ -57,6 +68,48 @@ sim_loop_in(SimLoop *loop, gint64 delay_us, SimFunc func, gpointer data)
 {
     sim_loop_at(loop, loop->now_us + delay_us, func, data);
 }
+
+/* ---- what the lock service calls */
+
+typedef struct {
+    guint id;
+    GSourceFunc func;
+    gpointer data;
+} Timer;
+
+static void
+on_timer(gpointer data)
+{
+    const Timer *timer = data;
+
+    if (g_hash_table_remove(the_loop->timers, GUINT_TO_POINTER(timer->id)))
+        timer->func(timer->data);
+}
+
+guint
+__wrap_g_timeout_add(guint interval_ms, GSourceFunc func, gpointer data)
+{
+    Timer *timer = g_new0(Timer, 1);
+
+    *timer = (Timer){++the_loop->last_timer, func, data};
+    g_hash_table_add(the_loop->timers, GUINT_TO_POINTER(timer->id));
+    sim_loop_in(the_loop, interval_ms * MS, on_timer, timer);
+    return timer->id;
+}
+
+gboolean
+__wrap_g_source_remove(guint id)
+{
+    return g_hash_table_remove(the_loop->timers, GUINT_TO_POINTER(id));
+}
+
+gint64
+boot_time_get_us(void)
+{
+    return the_loop->now_us;
+}
+
+/* ---- */
 
 gboolean
 sim_loop_step(SimLoop *loop, gint64 until_us)

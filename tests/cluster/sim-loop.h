@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Simulated time: functions that are called at given times, in order. */
+/* Simulated time: functions that are called at given times, in order. It is also the time of
+ * boot_time_get_us() and, by --wrap, of g_timeout_add(). */
 
 #pragma once
 
@@ -16,6 +17,8 @@ typedef struct {
     gint64 now_us;
     GSequence *events;
     guint64 n_events;
+    GHashTable *timers; /* set of ids */
+    guint last_timer;
     GRand *rand;
     gboolean has_trace;
 } SimLoop;

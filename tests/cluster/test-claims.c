@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Random schedules of hosts that share locks: the real claims and leases with a simulated engine,
- * in simulated time, with lost messages, servers that are cut off, killed processes and sessions
- * that end.
+/* Random schedules of hosts that share locks: the real core and cluster part of the lock service,
+ * and the real claims and leases, with a simulated engine, in simulated time, with lost messages,
+ * servers that are cut off, killed processes and sessions that end.
  *
  * Checked after each step:
  * - no client holds a lock while another one holds a conflicting one, except after a steal;
@@ -21,15 +21,13 @@
 
 #include "sim-host.h"
 
-#define HOSTS_MAX 4
-
 /* A server's state may be two seconds old, and messages take some time. */
 #define SEEN_US (4 * S)
 
 typedef struct {
     SimLoop loop;
     SimEngine *engine;
-    SimHost *hosts[HOSTS_MAX];
+    SimHost *hosts[SIM_HOSTS_MAX];
     guint n_hosts;
     guint n_faults;
     guint32 seed;
@@ -224,6 +222,8 @@ on_request(gpointer data)
         request.steal = TRUE;
         request.mode = PERMIT_EXCLUSIVE;
     }
+    if (!request.if_available && sim_chance(loop, 0.1))
+        request.timeout_ms = (guint32)sim_range(loop, 1, 10000);
     sim_host_request(step->world->hosts[step->host], &request);
     if (sim_chance(loop, 0.1))
         sim_host_abort_any(step->world->hosts[step->host], request.name);
@@ -270,7 +270,7 @@ run_schedule(guint32 seed, gboolean has_trace)
     world.loop.has_trace = has_trace;
     world.engine = sim_engine_new(&world.loop);
     world.held = g_array_new(FALSE, FALSE, sizeof(SimLock));
-    world.n_hosts = (guint)sim_range(&world.loop, 2, HOSTS_MAX);
+    world.n_hosts = (guint)sim_range(&world.loop, 2, SIM_HOSTS_MAX);
     for (guint i = 0; i < world.n_hosts; i++)
         world.hosts[i] = sim_host_new(&world.loop, world.engine, i, &host_class, &world);
     end_us = world.loop.now_us + sim_range(&world.loop, 1 * S, 30 * S);
@@ -296,12 +296,21 @@ run_schedule(guint32 seed, gboolean has_trace)
     sim_loop_clear(&world.loop);
 }
 
+/* The messages of the lock service about its connection are expected. */
+static GLogWriterOutput
+write_log(GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
+{
+    return (level & G_LOG_LEVEL_MESSAGE) != 0 ? G_LOG_WRITER_HANDLED
+                                              : g_log_writer_default(level, fields, n_fields, data);
+}
+
 int
 main(int argc, char **argv)
 {
     guint32 n_schedules = argc > 1 ? (guint32)strtoul(argv[1], NULL, 10) : 1000;
     guint32 first = argc > 2 ? (guint32)strtoul(argv[2], NULL, 10) : 1;
 
+    g_log_set_writer_func(write_log, NULL, NULL);
     for (guint32 i = 0; i < n_schedules; i++)
         run_schedule(first + i, argc > 3);
     g_print("ok 1 %u schedules from seed %u: %" G_GUINT64_FORMAT " grants, %" G_GUINT64_FORMAT
