@@ -19,6 +19,7 @@ STATE_EXPANDED, STATE_FOCUSED, STATE_VISIBLE = 10, 12, 30
 # Of those that tests look for.
 ROLES = {23: 'window', 31: 'list', 32: 'list item', 37: 'tab', 43: 'button'}
 COORDINATES_OF_WINDOW = 1
+PANEL = 39
 
 
 class AccessibilityBus:
@@ -45,10 +46,12 @@ class AccessibilityBus:
         if parameters.unpack()[1]:
             self.focused = Accessible(self, sender, path)
 
-    def call(self, destination, path, interface, method, body=None):
+    def call_packed(self, destination, path, interface, method, body=None):
         return self.connection.call_sync(destination, path, interface, method, body, None,
-                                         Gio.DBusCallFlags.NONE, int(PATIENCE * 1000),
-                                         None).unpack()
+                                         Gio.DBusCallFlags.NONE, int(PATIENCE * 1000), None)
+
+    def call(self, *arguments):
+        return self.call_packed(*arguments).unpack()
 
     def find_application(self, pid):
         root = Accessible(self, ATSPI + 'Registry', ROOT)
@@ -113,7 +116,7 @@ class Accessible:
         """(role, name, object) of everything visible below, in order. Objects that end meanwhile
         are left out. GTK 4.8 doesn't report that another page covers an object."""
         try:
-            for child in self.children():
+            for child in snapshot.children(self):
                 if snapshot.is_visible(child):
                     yield snapshot.role(child), snapshot.name(child), child
                     if snapshot.has_children(child):
@@ -123,25 +126,46 @@ class Accessible:
 
 
 class Snapshot:
-    """Roles, names and states of all objects of an application, by one call instead of three for each.
-    It includes objects that aren't shown: those that are shown are children of others."""
+    """Roles, names, states and children of all objects of an application, by one call instead of four
+    for each. It includes objects that aren't shown: those that are shown are children of others."""
 
     def __init__(self, application):
-        items, = application.bus.call(application.owner, CACHE, ATSPI + 'Cache', 'GetItems')
+        items = application.bus.call_packed(application.owner, CACHE, ATSPI + 'Cache',
+                                            'GetItems').get_child_value(0)
+        self._items = {}  # (number of children, name, role, states) by path
+        self._children = {}  # (index, path) of each by the path of the parent
         # Each: itself, application, parent, index, number of children, interfaces, name, role,
-        # description, states.
-        self._items = {item[0][1]: item for item in items}
+        # description, states. Only what is used is unpacked, since that takes most of the time.
+        for number in range(items.n_children()):
+            item = items.get_child_value(number)
+            path, parent = (item.get_child_value(field).get_child_value(1).get_string()
+                            for field in (0, 2))
+            self._items[path] = (item.get_child_value(4).get_int32(),
+                                 item.get_child_value(6).get_string(),
+                                 item.get_child_value(7).get_uint32(),
+                                 item.get_child_value(9).get_child_value(0).get_uint32())
+            self._children.setdefault(parent, []).append(
+                (item.get_child_value(3).get_int32(), path))
+
+    def children(self, accessible):
+        """Asks for them if the snapshot has another number, and for those of a panel, which are the
+        pages of a stack or their contents."""
+        n_children, _name, role, _states = self._items.get(accessible.path, (-1, '', 0, 0))
+        found = self._children.get(accessible.path, [])
+        if n_children != len(found) or role == PANEL:
+            return accessible.children()
+        return [Accessible(accessible.bus, accessible.owner, path) for _index, path in sorted(found)]
 
     def is_visible(self, accessible):
         """False also for objects that are newer than the snapshot."""
         return accessible.path in self._items and bool(
-            self._items[accessible.path][9][0] & 1 << STATE_VISIBLE)
+            self._items[accessible.path][3] & 1 << STATE_VISIBLE)
 
     def has_children(self, accessible):
-        return self._items[accessible.path][4] > 0
+        return self._items[accessible.path][0] > 0
 
     def name(self, accessible):
-        return self._items[accessible.path][6]
+        return self._items[accessible.path][1]
 
     def role(self, accessible):
-        return ROLES.get(self._items[accessible.path][7])
+        return ROLES.get(self._items[accessible.path][2])
