@@ -142,13 +142,13 @@ class Nodes(OneHostCase):
 
     def test_break_of_one_host(self):
         """It ends what that host holds, and nothing else."""
-        path = self.make_name('n')
+        path = self.make_name('broken')
         node = self.other.claim(path)
         for host in ('gamma', 'alpha'):
-            self.assertEqual(self.client.break_locks('n', BUCKET, clientId=f'host:{host}'), 0)
+            self.assertEqual(self.client.break_locks('broken', BUCKET, clientId=f'host:{host}'), 0)
         self.assertEqual(self.ask(self.other, 'list', path, 0).listed, [node])
         # 0: it took longer than the call waits.
-        self.assertIn(self.client.break_locks('n', BUCKET, clientId='host:beta'), (1, 0))
+        self.assertIn(self.client.break_locks('broken', BUCKET, clientId='host:beta'), (1, 0))
         wait_for(lambda: self.ask(self.other, 'list', path, 0).listed == [], what='its end')
         self.assertEqual(self.client.signals('Released'), [])
 
