@@ -68,10 +68,16 @@ claim_name_equal(const ClaimName *a, const ClaimName *b)
            a->sequence == b->sequence;
 }
 
+int
+claim_name_compare(const ClaimName *a, const ClaimName *b)
+{
+    return (gint32)((guint32)a->sequence - (guint32)b->sequence);
+}
+
 gboolean
 claim_name_blocks(const ClaimName *other, const ClaimName *own)
 {
-    if (other->sequence >= own->sequence)
+    if (claim_name_compare(other, own) >= 0)
         return FALSE;
     return own->mode == PERMIT_EXCLUSIVE || other->mode == PERMIT_EXCLUSIVE;
 }
@@ -79,20 +85,25 @@ claim_name_blocks(const ClaimName *other, const ClaimName *own)
 void
 claim_order_init(ClaimOrder *order)
 {
-    *order = (ClaimOrder){G_MAXINT32, G_MAXINT32};
+    *order = (ClaimOrder){.has_first = FALSE};
 }
 
 void
 claim_order_add(ClaimOrder *order, const ClaimName *name)
 {
-    order->lowest = MIN(order->lowest, name->sequence);
-    if (name->mode == PERMIT_EXCLUSIVE)
-        order->lowest_exclusive = MIN(order->lowest_exclusive, name->sequence);
+    if (!order->has_first || claim_name_compare(name, &order->first) < 0)
+        order->first = *name;
+    order->has_first = TRUE;
+    if (name->mode != PERMIT_EXCLUSIVE)
+        return;
+    if (!order->has_exclusive || claim_name_compare(name, &order->exclusive) < 0)
+        order->exclusive = *name;
+    order->has_exclusive = TRUE;
 }
 
 gboolean
 claim_order_is_first(const ClaimOrder *order, const ClaimName *name)
 {
-    return name->sequence <=
-           (name->mode == PERMIT_EXCLUSIVE ? order->lowest : order->lowest_exclusive);
+    return !(order->has_first && claim_name_blocks(&order->first, name)) &&
+           !(order->has_exclusive && claim_name_blocks(&order->exclusive, name));
 }

@@ -7,8 +7,8 @@
  * MODE is `e` (exclusive) or `s` (shared). SESSION is the engine's session of the host, TURN is
  * different for each claim that a session makes for a name: by both a host distinguishes its own
  * claim from those of others and from those of its predecessors. SEQUENCE is the number that the
- * engine appends to a sequential node, and is the order of the claims; a claim that steals is made
- * with a lower one than all others, which may be negative. */
+ * engine appends to a sequential node, and is the order of the claims: see claim_name_compare(). A
+ * claim that steals is made with the number before all others. */
 
 #pragma once
 
@@ -36,14 +36,21 @@ void claim_name_format_prefix(const ClaimName *name, char text[CLAIM_NAME_SIZE])
 
 gboolean claim_name_equal(const ClaimName *a, const ClaimName *b);
 
+/* Returns a number that is less than, equal to or greater than 0 if `a` is before, in the same
+ * place as, or after `b`. The engine's number after 2^31 - 1 is -2^31, so what counts is the
+ * difference: the claims of a name that exist at the same time are made within 2^31 of each other.
+ */
+int claim_name_compare(const ClaimName *a, const ClaimName *b);
+
 /* Whether `other` was made before `own` and their modes exclude each other, so that `own` has to
  * wait for its end. */
 gboolean claim_name_blocks(const ClaimName *other, const ClaimName *own);
 
-/* The lowest sequence numbers of some claims of one name. */
+/* The first of some claims of one name, and the first exclusive one. */
 typedef struct {
-    gint32 lowest;
-    gint32 lowest_exclusive;
+    gboolean has_first, has_exclusive;
+    ClaimName first;
+    ClaimName exclusive;
 } ClaimOrder;
 
 /* Begins without claims. */

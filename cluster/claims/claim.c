@@ -162,7 +162,7 @@ find_nearest_blocker(const Claim *claim)
         const ClaimName *other = get_other(claim, i);
 
         if (claim_name_blocks(other, &claim->own) &&
-            (nearest == NULL || other->sequence > nearest->sequence))
+            (nearest == NULL || claim_name_compare(other, nearest) > 0))
             nearest = other;
     }
     return nearest;
@@ -257,17 +257,19 @@ static void
 steal(Claim *claim)
 {
     ClaimAction *action = begin_operation(claim, CLAIM_STEAL);
-    gint32 lowest = 0;
+    const ClaimName *first = claim->has_own ? &claim->own : get_other(claim, 0);
+    ClaimName next = {.mode = PERMIT_EXCLUSIVE, .session = claim->session};
 
     action->victims = find_victims(claim);
     for (guint i = 0; i < claim->others->len; i++)
-        lowest = MIN(lowest, get_other(claim, i)->sequence);
-    if (claim->has_own) {
-        lowest = MIN(lowest, claim->own.sequence);
+        if (claim_name_compare(get_other(claim, i), first) < 0)
+            first = get_other(claim, i);
+    if (claim->has_own)
         g_array_append_val(action->victims, claim->own);
-    }
+    next.turn = ++*claim->last_turn;
+    next.sequence = (gint32)((guint32)first->sequence - 1);
     claim->has_next = TRUE;
-    claim->next = (ClaimName){PERMIT_EXCLUSIVE, claim->session, ++*claim->last_turn, lowest - 1};
+    claim->next = next;
     action->name = claim->next;
     action->version = claim->version;
 }

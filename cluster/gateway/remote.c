@@ -44,8 +44,7 @@ compare_rows(gconstpointer a, gconstpointer b)
 
     if (order != 0)
         return order;
-    return (first->name.sequence > second->name.sequence) -
-           (first->name.sequence < second->name.sequence);
+    return claim_name_compare(&first->name, &second->name);
 }
 
 /* Parses the data of a claim, "MICROSECONDS HOST". */

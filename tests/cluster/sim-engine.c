@@ -3,6 +3,9 @@
 
 #include "sim-engine.h"
 
+/* After a few claims, the numbers become negative. */
+#define FIRST_SEQUENCE (G_MAXINT32 - 20)
+
 /* A node of a claim. */
 typedef struct {
     ClaimName name;
@@ -129,11 +132,18 @@ find_claim(const NameState *state, const ClaimName *name)
     return -1;
 }
 
+/* The number after G_MAXINT32 is G_MININT32, as in ZooKeeper. */
+static void
+count_change(NameState *state)
+{
+    state->next_sequence = (gint32)((guint32)state->next_sequence + 1);
+}
+
 static void
 remove_claim(NameState *state, const ClaimName *name)
 {
     g_array_remove_index(state->claims, (guint)find_claim(state, name));
-    state->next_sequence++;
+    count_change(state);
 }
 
 /* ---- servers */
@@ -460,7 +470,7 @@ add_claim(SimEngine *engine, NameState *state, ClaimName name)
     Node node = {name, engine->loop->now_us};
 
     g_array_append_val(state->claims, name);
-    state->next_sequence++;
+    count_change(state);
     g_array_append_val(engine->created, node);
     return name.sequence;
 }
@@ -503,9 +513,9 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
 
     switch (action->operation) {
     case CLAIM_ENSURE:
-        /* The sequence numbers of a new container begin at 0. */
+        /* As if the container had had many claims before. */
         if (!state->exists)
-            state->next_sequence = 0;
+            state->next_sequence = FIRST_SEQUENCE;
         state->exists = TRUE;
         break;
     case CLAIM_SWAP:
