@@ -150,11 +150,23 @@ def wait_exit(process, timeout=PATIENCE):
     return process.wait()
 
 
+def write_counters(process):
+    """Kills the child by a signal that writes the counters of gcov (dump-counters.c)."""
+    process.send_signal(signal.SIGRTMAX)
+    process.send_signal(signal.SIGCONT)
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        pass
+
+
 def end(process):
     """Kills and reaps a child, whatever state it is in. Can be called twice."""
     if process is None:
         return
     if process.poll() is None:
+        if os.environ.get('WEBLOCKS_TEST_COVERAGE'):
+            write_counters(process)
         process.kill()
         process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
