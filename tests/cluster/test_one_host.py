@@ -272,7 +272,10 @@ class StateDirectory(OneHostCase):
         run('mount', '-o', 'remount,bind,ro', self.host.gateway_state)
         self.host.start_gateway()
         wait_for(lambda: 'could not store the session' in self.host.log(), what='session')
+        # Otherwise it takes the session back from the client that ends it.
+        self.host.pause_gateway()
         self.end_session()
+        self.host.resume_gateway()
         client.wait_released(held, 'lost')
         self.hold(self.host)
 
