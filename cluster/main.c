@@ -29,6 +29,18 @@ typedef struct {
     gboolean is_version;
 } Arguments;
 
+static void
+arguments_clear(Arguments *arguments)
+{
+    g_free(arguments->config_path);
+    g_free(arguments->socket_path);
+    g_free(arguments->state_directory);
+    g_free(arguments->user);
+    g_free(arguments->host);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Arguments, arguments_clear)
+
 static gboolean
 parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
 {
@@ -133,7 +145,7 @@ refuse(const char *message)
 int
 main(int argc, char **argv)
 {
-    Arguments arguments = {NULL};
+    g_auto(Arguments) arguments = {NULL};
     g_autoptr(ClusterConfig) config = NULL;
     g_autofree char *credential = NULL;
     g_autoptr(Seen) seen = NULL;

@@ -155,9 +155,12 @@ class BusesCase(ViewerTestCase):
 
     def run_copied_command(self, viewer):
         """Copies it on the page of a lock, pastes it into the search, and runs it."""
-        viewer.press('Copy as Command')
-        # GTK activates a button some time after the call, and not if it is hidden by then.
-        viewer.wait_text('Command copied')
+        def copy():
+            viewer.press('Copy as Command')
+            return any('Command copied' in viewer.texts() for _ in range(10))
+        # GTK activates a button some time after the call, and not if it is hidden by then. On a busy
+        # machine the notice may have gone again before it is seen; there is one for each copy.
+        viewer.wait_for(copy, 'notice')
         viewer.search()
 
         def paste():
