@@ -22,7 +22,7 @@ struct Gateway {
     ListCache *lists;
     GHashTable *handles; /* guint64 -> Entry */
     gboolean is_ready;   /* the lock service has sent all its demands */
-    gboolean has_told_synced;
+    gboolean has_sent_synced;
     guint status_source;
 };
 
@@ -80,19 +80,19 @@ drop_entry(Gateway *gateway, Entry *entry)
 
 /* Sends SYNCED when it is known which of the earlier claims give permits. */
 static void
-tell_synced(Gateway *gateway)
+send_synced(Gateway *gateway)
 {
     GHashTableIter iter;
     gpointer entry;
 
-    if (!gateway->is_ready || gateway->has_told_synced ||
+    if (!gateway->is_ready || gateway->has_sent_synced ||
         session_get_engine(gateway->session) == NULL)
         return;
     g_hash_table_iter_init(&iter, gateway->entries);
     while (g_hash_table_iter_next(&iter, NULL, &entry))
         if (!entry_is_settled(entry))
             return;
-    gateway->has_told_synced = TRUE;
+    gateway->has_sent_synced = TRUE;
     service_socket_send_synced(gateway->service);
 }
 
@@ -103,7 +103,7 @@ on_entry_changed(Entry *entry, gpointer data)
 
     if (entry_has_ended(entry))
         drop_entry(gateway, entry);
-    tell_synced(gateway);
+    send_synced(gateway);
 }
 
 /* Once the lock service has sent all its demands, the other entries have none. */
@@ -146,7 +146,7 @@ on_session_ready(guint64 id, GPtrArray *claims, gpointer data)
         entry_session_ready(entries->pdata[i], id);
     if (gateway->is_ready)
         drop_unwanted(gateway);
-    tell_synced(gateway);
+    send_synced(gateway);
     send_status(gateway);
 }
 
@@ -246,7 +246,7 @@ on_hello(gpointer data)
     Gateway *gateway = data;
 
     gateway->is_ready = FALSE;
-    gateway->has_told_synced = FALSE;
+    gateway->has_sent_synced = FALSE;
     session_service_connected(gateway->session);
     send_status(gateway);
     gateway->status_source = g_timeout_add_seconds(STATUS_SECS, on_status, gateway);
@@ -281,7 +281,7 @@ on_ready(gpointer data)
     /* The claims of an earlier process are only known with the session. */
     if (session_get_engine(gateway->session) != NULL)
         drop_unwanted(gateway);
-    tell_synced(gateway);
+    send_synced(gateway);
 }
 
 static void

@@ -50,7 +50,7 @@ static void begin(Session *session);
 /* ---- lease */
 
 static void
-tell_lease(Session *session)
+report_lease(Session *session)
 {
     session->functions->lease_changed(lease_next_serial(&session->lease),
                                       session->lease.deadline_us, session->state, session->reason,
@@ -65,7 +65,7 @@ set_state(Session *session, ClusterState state, ClusterReason reason)
     session->state = state;
     session->reason = reason;
     if (session->has_service)
-        tell_lease(session);
+        report_lease(session);
 }
 
 static void retry_later(Session *session);
@@ -134,7 +134,7 @@ end(Session *session, ClusterReason reason)
     session->state = CLUSTER_STATE_LOST;
     session->reason = reason;
     if (session->has_service)
-        tell_lease(session);
+        report_lease(session);
     retry_later(session);
 }
 
@@ -241,7 +241,7 @@ session_check_answer(Session *session, const EngineAnswer *answer, gboolean is_w
             session->state = CLUSTER_STATE_ACTIVE;
             session->reason = CLUSTER_REASON_NONE;
         }
-        tell_lease(session);
+        report_lease(session);
         arm_lease(session);
     }
     return TRUE;
@@ -579,7 +579,7 @@ session_service_connected(Session *session)
 {
     session->has_service = TRUE;
     /* The renewal waits for the acknowledgement of this. */
-    tell_lease(session);
+    report_lease(session);
 }
 
 void
