@@ -257,6 +257,10 @@ become_ready(Session *session, GPtrArray *claims)
     session->has_failed = FALSE;
     set_state(session, CLUSTER_STATE_ACTIVE, CLUSTER_REASON_NONE);
     session->functions->ready(session_get_id(session), claims, session->data);
+    /* Without a lease, nodes that were made before would stay as long as this process, if the lock
+     * service doesn't connect any more. */
+    if (session->lease.deadline_us == 0 && session->functions->has_nodes(session->data))
+        engine_renew(session->engine, on_renewed, session);
 }
 
 static void

@@ -373,21 +373,27 @@ ask_server(SimHost *host, gboolean is_write)
     sim_connection_send(host->connection, 0, is_write ? NULL : &list, on_answered, pending);
 }
 
+static gboolean
+has_nodes(const SimHost *host)
+{
+    for (guint i = 0; i < SIM_NAMES; i++)
+        if (host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim))
+            return TRUE;
+    return FALSE;
+}
+
 static void
 on_lease_tick(gpointer data)
 {
     SimTimer *timer = data;
     SimHost *host = timer->host;
-    gboolean has_nodes = FALSE;
 
     if (timer->id != host->gateway_life)
         return;
     sim_host_timer_in(host, 0, host->gateway_life, 100 * MS, on_lease_tick);
-    for (guint i = 0; i < SIM_NAMES; i++)
-        has_nodes |= host->parts[i].claim != NULL && claim_has_node(host->parts[i].claim);
-    if (!has_nodes && host->connection != NULL)
+    if (!has_nodes(host) && host->connection != NULL)
         host->lease.deadline_us = 0;
-    if (check_lease(host) || !has_nodes || host->connection == NULL)
+    if (check_lease(host) || !has_nodes(host) || host->connection == NULL)
         return;
     if (sim_chance(host->loop, 0.05))
         ask_server(host, FALSE);
@@ -416,10 +422,8 @@ on_connect(gpointer data)
         return;
     }
     host->session = sim_connection_get_session(host->connection);
-    if (is_new_process) {
-        ask_server(host, TRUE);
+    if (is_new_process)
         adopt_nodes(host);
-    }
     drop_unwanted(host);
     for (guint i = 0; i < SIM_NAMES; i++) {
         if (host->parts[i].claim == NULL)
@@ -427,6 +431,8 @@ on_connect(gpointer data)
         claim_connected(host->parts[i].claim, host->session, host->loop->now_us);
         run_part(host, i);
     }
+    if (host->lease.deadline_us == 0 && has_nodes(host))
+        ask_server(host, TRUE);
     settle(host);
 }
 

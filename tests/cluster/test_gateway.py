@@ -245,6 +245,28 @@ class Reasons(GatewayCase):
         stopped.wait_for_state('active')
 
 
+class Claims(GatewayCase):
+    def test_not_answered_and_without_weblocksd(self):
+        """A claim whose creation was not answered ends with the lease that begins with the next connection,
+        though weblocksd does not connect again."""
+        other = self.engine(timeout_ms=40000).joined('beta')
+        self.assertEqual(other.ask('ensure', 'farm', os.getuid(), 'a').result, 'OK')
+        path = name_path(self.root, 'farm', os.getuid(), 'a')
+        host, service = self.start()
+        service.wait_for_state('active')
+        # The lease of the first write ends at its renewal, since there is no claim.
+        while boottime() < service.deadline - 2_000_000:
+            service.receive(0.1)
+        self.server.pause()
+        os.waitid(os.P_PID, self.server.process.pid, os.WSTOPPED | os.WNOWAIT)
+        service.socket.sendall(packets.demand(1, 'a', bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
+        service.socket.close()
+        wait_for(lambda: 'has broken' in host.log(), what='the end of the connection')
+        self.server.resume()
+        wait_for(lambda: host.log().count('connected to ZooKeeper') == 2, what='the next connection')
+        wait_for(lambda: other.ask('list', path, 0).listed == [], what='the end of the claim')
+
+
 class Lists(GatewayCase):
     N_NAMES = 300
 
