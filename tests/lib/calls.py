@@ -4,6 +4,7 @@
 """The methods of the service as Python calls, for every kind of client."""
 
 import collections
+import functools
 import time
 
 from gi.repository import GLib
@@ -50,6 +51,7 @@ class Event(collections.namedtuple('Event', 'signal path args sender at')):
         return self.args[0]
 
 
+@functools.cache
 def encode_label(name):
     """A bucket's name as the last part of its path."""
     data = name.encode() if isinstance(name, str) else name

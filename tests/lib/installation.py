@@ -22,11 +22,11 @@ def run(*command, **options):
     return result.stdout
 
 
-def meson(*arguments):
+def meson(*arguments, **environ):
     # A build under test has its own variables; a nested one must not see them.
     env = {key: value for key, value in os.environ.items()
            if key not in ('DESTDIR', 'MESONINTROSPECT', 'MESON_SOURCE_ROOT', 'MESON_BUILD_ROOT')}
-    return run(environment('WEBLOCKS_MESON'), *arguments, env=env)
+    return run(environment('WEBLOCKS_MESON'), *arguments, env={**env, **environ})
 
 
 class Installation:
@@ -95,7 +95,8 @@ class PrivatePrefix(Installation):
                   # How fast it is does not matter; compiling takes half the time.
                   '-Doptimization=0', '-Ddebug=false',
                   *(f'-Dweblocks:{key}={value}' for key, value in options.items()))
-            meson('compile', '-C', build)
+            # Where there is ccache, it finds what it compiled for a directory of another name.
+            meson('compile', '-C', build, CCACHE_BASEDIR=self.directory)
             super().__init__(build)
             self.install()
         except BaseException:
