@@ -69,10 +69,12 @@ static void
 on_message(gpointer data)
 {
     const Message *message = data;
+    ClusterHead head = {0};
 
+    if (message->size > 0)
+        memcpy(&head, message->packet, sizeof head);
     sim_trace(message->host->loop, "host %u: packet %u for the %s", message->host->number,
-              message->size > 0 ? ((const ClusterHead *)message->packet)->kind : 0,
-              message->is_up ? "gateway" : "service");
+              head.kind, message->is_up ? "gateway" : "service");
     if (message->is_up)
         receive_up(message->host, message);
     else
