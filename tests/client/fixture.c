@@ -470,6 +470,17 @@ is_shown(gpointer data)
     return g_str_equal(now, shown->expected);
 }
 
+WebLocksMonitor *
+test_monitor_new_all(WebLocksAgent *agent)
+{
+    g_autoptr(GError) error = NULL;
+    WebLocksMonitor *monitor = web_locks_monitor_new_all_sync(agent, NULL, &error);
+
+    g_assert_no_error(error);
+    g_assert_null(web_locks_monitor_get_manager(monitor));
+    return monitor;
+}
+
 void
 test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expected)
 {

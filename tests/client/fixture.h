@@ -139,6 +139,9 @@ char *test_state(WebLocksManager *manager);
 /* Waits until the state is as expected. */
 void test_wait_for_state(WebLocksManager *manager, const char *expected);
 
+/* Returns a monitor of all buckets, owned. */
+WebLocksMonitor *test_monitor_new_all(WebLocksAgent *agent);
+
 /* What a monitor shows, in the same form, and until it shows that; nothing is called for it. */
 char *test_shown(WebLocksMonitor *monitor, TestList list);
 void test_wait_for_shown(WebLocksMonitor *monitor, TestList list, const char *expected);

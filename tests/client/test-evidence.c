@@ -15,17 +15,6 @@ wait_until(WebLocksMonitor *monitor, const char *expected)
     test_wait_for_shown(monitor, test_list, expected);
 }
 
-static WebLocksMonitor *
-monitor_new(WebLocksManager *manager)
-{
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor =
-        web_locks_monitor_new_all_sync(web_locks_manager_get_agent(manager), NULL, &error);
-
-    g_assert_no_error(error);
-    return monitor;
-}
-
 /* ---- the evidence of all held locks, as "NAME FLAGS; ..."; NAME is that in the bucket of the
  * test, or "other/..." */
 
@@ -144,7 +133,7 @@ static void
 test_stopped(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(watcher));
     g_autoptr(GSubprocess) holder = holder_new("a");
     g_autoptr(WebLocksLockInfo) info = NULL;
     g_autoptr(WebLocksLock) lock = NULL;
@@ -256,7 +245,7 @@ static void
 test_two(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(watcher));
     Client a, b;
 
     client_init(&a);
@@ -331,7 +320,7 @@ test_three(void)
     client_wait(c->manager, "x");
     client_wait(fourth->manager, "x");
     client_wait(last->manager, "z");
-    monitor = monitor_new(last->manager);
+    monitor = test_monitor_new_all(web_locks_manager_get_agent(last->manager));
     update(monitor);
     assert_evidence(monitor, CYCLE_OF_THREE);
     assert_text(monitor, "x", 3);
@@ -347,7 +336,7 @@ static void
 test_upgrade(void)
 {
     g_autoptr(WebLocksManager) watcher = test_manager_new();
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(watcher));
     g_autoptr(WebLocksOptions) shared = test_shared();
     g_autoptr(GError) error = NULL;
     Client clients[2];

@@ -376,17 +376,6 @@ test_cancelled(void)
 #define BUCKET_A "monitor/a"
 #define BUCKET_B "monitor/b"
 
-static WebLocksMonitor *
-monitor_new_all(WebLocksAgent *agent)
-{
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor = web_locks_monitor_new_all_sync(agent, NULL, &error);
-
-    g_assert_no_error(error);
-    g_assert_null(web_locks_monitor_get_manager(monitor));
-    return monitor;
-}
-
 static WebLocksManager *
 manager_of_bucket(const char *bucket)
 {
@@ -435,7 +424,7 @@ test_all(void)
     g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B),
                                second = manager_of_bucket(BUCKET_B);
     g_autoptr(WebLocksLock) before = test_lock(a, "x"), later = NULL, granted = NULL;
-    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
     g_auto(Answer) waiting = {0};
 
     wait_until_all(monitor, "monitor/a:x | ");
@@ -460,7 +449,7 @@ test_all_items(void)
     g_autoptr(WebLocksAgent) watcher = test_agent_new();
     g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
     g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL, z = NULL;
-    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
     g_autoptr(WebLocksLockInfo) item = NULL, item_now = NULL, item_of_b = NULL;
     g_autoptr(GError) error = NULL;
     GListModel *held = web_locks_monitor_get_held(monitor);
@@ -496,7 +485,7 @@ test_all_service_restart(void)
     g_autoptr(WebLocksAgent) watcher = test_agent_new();
     g_autoptr(WebLocksManager) a = manager_of_bucket(BUCKET_A), b = manager_of_bucket(BUCKET_B);
     g_autoptr(WebLocksLock) x = test_lock(a, "x"), y = NULL;
-    g_autoptr(WebLocksMonitor) monitor = monitor_new_all(watcher);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(watcher);
 
     wait_until_all(monitor, "monitor/a:x | ");
     test_service_kill();
@@ -521,8 +510,8 @@ test_all_watch_ends(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);
     g_clear_error(&error);
     g_object_unref(of_bucket);
-    all = monitor_new_all(agent);
-    twin = monitor_new_all(agent);
+    all = test_monitor_new_all(agent);
+    twin = test_monitor_new_all(agent);
     g_object_unref(all);
     g_assert_null(web_locks_monitor_new_sync(manager, NULL, &error));
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_LIMITS);

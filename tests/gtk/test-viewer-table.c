@@ -15,17 +15,6 @@ is_one_held_and_one_pending(gpointer monitor)
            g_list_model_get_n_items(web_locks_monitor_get_pending(monitor)) == 1;
 }
 
-static WebLocksMonitor *
-monitor_new(WebLocksManager *manager)
-{
-    g_autoptr(GError) error = NULL;
-    WebLocksMonitor *monitor =
-        web_locks_monitor_new_all_sync(web_locks_manager_get_agent(manager), NULL, &error);
-
-    g_assert_no_error(error);
-    return monitor;
-}
-
 /* As when another monitor takes the place of one whose bus has ended. */
 static void
 test_table_is_freed(void)
@@ -34,7 +23,7 @@ test_table_is_freed(void)
     g_autoptr(WebLocksManager) other = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
     g_auto(Answer) answer = {0};
-    WebLocksMonitor *monitor = monitor_new(manager);
+    WebLocksMonitor *monitor = test_monitor_new_all(web_locks_manager_get_agent(manager));
     ViewerLockTable *table;
     ViewerApplicationList *list;
     gpointer entry, resource, application;
@@ -87,7 +76,7 @@ test_queue(void)
     g_autoptr(WebLocksManager) manager = test_manager_new();
     g_autoptr(WebLocksManager) one = test_manager_new(), two = test_manager_new();
     g_autoptr(WebLocksLock) lock = test_lock(manager, "a");
-    g_autoptr(WebLocksMonitor) monitor = monitor_new(manager);
+    g_autoptr(WebLocksMonitor) monitor = test_monitor_new_all(web_locks_manager_get_agent(manager));
     g_autoptr(GCancellable) cancellable = g_cancellable_new();
     g_auto(Answer) aborted = {0}, answer = {0};
     g_autoptr(ViewerLockTable) table = NULL;
