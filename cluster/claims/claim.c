@@ -330,6 +330,7 @@ has_to_end(const Claim *claim)
     return claim->turn == TURN_OPEN && claim->is_list_valid && is_awaited(claim);
 }
 
+/* Ends the turn if another host waits: first for later requests, then for all. */
 static void
 step_turn(Claim *claim, gint64 now_us)
 {
