@@ -53,8 +53,8 @@ struct Claim {
     GArray *others; /* of ClaimName */
 
     gboolean is_watching;
-    gboolean has_told_busy;
-    gboolean has_told_gone;
+    gboolean has_sent_busy;
+    gboolean has_sent_gone;
 };
 
 Claim *
@@ -72,7 +72,7 @@ claim_new(gint64 turn_us, guint32 *last_turn)
 void
 claim_action_clear(ClaimAction *action)
 {
-    g_clear_pointer(&action->victims, g_array_unref);
+    g_clear_pointer(&action->ended, g_array_unref);
 }
 
 void
@@ -180,9 +180,9 @@ is_awaited(const Claim *claim)
 
 /* Returns the claims of others that have or can get a permit, owned. */
 static GArray *
-find_victims(const Claim *claim)
+get_claims_to_end(const Claim *claim)
 {
-    GArray *victims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    GArray *claims = g_array_new(FALSE, FALSE, sizeof(ClaimName));
     ClaimOrder order;
 
     claim_order_init(&order);
@@ -192,8 +192,8 @@ find_victims(const Claim *claim)
         claim_order_add(&order, get_other(claim, i));
     for (guint i = 0; i < claim->others->len; i++)
         if (claim_order_is_first(&order, get_other(claim, i)))
-            g_array_append_val(victims, *get_other(claim, i));
-    return victims;
+            g_array_append_val(claims, *get_other(claim, i));
+    return claims;
 }
 
 /* ---- operations */
@@ -260,12 +260,12 @@ steal(Claim *claim)
     const ClaimName *first = claim->has_own ? &claim->own : get_other(claim, 0);
     ClaimName next = {.mode = PERMIT_EXCLUSIVE, .session = claim->session};
 
-    action->victims = find_victims(claim);
+    action->ended = get_claims_to_end(claim);
     for (guint i = 0; i < claim->others->len; i++)
         if (claim_name_compare(get_other(claim, i), first) < 0)
             first = get_other(claim, i);
     if (claim->has_own)
-        g_array_append_val(action->victims, claim->own);
+        g_array_append_val(action->ended, claim->own);
     next.turn = ++*claim->last_turn;
     next.sequence = (gint32)((guint32)first->sequence - 1);
     claim->has_next = TRUE;
@@ -346,9 +346,9 @@ static void
 step_without_node(Claim *claim)
 {
     if (claim->demand.want == PERMIT_NONE) {
-        if (!claim->has_told_gone && claim->demand.held == PERMIT_NONE)
+        if (!claim->has_sent_gone && claim->demand.held == PERMIT_NONE)
             append_message(claim, CLAIM_GONE);
-        claim->has_told_gone = TRUE;
+        claim->has_sent_gone = TRUE;
         return;
     }
     if (claim->is_missing)
@@ -376,9 +376,9 @@ step_waiting(Claim *claim)
         return;
     }
     claim->is_unsettled = FALSE;
-    if (claim->demand.has_if_available && !claim->has_told_busy) {
+    if (claim->demand.has_if_available && !claim->has_sent_busy) {
         append_message(claim, CLAIM_BUSY);
-        claim->has_told_busy = TRUE;
+        claim->has_sent_busy = TRUE;
     }
     /* A node that is not blocked and can't be used has been swapped. */
     g_assert(blocker != NULL);
@@ -407,14 +407,14 @@ step_with_node(Claim *claim)
 
 /* Whether a steal is wanted that has to end too many claims. */
 static gboolean
-has_too_many_victims(const Claim *claim)
+steals_from_too_many(const Claim *claim)
 {
-    g_autoptr(GArray) victims = NULL;
+    g_autoptr(GArray) claims = NULL;
 
     if (!claim->demand.has_steal || !claim->is_list_valid || claim->is_uncertain)
         return FALSE;
-    victims = find_victims(claim);
-    return victims->len > CLAIM_VICTIMS_MAX;
+    claims = get_claims_to_end(claim);
+    return claims->len > CLAIM_STEAL_MAX;
 }
 
 static void
@@ -426,7 +426,7 @@ step(Claim *claim, gint64 now_us)
     if (claim->is_busy || !claim->is_connected || claim->session == 0 || !claim->is_demand_known)
         return;
 
-    if (has_too_many_victims(claim))
+    if (steals_from_too_many(claim))
         claim->demand.has_steal = FALSE;
     leftover = find_leftover(claim);
     if (claim->is_uncertain)
@@ -449,7 +449,7 @@ set_own(Claim *claim, const ClaimName *name)
     claim->is_spent = FALSE;
     claim->is_list_valid = FALSE;
     claim->is_watching = FALSE;
-    claim->has_told_busy = FALSE;
+    claim->has_sent_busy = FALSE;
 }
 
 /* The node doesn't exist any more, though the session does: another host has deleted it. */
@@ -626,9 +626,9 @@ claim_set_demand(Claim *claim, const ClaimDemand *demand, gint64 now_us)
         claim->demand.has_steal = FALSE; /* from before the permit, which has decided it */
     }
     claim->is_demand_known = TRUE;
-    claim->has_told_gone = FALSE;
+    claim->has_sent_gone = FALSE;
     if (!demand->has_if_available)
-        claim->has_told_busy = FALSE;
+        claim->has_sent_busy = FALSE;
     step(claim, now_us);
 }
 

@@ -29,7 +29,7 @@
 
 /* A steal ends at most so many claims, since the engine takes no request of more than 1 MB. With
  * more of them, a request that steals waits like any other. */
-#define CLAIM_VICTIMS_MAX 1000
+#define CLAIM_STEAL_MAX 1000
 
 typedef struct Claim Claim;
 
@@ -56,8 +56,8 @@ typedef enum {
                      name, which has to be `version`, and get a block of tokens */
     CLAIM_DELETE, /* delete `name` */
     CLAIM_SWAP,   /* in one commit: delete `old`, and create `name` as CREATE does */
-    CLAIM_STEAL,  /* in one commit: raise the version as GRANT does, delete `victims`, create `name`
-                     with its sequence number, and get a block of tokens */
+    CLAIM_STEAL,  /* in one commit: raise the version as GRANT does, delete those in `ended`, create
+                     `name` with its sequence number, and get a block of tokens */
 } ClaimOperation;
 
 /* Messages for the lock service. */
@@ -77,10 +77,10 @@ typedef struct {
     ClaimName name;
     ClaimName old;
     gint32 version;
-    gboolean sync;   /* of LIST: see all commits of all sessions so far */
-    gboolean watch;  /* of LIST: call claim_changed() when the children change */
-    GArray *victims; /* of ClaimName; owned; NULL except in STEAL. CLAIM_VICTIMS_MAX and the own
-                        claim at most */
+    gboolean sync;  /* of LIST: see all commits of all sessions so far */
+    gboolean watch; /* of LIST: call claim_changed() when the children change */
+    GArray *ended;  /* of ClaimName; owned; NULL except in STEAL. CLAIM_STEAL_MAX and the own
+                       claim at most */
     PermitMode mode;
     guint64 block;
     gboolean now;

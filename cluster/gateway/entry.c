@@ -220,12 +220,12 @@ format_names(const GArray *names)
 static void
 steal(Entry *entry, Engine *engine, const ClaimAction *action, Operation *operation)
 {
-    g_auto(GStrv) victims = format_names(action->victims);
+    g_auto(GStrv) ended = format_names(action->ended);
     g_autofree char *text = get_text(entry);
     char name[CLAIM_NAME_SIZE];
 
     claim_name_format(&action->name, name);
-    engine_steal(engine, entry->path, entry->name, action->version, (const char *const *)victims,
+    engine_steal(engine, entry->path, entry->name, action->version, (const char *const *)ended,
                  name, text, on_answer, operation);
 }
 

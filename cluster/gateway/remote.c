@@ -165,7 +165,7 @@ typedef struct {
     char *host; /* "": all */
     guint n_attempts;
     GPtrArray *sessions; /* of guint64, owned: of the host; NULL: of all */
-    GPtrArray *victims;  /* node names, owned */
+    GPtrArray *claims;   /* node names, owned */
     guint n_ended;       /* of them */
     guint n_in_progress;
     gint32 version;
@@ -179,15 +179,15 @@ finish_break(Break *self, gboolean failed)
 {
     self->callback(self->serial, self->count, failed, self->data);
     g_clear_pointer(&self->sessions, g_ptr_array_unref);
-    g_clear_pointer(&self->victims, g_ptr_array_unref);
+    g_clear_pointer(&self->claims, g_ptr_array_unref);
     g_free(self->name_path);
     g_free(self->name);
     g_free(self->host);
     g_free(self);
 }
 
-static void find_victims(Break *self);
-static void end_victims(Break *self);
+static void list_claims(Break *self);
+static void end_claims(Break *self);
 
 static void
 on_ended(const EngineAnswer *answer, gpointer data)
@@ -199,9 +199,9 @@ on_ended(const EngineAnswer *answer, gpointer data)
         self->count += self->n_in_progress;
         self->n_ended += self->n_in_progress;
         self->version = answer->version;
-        end_victims(self);
+        end_claims(self);
     } else if (is_outdated && ++self->n_attempts < BREAK_ATTEMPTS) {
-        find_victims(self);
+        list_claims(self);
     } else {
         finish_break(self, TRUE);
     }
@@ -209,18 +209,18 @@ on_ended(const EngineAnswer *answer, gpointer data)
 
 /* Ends those that are left, as many at a time as one request to the engine takes. */
 static void
-end_victims(Break *self)
+end_claims(Break *self)
 {
     Engine *engine = session_get_engine(self->session);
     g_autoptr(GPtrArray) batch = g_ptr_array_new();
 
-    if (self->n_ended == self->victims->len || engine == NULL) {
+    if (self->n_ended == self->claims->len || engine == NULL) {
         finish_break(self, engine == NULL);
         return;
     }
-    self->n_in_progress = MIN(self->victims->len - self->n_ended, CLAIM_VICTIMS_MAX);
+    self->n_in_progress = MIN(self->claims->len - self->n_ended, CLAIM_STEAL_MAX);
     for (guint i = 0; i < self->n_in_progress; i++)
-        g_ptr_array_add(batch, self->victims->pdata[self->n_ended + i]);
+        g_ptr_array_add(batch, self->claims->pdata[self->n_ended + i]);
     g_ptr_array_add(batch, NULL);
     engine_steal(engine, self->name_path, self->name, self->version,
                  (const char *const *)batch->pdata, NULL, NULL, on_ended, self);
@@ -255,19 +255,19 @@ on_listed(const EngineAnswer *answer, gpointer data)
     for (child = answer->children; *child != NULL; child++)
         if (claim_name_parse(*child, &name))
             claim_order_add(&order, &name);
-    g_clear_pointer(&self->victims, g_ptr_array_unref);
-    self->victims = g_ptr_array_new_with_free_func(g_free);
+    g_clear_pointer(&self->claims, g_ptr_array_unref);
+    self->claims = g_ptr_array_new_with_free_func(g_free);
     for (child = answer->children; *child != NULL; child++)
         if (claim_name_parse(*child, &name) && claim_order_is_first(&order, &name) &&
             is_of_host(self, name.session))
-            g_ptr_array_add(self->victims, g_strdup(*child));
+            g_ptr_array_add(self->claims, g_strdup(*child));
     self->n_ended = 0;
     self->version = answer->version;
-    end_victims(self);
+    end_claims(self);
 }
 
 static void
-find_victims(Break *self)
+list_claims(Break *self)
 {
     Engine *engine = session_get_engine(self->session);
 
@@ -294,7 +294,7 @@ on_hosts_of_break(const EngineAnswer *answer, gpointer data)
         if (engine_path_parse_host(*child, &host, &session) && strcmp(host, self->host) == 0)
             g_ptr_array_add(self->sessions, g_memdup2(&session, sizeof session));
     }
-    find_victims(self);
+    list_claims(self);
 }
 
 void
@@ -320,7 +320,7 @@ remote_break(Session *session,
     if (engine != NULL && self->host[0] != '\0')
         engine_list_hosts(engine, on_hosts_of_break, self);
     else
-        find_victims(self);
+        list_claims(self);
 }
 
 /* ---- hosts */

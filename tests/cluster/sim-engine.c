@@ -498,8 +498,8 @@ check_write(const NameState *state, const ClaimAction *action)
     if (action->operation == CLAIM_GRANT || action->operation == CLAIM_STEAL)
         if (action->version != state->version && action->version != -1) /* -1: any */
             return CLAIM_BAD_VERSION;
-    for (guint i = 0; action->operation == CLAIM_STEAL && i < action->victims->len; i++)
-        if (find_claim(state, &g_array_index(action->victims, ClaimName, i)) < 0)
+    for (guint i = 0; action->operation == CLAIM_STEAL && i < action->ended->len; i++)
+        if (find_claim(state, &g_array_index(action->ended, ClaimName, i)) < 0)
             return CLAIM_NO_NODE;
     return CLAIM_OK;
 }
@@ -529,9 +529,9 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
         remove_claim(state, &name);
         break;
     case CLAIM_STEAL:
-        for (guint i = 0; i < action->victims->len; i++) {
-            remove_claim(state, &g_array_index(action->victims, ClaimName, i));
-            g_array_append_val(engine->stolen, g_array_index(action->victims, ClaimName, i));
+        for (guint i = 0; i < action->ended->len; i++) {
+            remove_claim(state, &g_array_index(action->ended, ClaimName, i));
+            g_array_append_val(engine->stolen, g_array_index(action->ended, ClaimName, i));
         }
         add_claim(engine, state, name);
         /* fall through */
@@ -671,8 +671,8 @@ sim_connection_send(SimConnection *connection,
     operation->has_action = action != NULL;
     if (action != NULL) {
         operation->action = *action;
-        if (action->victims != NULL)
-            g_array_ref(action->victims);
+        if (action->ended != NULL)
+            g_array_ref(action->ended);
     }
     operation->result = result;
     operation->data = data;

@@ -235,15 +235,15 @@ expect_steal(Fixture *fixture)
     g_assert_true(claim_take_action(fixture->claim, &action));
     g_assert_cmpint(action.operation, ==, CLAIM_STEAL);
     /* And the own one, if there is one. */
-    g_assert_cmpuint(action.victims->len - (action.name.turn > 1), ==, CLAIM_VICTIMS_MAX);
+    g_assert_cmpuint(action.ended->len - (action.name.turn > 1), ==, CLAIM_STEAL_MAX);
 }
 
 static void
 test_steal(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
-    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_VICTIMS_MAX);
+    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_STEAL_MAX);
 
-    g_assert_cmpuint(children->len, ==, CLAIM_VICTIMS_MAX);
+    g_assert_cmpuint(children->len, ==, CLAIM_STEAL_MAX);
     expect_steal(fixture);
 }
 
@@ -251,8 +251,8 @@ test_steal(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 static void
 test_steal_from_too_many(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
 {
-    const ClaimName mine = {PERMIT_EXCLUSIVE, MINE, 1, CLAIM_VICTIMS_MAX + 1};
-    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_VICTIMS_MAX + 1);
+    const ClaimName mine = {PERMIT_EXCLUSIVE, MINE, 1, CLAIM_STEAL_MAX + 1};
+    g_autoptr(GArray) children = begin_steal(fixture, CLAIM_STEAL_MAX + 1);
 
     answer(fixture, CLAIM_CREATE, (ClaimResult){.sequence = mine.sequence});
     g_array_append_val(children, mine);

@@ -26,7 +26,7 @@ CLONE_NEWNS = 0x20000
 # A list of more hosts than that does not fit into a packet.
 HOSTS_BYTES = 65536
 # A steal ends at most so many claims.
-VICTIMS = 1000
+STEAL_MAX = 1000
 
 
 @unittest.skipIf(why_no_servers(), why_no_servers())
@@ -175,7 +175,7 @@ class ManyHolders(OneHostCase):
         return nodes
 
     def test_steal(self):
-        nodes = self.share(VICTIMS + 1)
+        nodes = self.share(STEAL_MAX + 1)
         client = self.host.client()
         with self.assertRaises(DBusError) as raised:
             client.steal(self.lock, BUCKET)
@@ -188,7 +188,7 @@ class ManyHolders(OneHostCase):
 
     def test_break(self):
         """Ends all of them, by several requests."""
-        count = 2 * VICTIMS + 1
+        count = 2 * STEAL_MAX + 1
         self.share(count)
         waiting = self.other.claim(self.path)
         # 0: it took longer than the call waits.
