@@ -27,6 +27,12 @@ sys.exit(7)
 LISTEN = (sys.executable, '-c', LISTENER)
 
 
+def setUpModule():
+    """The test may have been started by nohup, whose children ignore SIGHUP."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
+
+
 class WhileWaiting(CliTestCase):
     def setUp(self):
         super().setUp()
