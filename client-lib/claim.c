@@ -21,7 +21,7 @@ typedef struct ClaimRef ClaimRef;
 /**
  * WebLocksClaim:
  *
- * A lasting wish for one lock: "one of us may edit".
+ * A persistent request for one lock: "one of us may edit".
  *
  * After web_locks_claim_start() a claim requests its lock (section 4.1 of the standard), and holds
  * it once it is granted, until web_locks_claim_stop() or the loss of the lock. All of this is in
@@ -33,7 +33,7 @@ typedef struct ClaimRef ClaimRef;
  * web_locks_claim_start (claim);
  * ```
  *
- * While it waits, [property@WebLocks.Claim:holder] is who holds the lock, and
+ * While it waits, [property@WebLocks.Claim:holder] describes the holder, and
  * [property@WebLocks.Claim:position] the place in the queue. They follow the signals of the lock
  * service, which are watched only then.
  *
@@ -854,7 +854,7 @@ install_settings(GParamFlags flags)
      *
      * Whether the claim requests the lock again after it was lost, and waits for a lock service if
      * there is none. The states [enum@WebLocks.ClaimState.LOST], and
-     * [enum@WebLocks.ClaimState.FAILED] for want of a service, are then followed by
+     * [enum@WebLocks.ClaimState.FAILED] because there is no service, are then followed by
      * [enum@WebLocks.ClaimState.WAITING] immediately, and [property@WebLocks.Claim:error] remains.
      *
      * Since: 0.1

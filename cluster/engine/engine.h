@@ -164,8 +164,8 @@ void engine_grant(Engine *self,
                   gpointer data);
 
 /* Deletes the claims `holders` and creates the claim `claim` (full node name) of one's own, granted
- * at once; with a NULL `claim`, only deletes. OK: `block` (if there is a claim) and `version` as
- * for engine_grant(). NO_NODE: one of the holders, or the name, is gone. */
+ * immediately; with a NULL `claim`, only deletes. OK: `block` (if there is a claim) and `version`
+ * as for engine_grant(). NO_NODE: one of the holders, or the name, is gone. */
 void engine_steal(Engine *self,
                   const char *name_path,
                   const char *name,

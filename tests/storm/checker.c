@@ -56,7 +56,7 @@ const CheckPowerField check_power_fields[] = {
     FIELD(client_kills_unanswered, "while a release was not answered"),
     FIELD(stops, "stops"),
     FIELD(quiet_points, "quiet points"),
-    FIELD(unreachable, "calls refused for want of a service"),
+    FIELD(unreachable, "calls refused because there was no service"),
     FIELD(refused, "requests refused for lack of space"),
     FIELD(final_steals, "final steals"),
     FIELD(faults, "faults of a cluster"),

@@ -182,7 +182,7 @@ somebody_is_dying(const Story *story, const StoryRequest *asker, guint64 time)
     return FALSE;
 }
 
-/* Whether a client that can't be notified may still believe that it has the lock. */
+/* Whether a client that can't be notified may still assume that it has the lock. */
 static gboolean
 somebody_is_unnotified(const Story *story, const StoryRequest *asker, guint64 time)
 {
