@@ -16,12 +16,14 @@
 #include "packet-socket.h"
 #include "principal.h"
 
-/* How long a reply waits, how many do so at a time, in total and of one user, and how many bytes of
- * rows are kept for all of them; further rows are left out. */
-#define PATIENCE_MS    2000
-#define CALLS_MAX      256
-#define CALLS_OF_A_UID 64
-#define ROW_BYTES_MAX  (16UL * 1024 * 1024)
+/* How long a reply with a list waits, and one to Break: as long as that to a steal; how many do so
+ * at a time, in total and of one user, and how many bytes of rows are kept for all of them; further
+ * rows are left out. */
+#define LIST_PATIENCE_MS  2000
+#define BREAK_PATIENCE_MS 5000
+#define CALLS_MAX         256
+#define CALLS_OF_A_UID    64
+#define ROW_BYTES_MAX     (16UL * 1024 * 1024)
 
 /* A call that waits for the gateway. */
 typedef struct {
@@ -119,14 +121,15 @@ asked_call_free(gpointer data)
     g_free(asked);
 }
 
-/* Replies, unless the client has disconnected. Frees the call. `n_remote` is of Break. */
+/* Replies, unless the client has disconnected. Frees the call. `result` and `n_remote` are of
+ * Break. */
 static void
-finish(AskedCall *asked, guint32 n_remote)
+finish(AskedCall *asked, LockResult result, guint32 n_remote)
 {
     Server *server = asked->server;
     ClusterCalls *calls = server->cluster_calls;
     Client *client = session_find_client(&server->session, asked->unique_name);
-    const LockReply reply = {.result = LOCK_RESULT_OK, .n_ended = asked->n_ended + n_remote};
+    const LockReply reply = {.result = result, .n_ended = asked->n_ended + n_remote};
 
     if (client != NULL && asked->call->kind == LOCK_CALL_BREAK)
         notify_reply(client, &bus_channel, asked->call, &reply);
@@ -146,7 +149,7 @@ on_timeout(gpointer data)
     asked->timeout_id = 0;
     clock_tick(server);
     if (g_ptr_array_find(server->cluster_calls->asked, asked, NULL))
-        finish(asked, 0);
+        finish(asked, LOCK_RESULT_UNREACHED, 0);
     server_end_turn(server);
     return G_SOURCE_REMOVE;
 }
@@ -221,7 +224,7 @@ has_room(const ClusterCalls *calls, guint32 caller_uid)
     return n < CALLS_OF_A_UID && calls->asked->len < CALLS_MAX;
 }
 
-gboolean
+ClusterAsk
 cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended)
 {
     Server *server = server_of(client);
@@ -231,11 +234,12 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     guint64 serial;
     gsize n_bytes;
 
-    if (!is_clustered(call) || !get_host(call, &host) ||
-        server->lifecycle->state != LIFECYCLE_RUNNING ||
+    if (!is_clustered(call) || !get_host(call, &host))
+        return CLUSTER_ASK_NONE;
+    if (server->lifecycle->state != LIFECYCLE_RUNNING ||
         !has_room(server->cluster_calls, caller_uid) ||
         !ask_gateway(server, call, uid, host, &serial))
-        return FALSE;
+        return CLUSTER_ASK_UNREACHED;
     asked = g_new0(AskedCall, 1);
     asked->server = server;
     asked->serial = serial;
@@ -245,9 +249,10 @@ cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_e
     asked->call = lock_call_copy(call, &server->session.user_agent.limits, &n_bytes);
     asked->rows = g_ptr_array_new_with_free_func(g_free);
     asked->n_ended = n_ended;
-    asked->timeout_id = g_timeout_add(PATIENCE_MS, on_timeout, asked);
+    asked->timeout_id = g_timeout_add(
+        call->kind == LOCK_CALL_BREAK ? BREAK_PATIENCE_MS : LIST_PATIENCE_MS, on_timeout, asked);
     g_ptr_array_add(server->cluster_calls->asked, asked);
-    return TRUE;
+    return CLUSTER_ASK_SENT;
 }
 
 static gboolean
@@ -303,7 +308,7 @@ on_listed(const ClusterRows *rows, gpointer data)
         if (is_for)
             add_rows(asked, rows);
         if (is_for && rows->more == 0)
-            finish(asked, 0);
+            finish(asked, LOCK_RESULT_OK, 0);
         else
             i++;
     }
@@ -320,7 +325,7 @@ on_broken(const ClusterBroken *broken, gpointer data)
         AskedCall *asked = all->pdata[i];
 
         if (asked->serial == broken->serial && asked->call->kind == LOCK_CALL_BREAK) {
-            finish(asked, broken->count);
+            finish(asked, broken->failed ? LOCK_RESULT_UNREACHED : LOCK_RESULT_OK, broken->count);
             return;
         }
     }
@@ -332,7 +337,7 @@ cluster_calls_finish_all(Server *server)
     if (server->cluster == NULL)
         return;
     while (server->cluster_calls->asked->len > 0)
-        finish(server->cluster_calls->asked->pdata[0], 0);
+        finish(server->cluster_calls->asked->pdata[0], LOCK_RESULT_UNREACHED, 0);
 }
 
 static void

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* Calls about buckets of a cluster: who may make them, and those whose replies contain what other
- * hosts hold. A reply to Query, Inspect or Break waits for the gateway for a bounded time; without
- * its reply, it is about this host alone. */
+ * hosts hold. A reply to Query, Inspect or Break waits for the gateway for a bounded time. If that
+ * does not reply, a list is of this host alone, and Break is LOCK_RESULT_UNREACHED. */
 
 #pragma once
 
@@ -19,13 +19,19 @@ void cluster_calls_fini(Server *server);
  * about a bucket of a cluster may be made. */
 LockResult cluster_calls_check(const Client *client, const LockCall *call);
 
-/* Sends a Query, Inspect or Break of `uid`'s bucket to the other hosts. Returns FALSE if the reply
- * is about this host alone; otherwise the reply is sent later, unless the client disconnects.
- * `n_ended` is the number of locks that Break has ended on this host. */
-gboolean cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
+/* What cluster_calls_ask() has done. */
+typedef enum {
+    CLUSTER_ASK_NONE,      /* the call is about this host alone */
+    CLUSTER_ASK_SENT,      /* the reply is sent later, unless the client disconnects */
+    CLUSTER_ASK_UNREACHED, /* the gateway can't be asked */
+} ClusterAsk;
+
+/* Sends a Query, Inspect or Break of `uid`'s bucket to the other hosts. `n_ended` is the number of
+ * locks that Break has ended on this host. */
+ClusterAsk cluster_calls_ask(Client *client, const LockCall *call, guint32 uid, guint32 n_ended);
 
 /* For the property Cluster; `server` is a Server. */
 void cluster_calls_get_info(ClusterInfo *out_info, gpointer server);
 
-/* Replies to all these calls with what has arrived. */
+/* Replies to all these calls as after their time. */
 void cluster_calls_finish_all(Server *server);

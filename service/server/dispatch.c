@@ -123,7 +123,8 @@ static void
 send_list(Client *client, const LockCall *call)
 {
     if ((call->kind != LOCK_CALL_QUERY && call->kind != LOCK_CALL_INSPECT) ||
-        !cluster_calls_ask(client, call, observed_get_owner(client, call).uid, 0))
+        cluster_calls_ask(client, call, observed_get_owner(client, call).uid, 0) !=
+            CLUSTER_ASK_SENT)
         observed_send_list(client, call, NULL);
 }
 
@@ -160,11 +161,15 @@ break_locks(Client *client, const Channel *channel, const LockCall *call)
 {
     LockManager *manager = observed_find_manager(client, call);
     LockReply reply = {lock_name_check(call->name, &client->session->user_agent.limits)};
+    ClusterAsk ask = CLUSTER_ASK_NONE;
 
     if (reply.result == LOCK_RESULT_OK && manager != NULL)
         reply.n_ended = lock_manager_break(manager, &call->filter);
-    if (reply.result == LOCK_RESULT_OK &&
-        cluster_calls_ask(client, call, observed_get_owner(client, call).uid, reply.n_ended))
+    if (reply.result == LOCK_RESULT_OK)
+        ask = cluster_calls_ask(client, call, observed_get_owner(client, call).uid, reply.n_ended);
+    if (ask == CLUSTER_ASK_UNREACHED)
+        reply.result = LOCK_RESULT_UNREACHED;
+    if (ask == CLUSTER_ASK_SENT)
         notify_effects(server_of(client));
     else
         notify_reply(client, channel, call, &reply);

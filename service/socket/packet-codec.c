@@ -80,7 +80,8 @@ get_error(LockResult result)
         return PACKET_ERROR_NONE;
     case LOCK_RESULT_SHUTTING_DOWN:
     case LOCK_RESULT_UNIDENTIFIED:
-    case LOCK_RESULT_UNDECIDED: /* an ANSWER never waits for it */
+    case LOCK_RESULT_UNDECIDED: /* an ANSWER never waits for these */
+    case LOCK_RESULT_UNREACHED:
         return PACKET_ERROR_INVALID_STATE;
     case LOCK_RESULT_NO_CLUSTER:
     case LOCK_RESULT_NAME_RESERVED:

@@ -308,8 +308,11 @@ class OtherHosts(ClusterCase):
         gateway, client, _, _ = self.hold()
         query = Call(client, 'Query')
         gateway.take(packets.List)
+        broken = break_locks(client, 'y')
+        gateway.take(packets.Break)
         self.assertEqual(self.current.stop(), 0)
         self.assertEqual(query.result(), ([('x', 'exclusive', client.name)], []))
+        self.assert_error('Unavailable', broken.result)
 
     def test_break(self):
         gateway, client, id_, _ = self.hold()
@@ -327,6 +330,23 @@ class OtherHosts(ClusterCase):
         self.assertEqual(broken.result(), (1,))
         self.assertEqual(client.signals('Released'), [])
         self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name, id=id_), 1)
+
+    def test_break_not_replied_to(self):
+        """Locks of this host are ended, and the reply does not state that there are no others."""
+        gateway, client, id_, _ = self.hold()
+        broken = break_locks(client, 'x')
+        gateway.send(packets.broken(gateway.take(packets.Break).serial, 1, failed=1))
+        self.assert_error('Unavailable', broken.result)
+        client.wait_released(id_, 'stolen')
+        broken = break_locks(client, 'x')  # for which the gateway has too little time
+        gateway.take(packets.Break)
+        self.assert_error('Unavailable', broken.result)
+        broken = break_locks(client, 'x')
+        gateway.take(packets.Break)
+        gateway.close()
+        self.assert_error('Unavailable', broken.result)
+        self.assert_error('Unavailable', client.break_locks, 'x', BUCKET)
+        self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name), 0)
 
 
 class Sandboxed(Sandboxes, ClusterCase):
