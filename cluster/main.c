@@ -123,14 +123,16 @@ run(const GatewayOptions *options)
 {
     g_autoptr(GMainLoop) loop = g_main_loop_new(NULL, FALSE);
     g_autoptr(GError) error = NULL;
-    g_autoptr(Gateway) gateway = gateway_new(options, &error);
+    g_autoptr(Gateway) gateway = NULL;
 
+    /* Before there is a socket, which has to be removed at the end. */
+    g_unix_signal_add(SIGTERM, on_signal, loop);
+    g_unix_signal_add(SIGINT, on_signal, loop);
+    gateway = gateway_new(options, &error);
     if (gateway == NULL) {
         g_printerr("weblocks-clusterd: %s\n", error->message);
         return EXIT_FAILURE;
     }
-    g_unix_signal_add(SIGTERM, on_signal, loop);
-    g_unix_signal_add(SIGINT, on_signal, loop);
     g_main_loop_run(loop);
     return EXIT_SUCCESS;
 }

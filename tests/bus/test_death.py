@@ -110,7 +110,7 @@ class Killed(BusTestCase):
         self.b.wait_granted(waiting)
 
 
-class LastWords(BusTestCase):
+class LastCalls(BusTestCase):
     """What a client sent before it was killed takes effect before its end."""
 
     def setUp(self):

@@ -153,7 +153,7 @@ def walk(client, path):
 class RandomCallsCase(BusTestCase):
     """Rounds of calls by a separate client each, which then disconnects."""
 
-    time_limit = full_size(60.0, 1800.0)
+    time_limit = full_size(180.0, 1800.0)
 
     def setUp(self):
         super().setUp()

@@ -230,7 +230,7 @@ class Costs(BusTestCase):
     """Calls of any kind leave no memory and no descriptors behind."""
 
     TURNS = full_size(1000, 17_000)
-    time_limit = full_size(60.0, 1200.0)
+    time_limit = full_size(180.0, 1200.0)
     # With sanitizers freed memory is kept.
     sanitized = os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1') != '1'
 

@@ -61,8 +61,6 @@ class BoundsCase(SocketCase):
 class DoesNotRead(BoundsCase):
     """The service does not read from a client that does not read, and buffers the answers to one packet."""
 
-    time_limit = 120.0
-
     def read_all(self, sock, count):
         """Everything that was sent is answered eventually."""
         sock.wait_for(lambda: len(sock.log) >= count, what=f'{count} messages')
@@ -293,8 +291,6 @@ class Stopped(BoundsCase):
 
 class Descriptors(BoundsCase):
     """Thousands of sockets are opened and closed."""
-
-    time_limit = 120.0
 
     def setUp(self):
         super().setUp()

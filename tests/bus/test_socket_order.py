@@ -142,10 +142,9 @@ class Releases(Slot):
         return self.reasons_of('released')
 
 
-class LastWords(BusTestCase):
+class LastPackets(BusTestCase):
     """Races between the last packets of a client and its disconnect."""
 
-    time_limit = 90.0
     SLOTS = 10
 
     def speaker(self, slot, dies_by_itself, noise, late_end):

@@ -16,8 +16,6 @@ NEWER = range(144, 152)
 
 
 class Damage(StateCase):
-    time_limit = 180.0
-
     def setUp(self):
         super().setUp()
         self.seed = int(os.environ.get('WEBLOCKS_TEST_SEED', random.randrange(1 << 32)))

@@ -438,7 +438,6 @@ class Poison(StateCase):
 class Many(StateCase):
     REQUESTS = 10000
     CLIENTS = 10
-    time_limit = 120.0
 
     def test_ten_thousand_requests(self):
         """All are restored, in order; prints the time."""

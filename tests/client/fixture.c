@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define WAIT_SECONDS 20
+#define WAIT_SECONDS 60
 
 static PrivateBus *bus;
 static const char *const *service_limits;

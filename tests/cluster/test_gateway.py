@@ -35,7 +35,7 @@ class Service:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.connect(path)
+        wait_for(lambda: self.socket.connect_ex(path) == 0, what='socket')
         self.socket.sendall(packets.hello())
         self.socket.sendall(packets.packet(packets.READY))
         self.acknowledges = True
@@ -144,7 +144,6 @@ class GatewayCase(unittest.TestCase):
 
     def start_gateway(self, host):
         host.start_gateway()
-        wait_for(lambda: os.path.exists(host.socket), what='socket')
         service = Service(host.socket)
         self.addCleanup(service.socket.close)
         return service

@@ -10,9 +10,9 @@ from calls import DBusError
 from clusterhosts import BUCKET, Host, HostsCase
 from engines import EngineClient, name_path
 
-# A host's locks are lost this long after its last commit; the engine ends its claims some seconds
-# later.
-LOST_WITHIN = 40
+# The time limit for the loss of a host's locks, which takes as long as a lease, for the end of its claims, some
+# seconds later, and for servers that start.
+LOST_WITHIN = 120
 
 
 class Locks(HostsCase):

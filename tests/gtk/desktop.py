@@ -74,7 +74,6 @@ def gtk_environment(display, bus):
 
 
 class DisplayTestCase(BusTestCase):
-    time_limit = 120.0
     others_broadcast = True  # GApplication broadcasts its actions
 
     @classmethod

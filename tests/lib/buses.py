@@ -15,8 +15,9 @@ import tempfile
 import time
 
 FACTOR = float(os.environ.get('WEBLOCKS_TEST_TIMEOUT_FACTOR', '1'))
-# The time limit for anything that usually takes almost no time.
-PATIENCE = 20.0 * FACTOR
+# The time limit for anything that usually takes almost no time. A test with a planted fault has to fail, often by
+# it.
+PATIENCE = (20.0 if 'WEBLOCKS_TEST_FAULT' in os.environ else 60.0) * FACTOR
 
 # How often something is repeated in a quick run, and at full size.
 FULL_SIZE = os.environ.get('WEBLOCKS_FULL_SIZE', '0') != '0'

@@ -229,7 +229,6 @@ class Random(TwoPrincipals):
     STEPS = 1000
     # Or it has shown little: so many steps for a message to each client, and for a signal.
     STEPS_FOR_MESSAGE, STEPS_FOR_SIGNAL = 2, 10
-    time_limit = 120.0
 
     def play(self, value, noisy):
         """What the first principal sees; with another one beside it, or alone."""

@@ -12,7 +12,7 @@
 
 #include "common/bus-names.h"
 
-#define WAIT_SECONDS 20
+#define WAIT_SECONDS 60
 
 /* ---- waiting */
 

@@ -11,8 +11,6 @@ ROUNDS = 50
 
 
 class Threads(PythonTestCase):
-    time_limit = 40.0
-
     def start(self, function, *args):
         """A thread whose exception fails the test; a daemon, so that a hang is only a failure."""
         def run():

@@ -48,8 +48,8 @@ FAULTS = [
      'Refilled.test_it_ends_with_the_name'),
     # A client's disconnect takes effect before its last calls.
     ('terminate-before-drain', 'bus/test_socket_order.py',
-     ['LastWords.test_while_the_service_is_stopped'],
-     'LastWords.test_while_the_service_is_stopped'),
+     ['LastPackets.test_while_the_service_is_stopped'],
+     'LastPackets.test_while_the_service_is_stopped'),
     # A watcher gets the events of all buckets with that name.
     ('watch-unfiltered', 'bus/test_signals.py', ['OtherUsers.test_watching_shows_only_own_locks'],
      'does not watch'),

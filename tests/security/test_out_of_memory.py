@@ -79,11 +79,14 @@ class OutOfMemory(StateCase):
 
     def restart_if_ended(self):
         """If the service has ended, in one of the permitted ways, starts another one."""
+        def has_outcome():
+            return self.current.process.poll() is not None or self.answers()
         try:
-            wait_for(lambda: self.current.process.poll() is not None or self.answers(),
-                     what='service that answers or has ended')
+            wait_for(has_outcome, what='service that answers or has ended')
         finally:
             self.memory.spare()
+        # After its last reply an allocation may have failed, of which it is ending.
+        wait_for(has_outcome, what='service that still answers or has ended')
         if self.current.process.poll() is not None:
             self.allow_end()
             self.wait_free()
@@ -267,16 +270,9 @@ class AtStart(OutOfMemory):
             with self.subTest(allocation=number):
                 self.crash()
                 self.memory.fail(number)
-                service = self.start(env=self.memory.environment(), ready=False)
+                self.start(env=self.memory.environment(), ready=False)
                 # It can own the name, and then exit because it cannot read the bus's reply.
-                wait_for(lambda s=service: s.process.poll() is not None
-                         or (owner_of(self.control) and self.answers()),
-                         what='service that answers or has ended')
-                self.memory.spare()
-                if service.process.poll() is not None:
-                    self.allow_end()
-                    self.wait_free()
-                    self.begin()
+                self.restart_if_ended()
                 self.check()
         diagnostic(f'{len(numbers)} allocations, {self.memory.failed()} failed')
 
