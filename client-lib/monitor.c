@@ -497,7 +497,7 @@ web_locks_monitor_new_async(WebLocksManager *manager,
  * [error@WebLocks.Error.SECURITY], [error@WebLocks.Error.INVALID_STATE] and
  * [error@WebLocks.Error.UNAVAILABLE].
  *
- * Returns: (transfer full): a monitor whose lists are true
+ * Returns: (transfer full): a monitor whose lists are filled
  * Since: 0.1
  */
 WebLocksMonitor *
@@ -518,7 +518,7 @@ web_locks_monitor_new_finish(GAsyncResult *result, GError **error)
  *
  * See web_locks_monitor_new_finish() for errors.
  *
- * Returns: (transfer full): a monitor whose lists are true
+ * Returns: (transfer full): a monitor whose lists are filled
  * Since: 0.1
  */
 WebLocksMonitor *

@@ -324,8 +324,8 @@ web_locks_request_get_options(WebLocksRequest *self)
  * web_locks_request_get_holder:
  * @self: a request
  *
- * Gets who holds the lock, while the request is pending: its first holder, if it is shared. It may
- * be this process.
+ * Gets the lock of the holder while the request is pending; if it is shared, that of the first. It
+ * may be this process.
  *
  * Returns: (transfer none) (nullable): the lock that the request waits for; %NULL if it is not
  *   pending, or nobody holds the lock, or that is not known yet

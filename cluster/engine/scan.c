@@ -59,7 +59,7 @@ has_name(const EngineClaim *claim)
     return claim->name != NULL;
 }
 
-/* Those whose name's node disappeared have gone with it. */
+/* A claim is gone if the node of its name is. */
 static void
 drop_nameless(Scan *scan)
 {

@@ -10,7 +10,7 @@ import threading
 from figures import Table
 from stage import Scene, Way, end, measure_in_turns, parse, spawn
 
-RESTARTED = 'pause, service started again by who started it'
+RESTARTED = 'pause, service restarted by its parent'
 ACTIVATED = 'pause, service started again by the bus'
 PERCENTILES = {'median': 0.5, '99th percentile': 0.99}
 
