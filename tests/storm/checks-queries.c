@@ -261,8 +261,29 @@ first_query_after(const StoryLock *lock, guint64 time)
     return low < lock->queries->len ? lock->queries->pdata[low] : NULL;
 }
 
+/* Returns when the client was last answered on its lock socket before this time; 0: never. */
+static guint64
+last_answer_before(const StoryClient *client, guint64 time)
+{
+    guint64 last = 0;
+
+    for (guint i = 0; i < client->requests->len; i++) {
+        const StoryRequest *request = client->requests->pdata[i];
+
+        if (request->enter < time)
+            last = MAX(last, request->enter);
+        if (request->end < time && request->end_outcome == HISTORY_UNAVAILABLE)
+            last = MAX(last, request->end);
+        if (request->release < time && request->release_outcome == HISTORY_OK)
+            last = MAX(last, request->release);
+    }
+    return last;
+}
+
 /* When the service has noticed the end of the stealing client, the previous holder has lost the
- * lock. A message to a service that was killed meanwhile is lost, and is not repeated. */
+ * lock. A message to a service that was killed meanwhile is lost, and is not repeated. If it was
+ * killed since it last answered the client, the library may not have a socket again, and has kept
+ * the message. */
 static void
 check_final_steal(Checker *self, const StoryLock *lock, const StoryRequest *steal, GArray *array)
 {
@@ -270,7 +291,8 @@ check_final_steal(Checker *self, const StoryLock *lock, const StoryRequest *stea
     guint n;
 
     if (query == NULL || query->bus != steal->client->header.bus ||
-        story_has_kill(self->story, steal->call, steal->client->gone))
+        story_has_kill(self->story, last_answer_before(steal->client, steal->call),
+                       steal->client->gone))
         return;
     n = find_shown(self, lock, query, array);
     for (guint i = 0; i < n; i++) {

@@ -554,12 +554,12 @@ finish_client(Story *self, StoryClient *client)
 /* ---- rows and requests */
 
 /* Granted without its client being notified. The lock was stolen before: the client is notified of
- * that, or has repeated the request, which then timed out. Or the service was killed, and the
- * client's own time-out expired before the next service could reply. */
+ * that, or has repeated the request, which then timed out. Or the client's own time-out expired
+ * before it was notified; how late that may be is a question of progress. */
 static gboolean
 may_have_been_held_unnoticed(const StoryRequest *request)
 {
-    if (request->is_anew && may_have_timed_out_itself(request))
+    if (may_have_timed_out_itself(request))
         return TRUE;
     return request->stolen < request->end &&
            (request->end_outcome == HISTORY_STOLEN ||

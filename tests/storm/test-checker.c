@@ -238,9 +238,12 @@ static const Case cases[] = {
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n"
         "10 S service-kill\n10 S service-dead\n310 A end 1 timeout\n320 S service-ready\n"
         "321 C query 2\n321 C row 2 A held token 11\n322 C rows 2"},
-    {"not-risen/timed-out-by-itself-without-a-kill", "not-risen",
+    {"not-risen/timed-out-by-itself-without-a-kill", "",
      UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 50\n4 B leave 1\n5 B release 1\n"
         "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n310 A end 1 timeout"},
+    {"not-risen/timed-out-by-itself-and-was-not-notified", "progress",
+     UP "1 B request 1\n2 B enter 1 10\n3 A request 1 timeout 1500\n4 B leave 1\n5 B release 1\n"
+        "6 C query 1\n6 C row 1 A held token 11\n7 C rows 1\n1760 A end 1 timeout"},
     {"not-risen/aborted-a-moment-ago", "",
      A_BEHIND_B "6 A abort 1\n6 A end 1 cancelled\n7 C query 1\n7 C row 1 B held token 10\n"
                 "7 C row 1 A pending position 1\n8 C rows 1\n9 B leave 1\n9 B release 1"},
@@ -372,9 +375,14 @@ static const Case cases[] = {
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n10 C rows 1\n11 A lost 1 stolen\n"
         "12 A leave 1\n13 A release 1 stolen"},
     {"final-steal/had-none", "final-steal",
-     UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n4 B sent 1\n5 B exit\n"
-        "6 S reaped B\n8 S barrier 7\n9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n"
-        "12 A leave 1\n13 A release 1"},
+     UP "1 B request 2\n1 B enter 2 9\n1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n"
+        "4 B sent 1\n5 B exit\n6 S reaped B\n8 S barrier 7\n9 C query 1\n"
+        "9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
+    {"final-steal/without-a-socket", "",
+     UP "1 B request 2\n1 B enter 2 9\n1 A request 1\n2 A enter 1 10\n2 S service-kill\n"
+        "2 S service-dead\n2 S service-ready\n3 B request 1 steal\n"
+        "4 B sent 1\n5 B exit\n6 S reaped B\n8 S barrier 7\n9 C query 1\n"
+        "9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
     {"final-steal/perhaps-never-sent", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n5 B exit\n"
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n"
