@@ -270,6 +270,8 @@ last_answer_before(const StoryClient *client, guint64 time)
     for (guint i = 0; i < client->requests->len; i++) {
         const StoryRequest *request = client->requests->pdata[i];
 
+        if (request == NULL)
+            continue;
         if (request->enter < time)
             last = MAX(last, request->enter);
         if (request->end < time && request->end_outcome == HISTORY_UNAVAILABLE)

@@ -375,14 +375,16 @@ static const Case cases[] = {
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n10 C rows 1\n11 A lost 1 stolen\n"
         "12 A leave 1\n13 A release 1 stolen"},
     {"final-steal/had-none", "final-steal",
-     UP "1 B request 2\n1 B enter 2 9\n1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n"
+     UP "1 B request 2 lock 1\n1 B enter 2 9 lock 1\n1 A request 1\n2 A enter 1 10\n3 B request 1 "
+        "steal\n"
         "4 B sent 1\n5 B exit\n6 S reaped B\n8 S barrier 7\n9 C query 1\n"
         "9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
     {"final-steal/without-a-socket", "",
-     UP "1 B request 2\n1 B enter 2 9\n1 A request 1\n2 A enter 1 10\n2 S service-kill\n"
-        "2 S service-dead\n2 S service-ready\n3 B request 1 steal\n"
-        "4 B sent 1\n5 B exit\n6 S reaped B\n8 S barrier 7\n9 C query 1\n"
-        "9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
+     UP
+     "1 B request 2 lock 1\n1 B enter 2 9 lock 1\n1 A request 1\n2 A enter 1 10\n2 S service-kill\n"
+     "2 S service-dead\n2 S service-ready\n3 B request 1 steal\n"
+     "4 B sent 1\n5 B exit\n6 S reaped B\n8 S barrier 7\n9 C query 1\n"
+     "9 C row 1 A held token 10\n10 C rows 1\n12 A leave 1\n13 A release 1"},
     {"final-steal/perhaps-never-sent", "",
      UP "1 A request 1\n2 A enter 1 10\n3 B request 1 steal\n5 B exit\n"
         "6 S reaped B\n8 S barrier 7\n9 C query 1\n9 C row 1 A held token 10\n10 C rows 1\n"
