@@ -28,10 +28,13 @@ static const PrincipalIdentity identities[WORLD_AGENTS] = {
 char *
 world_new_directory(void)
 {
-    /* In memory, as the service's runtime directory, if there is such a file system. */
-    const char *base = g_access("/dev/shm", W_OK) == 0 ? "/dev/shm" : g_get_tmp_dir();
-    char *directory = g_build_filename(base, "weblocks-state-XXXXXX", NULL);
+    const char *base = g_getenv("WEBLOCKS_TEST_DIRECTORY");
+    char *directory;
 
+    /* In memory, as the service's runtime directory, if there is such a file system. */
+    if (base == NULL)
+        base = g_access("/dev/shm", W_OK) == 0 ? "/dev/shm" : g_get_tmp_dir();
+    directory = g_build_filename(base, "weblocks-state-XXXXXX", NULL);
     g_assert_nonnull(g_mkdtemp(directory));
     return directory;
 }
