@@ -181,6 +181,11 @@ class ABusThatDoesNotRead(OwnBus):
         self.assertEqual(sorted(event.id for event in waiter.events), waiting)
         self.assertEqual(innocent.query('other'), ([('held', 'exclusive', innocent.name)], []))
         self.assertEqual(innocent.events, [])
+        # Their messages at the end could take the bus longer than the service waits.
+        for watcher in watchers:
+            watcher.close()
+        gone = {watcher.name for watcher in watchers}
+        wait_for(lambda: not gone & self.known_names(), what='end of the watchers')
         self.assert_clean_end(service)
 
     def wait_all(self, watcher):
