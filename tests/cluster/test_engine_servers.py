@@ -64,10 +64,12 @@ class Servers(ServersCase):
         server = self.ensemble.followers()[0]
         one = self.on(server)
         server.pause()
-        self.assert_result('CONNECTION_LOST', one.ask('renew'))
+        answer = one.ask('renew')
+        # On a busy machine it may have left the server before that was stopped.
+        self.assertTrue(answer.result == 'CONNECTION_LOST' or len(one.states) > 1, answer)
         self.repeat(one, 'renew')
         self.assertNotEqual(one.server, server.address)
-        self.assertEqual(one.states, ['CONNECTED', 'CONNECTING', 'CONNECTED'])
+        self.assertEqual(one.states[:3], ['CONNECTED', 'CONNECTING', 'CONNECTED'])
 
     def test_no_quorum(self):
         leader, followers = self.ensemble.leader(), self.ensemble.followers()

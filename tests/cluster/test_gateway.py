@@ -217,10 +217,14 @@ class Reasons(GatewayCase):
         host, service = self.start()
         service.wait_for_state('active')
         session = self.session_of(host)
+        # Stopped, so that it can't take the session back before it is closed.
+        host.pause_gateway()
         engine = self.engine(session=(f'{int(session["Id"]):x}',
                                       base64.b64decode(session['Password']).hex()))
         engine.wait_for_state('CONNECTED')
         engine.send('free', 0)
+        engine.wait_for(lambda: engine.is_freed)
+        host.resume_gateway()
         service.wait_for_state('lost', 'expired')
         service.wait_for_state('active')
 
