@@ -411,7 +411,8 @@ steals_from_too_many(const Claim *claim)
 {
     g_autoptr(GArray) claims = NULL;
 
-    if (!claim->demand.has_steal || !claim->is_list_valid || claim->is_uncertain)
+    if (!claim->demand.has_steal || !claim->is_list_valid || claim->is_uncertain ||
+        claim->others->len <= CLAIM_STEAL_MAX)
         return FALSE;
     claims = get_claims_to_end(claim);
     return claims->len > CLAIM_STEAL_MAX;
