@@ -92,12 +92,15 @@ class Scale(DisplayTestCase):
         self.assertGreater(scroll['frames'], 0)
         self.assertLess(scroll['frame_cpu_median'], FRAME_MS_MAX)
 
-        self.bench.begin('changes')
-        count = self.change()
-        changes = self.bench.result()
-        diagnostic(f'{count} changes: {changes}')
-        # On a busy machine the service sends it the number of those that it was too slow for.
-        self.assertGreater(changes['changes'], 0)
+        for _ in range(5):
+            self.bench.begin('changes')
+            count = self.change()
+            changes = self.bench.result()
+            diagnostic(f'{count} changes: {changes}')
+            # On a busy machine the service sends it the number of those that it was too slow for.
+            if changes['changes'] > count / 4:
+                break
+        self.assertGreater(changes['changes'], count / 4)
         self.assertLess(changes['lag_median'], LAG_MS_MAX)
 
 

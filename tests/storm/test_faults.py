@@ -76,11 +76,13 @@ class Sums(StormCase):
 
     def test_that_keeps_nothing(self):
         """Differences in restored state are detected, too."""
-        outcome = self.run_storm('--seconds=2', '--service-option=--no-state')
-        self.assertEqual(outcome.verdict, 'violation')
-        # A lock is not listed any more, or can't be released.
-        self.assertRegex(outcome.report, 'VIOLATION of (not-lost|answered)')
-        self.remove(outcome.directory)
+        for _ in range(5):  # on a busy machine one may be too short
+            outcome = self.run_storm('--seconds=2', '--service-option=--no-state')
+            self.assertEqual(outcome.verdict, 'violation')
+            self.remove(outcome.directory)
+            if 'VIOLATION of not-lost' in outcome.report:
+                break
+        self.assertIn('VIOLATION of not-lost', outcome.report)
 
 
 if __name__ == '__main__':
