@@ -15,6 +15,8 @@ REGISTRY = '/usr/libexec/at-spi2-registryd'
 ROOT = '/org/a11y/atspi/accessible/root'
 CACHE = '/org/a11y/atspi/cache'
 ATSPI = 'org.a11y.atspi.'
+NOT_EXPORTED = {'org.freedesktop.DBus.Error.' + name
+                for name in ('UnknownObject', 'UnknownInterface', 'UnknownMethod')}
 STATE_EXPANDED, STATE_FOCUSED, STATE_VISIBLE = 10, 12, 30
 # Of those that tests look for.
 ROLES = {23: 'window', 31: 'list', 32: 'list item', 37: 'tab', 43: 'button'}
@@ -54,12 +56,13 @@ class AccessibilityBus:
         return self.call_packed(*arguments).unpack()
 
     def find_application(self, pid):
+        """None until its cache replies, too: GTK registers the application before it exports that."""
         root = Accessible(self, ATSPI + 'Registry', ROOT)
         for application in root.children():
             if self.call('org.freedesktop.DBus', '/org/freedesktop/DBus', 'org.freedesktop.DBus',
                          'GetConnectionUnixProcessID',
                          GLib.Variant('(s)', (application.owner,)))[0] == pid:
-                return application
+                return application if application.has_cache() else None
         return None
 
     def stop(self):
@@ -112,6 +115,19 @@ class Accessible:
         """Activates it, as a screen reader does."""
         return self.call(ATSPI + 'Action', 'DoAction', GLib.Variant('(i)', (0,)))[0]
 
+    def cache(self):
+        """All objects of an application, packed."""
+        return self.bus.call_packed(self.owner, CACHE, ATSPI + 'Cache', 'GetItems').get_child_value(0)
+
+    def has_cache(self):
+        try:
+            self.cache()
+        except GLib.Error as error:
+            if Gio.DBusError.get_remote_error(error) in NOT_EXPORTED:
+                return False
+            raise
+        return True
+
     def walk(self, snapshot):
         """(role, name, object) of everything visible below, in order. Objects that end meanwhile
         are left out. GTK 4.8 doesn't report that another page covers an object."""
@@ -130,8 +146,7 @@ class Snapshot:
     for each. It includes objects that aren't shown: those that are shown are children of others."""
 
     def __init__(self, application):
-        items = application.bus.call_packed(application.owner, CACHE, ATSPI + 'Cache',
-                                            'GetItems').get_child_value(0)
+        items = application.cache()
         self._items = {}  # (number of children, name, role, states) by path
         self._children = {}  # (index, path) of each by the path of the parent
         # Each: itself, application, parent, index, number of children, interfaces, name, role,
