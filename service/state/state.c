@@ -505,7 +505,7 @@ state_note_request(State *self, LockRequest *request)
     if (n > 0 && self->requests->pdata[n - 1] == request)
         return;
     if (request->id > notes->saved_id)
-        self->n_bytes += RECORD_BYTES + strlen(request->queue->name);
+        self->n_bytes += RECORD_BYTES + lock_request_get_text_bytes(request);
     g_ptr_array_add(self->requests, lock_request_ref(request));
 }
 

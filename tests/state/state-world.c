@@ -265,7 +265,7 @@ world_request(World *world, char letter, const char *name, const char *text)
     LockRequest *request = NULL;
     guint64 id;
 
-    g_assert_true(state_has_room(world->state, strlen(name) + strlen(options.why)));
+    g_assert_true(state_has_room(world->state, lock_text_bytes(bucket, name, options.why)));
     g_assert_cmpint(lock_manager_request(manager, agent, name, &options, &request), ==,
                     LOCK_RESULT_OK);
     id = request->id;

@@ -17,6 +17,9 @@
 /* Exit status: all operations are in the file, but no request was refused. */
 #define UNREFUSED 2
 
+/* With a limit that an administrator has raised. */
+#define WHY_BYTES 65536
+
 static gboolean
 has_room_for(World *world, gsize n_bytes)
 {
@@ -24,7 +27,7 @@ has_room_for(World *world, gsize n_bytes)
     return !world->user_agent.is_full;
 }
 
-/* Names of all lengths, so that pages are filled in many ways. */
+/* Names, buckets and `why` of all lengths, so that pages are filled in many ways. */
 static void
 do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
 {
@@ -33,6 +36,9 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
     LockRequest *request = NULL;
     gsize length = (gsize)(g_rand_boolean(rand) ? 1024 : g_rand_int_range(rand, 0, 1025));
     g_autofree char *name = g_strnfill(length, (char)g_rand_int_range(rand, 'a', 'z'));
+    g_autofree char *bucket = g_strnfill((gsize)g_rand_int_range(rand, 1, 256), 'b');
+    g_autofree char *why = g_strnfill((gsize)g_rand_int_range(rand, 0, WHY_BYTES + 1), 'w');
+    g_autofree char *options = g_strdup_printf("shared bucket=%s why=%s", bucket, why);
     gboolean grows =
         user_agent_get_n_requests(&world->user_agent) < 50 || g_rand_int_range(rand, 0, 100) < 51;
 
@@ -41,8 +47,9 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
             &agent->requests, (guint)g_rand_int_range(rand, 0, (gint32)agent->requests.length));
     if (agent != NULL && g_rand_int_range(rand, 0, 3000) == 0) {
         world_terminate(world, letter);
-    } else if ((request == NULL || grows) && has_room_for(world, length)) {
-        world_request(world, letter, name, "shared");
+    } else if ((request == NULL || grows) &&
+               has_room_for(world, lock_text_bytes(bucket, name, why))) {
+        world_request(world, letter, name, options);
     } else if (request != NULL && request->state == LOCK_REQUEST_HELD) {
         *n_refused += world->user_agent.is_full;
         world_release(world, letter, request->id);
@@ -61,6 +68,7 @@ run_without_room(Fixture *fixture, guint32 seed)
     guint n_refused = 0;
 
     fixture_open(fixture);
+    fixture->world.user_agent.limits.max[LIMIT_WHY_BYTES] = WHY_BYTES;
     g_assert_cmpint(stat(fixture->path, &status), ==, 0);
     limit.rlim_cur = limit.rlim_max =
         (rlim_t)status.st_size + (rlim_t)g_rand_int_range(rand, 0, 1 << 19);
