@@ -115,15 +115,14 @@ check_options(const char *name, const LockOptions *options)
     return LOCK_RESULT_OK;
 }
 
-static LockResult
-check_limits(const LockManager *manager,
-             const Agent *agent,
-             const char *name,
-             const LockOptions *options)
+LockResult
+lock_manager_check_limits(const LockManager *manager,
+                          const Agent *agent,
+                          const char *name,
+                          const LockOptions *options)
 {
-    const UserAgent *user_agent = agent->principal->user_agent;
     const LimitsAccount *account = agent->principal->account;
-    const Limits *limits = &user_agent->limits;
+    const Limits *limits = &agent->principal->user_agent->limits;
     const guint32 *max = limits->max;
     LimitId limit;
 
@@ -137,8 +136,6 @@ check_limits(const LockManager *manager,
         !limits_admit(limits, account, CHARGE_TEXT_BYTE,
                       lock_text_bytes(manager->bucket, name, options->why), &limit))
         return lock_result_limit(limit);
-    if (user_agent->is_full)
-        return LOCK_RESULT_NO_ROOM;
     return LOCK_RESULT_OK;
 }
 
@@ -227,9 +224,11 @@ lock_manager_request(LockManager *manager,
     request = agent_find_key(agent, options->key);
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
-    result = check_limits(manager, agent, name, options);
+    result = lock_manager_check_limits(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
+    if (user_agent->is_full)
+        return LOCK_RESULT_NO_ROOM;
 
     if (manager->requests.length == 0)
         begin_again(manager);

@@ -3,7 +3,6 @@
 
 #include "dispatch.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "bus-names.h"
@@ -21,6 +20,21 @@
 
 /* ---- lock operations */
 
+/* Whether the state has no space for the request. Space is allocated only if the limits permit the
+ * request: otherwise its strings may have any length. */
+static gboolean
+is_state_full(const Server *server,
+              const LockManager *manager,
+              const Agent *agent,
+              const LockCall *call)
+{
+    const LockOptions *options = &call->options;
+
+    return server->state != NULL &&
+           lock_manager_check_limits(manager, agent, call->name, options) == LOCK_RESULT_OK &&
+           !state_has_room(server->state, lock_text_bytes(call->bucket, call->name, options->why));
+}
+
 static void
 request(Client *client, const Channel *channel, const LockCall *call)
 {
@@ -33,10 +47,8 @@ request(Client *client, const Channel *channel, const LockCall *call)
     if (call->refusal_name == NULL)
         reply.result = cluster_calls_check(client, call);
     if (reply.result == LOCK_RESULT_OK) {
-        if (server->state != NULL)
-            server->session.user_agent.is_full =
-                !state_has_room(server->state, strlen(call->name) + strlen(options.why));
         manager = lock_manager_get(client->agent->principal, call->bucket);
+        server->session.user_agent.is_full = is_state_full(server, manager, client->agent, call);
         reply.result = lock_manager_request(manager, client->agent, call->name, &options, &live);
         reply.request = live;
     }

@@ -105,6 +105,20 @@ class FileSize(StateCase):
                     self.assertIn(self.directory, service.stderr())
 
 
+class Refused(StateCase):
+    def test_no_space_is_allocated(self):
+        """For a request that a limit refuses, however long its strings are."""
+        self.start('--limit', 'nameBytes=100000000', '--limit', 'textBytesPerUid=1000000')
+        client = self.raw_client()
+        client.request('held')
+        before = os.stat(self.path())
+        long = 'n' * (2 << 20)
+        self.assert_error('LimitsExceeded', client.request, 'x', why=long)
+        self.assert_error('LimitsExceeded', client.request, long)
+        after = os.stat(self.path())
+        self.assertEqual((after.st_size, after.st_blocks), (before.st_size, before.st_blocks))
+
+
 class Full(FullCase):
     LIMITS = ('--limit', 'requestsPerClient=65536', '--limit', 'requestsPerUid=65536')
 
