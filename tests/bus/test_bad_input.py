@@ -5,7 +5,7 @@
 
 import os
 
-from calls import ADMIN, LOCKS, PROPERTIES, ROOT, bucket_path, options
+from calls import ADMIN, LOCKS, PROPERTIES, ROOT, SERVICE, bucket_path, options
 from harness import BusTestCase, DBusError, Gio, GLib, error_name, main
 from rawbus import method_call
 
@@ -366,6 +366,15 @@ class BadInput(BusTestCase):
             with self.assertRaises(DBusError) as caught:
                 raw.result(raw.send(message))
             self.assertIn(caught.exception.short, ('UnknownMethod', 'UnknownObject'))
+
+    def test_paths_of_64_kib(self):
+        """libsystemd drops a call with a longer one; the next calls are served."""
+        raw = self.raw_client()
+        for length in (65536, 65537):
+            with self.subTest(length):
+                serial = raw.send(method_call(SERVICE, PATH.ljust(length, 'a'), LOCKS, 'Query'))
+                raw.ping()
+                self.assertEqual(raw.is_answered(serial), length == 65536)
 
     def test_unexpected_replies_and_errors(self):
         raw = self.raw_client()
