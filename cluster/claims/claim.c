@@ -304,8 +304,10 @@ give_permit(Claim *claim, guint64 block, gint64 now_us)
 {
     ClaimAction *action;
 
-    /* There is no demand any more, or the lock service that had it has disconnected. */
-    if (!claim->is_demand_known || !has_demand(claim))
+    /* There is no demand any more, or the lock service that had it has disconnected. While the lock
+     * service has the permit of a node that this one replaces, its locks need this one, even if it
+     * has not reported any. */
+    if (claim->turn == TURN_NONE && (!claim->is_demand_known || !has_demand(claim)))
         return;
     action = append_message(claim, CLAIM_PERMIT);
     action->mode = claim->own.mode;
@@ -573,8 +575,7 @@ take_success(Claim *claim, const ClaimResult *result, gint64 now_us)
         take_new_node(claim, result->sequence);
         break;
     case CLAIM_STEAL:
-        /* The own locks, if any, are ended by the lock service, whose steal this is. */
-        claim->turn = TURN_NONE;
+        /* The own locks, if any, are ended by the lock service, if it still wants the steal. */
         take_new_node(claim, claim->next.sequence);
         give_permit(claim, result->block, now_us);
         break;

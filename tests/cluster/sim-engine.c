@@ -12,6 +12,12 @@ typedef struct {
     gint64 created_us; /* or granted */
 } Node;
 
+/* A claim that was deleted by a steal of this session. */
+typedef struct {
+    ClaimName name;
+    ClaimName thief;
+} Stolen;
+
 /* The state of a name after a commit. */
 typedef struct {
     gboolean exists;
@@ -78,7 +84,7 @@ struct SimEngine {
     GHashTable *operations; /* in progress */
     GArray *created;        /* of Node: all, also deleted ones */
     GArray *granted;        /* of Node: for each block of tokens, from block 1 on */
-    GArray *stolen;         /* of ClaimName */
+    GArray *stolen;         /* of Stolen */
     guint n_wrong_grants;
 };
 
@@ -230,7 +236,7 @@ sim_engine_new(SimLoop *loop)
     engine->operations = g_hash_table_new_full(NULL, NULL, operation_free, NULL);
     engine->created = g_array_new(FALSE, FALSE, sizeof(Node));
     engine->granted = g_array_new(FALSE, FALSE, sizeof(Node));
-    engine->stolen = g_array_new(FALSE, FALSE, sizeof(ClaimName));
+    engine->stolen = g_array_new(FALSE, FALSE, sizeof(Stolen));
     for (guint i = 0; i < SIM_SERVERS; i++)
         engine->stalled[i] = g_ptr_array_new();
     push_snapshot(engine);
@@ -530,8 +536,10 @@ carry_out(SimEngine *engine, Operation *operation, NameState *state)
         break;
     case CLAIM_STEAL:
         for (guint i = 0; i < action->ended->len; i++) {
-            remove_claim(state, &g_array_index(action->ended, ClaimName, i));
-            g_array_append_val(engine->stolen, g_array_index(action->ended, ClaimName, i));
+            Stolen stolen = {g_array_index(action->ended, ClaimName, i), name};
+
+            remove_claim(state, &stolen.name);
+            g_array_append_val(engine->stolen, stolen);
         }
         add_claim(engine, state, name);
         /* fall through */
@@ -740,9 +748,15 @@ sim_engine_get_granted(const SimEngine *engine, guint64 block, gint64 *out_commi
 gboolean
 sim_engine_was_stolen(const SimEngine *engine, const ClaimName *name)
 {
-    for (guint i = 0; i < engine->stolen->len; i++)
-        if (claim_name_equal(&g_array_index(engine->stolen, ClaimName, i), name))
+    for (guint i = 0; i < engine->stolen->len; i++) {
+        const Stolen *stolen = &g_array_index(engine->stolen, Stolen, i);
+
+        if (!claim_name_equal(&stolen->name, name))
+            continue;
+        if (stolen->thief.session != name->session)
             return TRUE;
+        name = &stolen->thief; /* which was stolen later, if at all */
+    }
     return FALSE;
 }
 

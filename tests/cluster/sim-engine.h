@@ -74,8 +74,11 @@ GArray *sim_engine_scan(const SimEngine *engine, guint name, guint64 session);
 const ClaimName *
 sim_engine_get_granted(const SimEngine *engine, guint64 block, gint64 *out_committed_us);
 
-/* Whether the claim was deleted by a steal; when it was created. */
+/* Whether the claim was deleted by a steal of another session. If it was replaced by a steal of its
+ * own session, this is about the claim in its place. */
 gboolean sim_engine_was_stolen(const SimEngine *engine, const ClaimName *name);
+
+/* When the oldest of the claims that wait for this one was created. */
 gint64 sim_engine_get_oldest_rival_us(const SimEngine *engine, guint name, const ClaimName *own);
 
 /* The number of committed grants that conflicted with an earlier claim. */

@@ -12,8 +12,9 @@
 
 typedef struct SimService SimService;
 
-/* What the client of the lock service has requested. */
+/* What a client of the lock service has requested. */
 typedef struct {
+    guint client;
     gint64 asked_us;
     gint64 hold_us;
 } SimAsked;
@@ -76,7 +77,7 @@ void sim_host_close_gateway_link(SimHost *host);
 
 /* ---- sim-service.c */
 
-SimService *sim_service_new(SimHost *host, guint64 last_id);
+SimService *sim_service_new(SimHost *host);
 void sim_service_free(SimService *service);
 
 /* ---- sim-gateway.c */

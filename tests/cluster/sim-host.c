@@ -181,7 +181,7 @@ sim_host_new(
     host->world = world;
     host->asked = g_array_new(FALSE, FALSE, sizeof(SimAsked));
     host->output = g_byte_array_new();
-    host->service = sim_service_new(host, 0);
+    host->service = sim_service_new(host);
     sim_gateway_init(host);
     return host;
 }

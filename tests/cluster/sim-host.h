@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* A simulated host: the lock service's core and its part for clusters, and a gateway with the real
- * claims and the real lease. Both processes can be killed; packets between them take time.
+ * claims and the real lease. Both processes and the clients can be killed; packets between them
+ * take time.
  *
  * The host calls functions of the world with what its clients observe; the world checks it. */
 
@@ -11,6 +12,7 @@
 #include "sim-engine.h"
 
 #define SIM_HOSTS_MAX 4
+#define SIM_CLIENTS   3
 
 typedef struct SimHost SimHost;
 
@@ -37,6 +39,7 @@ void sim_host_free(SimHost *host);
 
 /* A client requests a lock, and releases it after `hold_us`. */
 typedef struct {
+    guint client;
     guint name;
     PermitMode mode;
     gboolean if_available;
@@ -48,6 +51,9 @@ void sim_host_request(SimHost *host, const SimRequest *request);
 
 /* Aborts a random request that waits, if there is any. */
 void sim_host_abort_any(SimHost *host, guint name);
+
+/* Ends all locks and requests of a client; another one takes its place. */
+void sim_host_kill_client(SimHost *host, guint client);
 
 /* Faults. */
 void sim_host_break_connection(SimHost *host);

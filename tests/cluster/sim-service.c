@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The lock service of a host: service/core and service/cluster, with one client, in simulated time.
+/* The lock service of a host: service/core and service/cluster, with some clients, in simulated
+ * time.
  * This file does what the server does with them, and replaces the timer of the lease. */
 
 #include "boot-time.h"
@@ -26,7 +27,7 @@ struct SimService {
     Session session;
     Cluster *cluster; /* NULL: it was killed; the rest is what it has stored */
     gint64 deadline_us;
-    Agent *agent;
+    Agent *agents[SIM_CLIENTS];
     guint expiry_timer;
 };
 
@@ -196,7 +197,7 @@ static const ClusterFunctions cluster_functions = {
 };
 
 SimService *
-sim_service_new(SimHost *host, guint64 last_id)
+sim_service_new(SimHost *host)
 {
     static const PrincipalIdentity identity = {1000, PRINCIPAL_UNSANDBOXED, ""};
     gint64 now_us = host->loop->now_us;
@@ -213,7 +214,8 @@ sim_service_new(SimHost *host, guint64 last_id)
     turn_init(&service->session.turn, ignore, ignore, NULL);
     user_agent_set_time(user_agent, now_us, now_us);
     principal = principal_get(user_agent, &identity);
-    service->agent = agent_restore(principal, "client", last_id);
+    for (guint i = 0; i < SIM_CLIENTS; i++)
+        service->agents[i] = agent_restore(principal, "client", host->asked->len);
     principal_unref(principal);
     config->buckets = g_ptr_array_new();
     service->cluster = cluster_new(&service->session, config, path, &cluster_functions, service);
@@ -231,18 +233,33 @@ void
 sim_service_free(SimService *service)
 {
     stop(service);
-    user_agent_terminate(&service->session.user_agent, service->agent);
-    agent_unref(service->agent);
+    for (guint i = 0; i < SIM_CLIENTS; i++) {
+        user_agent_terminate(&service->session.user_agent, service->agents[i]);
+        agent_unref(service->agents[i]);
+    }
     session_fini(&service->session);
     g_free(service);
+}
+
+static LockManager *
+find_manager(const SimService *service)
+{
+    return lock_manager_find(service->agents[0]->principal, BUCKET);
+}
+
+/* Returns the client that has made a request. */
+static Agent *
+get_client(const SimService *service, guint64 id)
+{
+    return service->agents[g_array_index(service->host->asked, SimAsked, id - 1).client];
 }
 
 /* Undecided requests are not stored. */
 static void
 restore(SimService *service, const SimService *earlier)
 {
-    const LockManager *stored = lock_manager_find(earlier->agent->principal, BUCKET);
-    g_autoptr(LockManager) manager = lock_manager_get(service->agent->principal, BUCKET);
+    const LockManager *stored = find_manager(earlier);
+    g_autoptr(LockManager) manager = lock_manager_get(service->agents[0]->principal, BUCKET);
 
     if (stored == NULL)
         return;
@@ -251,8 +268,8 @@ restore(SimService *service, const SimService *earlier)
         LockRequestParts parts = lock_request_get_parts(request);
 
         if (request->undecided == UNDECIDED_NONE)
-            g_assert_nonnull(
-                lock_manager_restore(manager, service->agent, request->queue->name, &parts));
+            g_assert_nonnull(lock_manager_restore(manager, get_client(service, request->id),
+                                                  request->queue->name, &parts));
     }
 }
 
@@ -261,7 +278,7 @@ on_start(gpointer data)
 {
     SimHost *host = ((SimTimer *)data)->host;
     SimService *earlier = host->service;
-    SimService *service = sim_service_new(host, earlier->agent->last_id);
+    SimService *service = sim_service_new(host);
 
     host->service = service;
     restore(service, earlier);
@@ -280,7 +297,7 @@ sim_host_kill_service(SimHost *host)
     sim_host_timer_in(host, 0, 0, sim_range(host->loop, 0, DOWN_MAX_US), on_start);
 }
 
-/* ---- the client */
+/* ---- the clients */
 
 void
 sim_host_request(SimHost *host, const SimRequest *request)
@@ -293,7 +310,8 @@ sim_host_request(SimHost *host, const SimRequest *request)
         .timeout_ms = request->timeout_ms,
         .why = "",
     };
-    SimAsked asked = {host->loop->now_us, request->hold_us};
+    SimAsked asked = {request->client, host->loop->now_us, request->hold_us};
+    Agent *agent = service->agents[request->client];
     LockManager *manager;
     LockRequest *made;
     LockResult result;
@@ -301,8 +319,9 @@ sim_host_request(SimHost *host, const SimRequest *request)
     if (service->cluster == NULL)
         return;
     begin_turn(service);
-    manager = lock_manager_get(service->agent->principal, BUCKET);
-    result = lock_manager_request(manager, service->agent, names[request->name], &options, &made);
+    manager = lock_manager_get(agent->principal, BUCKET);
+    agent->last_id = host->asked->len; /* no two requests of a host have the same id */
+    result = lock_manager_request(manager, agent, names[request->name], &options, &made);
     lock_manager_unref(manager);
     if (result == LOCK_RESULT_OK)
         g_array_append_val(host->asked, asked);
@@ -323,9 +342,9 @@ on_hold_over(gpointer data)
         return;
     }
     begin_turn(service);
-    manager = lock_manager_find(service->agent->principal, BUCKET);
+    manager = find_manager(service);
     if (manager != NULL)
-        lock_manager_release(manager, service->agent, timer->id);
+        lock_manager_release(manager, get_client(service, timer->id), timer->id);
     end_turn(service);
 }
 
@@ -334,12 +353,15 @@ sim_host_abort_any(SimHost *host, guint name)
 {
     SimService *service = host->service;
     const LockRequest *found = NULL;
+    const LockManager *manager;
     gint64 n = 0;
 
     if (service->cluster == NULL)
         return;
     begin_turn(service);
-    for (const GList *link = service->agent->requests.head; link != NULL; link = link->next) {
+    manager = find_manager(service);
+    for (const GList *link = manager != NULL ? manager->requests.head : NULL; link != NULL;
+         link = link->next) {
         const LockRequest *request = link->data;
 
         if (request->state == LOCK_REQUEST_PENDING &&
@@ -347,7 +369,19 @@ sim_host_abort_any(SimHost *host, guint name)
             found = request;
     }
     if (found != NULL)
-        lock_manager_abort(found->queue->manager, service->agent, found->id);
+        lock_manager_abort(found->queue->manager, get_client(service, found->id), found->id);
+    end_turn(service);
+}
+
+void
+sim_host_kill_client(SimHost *host, guint client)
+{
+    SimService *service = host->service;
+
+    if (service->cluster == NULL)
+        return;
+    begin_turn(service);
+    user_agent_replace(&service->session.user_agent, service->agents[client]);
     end_turn(service);
 }
 

@@ -6,7 +6,7 @@
  * settled: when it is known whether a node from before a restart gives a permit. Until then the
  * gateway doesn't send SYNCED, by which locks without a permit are lost.
  * turn: when the lock service is asked to end its turn.
- * steal: how many claims it ends.
+ * steal: how many claims it ends; a permit that it replaces.
  * leftover: an earlier process has left two nodes of the same name. */
 
 #include "cluster/claims/claim.h"
@@ -268,6 +268,43 @@ test_steal_from_too_many(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
     expect_steal(fixture);
 }
 
+/* The request that steals ends before the steal is committed, which ends the own claim, too.
+ * weblocksd has a permit, under which it may have granted a lock since it had nothing: it needs the
+ * new one. */
+static void
+test_steal_unneeded(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand steal_in_turn = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE, .block = 5};
+    const ClaimDemand none = {.block = 5};
+
+    answer_list(fixture, &own, &after_own);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, &after_own);
+    claim_set_demand(fixture->claim, &steal_in_turn, 0);
+    claim_set_demand(fixture->claim, &none, 0);
+    answer(fixture, CLAIM_STEAL, (ClaimResult){.block = 6});
+    expect_message(fixture, CLAIM_PERMIT);
+    expect_operation(fixture, CLAIM_LIST);
+}
+
+/* The permit was returned before, and nothing is wanted any more. */
+static void
+test_steal_returned(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
+{
+    const ClaimDemand steal_in_turn = {.want = PERMIT_EXCLUSIVE, .has_steal = TRUE, .block = 5};
+    const ClaimDemand returned = {.is_returned = TRUE, .block = 5};
+
+    answer_list(fixture, &own, &after_own);
+    answer(fixture, CLAIM_GRANT, (ClaimResult){.block = 5});
+    expect_message(fixture, CLAIM_PERMIT);
+    answer_list(fixture, &own, &after_own);
+    claim_set_demand(fixture->claim, &steal_in_turn, 0);
+    claim_set_demand(fixture->claim, &returned, 0);
+    answer(fixture, CLAIM_STEAL, (ClaimResult){.block = 6});
+    expect_operation(fixture, CLAIM_DELETE);
+}
+
 /* The second one is deleted. */
 static void
 test_leftover(Fixture *fixture, G_GNUC_UNUSED gconstpointer data)
@@ -308,6 +345,8 @@ main(int argc, char *argv[])
     ADD("/turn/awaited-later", test_turn_awaited_later);
     ADD("/steal/limit", test_steal);
     ADD("/steal/too-many", test_steal_from_too_many);
+    ADD("/steal/unneeded", test_steal_unneeded);
+    ADD("/steal/returned", test_steal_returned);
     ADD("/leftover/deleted", test_leftover);
     return g_test_run();
 }

@@ -3,7 +3,7 @@
 
 /* Random schedules of hosts that share locks: the real core and cluster part of the lock service,
  * and the real claims and leases, with a simulated engine, in simulated time, with lost messages,
- * servers that are cut off, killed processes and sessions that end.
+ * servers that are cut off, killed processes and clients, and sessions that end.
  *
  * Checked after each step:
  * - no client holds a lock while another one holds a conflicting one, except after a steal;
@@ -137,6 +137,7 @@ typedef struct {
     World *world;
     guint host;
     guint server;
+    guint client;
 } Step;
 
 static void
@@ -161,7 +162,8 @@ new_step(World *world)
     Step *step = g_new0(Step, 1);
 
     *step = (Step){world, (guint)sim_range(&world->loop, 0, world->n_hosts - 1),
-                   (guint)sim_range(&world->loop, 0, SIM_SERVERS - 1)};
+                   (guint)sim_range(&world->loop, 0, SIM_SERVERS - 1),
+                   (guint)sim_range(&world->loop, 0, SIM_CLIENTS - 1)};
     return step;
 }
 
@@ -206,11 +208,33 @@ on_fault(gpointer data)
 }
 
 static void
+on_death(gpointer data)
+{
+    Step *step = data;
+
+    sim_trace(&step->world->loop, "host %u: client %u dies", step->host, step->client);
+    sim_host_kill_client(step->world->hosts[step->host], step->client);
+}
+
+/* Another step of this host, of this client or any, while the last one is not over. */
+static void
+follow(const Step *step, gboolean is_same_client, SimFunc func)
+{
+    Step *next = new_step(step->world);
+
+    next->host = step->host;
+    if (is_same_client)
+        next->client = step->client;
+    sim_loop_in(&step->world->loop, sim_range(&step->world->loop, 0, 40 * MS), func, next);
+}
+
+static void
 on_request(gpointer data)
 {
     Step *step = data;
     SimLoop *loop = &step->world->loop;
     SimRequest request = {
+        .client = step->client,
         .name = sim_chance(loop, 0.8) ? 0 : 1,
         .mode = sim_chance(loop, 0.4) ? PERMIT_SHARED : PERMIT_EXCLUSIVE,
         .hold_us =
@@ -227,6 +251,10 @@ on_request(gpointer data)
     sim_host_request(step->world->hosts[step->host], &request);
     if (sim_chance(loop, 0.1))
         sim_host_abort_any(step->world->hosts[step->host], request.name);
+    if (sim_chance(loop, request.steal ? 0.5 : 0.1))
+        follow(step, TRUE, on_death);
+    if (sim_chance(loop, 0.2))
+        follow(step, FALSE, on_request);
 }
 
 static gboolean
@@ -264,7 +292,7 @@ run_schedule(guint32 seed, gboolean has_trace)
 {
     World world = {.seed = seed};
     gint64 end_us;
-    guint n_requests, n_faults;
+    guint n_requests, n_deaths, n_faults;
 
     sim_loop_init(&world.loop, seed);
     world.loop.has_trace = has_trace;
@@ -275,9 +303,13 @@ run_schedule(guint32 seed, gboolean has_trace)
         world.hosts[i] = sim_host_new(&world.loop, world.engine, i, &host_class, &world);
     end_us = world.loop.now_us + sim_range(&world.loop, 1 * S, 30 * S);
     n_requests = (guint)sim_range(&world.loop, 2, 40);
+    n_deaths = (guint)sim_range(&world.loop, 0, 5);
     n_faults = sim_chance(&world.loop, 0.3) ? 0 : (guint)sim_range(&world.loop, 1, 6);
     for (guint i = 0; i < n_requests; i++)
         sim_loop_at(&world.loop, sim_range(&world.loop, world.loop.now_us, end_us), on_request,
+                    new_step(&world));
+    for (guint i = 0; i < n_deaths; i++)
+        sim_loop_at(&world.loop, sim_range(&world.loop, world.loop.now_us, end_us), on_death,
                     new_step(&world));
     for (guint i = 0; i < n_faults; i++)
         sim_loop_at(&world.loop, sim_range(&world.loop, world.loop.now_us, end_us), on_fault,
