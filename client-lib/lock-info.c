@@ -12,7 +12,7 @@
 /**
  * WebLocksLockInfo:
  *
- * A held lock or a pending request: the `LockInfo` of the standard (section 3.3).
+ * A held lock or a pending request: the `LockInfo` of the standard (section 3.2).
  *
  * A query returns name, mode and client; only inspecting returns the rest.
  *

@@ -10,7 +10,7 @@
 /**
  * WebLocksLock:
  *
- * A lock that was granted (section 2.3 of the standard).
+ * A lock that was granted (section 2.4 of the standard).
  *
  * It is held until it is released, until its last reference is dropped (which releases it without
  * waiting for an answer), or until it is lost: see [signal@WebLocks.Lock::lost]. It keeps the

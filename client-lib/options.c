@@ -17,7 +17,7 @@
 /**
  * WebLocksOptions:
  *
- * The options of a lock request: the standard's `LockOptions` (section 3.1), and additionally a
+ * The options of a lock request: the standard's `LockOptions` (section 3.2), and additionally a
  * time-out and a description of the purpose.
  *
  * A request copies its options when it is made; later changes don't affect it. The standard's
