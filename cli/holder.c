@@ -295,6 +295,7 @@ int
 holder_main(Holder *self)
 {
     signals_take();
+    complain_in_thread();
     self->loop = g_main_loop_new(NULL, FALSE);
     self->cancellable = g_cancellable_new();
     self->began_us = g_get_monotonic_time();

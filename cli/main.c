@@ -130,5 +130,6 @@ main(int argc, char **argv)
     else
         return complain_of_command(word);
     flush_output(&status);
+    complain_flush();
     return (int)status;
 }

@@ -47,8 +47,8 @@ on_grace_over(gpointer data)
     Run *run = data;
 
     if (run->holder.phase == PHASE_HOLD) {
-        complain(_("'%s' is still running; killing it"), run->command[0]);
         kill(run->pid, SIGKILL);
+        complain(_("'%s' is still running; killing it"), run->command[0]);
     }
     return G_SOURCE_REMOVE;
 }
@@ -74,8 +74,8 @@ on_lost(Holder *holder, const char *text)
     } else if (holder->options.ignore_loss) {
         complain(_("%s; the command continues without it"), text);
     } else {
-        complain(_("%s; terminating the command"), text);
         end_command(run);
+        complain(_("%s; terminating the command"), text);
     }
 }
 
@@ -102,6 +102,7 @@ start_command(Run *run)
 
     if (run->holder.options.verbose)
         complain(_("running '%s'"), run->command[0]);
+    complain_flush();
     error = child_start(run->command, env, !run->holder.options.ignore_loss, &pid);
     if (error == 0) {
         run->pid = pid;

@@ -7,22 +7,87 @@
 #include <glib/gi18n.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 #include <weblocks/weblocks.h>
 
 #include "cli/text.h"
+
+/* How long to wait for a reader of standard error. */
+#define UNREAD_MS 3000
+
+static GThreadPool *writer; /* of one thread; NULL: complain() writes */
+static GMutex mutex;
+static GCond written;
+static guint n_unwritten; /* lines that the thread has not written yet; guarded by `mutex` */
+
+/* Not by stdio: exit() may wait for a stream that another thread writes to. */
+static void
+write_line(const char *line)
+{
+    gsize length = strlen(line);
+
+    while (length > 0) {
+        ssize_t n = write(STDERR_FILENO, line, length);
+
+        if (n < 0 && errno != EINTR)
+            return;
+        if (n > 0) {
+            line += n;
+            length -= (gsize)n;
+        }
+    }
+}
+
+static void
+write_in_thread(gpointer line, gpointer unused)
+{
+    write_line(line);
+    g_free(line);
+    g_mutex_lock(&mutex);
+    n_unwritten--;
+    g_cond_signal(&written);
+    g_mutex_unlock(&mutex);
+}
+
+void
+complain_in_thread(void)
+{
+    writer = g_thread_pool_new(write_in_thread, NULL, 1, FALSE, NULL);
+}
+
+void
+complain_flush(void)
+{
+    const gint64 end = g_get_monotonic_time() + (gint64)UNREAD_MS * G_TIME_SPAN_MILLISECOND;
+
+    g_mutex_lock(&mutex);
+    while (n_unwritten > 0 && g_cond_wait_until(&written, &mutex, end))
+        ;
+    g_mutex_unlock(&mutex);
+}
 
 void
 complain(const char *format, ...)
 {
     g_autofree char *message = NULL;
     g_autofree char *safe = NULL;
+    g_autofree char *line = NULL;
     va_list arguments;
 
     va_start(arguments, format);
     message = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     safe = text_for_terminal(message);
-    fprintf(stderr, "weblocks: %s\n", safe);
+    line = g_strdup_printf("weblocks: %s\n", safe);
+    if (writer == NULL) {
+        write_line(line);
+        return;
+    }
+    g_mutex_lock(&mutex);
+    n_unwritten++;
+    g_mutex_unlock(&mutex);
+    g_thread_pool_push(writer, g_steal_pointer(&line), NULL);
 }
 
 static Status

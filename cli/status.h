@@ -30,6 +30,14 @@ typedef enum {
  * terminal are escaped. */
 void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/* From now on complain() doesn't block, whether standard error is read or not: a thread writes. For
+ * a process that may hold a lock, since it has to react to a loss. */
+void complain_in_thread(void);
+
+/* Waits until all lines are written, but not for long. To be called before the process exits, and
+ * before another one writes to standard error. */
+void complain_flush(void);
+
 /* Prints the error's message. Returns the exit status for it. */
 Status complain_of(const GError *error);
 

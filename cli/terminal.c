@@ -17,6 +17,14 @@ terminal_get_size(int fd)
 }
 
 gboolean
+terminal_is_writable(int fd)
+{
+    GPollFD poll = {.fd = fd, .events = G_IO_OUT};
+
+    return g_poll(&poll, 1, 0) == 1;
+}
+
+gboolean
 terminal_is_foreground(int fd)
 {
     pid_t group = tcgetpgrp(fd);

@@ -82,13 +82,16 @@ make_text(const WaitingLine *self, WebLocksLockInfo *first, guint count)
 }
 
 /* The previous text is overwritten by spaces and not by a control sequence, since this works on
- * every terminal. The cursor stays at the beginning, where other output may overwrite the line. */
+ * every terminal. The cursor stays at the beginning, where other output may overwrite the line.
+ * While the output is stopped, nothing is drawn: the lock may be granted then. */
 static void
 draw(WaitingLine *self, const char *text)
 {
     g_autofree char *safe = text_for_terminal(text);
     guint width;
 
+    if (!terminal_is_writable(STDERR_FILENO))
+        return;
     text_cut(safe, terminal_get_size(STDERR_FILENO).columns - 1);
     width = text_width(safe);
     fprintf(stderr, "\r%s%*s\r", safe, (int)(self->width > width ? self->width - width : 0), "");

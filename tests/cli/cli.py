@@ -3,6 +3,7 @@
 
 """What the tests of the command `weblocks` share: running it, and interacting with its commands."""
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -29,7 +30,8 @@ class Job:
         self._data = b''
         options.setdefault('stdin', subprocess.PIPE)
         options.setdefault('stdout', subprocess.PIPE)
-        self.process = spawn(command, stderr=self._stderr, env=env, bufsize=0, **options)
+        options.setdefault('stderr', self._stderr)
+        self.process = spawn(command, env=env, bufsize=0, **options)
 
     @property
     def pid(self):
@@ -104,6 +106,18 @@ class CliTestCase(BusTestCase):
         job = Job(arguments, env or self.env(), **options)
         self.addCleanup(job.end)
         return job
+
+    def full_pipe(self):
+        """The end for writing of a pipe that is full, and that nobody reads."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        self.addCleanup(os.close, writer)
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(1 << 16))
+        os.set_blocking(writer, True)
+        return writer
 
     def running(self, *arguments, command=PRINT_AND_WAIT, **options):
         """`weblocks run` with a command that has already printed 'on'."""

@@ -79,6 +79,12 @@ class Hold(CliTestCase):
         other.steal(self.name)
         self.assertEqual((job.line(), job.wait(), job.stderr()),
                          (None, 75, f"weblocks: the lock '{self.name}' was stolen\n"))
+
+    def test_a_loss_while_nobody_reads_standard_error(self):
+        job = self.job('hold', self.name, stderr=self.full_pipe())
+        self.assertEqual(job.line(), str(self.entry(self.name)['token']))
+        self.client().steal(self.name)
+        self.assertEqual((job.line(), job.wait()), (None, 75))
         self.assertEqual(self.held(self.name), ['exclusive'])
 
     def test_options(self):

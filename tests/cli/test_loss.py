@@ -57,6 +57,14 @@ class Stolen(CliTestCase):
         self.steal()
         self.assertEqual(job.wait(), 75)
 
+    def test_a_standard_error_that_nobody_reads(self):
+        for option in ('--grace=0', '-v'):
+            name = self.unique()
+            job = self.running('--grace=0', option, name, command=IGNORE_SIGTERM,
+                               stderr=self.full_pipe())
+            self.client().steal(name)
+            self.assertEqual(job.wait(), 75)
+
     def test_unlimited_grace(self):
         job = self.running('--grace=1e30', self.name, command=LISTEN)
         self.steal()

@@ -86,6 +86,14 @@ class WaitingLine(CliTestCase):
         self.assertEqual(terminal.wait(), 130)
         self.assertNotIn('Waiting', ''.join(terminal.lines()))
 
+    def test_output_that_is_stopped(self):
+        """By Ctrl+S: the lock is not held longer than the command takes."""
+        terminal = self.terminal('run', self.name, 'true')
+        terminal.wait_for('\rWaiting for ')
+        terminal.press(b'\x13')
+        self.holder.release(self.lock)
+        self.assertEqual(terminal.wait(), 0)
+
     def test_time_is_over(self):
         self.check_end(self.terminal('run', '-w', '1', '-E', '9', self.name, 'true'), 9)
 
