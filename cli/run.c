@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/file-lock.h"
 #include "cli/holder.h"
+#include "cli/signals.h"
 #include "cli/status.h"
 
 /* The service's limit for `why`. */
@@ -93,6 +94,15 @@ make_environment(Run *run)
     return g_environ_setenv(env, "WEBLOCKS_TOKEN", token, TRUE);
 }
 
+/* After a signal or a loss that the main loop handles next, the command is not started. */
+static gboolean
+may_start(gpointer data)
+{
+    const Run *run = data;
+
+    return !signals_pending() && web_locks_lock_get_held(run->holder.lock);
+}
+
 static void
 start_command(Run *run)
 {
@@ -103,9 +113,9 @@ start_command(Run *run)
     if (run->holder.options.verbose)
         complain(_("running '%s'"), run->command[0]);
     complain_flush();
-    error = child_start(run->command, env, !run->holder.options.ignore_loss, &pid);
+    error = child_start(run->command, env, !run->holder.options.ignore_loss, may_start, run, &pid);
     if (error == 0) {
-        run->pid = pid;
+        run->pid = pid; /* 0 if it may not start */
         return;
     }
     complain("'%s': %s", run->command[0], g_strerror(error));

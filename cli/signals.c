@@ -52,6 +52,19 @@ signals_restore(void)
     sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
+gboolean
+signals_pending(void)
+{
+    sigset_t pending;
+
+    sigpending(&pending);
+    for (guint i = 0; i < G_N_ELEMENTS(taken); i++) {
+        if (sigismember(&mask_taken, taken[i]) && sigismember(&pending, taken[i]))
+            return TRUE;
+    }
+    return FALSE;
+}
+
 static gboolean
 on_readable(int fd, GIOCondition condition, gpointer data)
 {

@@ -26,5 +26,8 @@ void signals_restore(void);
 /* `from_terminal`: the terminal sent the signal, so the whole foreground process group got it. */
 typedef void (*SignalHandler)(int number, gboolean from_terminal, gpointer data);
 
+/* Whether a signal other than SIGCHLD has arrived for which the handler was not called yet. */
+gboolean signals_pending(void);
+
 /* Calls `handler` from the default main context. Returns the id of the source, or 0 and errno. */
 guint signals_watch(SignalHandler handler, gpointer data);

@@ -4,11 +4,12 @@
 """weblocks run: signals and keys, while it waits and while its command runs."""
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
 
-from buses import PATIENCE, process_stat
+from buses import PATIENCE, environment, process_stat
 from cli import PRINT_AND_WAIT, CliTestCase
 from harness import main, wait_for
 
@@ -109,6 +110,23 @@ class WhileWaiting(CliTestCase):
         self.assertEqual((job.wait(), job.line()), (1, None))
         self.daemon.resume()
         wait_for(lambda: self.pending(self.name) == [], what='end of the requests')
+
+    def test_after_the_grant(self):
+        """strace sends the signal when the process is about to fork. To `weblocks`, it looks like one
+        of the terminal, which the command has got too if it exists."""
+        if shutil.which('strace') is None:
+            self.skipTest('there is no strace')
+        # The leak sanitizer doesn't work in a traced process.
+        env = self.env(ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
+        self.holder.release(self.lock)
+        for number in ENDING:
+            job = self.job('-D', '-qq', '-o', os.path.join(self.bus.directory, 'strace'),
+                           '-e', 'trace=clone',
+                           '-e', f'inject=clone:signal={signal.Signals(number).name}:when=1',
+                           environment('WEBLOCKS_CLI'), 'run', self.name, 'echo', 'ran',
+                           program='strace', env=env)
+            self.assertEqual((job.line(), job.wait(), job.stderr()), (None, 128 + number, ''))
+            self.assertEqual(self.held(self.name), [])
 
     def test_key_of_the_terminal(self):
         terminal = self.terminal('run', self.name, 'echo', 'ran')
