@@ -219,7 +219,13 @@ free_nothing(gpointer data)
 {
 }
 
-static const MethodCallKind break_kind = {build_break, read_break, free_nothing};
+/* Sent again, it could end the lock of the next holder. */
+static const MethodCallKind break_kind = {
+    .build = build_break,
+    .read = read_break,
+    .result_free = free_nothing,
+    .is_once = TRUE,
+};
 
 /**
  * web_locks_manager_break_async:
@@ -235,6 +241,10 @@ static const MethodCallKind break_kind = {build_break, read_break, free_nothing}
  *
  * The holders lose their locks as if they were stolen. This is meant for observers and users, if a
  * holder is known to hang; the bucket may be that of another principal.
+ *
+ * Unlike other operations this one is not repeated if the service ends or is replaced before it has
+ * replied, since it could then end the lock of the next holder as well. It fails with
+ * [error@WebLocks.Error.UNAVAILABLE], whose message says that the locks may have been ended.
  *
  * Since: 0.1
  */

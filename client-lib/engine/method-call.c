@@ -60,6 +60,17 @@ method_call_fail(MethodCall *self, GError *error)
     method_call_free(self);
 }
 
+/* No reply will be received. If the call was sent, the service may have received it. */
+static void
+method_call_fail_unanswered(MethodCall *self, const GError *error)
+{
+    if (self->kind->is_once && self->wait == WAIT_ANSWER)
+        method_call_fail(self, error_new_unavailable(
+                                   _("no reply was received; the call may have taken effect")));
+    else
+        method_call_fail(self, g_error_copy(error));
+}
+
 static void
 on_cancelled(gpointer data)
 {
@@ -69,7 +80,9 @@ on_cancelled(gpointer data)
 static void
 on_expired(gpointer data)
 {
-    method_call_fail(data, error_new_unavailable(_("the call timed out")));
+    g_autoptr(GError) error = error_new_unavailable(_("the call timed out"));
+
+    method_call_fail_unanswered(data, error);
 }
 
 static void
@@ -145,15 +158,20 @@ on_answered(BusOutcome outcome, GDBusMessage *reply, const GError *error, gpoint
         method_call_take(self, reply);
         break;
     case BUS_UNANSWERED:
-        method_call_wait(self, WAIT_READY, error);
+        if (self->kind->is_once)
+            method_call_fail_unanswered(self, error);
+        else
+            method_call_wait(self, WAIT_READY, error);
         break;
     case BUS_LEAVING:
         method_call_wait(self, WAIT_CHANGE, error);
         break;
-    case BUS_ABSENT:
-    case BUS_REFUSED:
     case BUS_TIMED_OUT:
     case BUS_ENDED:
+        method_call_fail_unanswered(self, error);
+        break;
+    case BUS_ABSENT:
+    case BUS_REFUSED:
     default:
         method_call_fail(self, g_error_copy(error));
         break;
@@ -227,8 +245,17 @@ method_calls_owner_changed(MethodCalls *self)
 void
 method_calls_finish(MethodCalls *self, const GError *error)
 {
-    while (!g_queue_is_empty(&self->method_calls))
-        method_call_fail(g_queue_peek_head(&self->method_calls), g_error_copy(error));
+    /* With another error, the application has closed the agent. */
+    const gboolean has_ended = g_error_matches(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+
+    while (!g_queue_is_empty(&self->method_calls)) {
+        MethodCall *call = g_queue_peek_head(&self->method_calls);
+
+        if (has_ended)
+            method_call_fail_unanswered(call, error);
+        else
+            method_call_fail(call, g_error_copy(error));
+    }
 }
 
 MethodCalls *

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* Method calls on the bus that the application waits for: Query, Inspect, Buckets, Watch.
+/* Method calls on the bus that the application waits for: Query, Inspect, Buckets, Watch, Break.
  *
  * A call is sent when all earlier lock operations have been sent to the service, so that the reply
- * includes their effects. It is sent again if the service ends before it has replied; the bus then
- * starts the next instance. If the bus can't start one, the call fails. All functions are called
- * with the session lock held. */
+ * includes their effects. It is sent again if the service ends before it has replied, unless its
+ * kind has is_once; the bus then starts the next instance. If the bus can't start one, the call
+ * fails. All functions are called with the session lock held. */
 
 #pragma once
 
@@ -30,6 +30,9 @@ typedef struct {
     /* Like `read`, for the bytes of a large reply; may be NULL. If it returns NULL without an
      * error, `read` is called instead. */
     gpointer (*read_bytes)(const char *signature, GBytes *body, gpointer data, GError **error);
+    /* The call changes something, so it must not take effect twice: it is only sent again if the
+     * service has refused it. If no reply comes, it fails, since its effect is unknown. */
+    gboolean is_once;
 } MethodCallKind;
 
 typedef struct MethodCalls MethodCalls;

@@ -45,6 +45,9 @@ run_sync(gpointer data)
     case OPERATION_INSPECT:
         self->object = (GObject *)web_locks_manager_inspect_sync(target, NULL, cancellable, error);
         break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_sync(target, self->name, NULL, cancellable, error);
+        break;
     case OPERATION_BUCKETS:
         g_strfreev(web_locks_agent_list_buckets_sync(target, cancellable, error));
         break;
@@ -88,6 +91,9 @@ on_result(GObject *source, GAsyncResult *result, gpointer data)
     case OPERATION_INSPECT:
         self->object = (GObject *)web_locks_manager_inspect_finish(target, result, error);
         break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_finish(target, result, error);
+        break;
     case OPERATION_BUCKETS:
         g_strfreev(web_locks_agent_list_buckets_finish(target, result, error));
         break;
@@ -126,6 +132,9 @@ run_async(Operation *self)
         break;
     case OPERATION_INSPECT:
         web_locks_manager_inspect_async(target, NULL, cancellable, on_result, self);
+        break;
+    case OPERATION_BREAK:
+        web_locks_manager_break_async(target, self->name, NULL, cancellable, on_result, self);
         break;
     case OPERATION_BUCKETS:
         web_locks_agent_list_buckets_async(target, cancellable, on_result, self);

@@ -15,6 +15,7 @@ typedef enum {
     OPERATION_RELEASE,
     OPERATION_QUERY,
     OPERATION_INSPECT,
+    OPERATION_BREAK,
     OPERATION_BUCKETS,
     OPERATION_MONITOR,
     OPERATION_MONITOR_ALL,
@@ -23,7 +24,7 @@ typedef enum {
 typedef struct {
     OperationKind kind;
     GObject *target; /* an agent, a manager or a lock, according to the kind */
-    char *name;      /* of a request */
+    char *name;      /* of a request, or of the locks to break */
     WebLocksOptions *options;
     GCancellable *cancellable;
     Losses *losses; /* of the lock, from its creation on */

@@ -101,6 +101,7 @@ start_query(Script *s, OperationKind kind, char **words)
 
     if (words[2] != NULL)
         label->request.cancellable = g_cancellable_new();
+    label->request.name = g_strdup(label->resource);
     start(s, &label->request, kind,
           kind == OPERATION_BUCKETS || kind == OPERATION_MONITOR_ALL ? (gpointer)s->agent
                                                                      : (gpointer)manager);
@@ -116,6 +117,12 @@ static void
 do_inspect(Script *s, char **words)
 {
     start_query(s, OPERATION_INSPECT, words);
+}
+
+static void
+do_break(Script *s, char **words)
+{
+    start_query(s, OPERATION_BREAK, words);
 }
 
 static void
@@ -444,6 +451,7 @@ const ScriptVerb script_app_verbs[] = {
     {"release", do_release},
     {"query", do_query},
     {"inspect", do_inspect},
+    {"break", do_break},
     {"buckets", do_buckets},
     {"monitor", do_monitor},
     {"monitor-all", do_monitor_all},
