@@ -418,7 +418,9 @@ web_locks_agent_dup_default(GBusType bus_type)
  * may call the methods of `org.w3.WebLocks` that request and release locks on this connection.
  *
  * web_locks_agent_close(), or dropping the last reference to the agent and to its locks, ends the
- * agent and leaves the connection open. If the connection is closed, the agent ends.
+ * agent and leaves the connection open. The service is notified of that, also if it has to be
+ * started again for it; until it has acknowledged it, the main context of the agent is still used.
+ * If the connection is closed, the agent ends.
  *
  * Fails with `G_IO_ERROR_INVALID_ARGUMENT` if the connection has no unique name, since then it is
  * not a connection to a message bus, and if the connection has an agent that was created with a

@@ -159,6 +159,74 @@ notify_watches(Connection *self, GDBusMessage *signal, const char *name)
     }
 }
 
+/* ---- closed connections whose agent has not ended
+ *
+ * Closing the library's own connection to the bus ends the agent. A borrowed connection stays open,
+ * so END has to be sent to the service, which may not be running, or may end before it has
+ * processed it. Until END is answered, the Connection is in the list `lingering`. When a new agent
+ * begins to use the same bus connection meanwhile, that agent takes over: its first message is END.
+ * The code that removes a Connection from the list removes its last session user. */
+
+static GMutex lingering_mutex;
+static GPtrArray *lingering; /* of Connection */
+
+static gboolean
+take_from_lingering(Connection *self)
+{
+    gboolean is_taken;
+
+    g_mutex_lock(&lingering_mutex);
+    is_taken = lingering != NULL && g_ptr_array_remove_fast(lingering, self);
+    g_mutex_unlock(&lingering_mutex);
+    return is_taken;
+}
+
+static void
+start_to_linger(Connection *self)
+{
+    session_add_user(self->session);
+    g_mutex_lock(&lingering_mutex);
+    if (lingering == NULL)
+        lingering = g_ptr_array_new();
+    g_ptr_array_add(lingering, self);
+    g_mutex_unlock(&lingering_mutex);
+    recovery_need(lock_table_get_recovery(self->table));
+}
+
+static void
+stop_lingering(Connection *self)
+{
+    g_autoptr(GError) error = error_new_unavailable(_("the agent has ended"));
+
+    recovery_close(lock_table_get_recovery(self->table));
+    bus_close(self->bus, error);
+    session_remove_user(self->session);
+}
+
+/* Takes over from a lingering connection on the same bus connection. Returns whether there was
+ * one. */
+static gboolean
+take_over(GDBusConnection *bus)
+{
+    Connection *other = NULL;
+    Session *session;
+    gboolean is_needed;
+
+    g_mutex_lock(&lingering_mutex);
+    for (guint i = 0; lingering != NULL && other == NULL && i < lingering->len; i++)
+        if (((Connection *)lingering->pdata[i])->borrowed == bus)
+            other = g_ptr_array_remove_index_fast(lingering, i);
+    g_mutex_unlock(&lingering_mutex);
+    if (other == NULL || !session_is_of_this_process(other->session))
+        return FALSE;
+    session = other->session;
+    session_enter(session);
+    is_needed = lock_table_is_needed(other->table);
+    stop_lingering(other);
+    session_leave(session);
+    return is_needed;
+}
+
 /* ---- connecting */
 
 static void
@@ -198,6 +266,8 @@ open_bus(Connection *self, GError **error)
     if (get_state(self) != STATE_NEW)
         return TRUE;
     if (self->borrowed != NULL) {
+        if (take_over(self->borrowed))
+            lock_table_end_other(self->table);
         bus_borrow(self->bus, self->borrowed);
     } else if (!bus_connect(self->bus, self->bus_type, self->address, error)) {
         g_autofree char *why = error != NULL ? g_strdup((*error)->message) : NULL;
@@ -207,6 +277,8 @@ open_bus(Connection *self, GError **error)
         return FALSE;
     }
     set_state(self, STATE_CONNECTING);
+    if (lock_table_is_ending(self->table))
+        recovery_need(lock_table_get_recovery(self->table));
     return TRUE;
 }
 
@@ -308,73 +380,7 @@ end(Connection *self, State state, PacketReason reason, const GError *error)
     notify_watches(self, NULL, NULL);
 }
 
-/* ---- closing by the application
- *
- * Closing the library's own connection to the bus ends the agent. A borrowed connection stays open,
- * so END has to be sent to the service, which may not be running. Until that is done, the
- * Connection is in the list `lingering`. If a new agent uses the same bus connection meanwhile,
- * that agent takes over: its first message is END. The code that removes a Connection from the
- * list removes its last session user. */
-
-static GMutex lingering_mutex;
-static GPtrArray *lingering; /* of Connection */
-
-static gboolean
-take_from_lingering(Connection *self)
-{
-    gboolean is_taken;
-
-    g_mutex_lock(&lingering_mutex);
-    is_taken = lingering != NULL && g_ptr_array_remove_fast(lingering, self);
-    g_mutex_unlock(&lingering_mutex);
-    return is_taken;
-}
-
-static void
-start_to_linger(Connection *self)
-{
-    session_add_user(self->session);
-    g_mutex_lock(&lingering_mutex);
-    if (lingering == NULL)
-        lingering = g_ptr_array_new();
-    g_ptr_array_add(lingering, self);
-    g_mutex_unlock(&lingering_mutex);
-    recovery_need(lock_table_get_recovery(self->table));
-}
-
-static void
-stop_lingering(Connection *self)
-{
-    g_autoptr(GError) error = error_new_unavailable(_("the agent has ended"));
-
-    recovery_close(lock_table_get_recovery(self->table));
-    bus_close(self->bus, error);
-    session_remove_user(self->session);
-}
-
-/* Takes over from a lingering connection on the same bus connection. Returns whether there was
- * one. */
-static gboolean
-take_over(GDBusConnection *bus)
-{
-    Connection *other = NULL;
-    Session *session;
-    gboolean is_needed;
-
-    g_mutex_lock(&lingering_mutex);
-    for (guint i = 0; lingering != NULL && other == NULL && i < lingering->len; i++)
-        if (((Connection *)lingering->pdata[i])->borrowed == bus)
-            other = g_ptr_array_remove_index_fast(lingering, i);
-    g_mutex_unlock(&lingering_mutex);
-    if (other == NULL || !session_is_of_this_process(other->session))
-        return FALSE;
-    session = other->session;
-    session_enter(session);
-    is_needed = lock_table_is_needed(other->table);
-    stop_lingering(other);
-    session_leave(session);
-    return is_needed;
-}
+/* ---- closing by the application */
 
 static void
 close_connection(Connection *self)
@@ -616,8 +622,6 @@ connection_new_borrowed(GDBusConnection *bus)
     Connection *self = connection_alloc();
 
     self->borrowed = g_object_ref(bus);
-    if (take_over(bus))
-        lock_table_end_other(self->table);
     self->client_id = g_strdup(g_dbus_connection_get_unique_name(bus));
     return self;
 }

@@ -19,7 +19,8 @@ struct LockTable {
     guint64 last_number;
     guint64 last_serial;
     guint64 unacknowledged; /* serial of the last unacknowledged message; 0: none */
-    gboolean is_ending;     /* END has to be sent */
+    gboolean is_ending;     /* END has to be sent, or was not answered */
+    guint64 end_serial;     /* of END on this socket; 0: none */
 
     GRefString *buckets[PACKET_N_BUCKETS]; /* as bound on the current socket */
     guint n_buckets;
@@ -255,18 +256,9 @@ lock_table_abandon(LockTable *self, LockEntry *entry)
 static void
 write_end(LockTable *self)
 {
+    self->end_serial = ++self->last_serial;
     packet_write_head(packet_socket_get_queue(recovery_get_socket(self->recovery)), PACKET_END,
-                      ++self->last_serial);
-}
-
-static void
-send_all(LockTable *self)
-{
-    PacketSocket *socket = recovery_get_socket(self->recovery);
-
-    packet_socket_send(socket);
-    if (packet_socket_is_drained(socket))
-        self->is_ending = FALSE;
+                      self->end_serial);
 }
 
 void
@@ -278,7 +270,7 @@ lock_table_end(LockTable *self)
     if (recovery_get_socket(self->recovery) == NULL)
         return;
     write_end(self);
-    send_all(self);
+    packet_socket_send(recovery_get_socket(self->recovery));
 }
 
 gboolean
@@ -296,11 +288,29 @@ lock_table_end_other(LockTable *self)
 /* ---- answers and events */
 
 static void
+progress(LockTable *self)
+{
+    self->funcs->progress(self->data);
+}
+
+static void
+take_answer_to_end(LockTable *self)
+{
+    self->is_ending = FALSE;
+    self->end_serial = 0;
+    progress(self);
+}
+
+static void
 take_answer(LockTable *self, const PacketAnswer *answer)
 {
     GList *link = self->calls.head;
     LockEntry *entry;
 
+    if (self->end_serial != 0 && self->end_serial == answer->head.serial) {
+        take_answer_to_end(self);
+        return;
+    }
     /* Calls that wait for the next socket can precede those that were sent on this one. */
     while (link != NULL && ((LockEntry *)link->data)->serial == 0)
         link = link->next;
@@ -364,12 +374,6 @@ on_message(const PacketHead *message, gpointer data)
 
 /* ---- recovery */
 
-static void
-progress(LockTable *self)
-{
-    self->funcs->progress(self->data);
-}
-
 static gboolean
 is_needed(gpointer data)
 {
@@ -423,6 +427,17 @@ release_unwanted(LockTable *self, const PacketLiveEntry *live, guint n_live)
             write_release(self, live[i].key, live[i].state == PACKET_STATE_HELD);
 }
 
+/* Requests are sent after END. So if one of them is live, the service has received END, whose
+ * answer was lost with an earlier socket, and another one would end this request as well. */
+static gboolean
+has_received_end(const LockTable *self, const PacketLiveEntry *live, guint n_live)
+{
+    for (guint i = 0; i < n_live; i++)
+        if (find_entry(self, live[i].key) != NULL)
+            return TRUE;
+    return FALSE;
+}
+
 static void
 on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
 {
@@ -433,13 +448,16 @@ on_opened(const PacketLiveEntry *live, guint n_live, gpointer data)
         g_hash_table_insert(by_key, (gpointer)&live[i].key, (gpointer)&live[i]);
     clear_buckets(self);
     self->unacknowledged = 0;
+    if (has_received_end(self, live, n_live))
+        self->is_ending = FALSE;
     if (self->is_ending)
         write_end(self);
     compare(self, by_key);
-    release_unwanted(self, live, n_live);
+    if (!self->is_ending)
+        release_unwanted(self, live, n_live);
     for (GList *link = self->calls.head; link != NULL; link = link->next)
         write_call(self, link->data);
-    send_all(self);
+    packet_socket_send(recovery_get_socket(self->recovery));
     progress(self);
 }
 
@@ -452,6 +470,9 @@ on_ended(gboolean was_read, gpointer data)
 
     if (was_read)
         self->unacknowledged = 0;
+    if (was_read && self->end_serial != 0)
+        self->is_ending = FALSE;
+    self->end_serial = 0;
     for (GList *link = self->calls.head, *next; link != NULL; link = next) {
         LockEntry *entry = link->data;
 
@@ -498,10 +519,7 @@ on_connect(gpointer data, GError **error)
 static void
 on_drained(gpointer data)
 {
-    LockTable *self = data;
-
-    self->is_ending = FALSE;
-    progress(self);
+    progress(data);
 }
 
 static void

@@ -104,10 +104,12 @@ void lock_table_finish(LockTable *self, PacketReason reason, const GError *error
  * same unique name that has to be ended. */
 gboolean lock_table_is_needed(const LockTable *self);
 
-/* Sends END, immediately or when there is a socket again; until then a socket is needed. Does
- * nothing if the service has nothing of this agent. */
+/* Sends END, immediately or when there is a socket again, and again on each further socket until it
+ * is answered; until then a socket is needed. Does nothing if the service has nothing of this
+ * agent. No entry is added afterwards. */
 void lock_table_end(LockTable *self);
 gboolean lock_table_is_ending(const LockTable *self);
 
-/* Ends an earlier agent with the same unique name: END is the first message on the first socket. */
+/* Ends an earlier agent with the same unique name: END is the first message on the first socket. A
+ * socket is needed from now on. */
 void lock_table_end_other(LockTable *self);

@@ -164,6 +164,13 @@ do_close(Script *s, char **words)
     web_locks_agent_close(s->agent);
 }
 
+/* Another agent, on the same connection of the application. */
+static void
+do_next_agent(Script *s, char **words)
+{
+    script_replace_agent(s);
+}
+
 /* Drops all references, without closing the agent. */
 static void
 do_abandon(Script *s, char **words)
@@ -459,6 +466,7 @@ const ScriptVerb script_app_verbs[] = {
     {"drop", do_drop},
     {"close", do_close},
     {"abandon", do_abandon},
+    {"next-agent", do_next_agent},
     {"got", do_got},
     {"held", do_held},
     {"none", do_none},

@@ -245,13 +245,14 @@ do_replace(Script *s, char **words)
     test_iterate();
 }
 
-/* The case begins without a connection. */
+/* "unopened", "borrowed": about the beginning of the case. */
 static void
 do_nothing(Script *s, char **words)
 {
 }
 
 const ScriptVerb script_service_verbs[] = {
-    {">", do_expect},      {"<", do_send},          {"open", do_open},        {"die", do_die},
-    {"return", do_return}, {"replace", do_replace}, {"unopened", do_nothing}, {NULL, NULL},
+    {">", do_expect},         {"<", do_send},           {"open", do_open},
+    {"die", do_die},          {"return", do_return},    {"replace", do_replace},
+    {"unopened", do_nothing}, {"borrowed", do_nothing}, {NULL, NULL},
 };

@@ -170,11 +170,31 @@ run_step(Script *s, const ScriptStep *step)
 /* ---- a case */
 
 static gboolean
-starts_unopened(const ScriptCase *script)
+starts_with(const ScriptCase *script, const char *word)
 {
     const ScriptStep *first = script->steps->pdata[0];
 
-    return g_str_equal(first->words[0], "unopened");
+    return g_str_equal(first->words[0], word);
+}
+
+static WebLocksAgent *
+new_agent(Script *s)
+{
+    WebLocksAgent *agent;
+    g_autoptr(GError) error = NULL;
+
+    if (s->application == NULL)
+        return g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    agent = web_locks_agent_new_for_connection(s->application, &error);
+    g_assert_no_error(error);
+    return agent;
+}
+
+void
+script_replace_agent(Script *s)
+{
+    g_clear_object(&s->agent);
+    s->agent = new_agent(s);
 }
 
 static void
@@ -184,12 +204,14 @@ begin(Script *s)
         s->context = g_main_context_new();
         g_main_context_push_thread_default(s->context);
     }
-    s->agent = g_object_new(WEB_LOCKS_TYPE_AGENT, "address", test_bus()->address, NULL);
+    if (starts_with(s->script, "borrowed"))
+        s->application = private_bus_connect(test_bus());
+    s->agent = new_agent(s);
     if (s->is_sync)
         g_main_context_pop_thread_default(s->context);
     s->service = mock_service_new(test_bus());
     s->labels = g_ptr_array_new_with_free_func(label_free);
-    if (starts_unopened(s->script))
+    if (starts_with(s->script, "unopened"))
         return;
     run_text(s, "connect");
     run_text(s, "open");
@@ -219,6 +241,7 @@ end(Script *s)
     g_clear_pointer(&s->service, mock_service_free);
     g_queue_clear_full(&s->unanswered, call_free);
     g_clear_object(&s->call);
+    g_clear_object(&s->application);
     if (s->context != NULL) {
         while (g_main_context_iteration(s->context, FALSE))
             ;

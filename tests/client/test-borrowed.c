@@ -337,6 +337,27 @@ test_end_while_stopped(gconstpointer how)
     connection_end(connection);
 }
 
+/* The service is killed before it reads that the agent has ended. */
+static void
+test_end_unread(gconstpointer how)
+{
+    g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
+    g_autoptr(WebLocksManager) other = test_manager_new();
+    WebLocksManager *manager = manager_of(connection);
+    WebLocksLock *lock = test_lock(manager, "a");
+    g_autoptr(WebLocksLock) next = NULL;
+    g_auto(Answer) waiting = {0};
+
+    answer_ask(&waiting, other, "a");
+    test_settle(other);
+    test_service_pause();
+    end_agent(manager, lock, how);
+    test_service_kill();
+    test_service_start();
+    next = answer_expect_lock(&waiting);
+    connection_end(connection);
+}
+
 /* The application closes its connection. */
 static void
 test_connection_closed(void)
@@ -479,6 +500,7 @@ main(int argc, char **argv)
     add("end-while-the-service-is-away", test_end_while_away);
     add("next-while-the-service-is-away", test_next_while_away);
     add("end-while-the-service-stands-still", test_end_while_stopped);
+    add("end-that-the-service-does-not-read", test_end_unread);
     g_test_add_func("/borrowed/connection-closed", test_connection_closed);
     g_test_add_func("/borrowed/service-restarts", test_service_restarts);
     g_test_add_func("/borrowed/fork", test_fork);
