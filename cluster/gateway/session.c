@@ -10,8 +10,8 @@
 /* Between attempts to begin a session. */
 #define RETRY_MS 1000
 
-/* How long after the end of a lease the nodes are left to the engine at least, unless the lock
- * service has acknowledged before that it has notified its clients. */
+/* How long after the end of the lease a session that has ended is closed, unless the lock service
+ * has acknowledged before that it has notified its clients. */
 #define GRACE_US (G_GINT64_CONSTANT(2) * G_USEC_PER_SEC)
 
 /* How many claims an earlier process can have left. */
@@ -113,17 +113,29 @@ retry_later(Session *session)
         session->retry_source = g_timeout_add(RETRY_MS, on_retry, session);
 }
 
-/* Ends the use of the session. It is closed a little later, when the lock service has notified its
- * clients that their locks are lost. */
+/* The end of the lease that the lock service may have of a session that ends now, also from an
+ * earlier process of this host; until then it takes its locks for valid. */
+static gint64
+get_last_deadline_us(const Session *session, gint64 now_us)
+{
+    if (session->lease.deadline_us != 0)
+        return session->lease.deadline_us;
+    return session->is_reattached ? now_us + session->lease.duration_us : now_us;
+}
+
+/* Ends the use of the session. It is closed later, when the lock service has notified its clients
+ * that their locks are lost, so that no other host gets them before. */
 static void
 end(Session *session, ClusterReason reason)
 {
+    gint64 now_us = boot_time_get_us();
+
     g_clear_handle_id(&session->lease_source, g_source_remove);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     if (session->was_ready)
         g_message("the session with ZooKeeper has ended");
     session->old = g_steal_pointer(&session->engine);
-    session->closes_us = boot_time_get_us() + GRACE_US;
+    session->closes_us = MAX(get_last_deadline_us(session, now_us), now_us) + GRACE_US;
     session_file_delete(session->directory);
     seen_store(session->seen);
     session->is_ready = FALSE;
@@ -538,16 +550,18 @@ session_new(const ClusterConfig *config,
 void
 session_free(Session *session)
 {
-    gboolean has_nodes = session->functions->has_nodes(session->data);
+    /* Until it has found them, this process has no nodes of the one before. */
+    gboolean may_have_nodes =
+        session->is_reattached || session->functions->has_nodes(session->data);
 
     g_clear_handle_id(&session->retry_source, g_source_remove);
     g_clear_handle_id(&session->unreachable_source, g_source_remove);
     g_clear_handle_id(&session->lease_source, g_source_remove);
     if (session->engine != NULL) {
         session->is_ready = FALSE;
-        if (!has_nodes)
+        if (!may_have_nodes)
             session_file_delete(session->directory);
-        engine_free(g_steal_pointer(&session->engine), has_nodes);
+        engine_free(g_steal_pointer(&session->engine), may_have_nodes);
     }
     if (session->old != NULL)
         engine_free(g_steal_pointer(&session->old), TRUE);

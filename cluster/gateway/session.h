@@ -8,7 +8,8 @@
  * connection; all operations in progress have then been answered with ENGINE_CONNECTION_LOST. It
  * ends when the engine reports it, when the lease is over, or when an operation fails in a way that
  * is not understood; another one is begun then. A session that has ended is closed when the lock
- * service has notified its clients, or two seconds later: until then the engine keeps its nodes. */
+ * service has notified its clients, or two seconds after the end of the lease: until then the
+ * engine keeps its nodes. */
 
 #pragma once
 
@@ -44,7 +45,8 @@ Session *session_new(const ClusterConfig *config,
                      const SessionFunctions *functions,
                      gpointer data);
 
-/* The session continues, for the next process, if there are nodes. */
+/* The session continues, for the next process, if there are nodes, or may be some of the process
+ * before. */
 void session_free(Session *session);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Session, session_free)
 

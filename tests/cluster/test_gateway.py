@@ -15,6 +15,7 @@ import socket
 import struct
 import time
 import unittest
+import unittest.mock
 
 import clusterpackets as packets
 import tap
@@ -153,6 +154,16 @@ class GatewayCase(unittest.TestCase):
         self.addCleanup(engine.end)
         return engine
 
+    def session_of(self, host):
+        file = configparser.ConfigParser()
+        file.read(os.path.join(host.gateway_state, 'session'))
+        return file['Session']
+
+    def delete_host_node(self, engine, host):
+        """It proves in each grant that the session lives."""
+        node = f'{host.name}-{int(self.session_of(host)["Id"]):016x}'
+        self.assertEqual(engine.ask('delete', f'{self.root}/hosts', node).result, 'OK')
+
 
 class Reasons(GatewayCase):
     def test_unreachable(self):
@@ -208,11 +219,6 @@ class Reasons(GatewayCase):
         _, service = self.start(servers=f'{"x" * 64}:2181')
         service.wait_for_state('connecting', 'addresses')
 
-    def session_of(self, host):
-        file = configparser.ConfigParser()
-        file.read(os.path.join(host.gateway_state, 'session'))
-        return file['Session']
-
     def test_expired(self):
         host, service = self.start()
         service.wait_for_state('active')
@@ -229,14 +235,12 @@ class Reasons(GatewayCase):
         service.wait_for_state('active')
 
     def test_unexpected(self):
-        """The node of the host was deleted, which proves in each grant that the session lives."""
         host, service = self.start()
         service.wait_for_state('active')
         service.hold(1, 'a')
         engine = self.engine()
         engine.wait_for_state('CONNECTED')
-        node = f'alpha-{int(self.session_of(host)["Id"]):016x}'
-        self.assertEqual(engine.ask('delete', f'{self.root}/hosts', node).result, 'OK')
+        self.delete_host_node(engine, host)
         service.wait_for_state('lost', 'unexpected')
         service.wait_for_state('active')
 
@@ -253,6 +257,46 @@ class Reasons(GatewayCase):
         stopped_host.gateway.send_signal(signal.SIGCONT)
         stopped.wait_for_state('lost', 'not-renewed')
         stopped.wait_for_state('active')
+
+
+class Sessions(GatewayCase):
+    def list(self, engine, name):
+        answer = engine.ask('list', name_path(self.root, 'farm', os.getuid(), name), 0)
+        return answer.listed if answer.result == 'OK' else []
+
+    def test_ended_before_its_lease(self):
+        """weblocksd does not acknowledge that it has notified its clients: other hosts wait until it has done so
+        by itself."""
+        host, service = self.start(timeout=12)
+        engine = self.engine()
+        engine.wait_for_state('CONNECTED')
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        claims = self.list(engine, 'a')
+        self.assertEqual(len(claims), 1)
+        self.delete_host_node(engine, host)
+        service.acknowledges = False
+        deadline = service.deadline
+        service.socket.sendall(packets.demand(2, 'b', bucket='farm', want=packets.EXCLUSIVE, n_waiting=1))
+        service.wait_for_state('lost', 'unexpected')
+        wait_for(lambda: self.list(engine, 'a') != claims, what='the end of the claim')
+        self.assertGreater(boottime(), deadline)
+
+    def test_next_process_ends_before_it_has_found_its_claims(self):
+        """It leaves the session to the one after it."""
+        host, service = self.start()
+        service.wait_for_state('active')
+        service.hold(1, 'a')
+        session = self.session_of(host)['Id']
+        host.kill_gateway()
+        self.server.pause()
+        with unittest.mock.patch.dict(os.environ, G_MESSAGES_DEBUG='all'):
+            host.start_gateway()
+        wait_for(lambda: f'sessionId={int(session):#x}' in host.log(), what='the session in the log')
+        host.end_gateway()
+        self.server.resume()
+        self.start_gateway(host).wait_for_state('active')
+        self.assertEqual(self.session_of(host)['Id'], session)
 
 
 class Claims(GatewayCase):
