@@ -276,6 +276,26 @@ option_bytes(const char *value, gpointer into, GError **error)
     return TRUE;
 }
 
+/* Parses the option --command behind the lock's name, in all forms that it has before the name, but
+ * not abbreviated. Returns how many arguments it takes, or -1 if LINE is missing. */
+static int
+take_shell_line(Run *run, char *const *argv)
+{
+    const char *option = argv[0];
+
+    if (g_str_has_prefix(option, "--command="))
+        run->shell_line = strchr(option, '=') + 1;
+    else if (g_str_has_prefix(option, "-c") && option[2] != '\0')
+        run->shell_line = option + 2;
+    else if (strcmp(option, "-c") != 0 && strcmp(option, "--command") != 0)
+        return 0;
+    else if (argv[1] == NULL)
+        return -1;
+    else
+        run->shell_line = argv[1];
+    return run->shell_line == argv[1] ? 2 : 1;
+}
+
 /* Parses what follows the options: NAME [--] COMMAND..., or NAME -c LINE as in flock(1). For a
  * shell line the command is in `shell`, which has room for it. Returns FALSE after reporting an
  * error. */
@@ -283,6 +303,7 @@ static gboolean
 parse_arguments(Run *run, const Command *command, int argc, char **argv, char **shell)
 {
     const char *program = g_getenv("SHELL");
+    int n_taken = 0;
 
     if (argc < 1) {
         options_complain(command, _("missing lock name"));
@@ -294,16 +315,13 @@ parse_arguments(Run *run, const Command *command, int argc, char **argv, char **
         options_complain(command, _("'%s' is not valid UTF-8"), run->holder.name);
         return FALSE;
     }
-    if (argc > 1 && (strcmp(argv[1], "-c") == 0 || strcmp(argv[1], "--command") == 0)) {
-        if (argc == 2) {
-            options_complain(command, _("option '%s' requires an argument"), argv[1]);
-            return FALSE;
-        }
-        run->shell_line = argv[2];
-        run->command += 2;
-    } else if (argc > 1 && strcmp(argv[1], "--") == 0) {
-        run->command++;
+    if (argc > 1)
+        n_taken = strcmp(argv[1], "--") == 0 ? 1 : take_shell_line(run, argv + 1);
+    if (n_taken < 0) {
+        options_complain(command, _("option '%s' requires an argument"), argv[1]);
+        return FALSE;
     }
+    run->command += n_taken;
     if (run->shell_line != NULL && *run->command != NULL) {
         options_complain(command, _("unexpected argument '%s'"), *run->command);
         return FALSE;

@@ -20,10 +20,15 @@ class ShellLine(CliTestCase):
     def test_before_or_after_the_name(self):
         name = self.unique()
         line = 'echo "$WEBLOCKS_NAME" $0 $#; exit 3'
-        for arguments in ((name, '-c', line), (name, '--command', line), ('-c', line, name),
-                          (f'--command={line}', '-s', name)):
-            self.assertEqual(self.check(3, 'run', *arguments, env=self.env(SHELL='/bin/sh')),
-                             f'{name} /bin/sh 0\n')
+        for option in (('-c', line), (f'-c{line}',), ('--command', line), (f'--command={line}',)):
+            for arguments in ((name, *option), (*option, name), (*option, '-s', name)):
+                self.assertEqual(self.check(3, 'run', *arguments, env=self.env(SHELL='/bin/sh')),
+                                 f'{name} /bin/sh 0\n')
+            self.check(64, 'run', name, *option, 'true')
+        for option in ('-c', '--command'):
+            self.check(64, 'run', name, option)
+        for option in ('-c', ''), ('--command=',):
+            self.check(0, 'run', name, *option)
 
     def test_the_shell(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +50,9 @@ class ShellLine(CliTestCase):
         self.assertEqual(job.wait(), 0)
 
     def test_a_command_of_that_name(self):
-        self.check(127, 'run', 'x', '--', '-c', 'true')
+        for word in ('-c', '-ctrue', '--command=true'):
+            self.check(127, 'run', 'x', '--', word, 'true')
+        self.check(127, 'run', 'x', '--commands=true')
 
 
 class AlsoFlock(CliTestCase):
