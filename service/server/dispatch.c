@@ -10,6 +10,7 @@
 #include "cluster-calls.h"
 #include "descriptors.h"
 #include "encode.h"
+#include "late-replies.h"
 #include "lock-manager.h"
 #include "lock-queue.h"
 #include "notifications.h"
@@ -53,6 +54,8 @@ request(Client *client, const Channel *channel, const LockCall *call)
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
+    if (server->is_ending)
+        late_replies_abort_all(server);
 }
 
 /* The bucket, the agent and the id of the request that a call refers to. */

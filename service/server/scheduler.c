@@ -386,6 +386,7 @@ scheduler_serve_all(Server *server)
     server->is_ending = TRUE;
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
+        flow_control_exempt(client->flow); /* also if it will be identified later */
         if (client->agent == NULL)
             continue;
         drain_socket(client);
@@ -394,5 +395,4 @@ scheduler_serve_all(Server *server)
     }
     clock_tick(server);
     late_replies_abort_all(server);
-    notify_effects(server);
 }

@@ -5,6 +5,7 @@
 
 The test chooses the replies about clients, also those that no real bus would send."""
 
+import contextlib
 import os
 import socket
 import threading
@@ -76,7 +77,9 @@ class FakeBus:
             while chunk := self._socket.recv(1 << 16):
                 data += chunk
                 for blob in split(data):
-                    self._take(parse(blob))
+                    # The service may have ended, and there may be more that it has sent.
+                    with contextlib.suppress(OSError):
+                        self._take(parse(blob))
         except OSError:
             pass
 

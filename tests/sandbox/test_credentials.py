@@ -16,12 +16,15 @@ from gi.repository import Gio, GLib
 
 from buses import die_with_parent, end
 from calls import DBusError
+from clustercase import BUCKET, CONFIG
 from fakebus import LATER, FakeBus
 from harness import Service, wait_for
 from rawbus import lock_call, unpack
 from sandboxcase import APP, OTHER_APP, info, memory_file, why_no_sandbox
 from tap import main
 
+# The number of messages that a client is sent unread.
+UNREAD_MAX = 512
 NOT_A_PID = 0x7fffffff
 
 
@@ -311,6 +314,24 @@ class End(CredentialsCase):
         self.assertEqual(self.service.wait_exit(), 0, self.service.stderr())
         self.assertEqual(self.bus.asked.count(two), 0)
 
+    def answers(self, calls, calls_of_host=()):
+        """The replies to calls of a client that is identified after the name is released, and to
+        calls that another one makes then."""
+        credentials = self.credentials(os.getpid())
+        client = self.client([LATER, credentials])
+        serials = [self.bus.send_as(client, call) for call in calls]
+        wait_for(lambda: self.bus.waiting, what='call for credentials')
+        self.service.signal(signal.SIGTERM)
+        self.bus.wait_released()
+        serials += [self.bus.send_as(self.host, call) for call in calls_of_host]
+        self.bus.reply_later(credentials)
+        replies = [self.bus.reply_to(serial) for serial in serials]
+        self.assertEqual(self.service.wait_exit(), 0, self.service.stderr())
+        return replies
+
+    def test_more_calls_than_it_is_sent_unread(self):
+        self.answers([lock_call('Request', f'{number}') for number in range(2 * UNREAD_MAX)])
+
     def test_a_bus_without_a_reply(self):
         """The reply is waited for, but not indefinitely."""
         self.bus.send_as(self.client([LATER]), lock_call('Request', 'x'))
@@ -321,6 +342,25 @@ class End(CredentialsCase):
 
     def check_answer(self, reply):
         self.assertNotEqual(unpack(reply)[1], 0)
+
+
+class EndInCluster(End):
+    test_a_bus_without_a_reply = None
+
+    def setUp(self):
+        config = tempfile.NamedTemporaryFile('w', prefix='weblocks-cluster-', encoding='utf-8')
+        self.addCleanup(config.close)
+        config.write(CONFIG)
+        config.flush()
+        self.arguments = (f'--cluster-config={config.name}', f'--cluster-socket={config.name}-none')
+        super().setUp()
+
+    def test_undecided_calls(self):
+        """No other host is waited for any more."""
+        for reply in self.answers([lock_call('Request', 'x', BUCKET, ifAvailable=True),
+                                   lock_call('Steal', 'y', BUCKET)],
+                                  [lock_call('Steal', 'z', BUCKET)]):
+            self.assertEqual(reply.get_error_name(), 'org.w3.WebLocks.Error.InvalidState')
 
 
 class EndWithoutState(End):
