@@ -124,8 +124,8 @@ const char *engine_get_server(const Engine *self);
 void engine_join(
     Engine *self, const char *host, const char *instance, EngineCallback callback, gpointer data);
 
-/* Makes the node of a lock name, and those above it, unless they exist. The server deletes it some
- * time after its last claim. */
+/* Makes the node of a lock name, and those above it up to the root, unless they exist. The server
+ * deletes it some time after its last claim. OTHER: there is no root. */
 void engine_ensure_name(Engine *self,
                         const char *bucket,
                         guint32 uid,

@@ -10,7 +10,8 @@
 /* Identifications of an ensemble's data are 32 hex digits. */
 #define INSTANCE_BYTES 16
 
-/* A list of nodes that is made from the first to the last; one that exists is as good as made. */
+/* A list of nodes that is made from the first to the last; one that exists is as good as made. If
+ * one is deleted meanwhile, by another host that doesn't need it any more, it is made again. */
 typedef struct {
     Engine *engine;
     EngineCallback callback;
@@ -58,7 +59,7 @@ on_made(const EngineAnswer *answer, gpointer data)
     } else if (is_made) {
         making->next++;
         make_next(making);
-    } else if (answer->result == ENGINE_NO_NODE && is_last && making->paths->len > 1) {
+    } else if (answer->result == ENGINE_NO_NODE && making->next > 0) {
         making->next = 0;
         make_next(making);
     } else {
@@ -66,7 +67,7 @@ on_made(const EngineAnswer *answer, gpointer data)
     }
 }
 
-/* Makes `path` below `above`, and what is between them. */
+/* Makes `path` below `above`, and what is between them. NO_NODE: `above` doesn't exist. */
 static void
 make(Engine *self,
      const char *above,
@@ -92,6 +93,25 @@ make(Engine *self,
     make_next(making);
 }
 
+typedef struct {
+    EngineCallback callback;
+    gpointer data;
+} Ensuring;
+
+/* Without the root, nothing is as it must be: this host has joined. */
+static void
+on_name_made(const EngineAnswer *answer, gpointer data)
+{
+    g_autofree Ensuring *ensuring = data;
+    EngineAnswer what = *answer;
+
+    if (answer->result == ENGINE_NO_NODE) {
+        g_warning("ZooKeeper: the root of all nodes is missing");
+        what.result = ENGINE_OTHER;
+    }
+    ensuring->callback(&what, ensuring->data);
+}
+
 void
 engine_ensure_name(Engine *self,
                    const char *bucket,
@@ -101,12 +121,15 @@ engine_ensure_name(Engine *self,
                    gpointer data)
 {
     g_autofree char *path = engine_path_name(self->root, bucket, uid, name);
+    Ensuring *ensuring = g_new0(Ensuring, 1);
 
-    make(self, self->root, path, name, ZOO_CONTAINER, callback, data);
+    *ensuring = (Ensuring){callback, data};
+    make(self, self->root, path, name, ZOO_CONTAINER, on_name_made, ensuring);
 }
 
 /* The steps of joining, each a callback of the one before: the root; its identification, which is
- * written if there is none; the nodes below it; the session's node. */
+ * written if there is none; the nodes below it; the session's node. If the root is deleted
+ * meanwhile, they begin again. */
 typedef struct {
     Engine *engine;
     EngineCallback callback;
@@ -130,16 +153,32 @@ joining_end(Joining *joining, const EngineAnswer *answer, EngineResult result)
     g_free(joining);
 }
 
+static void make_root(Joining *joining);
+
+/* A step below the root was not done. */
+static void
+joining_failed(Joining *joining, const EngineAnswer *answer)
+{
+    if (answer->result != ENGINE_NO_NODE) {
+        joining_end(joining, answer, answer->result);
+        return;
+    }
+    g_clear_pointer(&joining->instance, g_free);
+    make_root(joining);
+}
+
 static void
 on_host_made(const EngineAnswer *answer, gpointer data)
 {
     Joining *joining = data;
 
-    if (answer->result == ENGINE_OK) {
-        g_free(joining->engine->host_path);
-        joining->engine->host_path = g_strdup(joining->host_path);
+    if (answer->result != ENGINE_OK) {
+        joining_failed(joining, answer);
+        return;
     }
-    joining_end(joining, answer, answer->result);
+    g_free(joining->engine->host_path);
+    joining->engine->host_path = g_strdup(joining->host_path);
+    joining_end(joining, answer, ENGINE_OK);
 }
 
 static void
@@ -148,7 +187,7 @@ on_buckets_made(const EngineAnswer *answer, gpointer data)
     Joining *joining = data;
 
     if (answer->result != ENGINE_OK) {
-        joining_end(joining, answer, answer->result);
+        joining_failed(joining, answer);
         return;
     }
     make(joining->engine, joining->engine->root, joining->host_path, "", ZOO_EPHEMERAL,
@@ -182,7 +221,7 @@ on_instance_written(const EngineAnswer *answer, gpointer data)
         g_clear_pointer(&joining->instance, g_free);
         on_root_made(&(EngineAnswer){.result = ENGINE_OK}, joining);
     } else {
-        joining_end(joining, answer, answer->result);
+        joining_failed(joining, answer);
     }
 }
 
@@ -202,7 +241,7 @@ on_root_read(const EngineAnswer *answer, gpointer data)
     Joining *joining = data;
 
     if (answer->result != ENGINE_OK) {
-        joining_end(joining, answer, answer->result);
+        joining_failed(joining, answer);
     } else if (answer->text[0] != '\0') {
         joining->instance = g_strdup(answer->text);
         on_identified(joining, answer);
@@ -227,6 +266,12 @@ on_root_made(const EngineAnswer *answer, gpointer data)
     engine_request_get(joining->engine, joining->engine->root, FALSE, on_root_read, joining);
 }
 
+static void
+make_root(Joining *joining)
+{
+    make(joining->engine, "", joining->engine->root, "", ZOO_PERSISTENT, on_root_made, joining);
+}
+
 /* The read may be of an old state, so it is of a server that has what was committed. */
 void
 engine_join(
@@ -239,5 +284,5 @@ engine_join(
     joining->data = data;
     joining->host_path = engine_path_host(self->root, host, self->session.id);
     joining->expected = g_strdup(instance);
-    make(self, "", self->root, "", ZOO_PERSISTENT, on_root_made, joining);
+    make_root(joining);
 }

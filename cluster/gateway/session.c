@@ -404,8 +404,14 @@ on_joined(const EngineAnswer *answer, gpointer data)
         end(session, CLUSTER_REASON_OTHER_DATA);
         return;
     }
-    if (!session_check_answer(session, answer, TRUE) || answer->result != ENGINE_OK)
+    if (!session_check_answer(session, answer, TRUE))
         return;
+    if (answer->result == ENGINE_CONNECTION_LOST)
+        return; /* interrupted: again with the next connection */
+    if (answer->result != ENGINE_OK) {
+        end(session, CLUSTER_REASON_UNEXPECTED);
+        return;
+    }
     if (!take_instance(session, answer->text)) {
         end(session, CLUSTER_REASON_STORAGE);
         return;

@@ -43,6 +43,29 @@ class Operations(EngineCase):
                  for client, identifier in zip(clients, asked)}
         self.assertEqual(len(texts), 1)
 
+    def test_join_while_others_delete_the_tree(self):
+        """What is missing is made again, at every step."""
+        one, other = self.client(), self.client()
+        for client in (one, other):
+            client.wait_for_state('CONNECTED')
+        nodes = [(self.root, 'buckets'), (self.root, 'hosts'), ('', self.root[1:])]
+        for _ in range(100):
+            joining = one.send('join', 'alpha', '')
+            deleting = [other.send('delete', *node) for node in 8 * nodes]
+            self.assert_ok(one.answer(joining))
+            for number in deleting:
+                other.answer(number)
+            hosts = other.ask('hosts').listed
+            for node in [(f'{self.root}/hosts', host) for host in hosts] + nodes:
+                other.ask('delete', *node)
+
+    def test_ensure_without_a_root(self):
+        one = self.client().joined()
+        host = one.ask('hosts').listed[0]
+        for node in (f'{self.root}/hosts', host), (self.root, 'hosts'), (self.root, 'buckets'), ('', self.root[1:]):
+            self.assert_ok(one.ask('delete', *node))
+        self.assert_result('OTHER', one.ask('ensure', 'builds', 1000, 'one'))
+
     def test_root_of_several_components(self):
         self.root += '/site/locks'
         one = self.client().joined()
