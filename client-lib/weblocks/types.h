@@ -47,9 +47,10 @@ GType web_locks_mode_get_type(void);
 /**
  * WebLocksLossReason:
  * @WEB_LOCKS_LOSS_REASON_STOLEN: another request has stolen the lock, or somebody has broken it
- * @WEB_LOCKS_LOSS_REASON_LOST: the lock service has restarted without the lock, or could not store
- * it; or, in a bucket that several hosts share, this host had no contact with the cluster
- * @WEB_LOCKS_LOSS_REASON_TERMINATED: the agent's connection to the bus has ended
+ * @WEB_LOCKS_LOSS_REASON_LOST: the lock service has restarted without the lock; or, in a bucket
+ * that several hosts share, this host had no contact with the cluster or was about to be suspended
+ * @WEB_LOCKS_LOSS_REASON_TERMINATED: the agent's connection to the bus has ended, or has flooded
+ * the service
  *
  * Why a lock was lost.
  *
