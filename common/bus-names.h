@@ -20,9 +20,11 @@
 /* What the clientIds of other machines' locks begin with; not a unique name. */
 #define BUS_HOST_PREFIX "host:"
 
-#define BUS_BUCKET_BYTES_MAX    255
-#define BUS_APP_BYTES_MAX       255
-#define BUS_CLIENT_ID_BYTES_MAX 255
+#define BUS_BUCKET_BYTES_MAX 255
+#define BUS_APP_BYTES_MAX    255
+#define BUS_HOST_BYTES_MAX   255
+/* A unique name has at most 255; or the prefix and the name of a host. */
+#define BUS_CLIENT_ID_BYTES_MAX (sizeof BUS_HOST_PREFIX - 1 + BUS_HOST_BYTES_MAX)
 
 #define BUS_OPTION_MODE         "mode"
 #define BUS_OPTION_IF_AVAILABLE "ifAvailable"

@@ -25,6 +25,8 @@ typedef enum {
     LOCK_RESULT_NO_CLUSTER,
     /* Not from the core: the caller may not use this bucket of several machines. */
     LOCK_RESULT_NO_ACCESS,
+    /* Not from the core: what is given as the name of another machine can't be one. */
+    LOCK_RESULT_NO_HOST_NAME,
     LOCK_RESULT_NAME_RESERVED,
     LOCK_RESULT_STEAL_IF_AVAILABLE,
     LOCK_RESULT_STEAL_NOT_EXCLUSIVE,

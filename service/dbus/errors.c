@@ -21,6 +21,8 @@ static const ErrorsTableRow errors_table[LOCK_RESULT_LIMIT] = {
                                 "this machine is not configured for this bucket of a cluster"},
     [LOCK_RESULT_NO_ACCESS] = {BUS_ERROR_SECURITY,
                                "the caller is not permitted to use this bucket of a cluster"},
+    [LOCK_RESULT_NO_HOST_NAME] =
+        {BUS_ERROR_INVALID_ARGS, "option 'clientId' must have the name of a machine after 'host:'"},
     [LOCK_RESULT_NAME_RESERVED] = {BUS_ERROR_NOT_SUPPORTED,
                                    "names that begin with '-' are reserved"},
     [LOCK_RESULT_STEAL_IF_AVAILABLE] = {BUS_ERROR_NOT_SUPPORTED,

@@ -25,6 +25,8 @@
 #define CALLS_OF_A_UID    64
 #define ROW_BYTES_MAX     (16UL * 1024 * 1024)
 
+G_STATIC_ASSERT(CLUSTER_HOST_BYTES_MAX == BUS_HOST_BYTES_MAX);
+
 /* A call that waits for the gateway. */
 typedef struct {
     Server *server;
@@ -65,22 +67,51 @@ has_queue(const Principal *principal, const LockCall *call)
     return manager != NULL && g_hash_table_contains(manager->queues, call->name);
 }
 
+static LockResult
+check_name_length(const LockCall *call)
+{
+    return strlen(call->name) > CLUSTER_NAME_BYTES_MAX ? lock_result_limit(LIMIT_NAME_BYTES)
+                                                       : LOCK_RESULT_OK;
+}
+
 /* A name that has a queue, or for which there is room in the gateway: that may keep a name for a
  * while when its requests have ended. */
 static LockResult
 check_name(const Client *client, const LockCall *call)
 {
     const Principal *principal = client->agent->principal;
+    LockResult result;
     LimitId limit;
 
     if (call->name == NULL)
         return LOCK_RESULT_OK;
-    if (strlen(call->name) > CLUSTER_NAME_BYTES_MAX)
-        return lock_result_limit(LIMIT_NAME_BYTES);
+    if ((result = check_name_length(call)) != LOCK_RESULT_OK)
+        return result;
     if (!has_queue(principal, call) && !limits_admit(&client->session->user_agent.limits,
                                                      principal->account, CHARGE_DEMAND, 1, &limit))
         return lock_result_limit(limit);
     return LOCK_RESULT_OK;
+}
+
+/* Returns the name of the host after `host:` in the filter; NULL: there is none. */
+static const char *
+get_filter_host(const InspectFilter *filter)
+{
+    return filter->client_id != NULL && g_str_has_prefix(filter->client_id, BUS_HOST_PREFIX)
+               ? filter->client_id + strlen(BUS_HOST_PREFIX)
+               : NULL;
+}
+
+/* The gateway would take an empty name for all hosts, and a packet that is too long for an error.
+ */
+static LockResult
+check_break(const LockCall *call)
+{
+    const char *host = get_filter_host(&call->filter);
+
+    if (host != NULL && (host[0] == '\0' || strlen(host) > CLUSTER_HOST_BYTES_MAX))
+        return LOCK_RESULT_NO_HOST_NAME;
+    return check_name_length(call);
 }
 
 LockResult
@@ -104,7 +135,9 @@ cluster_calls_check(const Client *client, const LockCall *call)
     if (!call->owner.is_other &&
         !cluster_bucket_config_admits(bucket, caller->uid, client->gids, client->n_gids))
         return LOCK_RESULT_NO_ACCESS;
-    return call->kind == LOCK_CALL_REQUEST ? check_name(client, call) : LOCK_RESULT_OK;
+    if (call->kind == LOCK_CALL_REQUEST)
+        return check_name(client, call);
+    return call->kind == LOCK_CALL_BREAK ? check_break(call) : LOCK_RESULT_OK;
 }
 
 /* ---- calls that wait for other hosts */
@@ -166,12 +199,8 @@ get_host(const LockCall *call, const char **out_host)
         return TRUE;
     if (filter->by_id || filter->after == G_MAXUINT64)
         return FALSE;
-    if (filter->client_id == NULL)
-        return TRUE;
-    if (!g_str_has_prefix(filter->client_id, BUS_HOST_PREFIX))
-        return FALSE;
-    *out_host = filter->client_id + strlen(BUS_HOST_PREFIX);
-    return TRUE;
+    *out_host = get_filter_host(filter);
+    return filter->client_id == NULL || *out_host != NULL;
 }
 
 /* Sends LIST for the first call that waits, and all that can share it. */

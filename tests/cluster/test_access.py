@@ -331,6 +331,35 @@ class OtherHosts(ClusterCase):
         self.assertEqual(client.signals('Released'), [])
         self.assertEqual(client.break_locks('x', BUCKET, clientId=client.name, id=id_), 1)
 
+    def test_break_of_what_can_not_be(self):
+        """It changes nothing, and the gateway remains connected."""
+        gateway = self.start_gateway()
+        self.start('--limit=nameBytes=10000')
+        client = self.client()
+        id_, _ = client.request('x', BUCKET)
+        [demand] = gateway.greet()
+        gateway.permit(demand)
+        client.wait_granted(id_)
+        for host in ('', 'h' * 256, 'h' * 65536):
+            self.assert_error('InvalidArgs', client.break_locks, 'x', BUCKET, clientId=f'host:{host}',
+                              mentions='clientId')
+        for options in ({}, {'clientId': 'host:node1'}):
+            self.assert_error('LimitsExceeded', client.break_locks, 'x' * 4097, BUCKET, mentions='nameBytes',
+                              **options)
+        broken = break_locks(client, 'x' * 4096, clientId='host:' + 'h' * 255)
+        asked = gateway.take(packets.Break, name='x' * 4096, host='h' * 255)
+        gateway.send(packets.broken(asked.serial, 1))
+        self.assertEqual(broken.result(), (1,))
+        self.assertEqual(client.signals('Released'), [])
+
+    def test_longest_host(self):
+        gateway, client, _, _ = self.hold()
+        host = 'h' * 255
+        found = inspect(client, clientId=f'host:{host}')
+        gateway.send(packets.rows(gateway.take(packets.List).serial, HELD,
+                                  packets.row(packets.EXCLUSIVE, packets.HOLDS, host, 'y', 1)))
+        self.assertEqual([entry['host'] for entry in found.result()[0]], [host])
+
     def test_break_not_replied_to(self):
         """Locks of this host are ended, and the reply does not state that there are no others."""
         gateway, client, id_, _ = self.hold()
