@@ -6,6 +6,8 @@
 #include <glib/gi18n.h>
 #include <unistd.h>
 
+#include "shell-word.h"
+
 char *
 viewer_describe_state(WebLocksLockInfo *info)
 {
@@ -57,8 +59,8 @@ viewer_build_break_command(WebLocksLockInfo *info, GBusType bus_type)
     WebLocksManager *manager = web_locks_lock_info_get_manager(info);
     const char *application = web_locks_manager_get_application(manager);
     const guint uid = web_locks_manager_get_uid(manager);
-    g_autofree char *bucket = g_shell_quote(web_locks_manager_get_bucket(manager));
-    g_autofree char *name = g_shell_quote(web_locks_lock_info_get_name(info));
+    g_autofree char *bucket = viewer_quote_for_shell(web_locks_manager_get_bucket(manager));
+    g_autofree char *name = viewer_quote_for_shell(web_locks_lock_info_get_name(info));
     GString *command = g_string_new("weblocks break");
 
     if (bus_type == G_BUS_TYPE_SYSTEM)

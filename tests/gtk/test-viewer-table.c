@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
 /* The models of the viewer, without a window: what they refer to is freed with them; the order of
- * a queue. */
+ * a queue; how a name is quoted in a command. */
 
 #include "tests/client/fixture.h"
 #include "viewer/application-list.h"
 #include "viewer/lock-table.h"
+#include "viewer/shell-word.h"
 
 static gboolean
 is_one_held_and_one_pending(gpointer monitor)
@@ -107,11 +108,43 @@ test_queue(void)
     lock = answer_expect_lock(&answer);
 }
 
+/* In a command that is pasted: no character of it is a key or invisible, and the shell restores the
+ * text. */
+static void
+test_quoted_for_shell(void)
+{
+    static const char *const words[][2] = {
+        {"", "''"},
+        {"a b $(reboot) ! ~ ä 漢", "'a b $(reboot) ! ~ ä 漢'"},
+        {"it's", "'it'\\''s'"},
+        {"a\n\033[2J\003reboot\r1", "$'a\\012\\033[2J\\003reboot\\0151'"},
+        {"\t'\\x\177é", "$'\\011\\'\\\\x\\177é'"},
+        {"\u202ex\u200b\u2028\302\205\u00a0\u3164\ufe0f",
+         "$'\\342\\200\\256x\\342\\200\\213\\342\\200\\250\\302\\205\\302\\240\\343\\205\\244"
+         "\\357\\270\\217'"},
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(words); i++) {
+        g_autofree char *word = viewer_quote_for_shell(words[i][0]);
+        g_autofree char *script = g_strconcat("printf %s ", word, NULL);
+        const char *const argv[] = {"bash", "-c", script, NULL};
+        g_autofree char *output = NULL;
+        g_autoptr(GError) error = NULL;
+
+        g_assert_cmpstr(word, ==, words[i][1]);
+        g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, &output, NULL,
+                     NULL, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(output, ==, words[i][0]);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/viewer-table/is-freed", test_table_is_freed);
     g_test_add_func("/viewer-table/queue", test_queue);
+    g_test_add_func("/viewer-table/quoted-for-shell", test_quoted_for_shell);
     return test_run(NULL);
 }

@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later */
+
+#include "shell-word.h"
+
+/* Whether it can be seen, and told from a space. Controls, and the characters that change the
+ * direction of text, are not printable. */
+static gboolean
+is_visible(gunichar character)
+{
+    const GUnicodeType type = g_unichar_type(character);
+
+    if (type == G_UNICODE_SPACE_SEPARATOR)
+        return character == ' ';
+    if (type == G_UNICODE_LINE_SEPARATOR || type == G_UNICODE_PARAGRAPH_SEPARATOR ||
+        type == G_UNICODE_PRIVATE_USE)
+        return FALSE;
+    /* The fillers of Hangul, and the pattern of Braille without dots, are letters and symbols. */
+    return g_unichar_isprint(character) && !g_unichar_iszerowidth(character) &&
+           character != 0x115f && character != 0x2800 && character != 0x3164 && character != 0xffa0;
+}
+
+static gboolean
+is_all_visible(const char *text)
+{
+    for (; *text != '\0'; text = g_utf8_next_char(text)) {
+        if (!is_visible(g_utf8_get_char(text)))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Bytes have three digits, so that the next character is not one of them. */
+static void
+append_escaped(GString *word, const char *text)
+{
+    const char *next = g_utf8_next_char(text);
+
+    if (*text == '\'' || *text == '\\')
+        g_string_append_printf(word, "\\%c", *text);
+    else if (is_visible(g_utf8_get_char(text)))
+        g_string_append_len(word, text, next - text);
+    else
+        for (; text < next; text++)
+            g_string_append_printf(word, "\\%03o", (guint)(guchar)*text);
+}
+
+char *
+viewer_quote_for_shell(const char *text)
+{
+    GString *word;
+
+    if (is_all_visible(text))
+        return g_shell_quote(text);
+    word = g_string_new("$'");
+    for (; *text != '\0'; text = g_utf8_next_char(text))
+        append_escaped(word, text);
+    g_string_append_c(word, '\'');
+    return g_string_free(word, FALSE);
+}
