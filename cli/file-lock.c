@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gi18n.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 typedef struct {
     int fd;
@@ -24,10 +26,38 @@ file_lock_open(const char *path)
     return fd;
 }
 
+static int
+try_lock(int fd, gboolean shared)
+{
+    return flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
+}
+
+/* Opens the same file, even if its path is that of another one now. Returns 0 or an errno. */
+static int
+make_writable(int fd)
+{
+    g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
+    int other = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int error;
+
+    if (other < 0)
+        return errno;
+    error = dup3(other, fd, O_CLOEXEC) < 0 ? errno : 0;
+    close(other);
+    return error;
+}
+
+/* The file is not opened for writing from the beginning: while it is, it can't be executed, and
+ * programs that watch it are notified when it is closed. */
 int
 file_lock_try(int fd, gboolean shared)
 {
-    return flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
+    int error = try_lock(fd, shared);
+
+    if (error != EBADF || shared)
+        return error;
+    error = make_writable(fd);
+    return error == 0 ? try_lock(fd, shared) : error;
 }
 
 static void
@@ -57,4 +87,23 @@ int
 file_lock_wait_finish(GAsyncResult *result)
 {
     return (int)g_task_propagate_int(G_TASK(result), NULL);
+}
+
+const char *
+file_lock_describe(int error)
+{
+    switch (error) {
+    case EBADF:
+    case EACCES:
+    case EROFS:
+        return _("its file system requires write permission for an exclusive lock");
+    case ENOLCK:
+        return _("its file system has no lock available; on NFSv3, check that rpc.statd runs");
+    case EOPNOTSUPP:
+    case ENOSYS:
+    case EINVAL:
+        return _("its file system does not support flock()");
+    default:
+        return g_strerror(error);
+    }
 }

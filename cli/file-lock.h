@@ -13,7 +13,8 @@
 int file_lock_open(const char *path);
 
 /* Locks the file, if it is available immediately. Returns 0 or an errno: EWOULDBLOCK if it is
- * locked by another process. */
+ * locked by another process. NFS refuses an exclusive lock of a file that is not open for writing:
+ * then it is opened for writing too, under the same number. */
 int file_lock_try(int fd, gboolean shared);
 
 /* Waits for the lock in a thread, which blocks until it has it, even if the process no longer wants
@@ -21,3 +22,6 @@ int file_lock_try(int fd, gboolean shared);
 void file_lock_wait_async(int fd, gboolean shared, GAsyncReadyCallback callback, gpointer data);
 /* Returns 0 or an errno. */
 int file_lock_wait_finish(GAsyncResult *result);
+
+/* Returns a text for people about an error of file_lock_try() or file_lock_wait_finish(). */
+const char *file_lock_describe(int error);

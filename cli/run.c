@@ -166,7 +166,7 @@ on_file_locked(Run *run, int error)
         start_command(run);
         return;
     }
-    complain("'%s': %s", run->file, g_strerror(error));
+    complain("'%s': %s", run->file, file_lock_describe(error));
     holder_end(&run->holder, STATUS_SYSTEM);
 }
 

@@ -6,6 +6,7 @@
 import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -201,6 +202,33 @@ class AlsoFlock(CliTestCase):
             self.assertEqual((done.returncode, done.stdout), (66, ''))
             self.assertRegex(done.stderr, f"^weblocks: '{file}': .+\n$")
         self.check(64, 'run', '--also-flock', self.file)
+
+    def run_with_error(self, error, *options, when='1+'):
+        """strace makes flock() fail. Returns the status, how the file is open then, and the errors."""
+        if shutil.which('strace') is None:
+            self.skipTest('there is no strace')
+        # The leak sanitizer doesn't work in a traced process.
+        env = self.env(ASAN_OPTIONS=os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0')
+        show = ('cd /proc/$PPID/fd; for fd in *; do [ $fd -ef "$0" ] && grep flags ../fdinfo/$fd; '
+                'done; true')
+        job = self.job('-D', '-qq', '-o', os.path.join(self.bus.directory, 'strace'),
+                       '-e', 'trace=flock', '-e', f'inject=flock:error={error}:when={when}',
+                       environment('WEBLOCKS_CLI'), 'run', *options, *self.options, self.name,
+                       'sh', '-c', show, self.file, program='strace', env=env)
+        modes = [int(line.split()[1], 8) & os.O_ACCMODE for line in iter(job.line, None)]
+        return job.wait(), modes, job.stderr()
+
+    def test_a_file_system_of_a_network(self):
+        """NFS refuses an exclusive lock of a file that is not open for writing."""
+        self.assertEqual(self.run_with_error('EBADF', when='9'), (0, [os.O_RDONLY], ''))
+        self.assertEqual(self.run_with_error('EBADF', when='1'), (0, [os.O_RDWR], ''))
+        for error, options, message in (
+                ('EBADF', (), 'requires write permission for an exclusive lock'),
+                ('ENOLCK', ('-s',), 'has no lock available; on NFSv3, check that rpc.statd runs'),
+                ('EOPNOTSUPP', ('-n',), 'does not support flock()')):
+            self.assertEqual(self.run_with_error(error, *options), (
+                71, [], f"weblocks: '{self.file}': its file system {message}\n"))
+            self.assertEqual(self.held(self.name), [])
 
     def test_on_a_terminal(self):
         other = self.flock()
