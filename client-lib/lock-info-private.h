@@ -26,6 +26,9 @@ WebLocksLockInfo *web_locks_lock_info_new_from_inspect(GVariant *entry);
 /* The value of the filter `after` of Inspect for the page after this entry. */
 guint64 web_locks_lock_info_get_cursor(WebLocksLockInfo *self);
 
+/* Whether this is what another host of a cluster holds or waits for. */
+gboolean web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self);
+
 /* The key of the request, if it is one of the caller; otherwise 0. */
 guint64 web_locks_lock_info_get_key(WebLocksLockInfo *self);
 

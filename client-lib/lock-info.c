@@ -190,6 +190,12 @@ web_locks_lock_info_get_key(WebLocksLockInfo *self)
     return self->key;
 }
 
+gboolean
+web_locks_lock_info_is_of_another_host(WebLocksLockInfo *self)
+{
+    return g_str_has_prefix(self->client_id, BUS_HOST_PREFIX);
+}
+
 /* ---- for evidence */
 
 gint64

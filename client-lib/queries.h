@@ -13,6 +13,6 @@
 MethodCallMessage inspect_page_build(WebLocksManager *manager, const char *name, guint64 after);
 
 /* Returns an owned array of WebLocksLockInfo and whether there are more pages, and moves the cursor
- * to the end of the page; or returns NULL and an error. */
+ * to the last entry of this host; or returns NULL and an error. */
 GPtrArray *
 inspect_page_read(GVariant *body, guint64 *inout_after, gboolean *out_more, GError **error);

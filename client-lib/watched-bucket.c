@@ -5,7 +5,6 @@
 
 #include "client-lib/lock-info-private.h"
 #include "client-lib/queries.h"
-#include "common/bus-names.h"
 
 /* How many locks and requests of a queue the service considers for blockedBy. */
 #define BLOCKERS_MAX 64
@@ -350,13 +349,6 @@ was_called_for(gpointer key, gpointer value, gpointer data)
     return GPOINTER_TO_INT(value);
 }
 
-/* No signals are sent for locks of other hosts, so they would not be removed from the lists. */
-static gboolean
-is_of_another_host(WebLocksLockInfo *info)
-{
-    return g_str_has_prefix(web_locks_lock_info_get_client_id(info), BUS_HOST_PREFIX);
-}
-
 gboolean
 watched_bucket_read(WatchedBucket *self, GVariant *body, gboolean *out_more, GError **error)
 {
@@ -365,8 +357,9 @@ watched_bucket_read(WatchedBucket *self, GVariant *body, gboolean *out_more, GEr
 
     if (infos == NULL)
         return FALSE;
+    /* No signals are sent for locks of other hosts, so they would not be removed from the lists. */
     for (guint i = 0; i < infos->len; i++)
-        if (!is_of_another_host(infos->pdata[i]))
+        if (!web_locks_lock_info_is_of_another_host(infos->pdata[i]))
             take(self, infos->pdata[i]);
     self->after = MAX(self->after, after);
     if (!*out_more) {

@@ -30,10 +30,28 @@ script_expect_call(Script *s, const char *member)
         script_fail(s, "the client called %s", g_dbus_message_get_member(s->call));
 }
 
+/* The filter `after` of Inspect. */
+static void
+check_after(Script *s, const char *expected)
+{
+    g_autoptr(GVariant) filters = NULL;
+    guint64 after = 0;
+
+    g_variant_get(g_dbus_message_get_body(s->call), "(@a{sv})", &filters);
+    g_variant_lookup(filters, "after", "t", &after);
+    if (after != g_ascii_strtoull(expected, NULL, 10))
+        script_fail(s, "the client asked for what is after %" G_GUINT64_FORMAT, after);
+}
+
+/* METHOD [after CURSOR]; METHOD PATH */
 static void
 expect_call(Script *s, char **words)
 {
     script_expect_call(s, words[0]);
+    if (g_strcmp0(words[1], "after") == 0) {
+        check_after(s, words[2]);
+        return;
+    }
     if (words[1] != NULL && !g_str_equal(g_dbus_message_get_path(s->call), words[1]))
         script_fail(s, "the client called %s at %s", words[0], g_dbus_message_get_path(s->call));
 }
@@ -54,7 +72,7 @@ expect_packet(Script *s, char **words)
         g_clear_pointer(&s->socket, mock_socket_free);
 }
 
-/* > MESSAGE, in capitals; or > METHOD [PATH] */
+/* > MESSAGE, in capitals; or > METHOD, see expect_call() */
 static void
 do_expect(Script *s, char **words)
 {
