@@ -60,7 +60,7 @@ struct _WebLocksMonitor {
 
     ConnectionWatch watch;
     MonitorRef *ref;
-    GSource *timer;
+    GSource *timer; /* lives as long as the monitor; its time is set with the session lock held */
     guint watched_owner; /* the number of the owner change since which the watch is enabled */
     gboolean is_watched;
     gboolean is_watch_asked; /* Watch was called, so it has to be disabled */
@@ -90,15 +90,6 @@ get_connection(WebLocksMonitor *self)
 
 /* ---- when to look */
 
-static void
-stop_timer(WebLocksMonitor *self)
-{
-    if (self->timer == NULL)
-        return;
-    g_source_destroy(self->timer);
-    g_clear_pointer(&self->timer, g_source_unref);
-}
-
 /* A weak reference to a monitor, for the connection and for timers: enough to start a look if the
  * monitor still exists. The connection calls with the session lock held, when the monitor itself
  * must not be referenced: dropping that might be dropping the last reference. */
@@ -107,7 +98,7 @@ struct MonitorRef {
     Survey *survey; /* borrowed; it lives as long as the watch */
     Session *session;
     GMainContext *context;
-    int is_reported; /* atomic: a change was reported, and the timer will run */
+    int is_reported; /* atomic: a change was reported, and the timer will expire */
 };
 
 static MonitorRef *
@@ -152,21 +143,49 @@ refresh_if_alive(MonitorRef *ref)
     g_main_context_pop_thread_default(ref->context);
 }
 
+/* Starts the timer, in any thread, unless it expires earlier anyway. */
+static void
+refresh_in(WebLocksMonitor *self, guint ms)
+{
+    const gint64 due_us = g_get_monotonic_time() + (gint64)ms * G_TIME_SPAN_MILLISECOND;
+    Session *session = self->ref->session;
+    gint64 set_us;
+
+    session_enter(session);
+    set_us = g_source_get_ready_time(self->timer);
+    if (set_us < 0 || due_us < set_us)
+        g_source_set_ready_time(self->timer, due_us);
+    session_leave(session);
+}
+
 static gboolean
 on_timer(gpointer data)
 {
     refresh_if_alive(data);
-    return G_SOURCE_REMOVE;
+    return G_SOURCE_CONTINUE;
 }
 
-static void
-refresh_in(WebLocksMonitor *self, guint ms)
+static gboolean
+timer_dispatch(GSource *timer, GSourceFunc callback, gpointer data)
 {
-    stop_timer(self);
-    self->timer = g_timeout_source_new(ms);
-    g_source_set_callback(self->timer, on_timer, g_atomic_rc_box_acquire(self->ref),
-                          monitor_ref_unref);
-    g_source_attach(self->timer, self->context);
+    Session *session = ((MonitorRef *)data)->session;
+
+    session_enter(session);
+    g_source_set_ready_time(timer, -1);
+    session_leave(session);
+    return callback(data);
+}
+
+static GSource *
+timer_new(MonitorRef *ref)
+{
+    static GSourceFuncs funcs = {.dispatch = timer_dispatch};
+    GSource *timer = g_source_new(&funcs, sizeof(GSource));
+
+    g_source_set_static_name(timer, "weblocks-monitor");
+    g_source_set_callback(timer, on_timer, g_atomic_rc_box_acquire(ref), monitor_ref_unref);
+    g_source_attach(timer, ref->context);
+    return timer;
 }
 
 typedef struct {
@@ -253,8 +272,13 @@ read_refresh(GVariant *body, gpointer monitor, GError **error)
 {
     WebLocksMonitor *self = monitor;
 
-    if (self->is_watched)
+    if (is_watched(self))
         return survey_read(self->survey, body, error) ? self : NULL;
+    if (self->is_watched) {
+        /* The service that has replied is not the one that was watched when the call was made. */
+        self->is_watched = FALSE;
+        return NULL;
+    }
     self->is_watched = TRUE;
     self->watched_owner = connection_count_owner_changes(get_connection(self));
     survey_invalidate(self->survey);
@@ -364,7 +388,6 @@ refresh(WebLocksMonitor *self)
         if (g_atomic_int_compare_and_exchange(&self->look, LOOK_GOING_ON, LOOK_STALE) ||
             g_atomic_int_get(&self->look) == LOOK_STALE)
             return;
-    stop_timer(self);
     if (wants_look(self))
         start_look(self);
     else
@@ -385,6 +408,9 @@ monitor_new(WebLocksAgent *agent, WebLocksManager *manager, const char *name, GM
     self->context = g_main_context_ref(context);
     self->survey = survey_new(agent, manager, self->name);
     self->ref = monitor_ref_new(self);
+    self->timer = timer_new(self->ref);
+    self->look =
+        LOOK_GOING_ON; /* before there are notifications: the caller starts the first one */
     self->watch.path = survey_get_path(self->survey);
     self->watch.name = self->name;
     self->watch.changed = on_changed;
@@ -415,7 +441,9 @@ web_locks_monitor_new_of_name(WebLocksManager *manager,
 
     self->looked = looked;
     self->looked_data = data;
-    refresh_if_alive(self->ref);
+    g_main_context_push_thread_default(context);
+    start_look(self);
+    g_main_context_pop_thread_default(context);
     return self;
 }
 
@@ -432,7 +460,7 @@ monitor_new_begin(WebLocksAgent *agent, WebLocksManager *manager, GTask *task)
     WebLocksMonitor *self = monitor_new_in_agents_context(agent, manager);
 
     self->ready = task;
-    refresh(self);
+    start_look(self);
     g_object_unref(self);
 }
 
@@ -445,7 +473,6 @@ monitor_new_wait(WebLocksAgent *agent,
     g_autoptr(WebLocksMonitor) self = monitor_new_in_agents_context(agent, manager);
     SyncCall sync;
 
-    self->look = LOOK_GOING_ON;
     connection_call(get_connection(self), &refresh_kind, self, caller_of_sync(&sync, cancellable));
     if (sync_call_wait(&sync, error) == NULL)
         return NULL;
@@ -699,7 +726,10 @@ web_locks_monitor_finalize(GObject *object)
 {
     WebLocksMonitor *self = WEB_LOCKS_MONITOR(object);
 
-    stop_timer(self);
+    if (self->timer != NULL) {
+        g_source_destroy(self->timer);
+        g_source_unref(self->timer);
+    }
     if (self->ref != NULL)
         stop_watching(self);
     g_clear_pointer(&self->survey, survey_free);

@@ -325,6 +325,88 @@ test_dropped_in_thread(void)
     }
 }
 
+/* Whether the lock "last" was read, after 500 others. */
+static gboolean
+shows_last(gpointer monitor)
+{
+    GListModel *held = web_locks_monitor_get_held(monitor);
+    g_autoptr(WebLocksLockInfo) info =
+        g_list_model_get_item(held, g_list_model_get_n_items(held) - 1);
+
+    return g_list_model_get_n_items(held) == 501 && info != NULL &&
+           g_str_equal(web_locks_lock_info_get_name(info), "last");
+}
+
+typedef struct {
+    WebLocksManager *manager;
+    WebLocksMonitor *monitor;
+    gboolean is_async;
+    int is_done; /* atomic */
+} Creation;
+
+static gpointer
+create_in_thread(gpointer data)
+{
+    Creation *self = data;
+    g_autoptr(GMainContext) context = g_main_context_new();
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    g_main_context_push_thread_default(context);
+    if (self->is_async) {
+        web_locks_monitor_new_async(self->manager, NULL, answer_take, &answer);
+        while (answer.n_results == 0)
+            g_main_context_iteration(context, TRUE);
+        self->monitor = web_locks_monitor_new_finish(answer.result, &error);
+    } else {
+        self->monitor = web_locks_monitor_new_sync(self->manager, NULL, &error);
+    }
+    g_assert_no_error(error);
+    g_main_context_pop_thread_default(context);
+    g_atomic_int_set(&self->is_done, TRUE);
+    return NULL;
+}
+
+static WebLocksLock *
+lock_number(WebLocksManager *manager, guint number)
+{
+    g_autofree char *name = g_strdup_printf("%u", number);
+
+    return test_lock(manager, name);
+}
+
+/* Created by a thread that is not the one of the agent's main context, in which changes are
+ * reported meanwhile. The bucket is large, so that reading it takes longer than the delay after a
+ * change. */
+static void
+test_created_in_thread(void)
+{
+    g_autoptr(WebLocksManager) manager = test_manager_new(), one = test_manager_new();
+    g_autoptr(GPtrArray) others = g_ptr_array_new_with_free_func(g_object_unref);
+    g_autoptr(WebLocksMonitor) first = monitor_new(manager); /* so the bucket is watched */
+    guint n_locks;
+
+    for (n_locks = 0; n_locks < 500; n_locks++)
+        g_ptr_array_add(others, lock_number(one, n_locks));
+    for (guint i = 0; i < 20; i++) {
+        Creation creation = {.manager = manager, .is_async = i % 2 != 0};
+        GThread *thread = g_thread_new("create", create_in_thread, &creation);
+        g_autoptr(WebLocksMonitor) monitor = NULL;
+        g_autoptr(WebLocksLock) last = NULL;
+
+        while (!g_atomic_int_get(&creation.is_done)) {
+            test_release(others->pdata[0]);
+            g_ptr_array_remove_index(others, 0);
+            g_ptr_array_add(others, lock_number(one, n_locks++));
+            test_iterate();
+        }
+        g_thread_join(thread);
+        monitor = creation.monitor;
+        last = test_lock(one, "last");
+        test_wait(shows_last, monitor);
+    }
+}
+
 static void
 on_changed_unref(GListModel *list, guint position, guint n_removed, guint n_added, gpointer monitor)
 {
@@ -550,6 +632,7 @@ main(int argc, char **argv)
     g_test_add_func("/monitor/several", test_several);
     g_test_add_func("/monitor/the-watch-ends-with-the-last", test_watch_ends);
     g_test_add_func("/monitor/dropped-in-another-thread", test_dropped_in_thread);
+    g_test_add_func("/monitor/created-in-another-thread", test_created_in_thread);
     g_test_add_func("/monitor/dropped-in-a-handler", test_dropped_in_handler);
     g_test_add_func("/monitor/cancelled", test_cancelled);
     g_test_add_func("/monitor/service-restarts", test_service_restart);
