@@ -15,8 +15,10 @@
 /* Changes within this time are drawn together. */
 #define REDRAW_MS 50
 
-#define TERMINAL_OPEN       "\033[?1049h\033[?25l" /* alternate screen, no cursor */
-#define TERMINAL_CLOSE      "\033[?25h\033[?1049l"
+/* Alternate screen, no cursor, and no wrapping of lines: the terminal may draw some characters wider
+ * than text_width() has them. */
+#define TERMINAL_OPEN       "\033[?1049h\033[?25l\033[?7l"
+#define TERMINAL_CLOSE      "\033[?7h\033[?25h\033[?1049l"
 #define TERMINAL_HOME       "\033[H"
 #define TERMINAL_CLEAR_LINE "\033[K"
 #define TERMINAL_CLEAR_REST "\033[J"
@@ -29,11 +31,13 @@ struct Screen {
     guint redraw_id;
 };
 
+/* After a character in the last column the cursor is still there, so clearing the rest of the line
+ * would clear that character. */
 static void
 draw_line(char *line, guint columns)
 {
     text_cut(line, columns);
-    printf("%s" TERMINAL_CLEAR_LINE "\n", line);
+    printf("%s%s\n", line, text_width(line) < columns ? TERMINAL_CLEAR_LINE : "");
 }
 
 static void

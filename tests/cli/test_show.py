@@ -554,12 +554,13 @@ class Watch(ShowTestCase):
 
     def last_screen(self, terminal):
         wait_for(lambda: terminal.read().endswith('\x1b[J'), what='a whole screen')
-        return terminal.text.split('\x1b[H')[-1].removesuffix('\x1b[K\r\n\x1b[J').split('\x1b[K\r\n')
+        screen = terminal.text.split('\x1b[H')[-1].removesuffix('\r\n\x1b[J')
+        return [line.removesuffix('\x1b[K') for line in screen.split('\r\n')]
 
     def check_restored(self, terminal, status):
         self.assertEqual(terminal.wait(), status)
         self.assertTrue(terminal.read().endswith('\x1b[?25h\x1b[?1049l'), terminal.text[-99:])
-        for code in '1049', '25':
+        for code in '1049', '25', '7':
             self.assertEqual(terminal.text.count(f'\x1b[?{code}h'), 1)
             self.assertEqual(terminal.text.count(f'\x1b[?{code}l'), 1)
 
@@ -600,6 +601,20 @@ class Watch(ShowTestCase):
         lines = self.last_screen(terminal)
         self.assertLess(len(lines), 31)
         self.assertLessEqual(max(map(len, lines)), 100)
+
+    def test_the_last_column(self):
+        """There the rest of the line is not cleared, since that would clear the last character."""
+        for name in 'w' * 60, '漢字' * 30:
+            self.a.request(name, self.bucket)
+        for columns, wide, narrow in ((30, '漢字' * 7 + '漢', 'w' * 30),
+                                      (31, '漢字' * 7 + '漢\x1b[K', 'w' * 31),
+                                      (1, '\x1b[K', 'w')):
+            terminal = self.terminal('watch', '--table', '-b', self.bucket, columns=columns,
+                                     LC_ALL='C.UTF-8')
+            terminal.wait_for('\x1b[J')
+            self.assertEqual(terminal.text.split('\r\n')[2:4], [narrow, wide])
+            terminal.press(b'q')
+            self.check_restored(terminal, 0)
 
     def test_service_restarts(self):
         job = self.job('watch', '--json', '-b', self.bucket)
