@@ -15,8 +15,8 @@
 /* Changes within this time are drawn together. */
 #define REDRAW_MS 50
 
-/* Alternate screen, no cursor, and no wrapping of lines: the terminal may draw some characters wider
- * than text_width() has them. */
+/* Alternate screen, no cursor, and no wrapping of lines: the terminal may draw some characters
+ * wider than text_width() has them. */
 #define TERMINAL_OPEN       "\033[?1049h\033[?25l\033[?7l"
 #define TERMINAL_CLOSE      "\033[?7h\033[?25h\033[?1049l"
 #define TERMINAL_HOME       "\033[H"
