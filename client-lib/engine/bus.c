@@ -52,6 +52,8 @@ struct BusCall {
     gpointer data;
 };
 
+static void end(Bus *self, const GError *error);
+
 /* ---- calls */
 
 static void
@@ -99,12 +101,14 @@ send_message(Bus *self, GDBusMessage *message, guint32 *out_serial)
                                           (volatile guint32 *)out_serial, NULL);
 }
 
+/* The application has closed its connection, perhaps before this Bus got it. */
 static void
 on_send_failed(gpointer data)
 {
+    const BusCall *call = data;
     g_autoptr(GError) error = error_new_unavailable(_("the connection to the bus ended"));
 
-    call_finish(data, BUS_ENDED, NULL, error);
+    end(call->bus, error);
 }
 
 /* `answered` is never called before this function returns. */
@@ -120,6 +124,7 @@ send_call(Bus *self, GDBusMessage *message, gint64 timeout_us, BusAnswered answe
     call->timer.data = call;
     call->timer.expired = on_call_expired;
     if (!send_message(self, message, &call->serial)) {
+        call->serial = G_MAXUINT32 - self->last_serial++; /* GDBus counts from 1 */
         call->timer.expired = on_send_failed;
         timeout_us = 1;
     }

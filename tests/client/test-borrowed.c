@@ -381,6 +381,23 @@ test_connection_closed(void)
     g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
 }
 
+/* The same before the agent has used it. */
+static void
+test_closed_before_use(void)
+{
+    g_autoptr(GDBusConnection) connection = private_bus_connect(test_bus());
+    g_autoptr(WebLocksManager) manager = manager_of(connection);
+    g_autoptr(GError) error = NULL;
+    g_auto(Answer) answer = {0};
+
+    connection_end(connection);
+    test_iterate();
+    answer_ask(&answer, manager, "a");
+    answer_expect_error(&answer, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+    g_assert_null(web_locks_manager_query_sync(manager, NULL, &error));
+    g_assert_error(error, WEB_LOCKS_ERROR, WEB_LOCKS_ERROR_UNAVAILABLE);
+}
+
 static void
 test_service_restarts(void)
 {
@@ -502,6 +519,7 @@ main(int argc, char **argv)
     add("end-while-the-service-stands-still", test_end_while_stopped);
     add("end-that-the-service-does-not-read", test_end_unread);
     g_test_add_func("/borrowed/connection-closed", test_connection_closed);
+    g_test_add_func("/borrowed/closed-before-use", test_closed_before_use);
     g_test_add_func("/borrowed/service-restarts", test_service_restarts);
     g_test_add_func("/borrowed/fork", test_fork);
     return test_run(NULL);
