@@ -17,6 +17,7 @@ struct ClusterConnection {
     guint refs; /* the owner's, and one while messages are received */
     int fd;     /* -1: freed by the owner */
     gboolean is_closed;
+    gboolean awaits_sent;
     const ClusterConnectionHandler *handler;
     gpointer data;
     GByteArray *out;
@@ -103,7 +104,13 @@ on_writable(int fd, GIOCondition condition, gpointer data)
     ClusterConnection *self = data;
 
     self->writable_id = 0;
+    self->refs++;
     cluster_connection_flush(self);
+    if (self->awaits_sent && !self->is_closed && self->out->len == 0) {
+        self->awaits_sent = FALSE;
+        self->handler->sent(self->data);
+    }
+    unref(self);
     return G_SOURCE_REMOVE;
 }
 
@@ -152,6 +159,16 @@ cluster_connection_flush(ClusterConnection *self)
     if (self->n_sent > 0)
         g_byte_array_remove_range(self->out, 0, self->n_sent);
     self->n_sent = 0;
+}
+
+void
+cluster_connection_await_sent(ClusterConnection *self)
+{
+    if (self->is_closed || self->closed_id != 0)
+        return;
+    self->awaits_sent = TRUE;
+    if (self->writable_id == 0)
+        self->writable_id = g_unix_fd_add(self->fd, G_IO_OUT, on_writable, self);
 }
 
 GByteArray *

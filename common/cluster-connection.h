@@ -23,6 +23,8 @@ typedef struct {
     /* EOF, an error, or a malformed packet: nothing is received or sent any more. Called at most
      * once, and not by cluster_connection_free(). `reason` is for the log. */
     void (*closed)(const char *reason, gpointer data);
+    /* See cluster_connection_await_sent(). */
+    void (*sent)(gpointer data);
 } ClusterConnectionHandler;
 
 typedef struct ClusterConnection ClusterConnection;
@@ -42,5 +44,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ClusterConnection, cluster_connection_free)
 /* Returns the output, to which whole messages are appended; borrowed. */
 GByteArray *cluster_connection_get_output(ClusterConnection *connection);
 
-/* Sends the output; the rest, when the peer accepts it. */
+/* Sends the output; the rest, when the peer accepts it. The connection is closed if there is more
+ * of it than a peer that receives would leave. */
 void cluster_connection_flush(ClusterConnection *connection);
+
+/* Calls `sent` once, from the main loop, when all output has been sent: for an owner that has so
+ * much to send that it appends one part after the other. */
+void cluster_connection_await_sent(ClusterConnection *connection);

@@ -15,6 +15,10 @@
 #include "principal.h"
 #include "user-agent.h"
 
+/* So many bytes of demands are written at a time, and the next ones when these have been sent: all
+ * that there can be would be more than the output takes. */
+#define DEMANDS_BYTES_MAX (256u * 1024)
+
 struct Cluster {
     Session *session; /* borrowed */
     ClusterConfig *config;
@@ -23,6 +27,7 @@ struct Cluster {
     Gateway gateway;
     Demands demands;
     LeaseTimer lease;
+    gboolean has_sent_ready; /* by this connection */
     gboolean is_synced;      /* the gateway has confirmed what is valid */
     gint64 next_deadline_us; /* of the lease from then on; 0: none yet */
     guint64 last_serial;     /* of LIST and BREAK */
@@ -228,15 +233,25 @@ on_received(const ClusterHead *message, gpointer data)
 
 /* ---- the connection */
 
-/* Updates the demand of each queue that has changed. */
+/* Updates the demand of each queue that has changed; of those for which there is no room in the
+ * output at the end of a later turn. The first ones of a connection are followed by READY. */
 static void
 take_changed(Cluster *self, GByteArray *out)
 {
     LockQueue *queue;
 
-    while ((queue = permit_take_changed(&self->session->user_agent)) != NULL) {
+    while ((out == NULL || out->len < DEMANDS_BYTES_MAX) &&
+           (queue = permit_take_changed(&self->session->user_agent)) != NULL) {
         demands_update(&self->demands, demands_get(&self->demands, queue), out);
         lock_queue_unref(queue);
+    }
+    if (out == NULL)
+        return;
+    if (self->session->user_agent.demands->len > 0) {
+        gateway_await_sent(&self->gateway);
+    } else if (!self->has_sent_ready) {
+        cluster_packet_write_head(out, CLUSTER_PACKET_READY);
+        self->has_sent_ready = TRUE;
     }
 }
 
@@ -247,11 +262,11 @@ on_connected(int fd, gpointer data)
     GByteArray *out = gateway_get_output(&self->gateway);
 
     self->functions->connected(fd, self->data);
+    self->has_sent_ready = FALSE;
     self->is_synced = FALSE;
     self->next_deadline_us = 0;
     demands_reset(&self->demands); /* which lists all of them */
     take_changed(self, out);
-    cluster_packet_write_head(out, CLUSTER_PACKET_READY);
 }
 
 static void

@@ -56,11 +56,21 @@ on_closed(const char *reason, gpointer data)
     self->functions->end_turn(self->data);
 }
 
+static void
+on_sent(gpointer data)
+{
+    Gateway *self = data;
+
+    self->functions->begin_turn(self->data);
+    self->functions->end_turn(self->data);
+}
+
 static const ClusterConnectionHandler handler = {
     .read_packet = cluster_packet_read_from_gateway,
     .received = on_received,
     .end_turn = on_end_turn,
     .closed = on_closed,
+    .sent = on_sent,
 };
 
 /* ---- connecting */
@@ -111,6 +121,12 @@ gateway_get_output(Gateway *self)
         return NULL;
     turn_add_output(&self->output, 0);
     return cluster_connection_get_output(self->connection);
+}
+
+void
+gateway_await_sent(Gateway *self)
+{
+    cluster_connection_await_sent(self->connection);
 }
 
 static void

@@ -49,5 +49,9 @@ void gateway_connect(Gateway *gateway);
 /* Disconnects, and calls `disconnected`. If the connection is needed, connects again later. */
 void gateway_disconnect(Gateway *gateway);
 
+/* When all output has been sent, begins a turn and ends it: then more can be appended. There is a
+ * connection. */
+void gateway_await_sent(Gateway *gateway);
+
 /* Returns what is sent at the end of the turn, to append to; NULL if it is not connected. */
 GByteArray *gateway_get_output(Gateway *gateway);

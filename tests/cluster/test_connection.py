@@ -38,6 +38,30 @@ class Gateways(ClusterCase):
             gateway.disconnect()
         self.assertGreater(time.monotonic() - begin, 0.05 + 0.1 + 0.2 + 0.4)
 
+    def test_more_demands_than_the_output_takes(self):
+        """They are sent in parts, and so are they if all change at the same time."""
+        self.start('--limit=nameBytes=4096', '--limit=textBytesPerUid=16777216')
+        names = {f'{number:04096}' for number in range(1200)}
+        requests = []
+        for number, name in enumerate(names):
+            if number % 600 == 0:
+                client = self.client()
+            requests.append((client, client.request(name, BUCKET)[0]))
+        gateway = self.start_gateway()
+        self.assertEqual({demand.name for demand in gateway.greet()}, names)
+        for number, demand in enumerate(list(gateway.last.values())):
+            gateway.permit(demand)
+            if number % 50 == 0:
+                gateway.sync()
+        for client, id_ in requests:
+            client.wait_granted(id_)
+        gateway.lease(state=packets.LOST_SESSION)
+        for client, id_ in requests:
+            client.wait_released(id_, 'lost')
+        wait_for(lambda: {demand.held for demand in gateway.last.values()} == {packets.NONE} and all(
+            demand.number > 1 for demand in gateway.last.values()), what='demands')
+        self.assertEqual(gateway.n_connections, 1)
+
     def test_no_connection_without_demand(self):
         gateway = self.start_gateway()
         self.start()
