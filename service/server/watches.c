@@ -85,6 +85,18 @@ find_watch(const Client *client, const LockManager *manager)
     return NULL;
 }
 
+/* Removes a watch at the client's request. Signals that it was not sent of this bucket were not
+ * sent for the client's watch of all buckets either, so they are then counted there. */
+static void
+end_watch(Watch *watch)
+{
+    Watch *of_all = watch->manager != NULL ? find_watch(watch->client, NULL) : NULL;
+
+    if (of_all != NULL)
+        of_all->n_missed += watch->n_missed;
+    remove_watch(watch);
+}
+
 LockResult
 watches_set(Client *client, LockManager *manager, gboolean enable)
 {
@@ -93,7 +105,7 @@ watches_set(Client *client, LockManager *manager, gboolean enable)
     LimitId limit;
 
     if (watch != NULL && !enable)
-        remove_watch(watch);
+        end_watch(watch);
     if (watch != NULL || !enable)
         return LOCK_RESULT_OK;
     if (client->watches.length >= limits->max[LIMIT_WATCHES_PER_CLIENT])

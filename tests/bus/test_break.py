@@ -158,12 +158,15 @@ class WatchAll(BreakCase):
         self.c.watch(bucket='one-more')
         self.assert_error('LimitsExceeded', self.c.watch_all, mentions='watchesPerClient')
 
-    def test_missed(self):
+    def check_missed(self, ends=None):
+        """`ends`: a bucket that is also watched by itself, until signals of it are missed."""
         for number in range(7):
             self.a.request('busy', f'bucket{number}')
         slow = self.raw_client()
         slow.answers_pings = False
         slow.watch_all()
+        if ends:
+            slow.watch(bucket=ends)
         slow.answers_pings = False
         writer = self.raw_client()
         count = 3000
@@ -174,6 +177,8 @@ class WatchAll(BreakCase):
         got = len(slow.events)
         self.assertGreater(got, 0)
         self.assertLess(got, count)
+        if ends:
+            slow.watch(False, bucket=ends)
 
         def total():
             slow.answer_pings()
@@ -182,6 +187,12 @@ class WatchAll(BreakCase):
         slow.wait_for(lambda: total() >= count, what='Missed')
         self.assertEqual(total(), count)
         self.assertEqual({event.path for event in slow.signals('Missed')}, {ROOT})
+
+    def test_missed(self):
+        self.check_missed()
+
+    def test_missed_by_a_watch_that_ends(self):
+        self.check_missed(ends='bucket0')
 
     def test_a_watch_shows_in_no_token(self):
         """An empty bucket is like a new one, whether or not it is watched."""
