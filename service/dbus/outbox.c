@@ -55,10 +55,11 @@ static gboolean
 on_retry(gpointer data)
 {
     Outbox *outbox = data;
+    Turn *turn = outbox->output.turn;
 
     outbox->retry_id = 0;
     turn_add_output(&outbox->output, 0);
-    turn_flush(outbox->output.turn);
+    turn->wake_up(turn->data); /* to end a turn: other things wait for the messages to be sent */
     return G_SOURCE_REMOVE;
 }
 

@@ -30,7 +30,7 @@ struct Turn {
     GQueue runnable; /* of Client, by Client.in_runnable */
     gsize n_bytes;   /* approximate size of the messages queued in this turn */
     void (*commit)(gpointer data);
-    void (*wake_up)(gpointer data); /* the list of runnable clients is no longer empty */
+    void (*wake_up)(gpointer data); /* ends a turn soon, and runs the runnable clients in it */
     gpointer data;                  /* for both functions */
 };
 

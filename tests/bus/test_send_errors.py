@@ -31,7 +31,7 @@ class SendErrors(OwnBus):
             raise unittest.SkipTest('there is no strace')
         diagnostic(f'seed {SEED}')
 
-    def start_failing(self, error, when, fault=None):
+    def start_failing(self, error, when, *arguments, fault=None):
         """Starts a service in which strace makes sendmsg() and send() fail."""
         # The leak sanitizer doesn't work in a traced process.
         sanitizer = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
@@ -40,7 +40,7 @@ class SendErrors(OwnBus):
         saved = os.environ.get('WEBLOCKS_TEST_WRAPPER')
         os.environ['WEBLOCKS_TEST_WRAPPER'] = wrapper
         try:
-            service = Service(self.bus, program=service_with(fault))
+            service = Service(self.bus, arguments, program=service_with(fault))
         finally:
             os.environ.pop('WEBLOCKS_TEST_WRAPPER')
             if saved is not None:
@@ -116,8 +116,21 @@ class SendErrors(OwnBus):
     def test_eintr(self):
         self.check_room('EINTR')
 
+    def test_the_end_goes_on_after_a_retry(self):
+        """The name is released as soon as the last of several messages, of which every second fails,
+        is sent."""
+        service = self.start_failing('ENOBUFS', f'{AT_START}+2', '--no-state')
+        clients = [self.client() for _ in range(3)]
+        for client in clients:
+            client.request('x')
+        for _ in range(AT_START):
+            self.control.ping()
+        self.assert_clean_end(service)
+        for client in clients:
+            client.wait_for(lambda c=client: c.signals('Released', reason='lost'), what='loss')
+
     def test_dropped_messages_are_detected(self):
-        self.start_failing('ENOBUFS', self.when('ENOBUFS'), 'retry-dropped')
+        self.start_failing('ENOBUFS', self.when('ENOBUFS'), fault='retry-dropped')
         with self.assertRaises((TimeoutError, AssertionError)):
             for _ in range(AT_START):
                 self.control.call('/org/w3/WebLocks', 'org.freedesktop.DBus.Peer', 'Ping',
