@@ -138,11 +138,21 @@ drop_output(PacketSocket *self)
     self->is_blocked = FALSE;
 }
 
+/* What was not done while the kernel did not accept the output. */
+static void
+go_on(PacketSocket *self)
+{
+    if (self->rest != NULL)
+        visit(self);
+    turn_make_runnable(&self->all->session->turn, self->client);
+}
+
 /* Sends as much of `out` as the kernel accepts. */
 static void
 flush(TurnOutput *output)
 {
     PacketSocket *self = (PacketSocket *)output;
+    const gboolean was_blocked = self->is_blocked;
 
     while (self->out_offset < self->out->len) {
         gsize length = packet_get_length(self->out, self->out_offset, SENT_BYTES_MAX);
@@ -166,6 +176,8 @@ flush(TurnOutput *output)
     }
     drop_output(self);
     wait_for(self, EPOLLIN);
+    if (was_blocked)
+        go_on(self);
 }
 
 static void
@@ -214,15 +226,14 @@ packet_socket_mute(Client *client)
 
 /* ---- waiting */
 
+/* At the end of a turn, since `out` may have something that is not stored yet. */
 static void
-write_on(PacketSocket *self)
+flush_later(PacketSocket *self)
 {
-    flush(&self->output);
-    if (self->is_blocked)
-        return;
-    if (self->rest != NULL)
-        visit(self);
-    turn_make_runnable(&self->all->session->turn, self->client);
+    Turn *turn = self->output.turn;
+
+    turn_add_output(&self->output, 0);
+    turn->wake_up(turn->data);
 }
 
 void
@@ -268,8 +279,8 @@ packet_sockets_wait(PacketSockets *self, Client **clients, guint max, int timeou
             continue;
         }
         if (socket->is_blocked)
-            write_on(socket);
-        if (!socket->is_blocked && socket->in_to_visit.data == NULL)
+            flush_later(socket);
+        else if (socket->in_to_visit.data == NULL)
             clients[n_clients++] = socket->client;
     }
     return n_clients;

@@ -101,6 +101,26 @@ class DoesNotRead(BoundsCase):
             sock.close()
         self.other.query(self.bucket)
 
+    def test_an_event_after_it_has_read(self):
+        """The rest of a packet is served, too, if the event is sent before the kernel reports that there
+        is space: here that of a time-out, at which the service is stopped."""
+        sock, other = self.lock_socket(self.raw), self.lock_socket()
+        other.request('x', self.bucket)
+        due = time.monotonic() + 4
+        key, _ = sock.request('x', self.bucket, timeout=3000)
+        before = len(sock.log)
+        sock.socket.send(MOST)
+        wait_quiet(self.daemon)
+        self.daemon.pause()
+        self.addCleanup(self.daemon.resume)
+        while sock.pump():
+            pass
+        while time.monotonic() < due:
+            time.sleep(0.1)
+        self.daemon.resume()
+        self.assertEqual(sock.wait_ended(key), 'timeout')
+        self.read_all(sock, before + 1 + len(MOST) // 16)
+
     def test_others_are_served(self):
         sock, other = self.lock_socket(self.raw), self.lock_socket()
         self.fill(sock)
