@@ -77,14 +77,20 @@ typedef struct {
     LockMode mode;
 } LostRequest;
 
+struct Recovery {
+    GPtrArray *agents; /* of Agent, owned: all that were restored */
+    LostRequest lost;
+};
+
 static void
-lost_request_clear(LostRequest *lost)
+recovery_free(Recovery *self)
 {
-    g_clear_pointer(&lost->agent, agent_unref);
-    g_free(lost->bucket);
-    g_free(lost->name);
+    g_ptr_array_unref(self->agents);
+    g_clear_pointer(&self->lost.agent, agent_unref);
+    g_free(self->lost.bucket);
+    g_free(self->lost.name);
+    g_free(self);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LostRequest, lost_request_clear)
 
 static void
 on_lost(Agent *agent, guint64 id, const RequestRecord *record, gpointer data)
@@ -113,20 +119,6 @@ catch_up(UserAgent *user_agent, GHashTable *names, GPtrArray *agents)
     user_agent_process_all(user_agent);
 }
 
-static void
-notify_clients(Server *server, GPtrArray *agents, const LostRequest *lost)
-{
-    for (guint i = 0; i < agents->len; i++) {
-        Agent *agent = agents->pdata[i];
-
-        if (!agent->terminated)
-            admission_restore_client(server, agent);
-    }
-    if (lost->agent != NULL && lost->agent->server_data != NULL)
-        encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
-    notify_effects(server);
-}
-
 gboolean
 recovery_get_options(Server *server, StateOptions *options, GError **error)
 {
@@ -134,33 +126,62 @@ recovery_get_options(Server *server, StateOptions *options, GError **error)
 }
 
 static gboolean
-run_steps(Server *server, State *state, GHashTable *names, GError **error)
+run_steps(Server *server, State *state, Recovery *self, GHashTable *names, GError **error)
 {
     UserAgent *user_agent = &server->session.user_agent;
-    g_autoptr(GPtrArray) agents = NULL;
-    g_auto(LostRequest) lost = {0};
-    gboolean is_begun;
 
     session_tick(&server->session);
     if (!state_read(state, error))
         return FALSE;
-    agents = state_restore(state, user_agent, on_lost, &lost);
+    g_clear_pointer(&self->agents, g_ptr_array_unref);
+    self->agents = state_restore(state, user_agent, on_lost, &self->lost);
     cluster_lose_unconfigured(server->cluster, user_agent);
-    catch_up(user_agent, names, agents);
-    if (server->cluster != NULL)
-        cluster_begin(server->cluster, state_get_deadline_us(state));
-    is_begun = state_begin(state, user_agent, agents, error);
-    notify_clients(server, agents, &lost);
-    return is_begun;
+    catch_up(user_agent, names, self->agents);
+    return state_begin(state, user_agent, self->agents, error);
 }
 
-gboolean
+Recovery *
 recovery_run(Server *server, State *state, GHashTable *names, GError **error)
 {
-    if (!run_steps(server, state, names, error)) {
+    Recovery *self = g_new0(Recovery, 1);
+
+    self->agents = g_ptr_array_new();
+    if (!run_steps(server, state, self, names, error)) {
+        recovery_drop(server, self);
         state_free(state);
-        return FALSE;
+        return NULL;
     }
     server->state = state;
-    return TRUE;
+    return self;
+}
+
+void
+recovery_notify(Server *server, Recovery *self)
+{
+    const LostRequest *lost = &self->lost;
+
+    for (guint i = 0; i < self->agents->len; i++) {
+        Agent *agent = self->agents->pdata[i];
+
+        if (!agent->terminated)
+            admission_restore_client(server, agent);
+    }
+    if (server->cluster != NULL)
+        cluster_begin(server->cluster, state_get_deadline_us(server->state));
+    if (lost->agent != NULL && lost->agent->server_data != NULL)
+        encode_lost(lost->agent->server_data, lost->bucket, lost->id, lost->name, lost->mode);
+    notify_effects(server);
+    recovery_free(self);
+}
+
+void
+recovery_drop(Server *server, Recovery *self)
+{
+    UserAgent *user_agent = &server->session.user_agent;
+
+    user_agent_shut_down(user_agent);
+    for (guint i = 0; i < self->agents->len; i++)
+        user_agent_lose(user_agent, self->agents->pdata[i]);
+    effects_clear(&user_agent->effects);
+    recovery_free(self);
 }

@@ -205,10 +205,12 @@ scheduler_defer(Client *client, const LockCall *call)
         make_flood(flood);
 }
 
+/* During the start, the agent that is to be terminated may not be restored yet: startup.c. */
 static void
 forgive_flood(Client *client)
 {
-    if (!client->is_flood || flow_control_is_full(client->flow))
+    if (!client->is_flood || flow_control_is_full(client->flow) ||
+        server_of(client)->startup != NULL)
         return;
     client->is_flood = FALSE;
     server_of(client)->n_floods--;

@@ -54,7 +54,7 @@ server_end_turn(Server *server)
 {
     gint64 next_ms = user_agent_get_next_deadline_ms(&server->session.user_agent);
 
-    if (server->cluster != NULL)
+    if (server->cluster != NULL && server->startup == NULL)
         end_turn_of_cluster(server);
     turn_flush(&server->session.turn);
     server->after_turn(server);

@@ -29,6 +29,7 @@ struct Startup {
     gint64 deadline_us;    /* of the wait for the lock */
     guint retry_id;
     sd_bus_slot *list_names;
+    Recovery *recovery; /* restored, but the name is not owned yet */
 };
 
 static void fail(Server *server, const char *format, ...) G_GNUC_PRINTF(2, 3);
@@ -56,8 +57,20 @@ fail_for_name(Server *server, int r)
 
 /* ---- step 6 */
 
+/* Does what had to wait for the agent to be restored: it is terminated. The client may have read
+ * its messages meanwhile. */
+static void
+end_flood(Client *client)
+{
+    Session *session = client->session;
+
+    if (client->agent != NULL)
+        user_agent_replace(&session->user_agent, client->agent);
+    turn_make_runnable(&session->turn, client);
+}
+
 /* Handles the clients that have called already: a restored client is served, a new one is
- * identified first. One that was flooding has no agent. */
+ * identified first. */
 static void
 admit_clients(Server *server)
 {
@@ -66,8 +79,8 @@ admit_clients(Server *server)
 
     g_hash_table_iter_init(&iter, server->session.clients);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&client)) {
-        if (client->is_flood && client->agent != NULL)
-            user_agent_replace(&server->session.user_agent, client->agent);
+        if (client->is_flood)
+            end_flood(client);
         if (call_queue_is_empty(&client->deferred))
             continue;
         if (client->agent != NULL)
@@ -81,7 +94,11 @@ admit_clients(Server *server)
 static void
 finish(Server *server)
 {
+    Recovery *recovery = g_steal_pointer(&server->startup->recovery);
+
     startup_free(server);
+    if (recovery != NULL)
+        recovery_notify(server, recovery);
     lifecycle_begin(server);
     admit_clients(server);
 }
@@ -118,7 +135,10 @@ on_names(sd_bus_message *reply, void *userdata, sd_bus_error *bus_error)
         return 1;
     if (names == NULL) {
         fail(server, "the bus does not reply to ListNames");
-    } else if (!recovery_run(server, g_steal_pointer(&self->state), names, &error)) {
+        return 1;
+    }
+    self->recovery = recovery_run(server, g_steal_pointer(&self->state), names, &error);
+    if (self->recovery == NULL) {
         fail(server, "%s", error->message);
     } else if (!self->has_name && (r = lifecycle_take_name(server)) < 0) {
         /* Calls by name can't have come before this, so there is no harm in waiting for it. */
@@ -313,6 +333,8 @@ startup_free(Server *server)
     g_clear_handle_id(&self->retry_id, g_source_remove);
     g_clear_pointer(&self->list_names, sd_bus_slot_unref);
     g_clear_pointer(&self->state, state_free);
+    if (self->recovery != NULL)
+        recovery_drop(server, self->recovery);
     g_free(self->predecessor);
     g_free(self->directory);
     g_free(self);

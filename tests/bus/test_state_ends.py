@@ -5,14 +5,17 @@
 
 import fcntl
 import os
+import shutil
 import signal
+import tempfile
 import time
 import unittest
 
 from calls import DBusError
-from harness import (FACTOR, PATIENCE, Bus, RawClient, Service, diagnostic, environment, main,
+from fakebus import FakeBus
+from harness import (FACTOR, PATIENCE, Bus, GLib, RawClient, Service, diagnostic, environment, main,
                      owner_of, pid_of, start_and_use, wait_for)
-from rawbus import lock_call
+from rawbus import lock_call, unpack
 from statecase import GONE, StateCase
 from workers import WorkCase
 
@@ -230,6 +233,78 @@ class Replaced(StateCase):
         self.assertIn('org.w3.WebLocks', second.stderr())
         self.assertEqual(owner_of(self.control), first.name)
         client.release(held)
+
+
+class FailedStart(unittest.TestCase):
+    """An instance that can't start leaves the clients alone. On a fake bus, since the order of messages
+    matters."""
+
+    HOLDER, WAITER = ':9.1', ':9.2'
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix='weblocks-fake-')
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.bus = None
+
+    def start(self):
+        """On a new bus with the same id."""
+        self.end_bus()
+        self.bus = FakeBus(self.directory)
+        for name in (self.HOLDER, self.WAITER):
+            self.bus.answers[name] = [{'UnixUserID': GLib.Variant('u', os.getuid()),
+                                       'ProcessID': GLib.Variant('u', os.getpid())}] * 2
+        self.addCleanup(self.end_bus)
+
+    def end_bus(self):
+        if self.bus is not None:
+            self.bus.close()
+            os.unlink(self.bus.path)
+            self.bus = None
+
+    def service(self):
+        service = Service(self.bus, [f'--state-dir={self.directory}'])
+        self.addCleanup(service.end)
+        return service
+
+    def request(self, name):
+        return unpack(self.bus.call_as(name, lock_call('Request', 'x', key=1)))
+
+    def disconnect_waiter(self):
+        self.bus.send_signal('NameOwnerChanged', GLib.Variant('(sss)', (self.WAITER, self.WAITER, '')))
+
+    def check(self, meanwhile):
+        """The name is taken after the state was restored; `meanwhile` is called before."""
+        self.start()
+        first = self.service()
+        self.bus.wait_owned()
+        self.assertNotEqual(self.request(self.HOLDER)[1], 0)
+        id_, token = self.request(self.WAITER)
+        self.assertEqual(token, 0)
+        first.end()
+        # The holder is gone, and the waiter has called.
+        self.start()
+        self.bus.names.append(self.WAITER)
+        self.bus.is_taken = True
+        self.bus.when_asked_for_name = meanwhile
+        self.bus.when_asked_for_names = lambda: self.bus.send_as(self.WAITER, lock_call('Query'))
+        second = self.service()
+        self.assertEqual(second.wait_exit(), 1, second.stderr())
+        self.assertIn('another instance is running', second.stderr())
+        self.bus.wait_disconnected()
+        self.assertEqual(self.bus.signals, [])
+        # The next one continues.
+        self.start()
+        self.bus.names.append(self.WAITER)
+        third = self.service()
+        self.bus.wait_owned()
+        self.assertEqual(self.request(self.WAITER)[0], id_)
+        self.assertEqual(third.stop(), 0, third.stderr())
+
+    def test_no_client_is_notified(self):
+        self.check(lambda: None)
+
+    def test_a_client_disconnects(self):
+        self.check(self.disconnect_waiter)
 
 
 class Several(StateCase):

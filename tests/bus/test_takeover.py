@@ -15,6 +15,7 @@ from calls import LOCKS, SERVICE, bucket_path
 from harness import GLib, RawClient, Service, diagnostic, full_size, main, owner_of, wait_for
 from rawbus import lock_call, method_call
 from statecase import StateCase
+from test_hostile import UNREAD_MAX
 from test_pressure import Bus, OwnBus
 
 # How long a new instance waits for the state if no connection of the bus is known to have locked
@@ -115,6 +116,28 @@ class Stopped(StoppedCase):
         self.old.resume()
         self.assertEqual(self.old.wait_exit(), 0, self.old.stderr())
         wait_for(lambda: self.waiter.request('x', key=2)[1] != 0, what='the lock')
+        self.assertEqual(new.stop(), 0, new.stderr())
+
+
+class FloodOfHolder(StoppedCase):
+    CALLS_WAITING = 100
+
+    def test_it_is_ended(self):
+        """The agent is terminated when it is restored, also if the client has read everything by then."""
+        self.stop_old()
+        new = self.start('--replace', '--verbose', '--limit', f'callsWaiting={self.CALLS_WAITING}')
+        # Some are deferred, some refused, and the others are a flood.
+        self.holder.send_all([lock_call('Query')] * (self.CALLS_WAITING + 2 * UNREAD_MAX))
+        wait_for(lambda: 'too many deferred calls' in new.stderr(), what='flood')
+        # It reads, and replies to the Ping.
+        self.holder.ping_the_bus()
+        self.holder.ping_the_bus()
+        self.old.resume()
+        self.assertEqual(self.old.wait_exit(), 0, self.old.stderr())
+        self.holder.wait_released(self.held, 'terminated')
+        self.assertGreater(self.wait_granted(self.waiter, self.waiting), self.token)
+        # It is an agent again.
+        self.assertEqual(self.holder.request('x')[1], 0)
         self.assertEqual(new.stop(), 0, new.stderr())
 
 

@@ -13,7 +13,7 @@ import threading
 from gi.repository import Gio, GLib
 
 import buses
-from rawbus import DRIVER, parse, read_line, split, unpack
+from rawbus import DRIVER, DRIVER_PATH, parse, read_line, split, unpack
 
 _CAPABILITIES = Gio.DBusCapabilityFlags.UNIX_FD_PASSING
 ID = '0123456789abcdef0123456789abcdef'
@@ -44,6 +44,10 @@ class FakeBus:
         self._serial = 1000
         self._socket = None
         self.is_owned = False
+        self.names = [DRIVER, SERVICE_NAME]  # on the bus, for ListNames
+        self.is_taken = False                # the name of the service is another connection's
+        self.when_asked_for_name = self.when_asked_for_names = lambda: None
+        self.signals = []                    # that the service has sent
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -53,6 +57,11 @@ class FakeBus:
             self._socket.shutdown(socket.SHUT_RDWR)
             self._thread.join()
             self._socket.close()
+
+    def environment(self):
+        """Of a service, as buses.Bus has it."""
+        directory = os.path.dirname(self.path)
+        return {**os.environ, 'HOME': directory, 'XDG_RUNTIME_DIR': directory}
 
     # ---- the bus's behaviour
 
@@ -88,7 +97,9 @@ class FakeBus:
             self._answer_call(message)
             return
         with self._condition:
-            if message.get_reply_serial():
+            if message.get_message_type() == Gio.DBusMessageType.SIGNAL:
+                self.signals.append(message)
+            elif message.get_reply_serial():
                 self._replies[message.get_reply_serial()] = message
             self._condition.notify_all()
 
@@ -99,20 +110,24 @@ class FakeBus:
             return
         body = {'Hello': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 'AddMatch': lambda: None,
-                'RequestName': lambda: GLib.Variant('(u)', (1,)),
+                'RequestName': lambda: GLib.Variant('(u)', (3 if self.is_taken else 1,)),
                 'ReleaseName': lambda: GLib.Variant('(u)', (1,)),
                 'GetId': lambda: GLib.Variant('(s)', (ID,)),
-                'ListNames': lambda: GLib.Variant('(as)', ([DRIVER, SERVICE_NAME],)),
+                'ListNames': lambda: GLib.Variant('(as)', (self.names,)),
                 'GetNameOwner': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 }.get(member)
         if body is None:
             self._send(error_reply(message, f'{DRIVER}.Error.UnknownMethod'))
             return
+        if member == 'RequestName':
+            self.when_asked_for_name()
+        elif member == 'ListNames':
+            self.when_asked_for_names()
         reply = Gio.DBusMessage.new_method_reply(message)
         if body() is not None:
             reply.set_body(body())
         self._send(reply)
-        if member == 'RequestName':
+        if member == 'RequestName' and not self.is_taken:
             self._set_owned(True)
         elif member == 'ReleaseName':
             self._set_owned(False)
@@ -173,6 +188,10 @@ class FakeBus:
             if not self._condition.wait_for(lambda: not self.is_owned, buses.PATIENCE):
                 raise TimeoutError('the service has not released its name')
 
+    def wait_disconnected(self):
+        """Waits until everything is read from a service that has ended."""
+        self._thread.join(buses.PATIENCE)
+
     def reply_later(self, answer):
         """Replies to the calls with LATER."""
         waiting, self.waiting = self.waiting, []
@@ -182,6 +201,12 @@ class FakeBus:
     def send_as(self, sender, message):
         """The serial of a call from that client."""
         return self._send(message, sender=sender)
+
+    def send_signal(self, member, body):
+        """A signal of the bus itself."""
+        message = Gio.DBusMessage.new_signal(DRIVER_PATH, DRIVER, member)
+        message.set_body(body)
+        self._send(message)
 
     def has_reply(self, serial):
         return serial in self._replies

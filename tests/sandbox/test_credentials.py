@@ -36,16 +36,6 @@ def label(text, end_=b'\0'):
     return GLib.Variant('ay', text.encode() + end_)
 
 
-class Directory:
-    """The part of a bus's interface that Service uses."""
-
-    def __init__(self, path, address):
-        self.path, self.address = path, address
-
-    def environment(self):
-        return {**os.environ, 'HOME': self.path, 'XDG_RUNTIME_DIR': self.path}
-
-
 class CredentialsCase(unittest.TestCase):
     wrapper = os.environ.get('WEBLOCKS_TEST_WRAPPER', '')
     arguments = ('--no-state',)
@@ -57,7 +47,7 @@ class CredentialsCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         self.bus = FakeBus(directory)
         with unittest.mock.patch.dict(os.environ, {'WEBLOCKS_TEST_WRAPPER': self.wrapper}):
-            self.service = Service(Directory(directory, self.bus.address), self.arguments)
+            self.service = Service(self.bus, self.arguments)
         self.addCleanup(self.bus.close)
         self.addCleanup(self.service.end)
         self.bus.wait_owned()
