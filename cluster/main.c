@@ -63,7 +63,14 @@ parse_arguments(Arguments *arguments, int *argc, char ***argv, GError **error)
     g_option_context_set_summary(context, "Connects weblocksd to the ZooKeeper servers that keep "
                                           "the locks of several hosts.");
     g_option_context_add_main_entries(context, entries, NULL);
-    return g_option_context_parse(context, argc, argv, error);
+    if (!g_option_context_parse(context, argc, argv, error))
+        return FALSE;
+    if (*argc > 1) {
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "unexpected argument '%s'",
+                    (*argv)[1]);
+        return FALSE;
+    }
+    return TRUE;
 }
 
 static gboolean

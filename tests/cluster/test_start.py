@@ -60,6 +60,9 @@ class Start(unittest.TestCase):
 
     def test_options(self):
         self.assert_ends(FAILURE, 'Unknown option --foo', foo=1)
+        done = self.run_to_end(self.command(config=self.path('none')) + ['foo'])
+        self.assertEqual((done.returncode, done.stderr),
+                         (FAILURE, "weblocks-clusterd: unexpected argument 'foo'\n"))
         self.assert_ends(CONFIGURATION, 'No such file', config=self.path('none'))
         self.assert_ends(CONFIGURATION, 'user of weblocksd does not exist', service_user='no such user')
         self.assert_ends(CONFIGURATION, 'name of this host is not valid', host='a/b')
