@@ -264,6 +264,8 @@ on_connection(sd_bus_message *reply, void *userdata, sd_bus_error *error)
         self->method = BUS_STATISTICS_OF_ALL;
         put(question, &self->waiting, TRUE);
     } else {
+        if (n_bytes != BUS_STATISTICS_UNKNOWN)
+            self->method = BUS_STATISTICS_BY_CONNECTION; /* also if it was refused before */
         answer(question, n_bytes);
     }
     plan_next_round(self);

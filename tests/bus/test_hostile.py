@@ -6,12 +6,16 @@ are not affected."""
 
 import math
 import os
+import shutil
 import signal
+import tempfile
 import time
+import unittest
 
 import buses
 from buses import bus_without_statistics, can_be_others, status_kib
 from calls import ROOT, SERVICE
+from fakebus import FakeBus
 from harness import (DRIVER, DRIVER_PATH, FACTOR, PATIENCE, Bus, BusTestCase, DBusError, Gio, GLib,
                      RawClient, Service, diagnostic, environment, main, service_with, wait_for)
 from rawbus import lock_call, method_call
@@ -555,6 +559,45 @@ class Faults(OwnBus):
         answers, held = self.unread('flood-not-terminated')
         self.assertLess(answers, UNREAD_MAX)
         self.assertEqual(held, 1, 'its lock has not ended')
+
+
+class RefusedOnce(unittest.TestCase):
+    """A bus that refuses statistics only at first, with a service that asks it again soon."""
+
+    N_CLIENTS = 4
+    ASK_AFTER_SENT = 256
+    REST_SECS = 3  # more than the service rests between two questions about a client
+
+    def setUp(self):
+        directory = tempfile.mkdtemp(prefix='weblocks-fake-')
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        self.bus = FakeBus(directory)
+        self.service = Service(self.bus, ['--no-state'], program=service_with('statistics-asked-soon'))
+        self.addCleanup(self.bus.close)
+        self.addCleanup(self.service.end)
+        self.bus.wait_owned()
+
+    def test_all_clients_are_asked_about_again(self):
+        """Not one after the other, as before it is known that the bus replies."""
+        for number in range(self.N_CLIENTS):
+            name = f':9.{number}'
+            self.bus.answers[name] = [{'UnixUserID': GLib.Variant('u', os.getuid()),
+                                       'ProcessID': GLib.Variant('u', os.getpid())}] * 2
+            for _ in range(self.ASK_AFTER_SENT + 1):
+                self.bus.call_as(name, lock_call('Query'))
+        wait_for(lambda: 'GetStats' in self.bus.refusals, what='refusal')
+        self.bus.statistics = []
+        wait_for(lambda: self.bus.statistics, what='question')
+        wait_for(self.are_asked_together, what='several questions')
+
+    def are_asked_together(self):
+        """Replies to a question late, when there are questions about the others, too; nothing is
+        acknowledged by that."""
+        time.sleep(self.REST_SECS)
+        if self.bus.statistics:
+            self.bus.reply_statistics(1 << 20)
+        time.sleep(0.1)
+        return len(self.bus.statistics) > 1
 
 
 class NoStatistics(BusTestCase):

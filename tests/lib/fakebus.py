@@ -47,6 +47,8 @@ class FakeBus:
         self.names = [DRIVER, SERVICE_NAME]  # on the bus, for ListNames
         self.is_taken = False                # the name of the service is another connection's
         self.when_asked_for_name = self.when_asked_for_names = lambda: None
+        self.statistics = None               # a list: gets the calls of GetConnectionStats
+        self.refusals = []                   # the members of calls that were refused
         self.signals = []                    # that the service has sent
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -108,6 +110,9 @@ class FakeBus:
         if member == 'GetConnectionCredentials':
             self._reply_credentials(message)
             return
+        if member == 'GetConnectionStats' and self.statistics is not None:
+            self.statistics.append(message)
+            return
         body = {'Hello': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 'AddMatch': lambda: None,
                 'RequestName': lambda: GLib.Variant('(u)', (3 if self.is_taken else 1,)),
@@ -117,6 +122,7 @@ class FakeBus:
                 'GetNameOwner': lambda: GLib.Variant('(s)', (SERVICE_NAME,)),
                 }.get(member)
         if body is None:
+            self.refusals.append(member)
             self._send(error_reply(message, f'{DRIVER}.Error.UnknownMethod'))
             return
         if member == 'RequestName':
@@ -197,6 +203,13 @@ class FakeBus:
         waiting, self.waiting = self.waiting, []
         for message in waiting:
             self._reply(message, answer)
+
+    def reply_statistics(self, n_bytes):
+        """Replies to the first call of GetConnectionStats that has no reply."""
+        reply = Gio.DBusMessage.new_method_reply(self.statistics.pop(0))
+        values = {'OutgoingBytes': GLib.Variant('u', n_bytes)}
+        reply.set_body(GLib.Variant('(a{sv})', (values,)))
+        self._send(reply)
 
     def send_as(self, sender, message):
         """The serial of a call from that client."""
