@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The window of weblocks-viewer in a program that measures it. Started by bench_viewer.py, it waits
- * until the list has as many rows as its argument says, and then reads commands from its standard
- * input, each a word and a number of seconds. For each it writes one line of JSON:
+/* The window of weblocks-viewer in a program that measures it. Started by test_viewer_scale.py, it
+ * waits until the list has as many rows as its argument says, and then reads commands from its
+ * standard input, each a word and a number of seconds. For each it writes one line of JSON:
  *
  * idle     processor time
  * scroll   scrolls through the list, a third of a page in each frame: processor time,
