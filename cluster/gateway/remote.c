@@ -15,7 +15,9 @@
 #define ROWS_BYTES_MAX  (2u * 1024 * 1024)
 #define HOSTS_BYTES_MAX (CLUSTER_PACKET_BYTES_MAX - 1024)
 
-#define BREAK_ATTEMPTS 3
+/* How long a Break is tried again if other hosts are granted the lock meanwhile: the lock service
+ * waits as long for the reply. */
+#define BREAK_PATIENCE_US (G_GINT64_CONSTANT(5) * G_USEC_PER_SEC)
 
 /* ---- lists */
 
@@ -163,7 +165,7 @@ typedef struct {
     char *name_path;
     char *name;
     char *host; /* "": all */
-    guint n_attempts;
+    gint64 ends_us;
     GPtrArray *sessions; /* of guint64, owned: of the host; NULL: of all */
     GPtrArray *claims;   /* node names, owned */
     guint n_ended;       /* of them */
@@ -186,7 +188,7 @@ finish_break(Break *self, gboolean failed)
     g_free(self);
 }
 
-static void list_claims(Break *self);
+static void begin_break(Break *self);
 static void end_claims(Break *self);
 
 static void
@@ -200,8 +202,8 @@ on_ended(const EngineAnswer *answer, gpointer data)
         self->n_ended += self->n_in_progress;
         self->version = answer->version;
         end_claims(self);
-    } else if (is_outdated && ++self->n_attempts < BREAK_ATTEMPTS) {
-        list_claims(self);
+    } else if (is_outdated && g_get_monotonic_time() < self->ends_us) {
+        begin_break(self);
     } else {
         finish_break(self, TRUE);
     }
@@ -286,6 +288,7 @@ on_hosts_of_break(const EngineAnswer *answer, gpointer data)
         finish_break(self, TRUE);
         return;
     }
+    g_clear_pointer(&self->sessions, g_ptr_array_unref);
     self->sessions = g_ptr_array_new_with_free_func(g_free);
     for (const char *const *child = answer->children; *child != NULL; child++) {
         g_autofree char *host = NULL;
@@ -297,6 +300,32 @@ on_hosts_of_break(const EngineAnswer *answer, gpointer data)
     list_claims(self);
 }
 
+static void
+on_synced(const EngineAnswer *answer, gpointer data)
+{
+    Break *self = data;
+    Engine *engine = session_get_engine(self->session);
+
+    if (answer->result != ENGINE_OK || engine == NULL)
+        finish_break(self, TRUE);
+    else if (self->host[0] != '\0')
+        engine_list_hosts(engine, on_hosts_of_break, self);
+    else
+        list_claims(self);
+}
+
+/* Reads the claims as of now: the server of this session may have an older state. */
+static void
+begin_break(Break *self)
+{
+    Engine *engine = session_get_engine(self->session);
+
+    if (engine != NULL)
+        engine_sync(engine, self->name_path, on_synced, self);
+    else
+        finish_break(self, TRUE);
+}
+
 void
 remote_break(Session *session,
              const char *root,
@@ -304,7 +333,6 @@ remote_break(Session *session,
              RemoteBroken callback,
              gpointer data)
 {
-    Engine *engine = session_get_engine(session);
     Break *self = g_new0(Break, 1);
 
     *self = (Break){
@@ -314,13 +342,11 @@ remote_break(Session *session,
                                       cluster_break_get_name(message)),
         .name = g_strdup(cluster_break_get_name(message)),
         .host = g_strdup(cluster_break_get_host(message)),
+        .ends_us = g_get_monotonic_time() + BREAK_PATIENCE_US,
         .callback = callback,
         .data = data,
     };
-    if (engine != NULL && self->host[0] != '\0')
-        engine_list_hosts(engine, on_hosts_of_break, self);
-    else
-        list_claims(self);
+    begin_break(self);
 }
 
 /* ---- hosts */

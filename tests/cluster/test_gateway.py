@@ -61,7 +61,8 @@ class Service:
             self.n_rows[serial] = self.n_rows.get(serial, 0) + n_rows
             self.complete.update([] if more else [serial])
         if kind == packets.BROKEN:
-            serial, self.broken[serial], _ = struct.unpack_from('=QII', data, 8)
+            serial, count, failed = struct.unpack_from('=QII', data, 8)
+            self.broken[serial] = -1 if failed else count
         if kind == packets.LEASE:
             self.take_lease(data)
 
@@ -102,11 +103,17 @@ class Service:
     def list(self):
         return self.wait_for_list(self.send_list())
 
-    def break_(self, name):
+    def send_break(self, name):
         serial = next(self.serials)
         self.socket.sendall(packets.break_(serial, name, bucket='farm', uid=os.getuid()))
+        return serial
+
+    def break_(self, name):
+        return self.wait_for_break(self.send_break(name))
+
+    def wait_for_break(self, serial):
         self.wait_for(lambda: serial in self.broken, 'reply to a break')
-        return self.broken[serial]
+        return self.broken[serial]  # -1: failed
 
     def hold(self, handle, name):
         """Gets a permit."""
@@ -319,6 +326,28 @@ class Claims(GatewayCase):
         self.server.resume()
         wait_for(lambda: host.log().count('connected to ZooKeeper') == 2, what='the next connection')
         wait_for(lambda: other.ask('list', path, 0).listed == [], what='the end of the claim')
+
+
+class Breaks(GatewayCase):
+    def test_while_it_is_granted(self):
+        """Each grant changes the version of the name, so that a Break which has read it before is refused. It is
+        tried again, as often as that takes."""
+        other = self.engine(timeout_ms=40000).joined('beta')
+        self.assertEqual(other.ask('ensure', 'farm', os.getuid(), 'a').result, 'OK')
+        path = name_path(self.root, 'farm', os.getuid(), 'a')
+        node = other.claim(path)
+        with unittest.mock.patch.dict(os.environ, G_MESSAGES_DEBUG='all'):
+            host, service = self.start(timeout=40)
+        service.wait_for_state('active')
+        serial = service.send_break('a')
+        sent = []
+        while serial not in service.broken and host.gateway_log().count('ends: another version') < 4:
+            before, sent = sent, [other.send('grant', path, 'a', node, -1) for _ in range(20)]
+            for grant in before:
+                other.answer(grant)
+            service.receive(0)
+        self.assertEqual(service.wait_for_break(serial), 1)
+        self.assertEqual(other.ask('list', path, 0).listed, [])
 
 
 class Lists(GatewayCase):

@@ -142,11 +142,13 @@ class Host:
         self._gateway_log.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def log(self):
+    def gateway_log(self):
         with open(os.path.join(self.directory, 'gateway.log'), encoding='utf-8',
                   errors='replace') as file:
-            gateway = file.read()[-3000:]
-        return f'{self.name}, gateway:\n{gateway}\n{self.name}, weblocksd:\n' \
+            return file.read()
+
+    def log(self):
+        return f'{self.name}, gateway:\n{self.gateway_log()[-3000:]}\n{self.name}, weblocksd:\n' \
                f'{self.service.stderr()[-3000:] if self.service else ""}'
 
 
