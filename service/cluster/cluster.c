@@ -104,10 +104,12 @@ cluster_check_lease(Cluster *self)
 static void
 set_deadline(Cluster *self, gint64 deadline_us)
 {
-    if (self->is_synced || self->lease.deadline_us == 0)
+    if (self->is_synced || self->lease.deadline_us == 0) {
         lease_timer_set(&self->lease, deadline_us);
-    else
+        self->next_deadline_us = 0;
+    } else {
         self->next_deadline_us = deadline_us;
+    }
 }
 
 /* ---- messages of the gateway */
@@ -122,6 +124,7 @@ receive_lease(Cluster *self, const ClusterLease *message)
     self->reason = message->reason;
     if (message->state == CLUSTER_STATE_LOST) {
         lease_timer_set(&self->lease, 0);
+        self->next_deadline_us = 0;
         lose_all(self, FALSE);
     } else if (message->deadline_us != 0) {
         set_deadline(self, message->deadline_us);

@@ -128,6 +128,25 @@ class Gateways(ClusterCase):
         client.wait_released(held, 'lost')
         self.assertEqual(client.request('x', BUCKET)[1], 0)
 
+    def test_lease_of_the_session_before(self):
+        """A deadline that was received before the session was lost does not count when the gateway has confirmed
+        what is valid since."""
+        gateway = self.start_gateway()
+        self.start()
+        client = self.client()
+        id_ = client.request('x', BUCKET)[0]
+        gateway.take(packets.Hello)
+        gateway.take(packets.Ready)
+        gateway.lease(30)
+        gateway.lease(0)
+        gateway.lease(state=packets.LOST_SESSION)
+        gateway.permit(gateway.last['x'])
+        gateway.send(packets.packet(packets.SYNCED))
+        client.wait_granted(id_)
+        gateway.sync()
+        client.sync()
+        self.assertEqual(client.signals('Released'), [])
+
     def test_lesser_permit(self):
         """A confirmed permit weaker than a held lock: the lock is lost."""
         gateway, client, held, _ = self.hold()
