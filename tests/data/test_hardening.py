@@ -49,8 +49,7 @@ ALL = {
     'UMask': '0077',
 }
 # ... of the service, ...
-SERVICE = {**ALL, 'MemoryMax': '512M', 'RestrictAddressFamilies': 'AF_UNIX',
-           'RuntimeDirectoryMode': '0700'}
+SERVICE = {**ALL, 'RestrictAddressFamilies': 'AF_UNIX', 'RuntimeDirectoryMode': '0700'}
 # ... of the system units, for which a user's manager has no privilege, ...
 SYSTEM = {'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm', 'IPAddressDeny': 'any',
           'LimitCORE': '0', 'ProtectSystem': 'strict', 'ReadOnlyPaths': '/run',
@@ -60,8 +59,8 @@ SYSTEM = {'CapabilityBoundingSet': '', 'InaccessiblePaths': '-/dev/shm', 'IPAddr
                            'RemoveIPC'), 'yes')}
 # ... and of each unit.
 EACH = {
-    'user': {**SERVICE, 'LimitNOFILE': '2048'},
-    'system': {**SERVICE, **SYSTEM, 'LimitNOFILE': '8192',
+    'user': {**SERVICE, 'LimitNOFILE': '2048', 'MemoryMax': '512M'},
+    'system': {**SERVICE, **SYSTEM, 'LimitNOFILE': '8192', 'MemoryMax': '1G',
                'NoExecPaths': '/run/weblocks /tmp /var/tmp', 'PrivateNetwork': 'yes',
                'PrivateUsers': 'yes'},
     'cluster': {**ALL, **SYSTEM, 'LimitNOFILE': '256', 'MemoryMax': '256M',
