@@ -584,6 +584,7 @@ bus_borrow(Bus *self, GDBusConnection *connection)
             g_socket_get_fd(g_socket_connection_get_socket(G_SOCKET_CONNECTION(stream)));
         process_guard_fd(self->guarded_fd);
     }
+    g_free(self->unique_name); /* of an earlier attempt */
     self->unique_name = g_strdup(g_dbus_connection_get_unique_name(connection));
     self->listener = listener_new(self);
     self->filter = g_dbus_connection_add_filter(connection, filter, self->listener, listener_unref);
