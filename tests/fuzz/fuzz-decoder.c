@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
  * SPDX-License-Identifier: LGPL-2.1-or-later */
 
-/* The dictionaries of calls: the options of Request, Steal and OpenSocket, the filter of Inspect.
+/* The dictionaries of calls: the options of Request, Steal and OpenSocket, the filters of Inspect
+ * and Break.
  *
  * An input's first byte selects the format, see `Manner`. Most formats are a name and then typed
  * keys and values, with a known result: the rules of the contract's third section are
@@ -22,6 +23,7 @@
 typedef enum {
     IS_RAW = 1 << 2,
     IS_BIG_ENDIAN = 1 << 3, /* if raw */
+    IS_BREAK = 1 << 4,      /* instead of the Member */
 } Manner;
 
 typedef enum {
@@ -29,6 +31,7 @@ typedef enum {
     STEAL,
     INSPECT,
     OPEN_SOCKET,
+    BREAK,
 } Member;
 
 static const struct {
@@ -42,6 +45,7 @@ static const struct {
     {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Steal", "sa{sv}", LOCK_CALL_REQUEST},
     {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Inspect", "a{sv}", LOCK_CALL_INSPECT},
     {BUS_SERVICE_PATH, BUS_SERVICE_INTERFACE, "OpenSocket", "a{sv}", LOCK_CALL_OPEN_SOCKET},
+    {BUS_BUCKET_PREFIX "/b", BUS_LOCKS_INTERFACE, "Break", "sa{sv}", LOCK_CALL_BREAK},
 };
 
 #define ENTRIES_MAX   64
@@ -50,7 +54,9 @@ static const struct {
 #define KEY_SHOWN_MAX 64
 #define MESSAGE_MAX   (4 * KEY_SHOWN_MAX + 100) /* escaped, a byte may be four */
 #define RAW_BYTES_MAX (1 << 16)
-#define OWN_FROM      96 /* bytes that choose a type: from here on the correct one */
+#define OWN_FROM      96  /* bytes that choose a type: from here on the correct one */
+#define OF_CLIENT     5   /* in `inspect_keys` from here on: of Break, too */
+#define OF_CLIENT_MIN 224 /* bytes that choose a key: from here on one of these two */
 
 typedef struct {
     const uint8_t *at;
@@ -76,7 +82,8 @@ static const KeyType lock_keys[] = {
 };
 
 static const KeyType inspect_keys[] = {
-    {"name", "s"}, {"prefix", "s"}, {"state", "s"}, {"after", "t"}, {"limit", "u"},
+    {"name", "s"},  {"prefix", "s"},   {"state", "s"}, {"after", "t"},
+    {"limit", "u"}, {"clientId", "s"}, {"id", "t"},
 };
 
 static const KeyType open_socket_keys[] = {{"version", "u"}};
@@ -125,14 +132,17 @@ take_text(Input *input)
 static char *
 take_key(Input *input)
 {
-    guint choice = take_byte(input) % 16u;
+    guint choice = take_byte(input);
 
+    if (choice >= OF_CLIENT_MIN)
+        return g_strdup(inspect_keys[OF_CLIENT + choice % 2].key);
+    choice %= 16;
     if (choice < G_N_ELEMENTS(lock_keys))
         return g_strdup(lock_keys[choice].key);
     choice -= G_N_ELEMENTS(lock_keys);
-    if (choice < G_N_ELEMENTS(inspect_keys))
+    if (choice < OF_CLIENT)
         return g_strdup(inspect_keys[choice].key);
-    choice -= G_N_ELEMENTS(inspect_keys);
+    choice -= OF_CLIENT;
     if (choice == 1)
         return g_strdup(open_socket_keys[0].key);
     if (choice == 0)
@@ -151,6 +161,7 @@ find_key_type(Member member, const char *key)
         {lock_keys, G_N_ELEMENTS(lock_keys)},
         {inspect_keys, G_N_ELEMENTS(inspect_keys)},
         {open_socket_keys, G_N_ELEMENTS(open_socket_keys)},
+        {inspect_keys + OF_CLIENT, G_N_ELEMENTS(inspect_keys) - OF_CLIENT},
     };
 
     for (guint i = 0; i < tables[member].n; i++)
@@ -310,7 +321,7 @@ typedef struct {
 static gboolean
 has_name(Member member)
 {
-    return member == REQUEST || member == STEAL;
+    return member == REQUEST || member == STEAL || member == BREAK;
 }
 
 static const Entry *
@@ -369,6 +380,25 @@ expect_lock(const GArray *entries, Member member)
     return expected;
 }
 
+static void
+expect_client(const GArray *entries, InspectFilter *filter)
+{
+    filter->client_id = get_text(entries, "clientId", NULL);
+    filter->by_id = find_entry(entries, "id") != NULL;
+    filter->id = get_number(entries, "id");
+}
+
+static Expected
+expect_break(const GArray *entries, const char *name)
+{
+    Expected expected = {.filter = {.name = name, .by_state = TRUE, .state = LOCK_REQUEST_HELD}};
+
+    if (find_entry(entries, "id") != NULL && find_entry(entries, "clientId") == NULL)
+        return refused("id");
+    expect_client(entries, &expected.filter);
+    return expected;
+}
+
 static Expected
 expect_inspect(const GArray *entries)
 {
@@ -386,6 +416,7 @@ expect_inspect(const GArray *entries)
             g_str_equal(state, "held") ? LOCK_REQUEST_HELD : LOCK_REQUEST_PENDING;
     expected.filter.after = get_number(entries, "after");
     expected.filter.limit = limit == 0 ? 100 : (guint32)MIN(limit, 1000);
+    expect_client(entries, &expected.filter);
     return expected;
 }
 
@@ -398,7 +429,7 @@ expect_open_socket(const GArray *entries)
 }
 
 static Expected
-expect(const GArray *entries, Member member)
+expect(const GArray *entries, Member member, const char *name)
 {
     for (guint i = 0; i < entries->len; i++) {
         const Entry *entry = &g_array_index(entries, Entry, i);
@@ -417,6 +448,8 @@ expect(const GArray *entries, Member member)
         return expect_inspect(entries);
     if (member == OPEN_SOCKET)
         return expect_open_socket(entries);
+    if (member == BREAK)
+        return expect_break(entries, name);
     return expect_lock(entries, member);
 }
 
@@ -474,6 +507,9 @@ check_filter(const InspectFilter *filter, const InspectFilter *expected)
     g_assert_cmpint(filter->by_state, ==, expected->by_state);
     if (expected->by_state)
         g_assert_cmpint(filter->state, ==, expected->state);
+    g_assert_cmpstr(filter->client_id, ==, expected->client_id);
+    g_assert_cmpint(filter->by_id, ==, expected->by_id);
+    g_assert_cmpuint(filter->id, ==, expected->id);
     g_assert_cmpuint(filter->after, ==, expected->after);
     g_assert_cmpuint(filter->limit, ==, expected->limit);
 }
@@ -491,6 +527,9 @@ check_possible(const LockCall *call, Member member)
         g_assert(filter->limit >= 1 && filter->limit <= 1000);
         g_assert(filter->name == NULL || is_carriable(filter->name));
         g_assert(filter->prefix == NULL || is_carriable(filter->prefix));
+    } else if (member == BREAK) {
+        g_assert(is_carriable(call->name) && filter->name == call->name);
+        g_assert(filter->client_id != NULL ? is_carriable(filter->client_id) : !filter->by_id);
     } else if (member != OPEN_SOCKET) {
         g_assert(is_carriable(call->name));
         g_assert(options->mode == LOCK_MODE_EXCLUSIVE || options->mode == LOCK_MODE_SHARED);
@@ -528,7 +567,8 @@ check_copy(const LockCall *call)
     limits.max[LIMIT_WHY_BYTES] = 16;
     copy = lock_call_copy(call, &limits, &n_bytes);
     g_assert_cmpuint(n_bytes, >=, sizeof *copy);
-    g_assert_cmpuint(n_bytes, <=, sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 18);
+    g_assert_cmpuint(n_bytes, <=,
+                     sizeof *copy + MESSAGE_MAX + 256 + 3 * 34 + 18 + BUS_CLIENT_ID_BYTES_MAX + 2);
     g_assert_cmpint(copy->kind, ==, call->kind);
     g_assert_cmpint(copy->wants_reply, ==, call->wants_reply);
     g_assert_cmpuint(copy->serial, ==, call->serial);
@@ -541,7 +581,9 @@ check_copy(const LockCall *call)
         check_text(copy->options.why, options.why, 16);
         check_text(copy->filter.name, filter.name, 32);
         check_text(copy->filter.prefix, filter.prefix, 32);
+        check_text(copy->filter.client_id, filter.client_id, BUS_CLIENT_ID_BYTES_MAX);
         options.why = copy->options.why;
+        filter.client_id = copy->filter.client_id;
         filter.name = copy->filter.name;
         filter.prefix = copy->filter.prefix;
         check_options(&copy->options, &options);
@@ -602,7 +644,7 @@ try_typed(Input *input, Member member)
     r = sd_bus_message_rewind(message, TRUE);
     g_assert(r >= 0);
 
-    expected = expect(entries, member);
+    expected = expect(entries, member, name);
     if (has_name(member) && !is_carriable(name))
         expected = refused(NULL);
     call = decode(message, member);
@@ -613,7 +655,7 @@ try_typed(Input *input, Member member)
         g_assert_cmpuint(call.version, ==, expected.version);
         if (has_name(member))
             g_assert_cmpstr(call.name, ==, name);
-        if (member == INSPECT)
+        if (member == INSPECT || member == BREAK)
             check_filter(&call.filter, &expected.filter);
         else if (has_name(member))
             check_options(&call.options, &expected.options);
@@ -712,7 +754,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Input input = {data, size};
     unsigned manner = take_byte(&input);
-    Member member = (Member)(manner & 3u);
+    Member member = manner & IS_BREAK ? BREAK : (Member)(manner & 3u);
 
     open_bus();
     if (manner & IS_RAW)

@@ -226,7 +226,8 @@ def state_inputs():
 
 # Of fuzz-decoder.c: the members, the formats, and the bytes that choose.
 REQUEST, STEAL, INSPECT, OPEN_SOCKET = range(4)
-IS_RAW, IS_BIG_ENDIAN = 4, 8
+IS_RAW, IS_BIG_ENDIAN, BREAK = 4, 8, 16
+OF_CLIENT = {'clientId': 224, 'id': 225}
 KEYS = ['mode', 'ifAvailable', 'steal', 'signal', 'timeout', 'why', 'key',
         'name', 'prefix', 'state', 'after', 'limit', None, 'version']
 TYPES = ['s', 'b', 'u', 't', 'y', 'n', 'q', 'i', 'x', 'd', 'o', 'g', 'v', 'as', 'ay', 'a{sv}',
@@ -270,8 +271,8 @@ def own_text(string):
 
 def entry(key, value, type_=RIGHT):
     """A key and its value, of the correct type or of another."""
-    chosen = bytes([KEYS.index(key) if key in KEYS else 14])
-    chosen += b'' if key in KEYS else own_text(key)
+    chosen = bytes([OF_CLIENT[key] if key in OF_CLIENT else KEYS.index(key) if key in KEYS else 14])
+    chosen += b'' if key in KEYS or key in OF_CLIENT else own_text(key)
     chosen += bytes([RIGHT if type_ == RIGHT else TYPES.index(type_)])
     if isinstance(value, bool):
         return chosen + bytes([value])
@@ -314,6 +315,14 @@ def decoder_inputs():
     yield 'inspect-name', call(INSPECT, entry('name', 'x'), entry('limit', 0))
     yield 'inspect-state', call(INSPECT, entry('state', 'shared'))
     yield 'inspect-mode', call(INSPECT, entry('mode', 'shared'))
+    yield 'inspect-client', call(INSPECT, entry('clientId', ':1.5'), entry('id', 2 ** 64 - 1))
+    yield 'break', call(BREAK)
+    yield 'break-client', call(BREAK, entry('clientId', 'host:h'))
+    yield 'break-id', call(BREAK, entry('id', 3), entry('clientId', ':1.5'))
+    yield 'break-id-alone', call(BREAK, entry('id', 3))
+    yield 'break-id-signed', call(BREAK, entry('clientId', ':1.5'), entry('id', 3, 'x'))
+    yield 'break-mode', call(BREAK, entry('mode', 'shared'))
+    yield 'break-name-noncharacter', call(BREAK, name='\uffff')
     yield 'open-socket', call(OPEN_SOCKET, entry('version', 2 ** 32 - 1))
     yield 'open-socket-signed', call(OPEN_SOCKET, entry('version', 1, 'i'))
     yield 'open-socket-mode', call(OPEN_SOCKET, entry('mode', 'shared'))
@@ -328,6 +337,9 @@ def decoder_inputs():
     yield 'raw-length', bytes([REQUEST | IS_RAW]) + raw.replace(b'\6\0\0\0', b'\xff' * 4)
     yield 'raw-true-is-2', bytes([REQUEST | IS_RAW]) + body(
         lock('Request', 'x', signal=True)).replace(b'b\0\0\1', b'b\0\0\2')
+    yield 'raw-break', bytes([BREAK | IS_RAW]) + body(method_call(
+        SERVICE, bucket_path('b'), LOCKS, 'Break', GLib.Variant('(sa{sv})', ('x', {
+            'clientId': GLib.Variant('s', ':1.5'), 'id': GLib.Variant('t', 3)},))))
     yield 'raw-inspect', bytes([INSPECT | IS_RAW]) + body(method_call(
         SERVICE, bucket_path('b'), LOCKS, 'Inspect', GLib.Variant('(a{sv})', ({
             'prefix': GLib.Variant('s', 'x'), 'limit': GLib.Variant('u', 3)},))))
