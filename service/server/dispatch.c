@@ -54,8 +54,10 @@ request(Client *client, const Channel *channel, const LockCall *call)
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);
-    if (server->is_ending)
+    if (server->is_ending) {
         late_replies_abort_all(server);
+        notify_effects(server);
+    }
 }
 
 /* The bucket, the agent and the id of the request that a call refers to. */

@@ -5,7 +5,6 @@
 
 #include "lock-manager.h"
 #include "lock-queue.h"
-#include "notifications.h"
 
 struct LateReplies {
     GHashTable *by_request; /* LockRequest, an owned reference -> LateReply */
@@ -118,5 +117,4 @@ late_replies_abort_all(Server *server)
 
         lock_manager_abort(request->queue->manager, request->agent, request->id);
     }
-    notify_effects(server);
 }

@@ -397,4 +397,5 @@ scheduler_serve_all(Server *server)
     }
     clock_tick(server);
     late_replies_abort_all(server);
+    notify_effects(server);
 }
