@@ -97,8 +97,9 @@ class Scale(DisplayTestCase):
             count = self.change()
             changes = self.bench.result()
             diagnostic(f'{count} changes: {changes}')
-            # On a busy machine the service sends it the number of those that it was too slow for.
-            if changes['changes'] > count / 4:
+            # On a busy machine the service sends it the number of those that it was too slow for,
+            # and it shows the others when it is scheduled.
+            if changes['changes'] > count / 4 and changes['lag_median'] < LAG_MS_MAX:
                 break
         self.assertGreater(changes['changes'], count / 4)
         self.assertLess(changes['lag_median'], LAG_MS_MAX)

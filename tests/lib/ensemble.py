@@ -42,7 +42,7 @@ clientPortAddress={address}
 admin.enableServer=false
 4lw.commands.whitelist=srvr
 {servers}'''
-STARTING = 60 * FACTOR
+STARTING = 180 * FACTOR
 CLONE_NEWNET = 0x40000000
 
 

@@ -22,7 +22,7 @@ SPARE_KIB = 4096 * FACTOR
 
 
 class ExitingProcesses(SandboxCase):
-    time_limit = full_size(120.0, 1800.0)
+    time_limit = full_size(300.0, 1800.0)
     options = ('--no-state', '--limit', f'clientsPerUid={MAX_CLIENTS}')
     environment = KEEPS_LITTLE
 
