@@ -121,15 +121,14 @@ class Locks(HostsCase):
 
         def query():
             holders = [row[2] for row in client.query(BUCKET)[0]]
-            # Only its own: the gateway's list takes longer than a call waits. Permits of earlier cases are
-            # kept for a second.
+            # Only its own, or a part: the gateway's list takes longer than a call waits. Permits of
+            # earlier cases are kept for a second.
             others = {f'host:{host.name}' for host in self.hosts}
-            return holders if len(holders) > 1 and others.isdisjoint(holders) else None
+            return holders if len(holders) > 400 and others.isdisjoint(holders) else None
 
         found = self.wait_for(query, what='list')
         self.assertEqual(found[0], client.name)
         self.assertEqual(set(found[1:]), {'host:many'})
-        self.assertGreater(len(found), 400)
         self.assertLess(len(found), 600)
         self.assertEqual(client.signals('Released'), [])
         client.release(held, BUCKET)
