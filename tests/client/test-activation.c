@@ -38,27 +38,30 @@ get_pid(const PrivateBus *bus)
 
 typedef struct {
     const PrivateBus *bus;
-    pid_t old_pid;
+    pid_t old_pid; /* 0: none */
+    pid_t pid;
 } Return;
 
 static gboolean
 is_back(gpointer data)
 {
-    const Return *self = data;
-    pid_t pid = get_pid(self->bus);
+    Return *self = data;
 
+    self->pid = get_pid(self->bus);
     /* So that the main context runs although there is no other event. */
     g_main_context_wakeup(NULL);
-    return pid != 0 && pid != self->old_pid;
+    return self->pid != 0 && self->pid != self->old_pid;
 }
 
-/* Returns when an agent has had the service started again. */
+/* Returns when an agent has had the service started again. It may also have been leaving, as idle,
+ * when the last request came, and the next one not be there yet. */
 static void
 kill_service(const PrivateBus *bus)
 {
-    Return back = {bus, get_pid(bus)};
+    Return back = {.bus = bus};
 
-    g_assert_cmpint(back.old_pid, !=, 0);
+    test_wait_for(is_back, &back, "the service");
+    back.old_pid = back.pid;
     g_assert_cmpint(kill(back.old_pid, SIGKILL), ==, 0);
     test_wait_for(is_back, &back, "the service's return");
 }
