@@ -115,15 +115,19 @@ check_options(const char *name, const LockOptions *options)
     return LOCK_RESULT_OK;
 }
 
-LockResult
-lock_manager_check_limits(const LockManager *manager,
-                          const Agent *agent,
-                          const char *name,
-                          const LockOptions *options)
+/* Whether there is room for one more request. The limits come first: UserAgent.has_room allocates
+ * storage for strings of any length. */
+static LockResult
+check_room(const LockManager *manager,
+           const Agent *agent,
+           const char *name,
+           const LockOptions *options)
 {
+    const UserAgent *user_agent = agent->principal->user_agent;
     const LimitsAccount *account = agent->principal->account;
-    const Limits *limits = &agent->principal->user_agent->limits;
+    const Limits *limits = &user_agent->limits;
     const guint32 *max = limits->max;
+    guint32 n_bytes;
     LimitId limit;
 
     if (strlen(name) > max[LIMIT_NAME_BYTES])
@@ -132,10 +136,12 @@ lock_manager_check_limits(const LockManager *manager,
         return lock_result_limit(LIMIT_WHY_BYTES);
     if (agent->requests.length >= max[LIMIT_REQUESTS_PER_CLIENT])
         return lock_result_limit(LIMIT_REQUESTS_PER_CLIENT);
+    n_bytes = lock_text_bytes(manager->bucket, name, options->why);
     if (!limits_admit(limits, account, CHARGE_REQUEST, 1, &limit) ||
-        !limits_admit(limits, account, CHARGE_TEXT_BYTE,
-                      lock_text_bytes(manager->bucket, name, options->why), &limit))
+        !limits_admit(limits, account, CHARGE_TEXT_BYTE, n_bytes, &limit))
         return lock_result_limit(limit);
+    if (user_agent->has_room != NULL && !user_agent->has_room(user_agent->has_room_data, n_bytes))
+        return LOCK_RESULT_NO_ROOM;
     return LOCK_RESULT_OK;
 }
 
@@ -224,11 +230,9 @@ lock_manager_request(LockManager *manager,
     request = agent_find_key(agent, options->key);
     if (request != NULL)
         return repeat_request(manager, request, name, options, out_request);
-    result = lock_manager_check_limits(manager, agent, name, options);
+    result = check_room(manager, agent, name, options);
     if (result != LOCK_RESULT_OK)
         return result;
-    if (user_agent->is_full)
-        return LOCK_RESULT_NO_ROOM;
 
     if (manager->requests.length == 0)
         begin_again(manager);

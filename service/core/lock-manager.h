@@ -65,13 +65,6 @@ LockResult lock_manager_release(LockManager *manager, Agent *agent, guint64 id);
  * there is none with this id. */
 gboolean lock_manager_abort(LockManager *manager, Agent *agent, guint64 id);
 
-/* Whether the limits permit one more request with these strings. lock_manager_request() checks it,
- * too; it is separate for a caller that sets UserAgent.is_full. */
-LockResult lock_manager_check_limits(const LockManager *manager,
-                                     const Agent *agent,
-                                     const char *name,
-                                     const LockOptions *options);
-
 /* Whether a name is reserved or too long. */
 LockResult lock_name_check(const char *name, const Limits *limits);
 

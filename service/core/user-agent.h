@@ -28,7 +28,11 @@ struct UserAgent {
     gint64 realtime_us;  /* since 1970 */
     guint64 token_clock; /* like `realtime_us`, but never goes back; tokens start from it */
     gboolean shutting_down;
-    gboolean is_full; /* set by the caller: new requests are refused with LOCK_RESULT_NO_ROOM */
+
+    /* Whether there is storage for one more request with `n_bytes` bytes of strings; NULL: always.
+     * Otherwise it is refused with LOCK_RESULT_NO_ROOM. */
+    gboolean (*has_room)(gpointer user_data, gsize n_bytes);
+    gpointer has_room_data; /* borrowed */
 };
 
 void user_agent_init(UserAgent *user_agent, const Limits *limits);

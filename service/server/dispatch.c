@@ -16,31 +16,14 @@
 #include "notifications.h"
 #include "observed.h"
 #include "principal.h"
-#include "state.h"
 #include "watches.h"
 
 /* ---- lock operations */
-
-/* Whether the state has no space for the request. Space is allocated only if the limits permit the
- * request: otherwise its strings may have any length. */
-static gboolean
-is_state_full(const Server *server,
-              const LockManager *manager,
-              const Agent *agent,
-              const LockCall *call)
-{
-    const LockOptions *options = &call->options;
-
-    return server->state != NULL &&
-           lock_manager_check_limits(manager, agent, call->name, options) == LOCK_RESULT_OK &&
-           !state_has_room(server->state, lock_text_bytes(call->bucket, call->name, options->why));
-}
 
 static void
 request(Client *client, const Channel *channel, const LockCall *call)
 {
     Server *server = server_of(client);
-    LockOptions options = call->options;
     g_autoptr(LockManager) manager = NULL;
     LockRequest *live = NULL;
     LockReply reply = {LOCK_RESULT_NOT_CARRIABLE};
@@ -49,8 +32,8 @@ request(Client *client, const Channel *channel, const LockCall *call)
         reply.result = cluster_calls_check(client, call);
     if (reply.result == LOCK_RESULT_OK) {
         manager = lock_manager_get(client->agent->principal, call->bucket);
-        server->session.user_agent.is_full = is_state_full(server, manager, client->agent, call);
-        reply.result = lock_manager_request(manager, client->agent, call->name, &options, &live);
+        reply.result =
+            lock_manager_request(manager, client->agent, call->name, &call->options, &live);
         reply.request = live;
     }
     notify_reply(client, channel, call, &reply);

@@ -140,6 +140,12 @@ run_steps(Server *server, State *state, Recovery *self, GHashTable *names, GErro
     return state_begin(state, user_agent, self->agents, error);
 }
 
+static gboolean
+has_room(gpointer state, gsize n_bytes)
+{
+    return state_has_room(state, n_bytes);
+}
+
 Recovery *
 recovery_run(Server *server, State *state, GHashTable *names, GError **error)
 {
@@ -152,6 +158,8 @@ recovery_run(Server *server, State *state, GHashTable *names, GError **error)
         return NULL;
     }
     server->state = state;
+    server->session.user_agent.has_room = has_room;
+    server->session.user_agent.has_room_data = state;
     return self;
 }
 

@@ -21,10 +21,12 @@
 #define WHY_BYTES 65536
 
 static gboolean
-has_room_for(World *world, gsize n_bytes)
+has_room_for(World *world, gsize n_bytes, guint *n_refused)
 {
-    world->user_agent.is_full = !state_has_room(world->state, n_bytes);
-    return !world->user_agent.is_full;
+    gboolean has_room = state_has_room(world->state, n_bytes);
+
+    *n_refused += !has_room;
+    return has_room;
 }
 
 /* Names, buckets and `why` of all lengths, so that pages are filled in many ways. */
@@ -48,10 +50,9 @@ do_something_if_there_is_room(World *world, GRand *rand, guint *n_refused)
     if (agent != NULL && g_rand_int_range(rand, 0, 3000) == 0) {
         world_terminate(world, letter);
     } else if ((request == NULL || grows) &&
-               has_room_for(world, lock_text_bytes(bucket, name, why))) {
+               has_room_for(world, lock_text_bytes(bucket, name, why), n_refused)) {
         world_request(world, letter, name, options);
     } else if (request != NULL && request->state == LOCK_REQUEST_HELD) {
-        *n_refused += world->user_agent.is_full;
         world_release(world, letter, request->id);
     } else if (request != NULL) {
         world_abort(world, letter, request->id);

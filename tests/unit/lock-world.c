@@ -341,7 +341,7 @@ do_restart(World *world)
     lock_world_restart_cluster(world);
     memcpy(old_agents, world->agents, sizeof old_agents);
     world->core = new_core(&old->limits, old->now_us);
-    world->core->is_full = old->is_full;
+    world->core->has_room = old->has_room;
     for (guint i = 0; i < N_PRINCIPALS; i++)
         for (guint bucket = 0; bucket < CLUSTER_BUCKET; bucket++)
             user_agent_retire_token(world->core, world->last_token[i][bucket]);
@@ -357,13 +357,20 @@ do_restart(World *world)
     lock_world_check_effects(world, ORDER_EXACT);
 }
 
+static gboolean
+has_no_room(gpointer user_data, gsize n_bytes)
+{
+    return FALSE;
+}
+
 static void
 do_fill(World *world, const LockOperation *operation)
 {
     gboolean is_full = operation->other < 64;
 
     lock_world_describe(world, "storage for requests: %s", is_full ? "full" : "available");
-    world->core->is_full = world->model.is_full = is_full;
+    world->core->has_room = is_full ? has_no_room : NULL;
+    world->model.is_full = is_full;
 }
 
 /* `kind` has 256 values. */
