@@ -91,6 +91,7 @@ class Hold(CliTestCase):
         job = self.holding('-s', '--why', 'reading', '-v')
         entry = self.entry(self.name)
         self.assertEqual((entry['mode'], entry['why']), ('shared', 'reading'))
+        wait_for(job.stderr, what='a line')
         self.assertRegex(job.stderr(), rf"^weblocks: acquired '{self.name}' in .* s, token \d+\n$")
         self.check(1, 'hold', '-n', self.name)
         self.check(7, 'hold', '-w', '0.01', '-E', '7', self.name)
