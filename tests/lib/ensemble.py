@@ -76,10 +76,17 @@ def leave_network():
     run('ip', 'link', 'set', 'lo', 'up')
 
 
-def free_ports(count):
-    """Ports of the loopback interface that are not in use."""
+def own_address():
+    """An address of the loopback interface that no other process of the tests uses: on one that all
+    use, a port that is free may be taken before a server has it, or while it is restarted."""
+    pid = os.getpid()
+    return f'127.{1 + (pid >> 16)}.{pid >> 8 & 255}.{pid & 255}'
+
+
+def free_ports(count, address):
+    """Ports of an address that are not in use."""
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+        sockets = [stack.enter_context(socket.create_server((address, 0)))
                    for _ in range(count)]
         return [one.getsockname()[1] for one in sockets]
 
@@ -87,8 +94,8 @@ def free_ports(count):
 class Place:
     """A network namespace with one interface, or (by default) this process's own."""
 
-    def __init__(self, address='127.0.0.1', device=None):
-        self.address = address
+    def __init__(self, address=None, device=None):
+        self.address = address or own_address()
         self.device = device
         self.holder = None
         if device:
@@ -266,7 +273,7 @@ class Ensemble:
         parent = RUNTIME_PARENT if os.access(RUNTIME_PARENT, os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix='weblocks-zookeeper-', dir=parent)
         # The ports of each server: for clients, for followers, for elections.
-        ports = free_ports(3 * size) if network is None else [2181, 2888, 3888] * size
+        ports = free_ports(3 * size, own_address()) if network is None else [2181, 2888, 3888] * size
         self.servers = []
         lines = ''
         for i in range(size):
