@@ -177,8 +177,11 @@ class WatchAll(BreakCase):
         got = len(slow.events)
         self.assertGreater(got, 0)
         self.assertLess(got, count)
+        self.assertLessEqual({event.path for event in slow.signals('Missed')},
+                             {ROOT, bucket_path(ends)} if ends else {ROOT})
         if ends:
             slow.watch(False, bucket=ends)
+        n_before = len(slow.signals('Missed'))
 
         def total():
             slow.answer_pings()
@@ -186,7 +189,9 @@ class WatchAll(BreakCase):
             return missed + len([event for event in slow.events if event.signal != 'Missed'])
         slow.wait_for(lambda: total() >= count, what='Missed')
         self.assertEqual(total(), count)
-        self.assertEqual({event.path for event in slow.signals('Missed')}, {ROOT})
+        # On a busy machine the bus may have written everything to the socket, and the rest have been
+        # sent, before the watch ended.
+        self.assertLessEqual({event.path for event in slow.signals('Missed')[n_before:]}, {ROOT})
 
     def test_missed(self):
         self.check_missed()
