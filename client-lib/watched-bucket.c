@@ -35,6 +35,7 @@ struct WatchedBucket {
                                 * whether a call for them has been built */
     guint64 after;             /* the cursor of the last one that has been read */
     gboolean is_stale;
+    gboolean reads_all; /* the last call reads from the beginning */
 };
 
 static void
@@ -337,6 +338,7 @@ watched_bucket_build(WatchedBucket *self)
     if (self->is_stale)
         watched_bucket_clear(self);
     self->is_stale = FALSE;
+    self->reads_all = self->after == 0;
     g_hash_table_iter_init(&iter, self->awaited);
     while (g_hash_table_iter_next(&iter, NULL, NULL))
         g_hash_table_iter_replace(&iter, GINT_TO_POINTER(TRUE));
@@ -357,6 +359,10 @@ watched_bucket_read(WatchedBucket *self, GVariant *body, gboolean *out_more, GEr
 
     if (infos == NULL)
         return FALSE;
+    /* What was missed before this reply is in it or in later pages. So a bucket of which signals
+     * are missed all the time is shown, too. */
+    if (self->reads_all)
+        self->is_stale = FALSE;
     /* No signals are sent for locks of other hosts, so they would not be removed from the lists. */
     for (guint i = 0; i < infos->len; i++)
         if (!web_locks_lock_info_is_of_another_host(infos->pdata[i]))

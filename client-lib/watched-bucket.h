@@ -8,7 +8,7 @@
  * such as the process. So a request that is known from signals only is awaited until it has been
  * read by one more Inspect, for everything that is newer than what has been read. This relies on
  * the order of the service's messages: a reply contains all changes of the signals before it, and
- * none of the signals after it.
+ * none of the signals after it; so only what is missed after the first page is read again.
  *
  * All functions are called with the session lock held. */
 
