@@ -64,10 +64,13 @@ class Neighbours(SocketCase):
     def check_calm(self, packet, calls_by_bus=False):
         calm = self.lock_socket(self.raw)
         self.start_flood(packet)
+        self.check_series(lambda: self.p99_us(calm, calls_by_bus))
+
+    def check_series(self, series):
         taken = []
         while len(taken) < self.ATTEMPTS and (not taken or taken[-1] >= self.MOST_US):
-            taken.append(self.p99_us(calm, calls_by_bus))
-        self.assertLess(taken[-1], self.MOST_US, f'p99 of each series: {taken}')
+            taken.append(series())
+        self.assertLess(taken[-1], self.MOST_US, f'of each series: {taken}')
 
     def test_small_packets(self):
         self.check_calm(SYNC)
@@ -86,6 +89,9 @@ class Neighbours(SocketCase):
         """They wait for the packets that were in the socket when they arrived, not until it is
         empty, which it never is."""
         self.start_flood(RELEASE * 2700)
+        self.check_series(self.most_us_of_query)
+
+    def most_us_of_query(self):
         taken = []
         for _ in range(20):
             for client in self.flooders:
@@ -94,7 +100,7 @@ class Neighbours(SocketCase):
                 taken.append(self.worked_us() - started)
         taken.sort()
         diagnostic(f'Query: median {taken[len(taken) // 2]:.0f} us, most {taken[-1]:.0f} us')
-        self.assertLess(taken[-1], self.MOST_US)
+        return taken[-1]
 
 
 if __name__ == '__main__':
