@@ -233,7 +233,7 @@ class Handles(OneHostCase):
         service = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(service.close)
         service.settimeout(PATIENCE)
-        service.connect(self.host.socket)
+        wait_for(lambda: service.connect_ex(self.host.socket) == 0, what='socket')
         service.send(packets.hello())
         for handle in (1, 2):
             service.send(packets.demand(handle, self.lock, bucket='farm', want=packets.EXCLUSIVE))
