@@ -135,7 +135,7 @@ class SendErrors(OwnBus):
             for _ in range(AT_START):
                 self.control.call('/org/w3/WebLocks', 'org.freedesktop.DBus.Peer', 'Ping',
                                   timeout=1)
-            self.work(self.workers(), ROUNDS, patience=1)
+            self.work([self.client() for _ in range(2)], ROUNDS, patience=1)
 
     def check_end(self, error, at):
         """Its connection is broken. Everything that it had replied to is in the state of the next
