@@ -20,7 +20,7 @@ class Sandboxed(Sandboxes, CliTestCase):
     def inside(self, *arguments):
         """`weblocks` in a sandbox of APP, behind its proxy."""
         mounts, descriptors = self.info_mounts(info(APP))
-        bwrap, *options = self.bwrap(*mounts, '--ro-bind', BUILD, BUILD)
+        bwrap, *options = self.bwrap(*mounts, '--bind', BUILD, BUILD)  # gcov writes there
         job = self.job(*options, CLI, *arguments, program=bwrap, pass_fds=descriptors,
                        env=self.env(DBUS_SESSION_BUS_ADDRESS=self.proxy(info(APP))))
         for descriptor in descriptors:
