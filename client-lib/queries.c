@@ -143,9 +143,6 @@ web_locks_manager_query_sync(WebLocksManager *self, GCancellable *cancellable, G
 
 /* ---- inspect */
 
-/* The most that the service returns. */
-#define PAGE_ENTRIES 1000
-
 MethodCallMessage
 inspect_page_build(WebLocksManager *manager, const char *name, guint64 after)
 {
@@ -155,7 +152,8 @@ inspect_page_build(WebLocksManager *manager, const char *name, guint64 after)
     if (name != NULL)
         g_variant_builder_add(&filters, "{sv}", BUS_FILTER_NAME, g_variant_new_string(name));
     g_variant_builder_add(&filters, "{sv}", BUS_FILTER_AFTER, g_variant_new_uint64(after));
-    g_variant_builder_add(&filters, "{sv}", BUS_FILTER_LIMIT, g_variant_new_uint32(PAGE_ENTRIES));
+    g_variant_builder_add(&filters, "{sv}", BUS_FILTER_LIMIT,
+                          g_variant_new_uint32(BUS_INSPECT_LIMIT_MAX));
     return (MethodCallMessage){web_locks_manager_get_path(manager), BUS_LOCKS_INTERFACE, "Inspect",
                                g_variant_new("(a{sv})", &filters)};
 }

@@ -48,6 +48,9 @@
 #define BUS_FILTER_AFTER     "after"
 #define BUS_FILTER_LIMIT     "limit"
 
+/* The most entries that Inspect returns. */
+#define BUS_INSPECT_LIMIT_MAX 1000
+
 #define BUS_KIND_USER    "user"
 #define BUS_KIND_FLATPAK "flatpak"
 #define BUS_KIND_SNAP    "snap"

@@ -8,7 +8,6 @@
 #include "bus-names.h"
 
 #define INSPECT_LIMIT_DEFAULT 100
-#define INSPECT_LIMIT_MAX     1000
 
 /* Keys in error texts are truncated to this length, and escaped. */
 #define KEY_BYTES_SHOWN 64
@@ -204,7 +203,7 @@ options_read_inspect(sd_bus_message *message, InspectFilter *out_filter, sd_bus_
         !g_str_equal(state, BUS_STATE_PENDING))
         return refuse_key(error, BUS_FILTER_STATE, "must be 'held' or 'pending'");
     if (values[INSPECT_LIMIT_KEY].u > 0)
-        limit = MIN(values[INSPECT_LIMIT_KEY].u, INSPECT_LIMIT_MAX);
+        limit = MIN(values[INSPECT_LIMIT_KEY].u, BUS_INSPECT_LIMIT_MAX);
 
     *out_filter = (InspectFilter){
         .name = values[INSPECT_NAME_KEY].s,
