@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -99,15 +100,19 @@ class Readme(BusTestCase):
         return ([client for name, _mode, client in held if name == 'printer'],
                 [client for name, _mode, client in pending if name == 'printer'])
 
-    def run_against_a_contender(self, command):
-        contender = self.contender
-        first, token = contender.request('printer')
-        self.assertNotEqual(token, 0)
+    def start(self, command):
         process = spawn(command, env=self.env, cwd=self.directory, stdin=subprocess.DEVNULL,
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        return process
+
+    def run_against_a_contender(self, command):
+        contender = self.contender
+        first, token = contender.request('printer')
+        self.assertNotEqual(token, 0)
+        process = self.start(command)
 
         def waits():
             if process.poll() is not None:
@@ -133,7 +138,20 @@ class Readme(BusTestCase):
         self.assertEqual(self.state(), ([contender.name], []))
         self.assertEqual(self.lp_has_started(), '', 'lp was called twice')
         contender.release(second)
+        self.crash_while_it_prints(command)
         return output
+
+    def crash_while_it_prints(self, command):
+        """Kills the process that holds the lock: that is `weblocks` if the program is a shell's."""
+        self.start(command)
+        wait_for(self.lp_has_started, what='lp of the snippet', every=0.01)
+        id_, token = self.contender.request('printer')
+        self.assertEqual(token, 0)
+        holder, = (entry['pid'] for entry in self.contender.inspect()[0] if entry['state'] == 'held')
+        os.kill(holder, signal.SIGKILL)
+        self.contender.wait_granted(id_)
+        self.contender.release(id_)
+        os.write(self.end, b'\n')
 
     def need(self, *commands):
         for command in commands:
