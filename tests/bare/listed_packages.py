@@ -15,6 +15,7 @@ import collections
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -56,7 +57,7 @@ class Installed:
 
     def owner(self, path):
         """The package with this file. /bin is /usr/bin, and dpkg may have listed it as either."""
-        for name in (path, os.path.realpath(path)):
+        for name in (os.path.normpath(path), os.path.realpath(path)):
             owners = self.owners[name] | self.owners[name.removeprefix('/usr')] | self.owners['/usr' + name]
             if owners:
                 return owners.pop()
@@ -98,7 +99,7 @@ LINES = (
     (r'^Program \S+(?: \([\w, ]+\))? found: YES [^(]*\((/[^)]*)\)', lambda path: path),
     (r'^Found pkg-config: (/\S+)', lambda path: path),
     (r'^Found ninja-\S+ at (/\S+)', lambda path: path),
-    (r'^C compiler for the host machine: (\S+) \(', lambda name: output_of('which', name.split()[-1])),
+    (r'^C compiler for the host machine: (?:ccache )?(\S+) \(', shutil.which),
     (r'^Program \S+ \([\w, ]+\) found: YES .* modules: (\w+)', file_of_module),
     (r'^(?:Run-time dependency|Dependency) (\S+) found: YES', file_of_dependency),
     (r'^Library (\S+) found: YES', lambda name: output_of('cc', f'-print-file-name=lib{name}.so')),

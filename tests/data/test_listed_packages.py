@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The WebLocks for D-Bus authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+"""What a configuration has found and a list of packages lacks is noticed, whatever this machine has."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import tap
+from buses import environment
+
+SOURCE = environment('WEBLOCKS_SOURCE_DIR')
+BUILD = environment('WEBLOCKS_BUILD_DIR')
+LISTED_PACKAGES = os.path.join(SOURCE, 'tests', 'bare', 'listed_packages.py')
+
+
+@unittest.skipUnless(shutil.which('dpkg') and shutil.which('update-desktop-database'),
+                     'needs dpkg and desktop-file-utils')
+class ListedPackages(unittest.TestCase):
+    def check(self, log, *packages):
+        """Returns (exit status, output) for a configuration with this log."""
+        with tempfile.TemporaryDirectory(prefix='weblocks-listed-') as build:
+            os.mkdir(os.path.join(build, 'meson-logs'))
+            with open(os.path.join(build, 'meson-logs', 'meson-log.txt'), 'w', encoding='utf-8') as file:
+                file.write(log)
+            result = subprocess.run([sys.executable, LISTED_PACKAGES, build, *packages], cwd=SOURCE,
+                                    stdout=subprocess.PIPE, check=False, text=True)
+            return result.returncode, result.stdout
+
+    def test_a_program(self):
+        """With which ./dev demo failed on a machine that had nothing."""
+        line = 'Program update-desktop-database found: YES (/usr/bin/update-desktop-database)\n'
+        status, output = self.check(line, 'libc6-dev')
+        self.assertEqual(status, 1)
+        self.assertIn(': desktop-file-utils\n', output)
+        self.assertEqual(self.check(line, 'libc6-dev', 'desktop-file-utils')[0], 0)
+
+    def test_what_a_listed_package_depends_on(self):
+        line = 'Run-time dependency gio-unix-2.0 found: YES 2.74.6\n'
+        self.assertEqual(self.check(line, 'desktop-file-utils')[0], 1)
+        self.assertEqual(self.check(line, 'libglib2.0-dev')[0], 0)
+
+    def test_headers_libraries_and_modules(self):
+        for line, package in (('Has header "lmdb.h" : YES \n', 'liblmdb-dev'),
+                              ('Library lmdb found: YES\n', 'liblmdb-dev'),
+                              ('Program python3 (gi) found: YES (/usr/bin/python3) modules: gi\n',
+                               'python3-gi')):
+            with self.subTest(line):
+                status, output = self.check(line, 'python3')
+                self.assertEqual(status, 1)
+                self.assertIn(f': {package}\n', output)
+                self.assertEqual(self.check(line, package)[0], 0)
+
+    def test_what_no_package_has(self):
+        with tempfile.NamedTemporaryFile() as program:
+            status, output = self.check(f'Program own found: YES ({program.name})\n', 'python3')
+            self.assertEqual(status, 1)
+            self.assertIn(f'no package has {program.name}', output)
+
+    def test_a_log_in_which_nothing_is_recognized(self):
+        self.assertEqual(self.check('The Meson build system\n', 'python3')[0], 1)
+
+    def test_the_log_of_this_build(self):
+        """Without any list, about everything is missing: the lines of this version of meson are recognized."""
+        with open(os.path.join(BUILD, 'meson-logs', 'meson-log.txt'), encoding='utf-8') as file:
+            output = self.check(file.read())[1]
+        for package in ('libglib2.0-dev', 'libsystemd-dev', 'ninja-build', 'pkgconf', 'gcc-12'):
+            self.assertIn(f': {package}', output)
+
+
+if __name__ == '__main__':
+    tap.main()
