@@ -8,11 +8,13 @@
 For each user, root and one who may use sudo unless they are named, a new root of Debian 12 with nothing but a
 clone of what is committed; there the commands of the section "Try it from a clone", as they are printed. Those
 that need root are run by root only. With --quick the demonstration, and `./dev test --quick` instead of
-`./dev test`. Each succeeds if its exit status is 0 and nothing that it asks for is missing. What is printed is in
-build/bare/USER.log. The last line is `N passed, N failed`.
+`./dev test`. Each succeeds if its exit status is 0; the demonstration must also have begun, and asked for few
+packages. What is printed is in build/bare/USER.log, and other logs in build/bare/USER/. The last line is
+`N passed, N failed`.
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -112,6 +114,8 @@ def run_as(user, quick):
                     print(f'== {runs[-1].name}, in a new root', flush=True)
                 if runs:
                     runs[-1].add(line)
+        if os.path.isdir(f'{shared}/logs'):
+            shutil.copytree(f'{shared}/logs', LOGS / user, dirs_exist_ok=True)
     if len(runs) != len(commands):
         raise SystemExit(f'bare: not all commands were run as {user}; see {LOGS}/{user}.log')
     return runs

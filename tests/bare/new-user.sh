@@ -6,7 +6,8 @@
 #
 # In a new root, as root: gives USER a copy of the clone beside this script, /shared/weblocks, and runs the
 # commands of the file COMMANDS there, one a line, as a login shell of that user does. USER is made, unless it
-# is root, and may use sudo. A line `== bare: STATUS` follows each command.
+# is root, and may use sudo. A line `== bare: exit status STATUS` follows each command. The logs of meson and of
+# ./dev are copied to /shared/logs.
 set -eu
 user=$1
 
@@ -25,3 +26,6 @@ while read -r command; do
     su -l "$user" -c "cd weblocks && $command" </dev/null || status=$?
     echo "== bare: exit status $status"
 done <"$2"
+mkdir /shared/logs
+cd "$home/weblocks"
+find build* -name '*.log' -exec cp --parents {} /shared/logs ';'
