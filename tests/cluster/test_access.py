@@ -147,7 +147,7 @@ class OtherHosts(ClusterCase):
     def test_query(self):
         gateway, client, _, _ = self.hold()
         query = Call(client, 'Query')
-        asked = gateway.take(packets.List, uid=0, bucket='farm')
+        asked = gateway.take(packets.List, uid=os.getuid(), bucket='farm')
         gateway.send(packets.rows(asked.serial, HELD, more=1))
         gateway.send(packets.rows(asked.serial, SHARES, WAITS))
         self.assertEqual(query.result(), (
@@ -167,8 +167,8 @@ class OtherHosts(ClusterCase):
         self.assertEqual([(entry['name'], entry['mode'], entry['state'], entry['clientId'], entry['host'],
                            entry['id'], entry['token'], entry['uid'], entry['blockedBy'])
                           for entry in (other, waits)],
-                         [('y', 'exclusive', 'held', 'host:node1', 'node1', 0, 0, 0, []),
-                          ('x', 'exclusive', 'pending', 'host:node2', 'node2', 0, 0, 0, [])])
+                         [('y', 'exclusive', 'held', 'host:node1', 'node1', 0, 0, os.getuid(), []),
+                          ('x', 'exclusive', 'pending', 'host:node2', 'node2', 0, 0, os.getuid(), [])])
         self.assertGreater(other['age'], 0)
 
     def test_filters(self):
@@ -244,7 +244,7 @@ class OtherHosts(ClusterCase):
             return [packet for packet in gateway.packets if isinstance(packet, packets.List)]
 
         first = Call(client, 'Query')
-        asked = gateway.take(packets.List, uid=0)
+        asked = gateway.take(packets.List, uid=os.getuid())
         of_nobody = [Call(root, 'Query', path=nobodys)]
         root.sync()
         later = [Call(client, 'Query'), Call(root, 'Query'), inspect(client)]
@@ -259,7 +259,7 @@ class OtherHosts(ClusterCase):
         self.assertEqual(lists(), [])
         gateway.send(packets.rows(asked.serial))
         self.assertEqual(of_nobody[0].result(), ([], []))
-        asked = gateway.take(packets.List, uid=0)
+        asked = gateway.take(packets.List, uid=os.getuid())
         self.assertEqual(lists(), [])
         gateway.send(packets.rows(asked.serial, HELD, more=1))
         self.assertEqual(lists(), [])
@@ -271,7 +271,7 @@ class OtherHosts(ClusterCase):
         self.assertEqual(of_nobody[1].result()[0], [other])
         self.assertEqual(lists(), [])
         again = Call(client, 'Query')
-        gateway.send(packets.rows(gateway.take(packets.List, uid=0).serial))
+        gateway.send(packets.rows(gateway.take(packets.List, uid=os.getuid()).serial))
         self.assertEqual(again.result(), first.result())
 
     def test_calls_of_one_user(self):
@@ -317,7 +317,7 @@ class OtherHosts(ClusterCase):
     def test_break(self):
         gateway, client, id_, _ = self.hold()
         broken = break_locks(client, 'x')
-        asked = gateway.take(packets.Break, uid=0, bucket='farm', name='x', host='')
+        asked = gateway.take(packets.Break, uid=os.getuid(), bucket='farm', name='x', host='')
         client.wait_released(id_, 'stolen')
         gateway.send(packets.broken(asked.serial, 2))
         self.assertEqual(broken.result(), (3,))

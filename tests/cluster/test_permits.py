@@ -3,6 +3,7 @@
 
 """weblocksd and its gateway to a cluster: permits, turns and the lease."""
 
+import os
 import time
 
 import clusterpackets as packets
@@ -18,7 +19,7 @@ class Permits(ClusterCase):
         gateway, client, id_, demand = self.start_all()
         self.assertEqual((demand.bucket, demand.name, demand.uid, demand.want, demand.held,
                           demand.number, demand.block, demand.n_waiting),
-                         ('farm', 'x', 0, packets.EXCLUSIVE, packets.NONE, 1, 0, 1))
+                         ('farm', 'x', os.getuid(), packets.EXCLUSIVE, packets.NONE, 1, 0, 1))
         gateway.sync()
         self.assertEqual(client.signals(), [])
         block = gateway.permit(demand)

@@ -4,6 +4,7 @@
 """The packets between weblocksd and its gateway to a cluster, written from common/cluster-packet.h alone."""
 
 import collections
+import os
 import struct
 
 HELLO, DEMAND, READY, ACK, LIST, BREAK = range(1, 7)
@@ -46,7 +47,7 @@ def hello(version=1):
     return packet(HELLO, struct.pack('=II', version, 0))
 
 
-def demand(handle, name, number=1, bucket='b', uid=0, block=0, want=NONE, held=NONE, undecided=0,
+def demand(handle, name, number=1, bucket='b', uid=os.getuid(), block=0, want=NONE, held=NONE, undecided=0,
            flags=0, n_waiting=0):
     return packet(DEMAND, struct.pack('=QQIIBBBBHHII', handle, block, uid, number, want, held, undecided,
                                       flags, *lengths(bucket, name), n_waiting, 0), bucket, name)
@@ -56,11 +57,11 @@ def ack(serial):
     return packet(ACK, struct.pack('=Q', serial))
 
 
-def list_(serial, bucket='b', uid=0):
+def list_(serial, bucket='b', uid=os.getuid()):
     return packet(LIST, struct.pack('=QIHH', serial, uid, *lengths(bucket), 0), bucket)
 
 
-def break_(serial, name, host='', bucket='b', uid=0):
+def break_(serial, name, host='', bucket='b', uid=os.getuid()):
     return packet(BREAK, struct.pack('=QIHHH6x', serial, uid, *lengths(bucket, name, host)),
                   bucket, name, host)
 
